@@ -1,0 +1,41 @@
+# Needs Python >= 3.11 and make. Everything else is installed into .venv from requirements/*.lock.
+PYTHON ?= python3
+# Test processes: 0 runs the tests in one process, in order.
+WORKERS ?= 2
+SECONDS ?=
+BIN := .venv/bin
+START := $(shell date +%s)
+
+.PHONY: demo test lint bench proof lock clean run-venv dev-venv
+.DEFAULT_GOAL := demo
+
+demo: run-venv
+	@$(BIN)/python -m postroad.demo
+
+test: lint
+	@$(BIN)/python -m pytest -n $(WORKERS)
+	@echo "make test: $$(($$(date +%s) - $(START))) s in all"
+
+lint: dev-venv
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: dev-venv
+	@$(BIN)/python -m bench $(NAME) $(if $(SECONDS),--seconds $(SECONDS))
+
+proof: dev-venv
+	@$(BIN)/python -m proof $(ITEM) $(if $(SECONDS),--seconds $(SECONDS))
+
+lock:
+	@PYTHON=$(PYTHON) LOCK_ARGS="$(LOCK_ARGS)" sh scripts/lock.sh
+
+clean:
+	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+run-venv:
+	@$(PYTHON) scripts/venv.py run
+
+dev-venv:
+	@$(PYTHON) scripts/venv.py dev

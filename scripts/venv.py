@@ -1,0 +1,106 @@
+"""Makes .venv from the lock, or does nothing when it is already right.
+
+`python3 scripts/venv.py run` installs what the engine needs, `… dev` what the tests need on top.
+Only the standard library: this runs before anything is installed.
+"""
+
+# An older Python must get as far as the message that says it is too old.
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+SETS = ("run", "dev")
+OLDEST = (3, 11)
+
+
+def stamp(name: str, source: Path) -> Path:
+    """Where it is noted that `source` is installed. A moved checkout has other stamps, since a
+    virtual environment holds absolute paths.
+    """
+    digest = hashlib.sha256(source.read_bytes() + str(VENV).encode()).hexdigest()
+    return VENV / f".{name}-{digest[:16]}"
+
+
+def lock(name: str) -> Path:
+    return ROOT / "requirements" / f"{name}.lock"
+
+
+def step(say: str, *command: str | Path, hint: str = "") -> None:
+    """Runs one command in silence; its whole output is shown only when it fails."""
+    sys.stdout.write(f"{say} … ")
+    sys.stdout.flush()
+    start = time.monotonic()
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.stdout.write("failed\n")
+        sys.exit(f"{done.stdout}{done.stderr}\nfailed: {' '.join(map(str, command))}\n{hint}")
+    sys.stdout.write(f"{time.monotonic() - start:.0f} s\n")
+
+
+def make_venv() -> None:
+    if VENV.exists():
+        shutil.rmtree(VENV)
+    step(
+        "making .venv",
+        sys.executable,
+        *("-m", "venv", VENV),
+        hint="Python's venv module is missing or broken; on Debian and Ubuntu:"
+        f" apt install python3-venv (this is Python {sys.version.split()[0]})",
+    )
+
+
+def stamps() -> set[Path]:
+    return {path for name in SETS for path in VENV.glob(f".{name}-*")}
+
+
+def install(name: str) -> None:
+    """Installs one lock. `--no-compile`: only what gets imported is worth compiling."""
+    pip = (PYTHON, "-m", "pip", "install", "--no-compile", "--disable-pip-version-check")
+    step(f"installing requirements/{name}.lock", *pip, "--require-hashes", "-r", lock(name))
+    stamp(name, lock(name)).touch()
+
+
+def install_project() -> None:
+    """Installs Postroad itself in place; again when pyproject.toml, and so a command, changes."""
+    mark = stamp("project", ROOT / "pyproject.toml")
+    if mark.exists():
+        return
+    pip = (PYTHON, "-m", "pip", "install", "--disable-pip-version-check")
+    step("installing postroad", *pip, "--no-deps", "--no-build-isolation", "--editable", ROOT)
+    for old in VENV.glob(".project-*"):
+        old.unlink()
+    mark.touch()
+
+
+def main(wanted: str) -> None:
+    good = {stamp(name, lock(name)) for name in SETS}
+    # No stamp at all: an install that was interrupted. A stamp of another lock: out of date.
+    if not PYTHON.exists() or not stamps() or stamps() - good:
+        make_venv()
+    # dev.lock holds all of run.lock, so whoever has dev needs nothing for run.
+    if not stamp("dev", lock("dev")).exists() and not stamp(wanted, lock(wanted)).exists():
+        install(wanted)
+    install_project()
+
+
+if __name__ == "__main__":
+    if sys.version_info < OLDEST:
+        sys.exit(
+            f"Postroad needs Python {OLDEST[0]}.{OLDEST[1]} or newer; this is"
+            f" {sys.version.split()[0]}. Try: make PYTHON=python3.11 …"
+        )
+    if sys.argv[1:] not in (["run"], ["dev"]):
+        sys.exit("usage: venv.py run|dev")
+    # Two makes at once in one checkout take turns.
+    with lock("run").open() as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        main(sys.argv[1])

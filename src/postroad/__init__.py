@@ -1,0 +1,7 @@
+"""Postroad: hand it a message for somebody else's server, and it gets there."""
+
+from postroad.app import Postroad, Receipt
+from postroad.engine.drafting import Send
+from postroad.model.errors import PostroadError, Reject, RetryLater
+
+__all__ = ["Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]

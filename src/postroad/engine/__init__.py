@@ -1,0 +1,1 @@
+"""intake → poller → lane → recorder: how a message goes its way."""

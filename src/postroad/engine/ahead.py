@@ -1,0 +1,131 @@
+"""Reading ahead: what the owner of a lane knows of its rungs, and what to ask the store."""
+
+import heapq
+
+from postroad.engine.limits import Limits
+from postroad.engine.turns import RungBuffer, Turn
+from postroad.model.record import Look, Reading, View, Want
+from postroad.model.states import NEVER
+from postroad.model.words import Rung
+
+ASKS_MAX = 64
+
+
+class ReadAhead:
+    """The rungs of one owned lane. What was ready at the last look is known here, so the next
+    look asks only for what became ready since."""
+
+    def __init__(self, lane: int, limits: Limits) -> None:
+        self.turns: dict[int, Turn] = {}
+        self.rungs: dict[int, RungBuffer] = {}
+        self._lane = lane
+        self._buffer = limits.buffer
+        self._hungry: dict[int, RungBuffer] = {}
+        self._asking = 0
+        self._due: list[tuple[int, int]] = []
+        self._looking = False
+        self._look_at_ms = 0
+        self._looked_ms = -1
+        self._look_whole = False
+        self._unseen: dict[int, None] = {}
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is awaited or a question due."""
+        return bool(self._looking or self._asking or self._hungry or self._unseen)
+
+    def wake_at_ms(self) -> int:
+        """When something is due without a ring."""
+        return min(self._look_at_ms, self._due[0][0] if self._due else NEVER)
+
+    def ring(self, rung: int, due_ms: int, now_ms: int) -> None:
+        """The store has something new: for a rung, or (0) anywhere in the lane."""
+        if rung == 0:
+            self.look_from(0, whole=True)
+        elif rung not in self.rungs:
+            if due_ms > now_ms:
+                self.look_from(due_ms)
+            else:
+                self._unseen[rung] = None
+        elif due_ms > now_ms:
+            self.due(due_ms, rung)
+        else:
+            self.rungs[rung].ring(due_ms)
+            self.feed(self.rungs[rung])
+
+    def look_from(self, at_ms: int, *, whole: bool = False) -> None:
+        """Look no later than that; `whole`: at all that is ready, not only at what is new."""
+        self._look_at_ms = min(self._look_at_ms, at_ms)
+        self._look_whole = self._look_whole or whole
+
+    def due(self, at_ms: int, rung: int) -> None:
+        """A known rung has something from then on."""
+        heapq.heappush(self._due, (at_ms, rung))
+
+    def look(self, now_ms: int) -> Look | None:
+        """What to ask about rungs, if anything."""
+        if self._looking or (self._look_at_ms > now_ms and not self._unseen):
+            return None
+        self._looking = True
+        ask = Look(self._lane, -1 if self._look_whole else self._looked_ms, tuple(self._unseen))
+        self._look_whole = False
+        self._unseen.clear()
+        self._look_at_ms = NEVER
+        self._looked_ms = now_ms
+        return ask
+
+    def learn(self, view: View) -> None:
+        """The answer to a look."""
+        self._looking = False
+        self.look_from(view.next_at_ms)
+        for queue in view.queues:
+            turn = self.turns.setdefault(queue.id, Turn(queue))
+            turn.queue = queue
+            turn.block = queue.block
+        for row in view.rungs:
+            self._learn_rung(row)
+
+    def _learn_rung(self, row: Rung) -> None:
+        rung = self.rungs.get(row.id)
+        if rung is None:
+            rung = self.rungs[row.id] = self.turns[row.queue].rungs[row.id] = RungBuffer(row)
+        else:
+            rung.row = row
+            rung.ring(0)
+        self.feed(rung)
+
+    def feed(self, rung: RungBuffer) -> None:
+        """A rung that may have more and is running low is read again."""
+        if not rung.dry and not rung.asking and len(rung.buffer) <= self._buffer // 4:
+            self._hungry[rung.row.id] = rung
+
+    def wants(self, now_ms: int, *, only_one: bool) -> list[Want]:
+        """Which rungs to read from, and how much; `only_one` message when it is a probe."""
+        while self._due and self._due[0][0] <= now_ms:
+            due_ms, number = heapq.heappop(self._due)
+            self.rungs[number].ring(due_ms)
+            self.feed(self.rungs[number])
+        share = max(4, self._buffer // max(1, len(self._hungry)))
+        wants: list[Want] = []
+        for number in list(self._hungry)[: 1 if only_one else ASKS_MAX]:
+            rung = self._hungry.pop(number)
+            wants.append(rung.want(1 if only_one else share))
+        self._asking += len(wants)
+        return wants
+
+    def read(self, reading: Reading, known: set[int]) -> RungBuffer:
+        """The answer to a want."""
+        self._asking -= 1
+        rung = self.rungs[reading.rung]
+        rung.read(reading, known)
+        if reading.next_due_ms < NEVER:
+            self.due(reading.next_due_ms, reading.rung)
+        self.feed(rung)
+        return rung
+
+    def forget(self, turn: Turn) -> None:
+        """Nothing of a queue goes for now: it comes back by a look."""
+        for number, rung in turn.rungs.items():
+            rung.forget()
+            self._hungry.pop(number, None)
+        turn.listed = False

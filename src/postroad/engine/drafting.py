@@ -1,0 +1,106 @@
+"""Drafting: what a sender asks for, checked and made into a draft for the store."""
+
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from postroad.model.errors import BadBody, BadInput, BadTime, BodyTooLarge
+from postroad.model.states import NEVER
+from postroad.model.words import PRIORITIES, Draft, Queue, shard_of, slot_of
+
+HEADERS_BYTES_MAX: Final = 16 << 10
+KEY_CHARACTERS_MAX: Final = 255
+RAW: Final = {"content-type": "application/octet-stream"}
+
+
+class Send(Struct, frozen=True):
+    """One message to be sent: to which queue, what, and how."""
+
+    queue: str
+    body: object
+    key: str = ""
+    """Idempotency key: within a day the same key and body give the first receipt again."""
+    order_key: str = ""
+    """Messages of one key go one after the other, in order of acceptance."""
+    deliver_at: datetime | None = None
+    delay: float = 0.0
+    """Seconds from now; instead of `deliver_at`."""
+    expires_at: datetime | None = None
+    priority: int = 0
+    """From -9 to 9; higher goes first among the messages of its queue."""
+    headers: dict[str, str] | None = None
+    tenant: str = "default"
+
+
+def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: int) -> Draft:
+    """The draft of a message, or a BadInput that says what is wrong with it."""
+    body, headers = _encode(send, body_bytes_max)
+    if send.priority not in PRIORITIES:
+        raise BadInput(f"priority={send.priority}: give {PRIORITIES[0]} to {PRIORITIES[-1]}")
+    for name, text in (("key", send.key), ("order_key", send.order_key)):
+        if len(text) > KEY_CHARACTERS_MAX:
+            raise BadInput(f"{name} has {len(text)} characters: at most {KEY_CHARACTERS_MAX}")
+    due_ms = _due_ms(send, now_ms)
+    expires_ms = NEVER if send.expires_at is None else _moment_ms(send.expires_at, "expires_at")
+    if expires_ms <= max(due_ms, now_ms):
+        raise BadTime("expires_at is not after the time of delivery: it could never be sent")
+    shard = shard_of(queue.policy, len(queue.lanes), send.order_key, number)
+    return Draft(
+        id=number,
+        queue=queue.id,
+        lane=queue.lanes[shard],
+        slot=slot_of(queue.policy, send.order_key),
+        priority=send.priority,
+        accepted_at_ms=now_ms,
+        due_ms=due_ms,
+        expires_at_ms=expires_ms,
+        body=body,
+        headers=headers,
+        key=send.key,
+        order_key=send.order_key,
+    )
+
+
+def _encode(send: Send, body_bytes_max: int) -> tuple[bytes, bytes]:
+    headers = dict(send.headers or {})
+    if isinstance(send.body, bytes):
+        body = send.body
+        headers = RAW | headers
+    else:
+        try:
+            body = msgspec.json.encode(send.body)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise BadBody(
+                f"the body for {send.queue!r} cannot be written as JSON ({error}): send plain "
+                "data, a dataclass or a msgspec Struct, or bytes"
+            ) from None
+    if len(body) > body_bytes_max:
+        raise BodyTooLarge(
+            f"the body for {send.queue!r} has {len(body)} bytes, the limit is {body_bytes_max}: "
+            "send a reference to it, or raise body_bytes_max"
+        )
+    try:
+        packed = msgspec.json.encode(headers) if headers else b""
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"headers must be texts ({error})") from None
+    if len(packed) > HEADERS_BYTES_MAX:
+        raise BadInput(f"the headers have {len(packed)} bytes, the limit is {HEADERS_BYTES_MAX}")
+    return body, packed
+
+
+def _due_ms(send: Send, now_ms: int) -> int:
+    if send.delay < 0:
+        raise BadTime(f"delay={send.delay}: give seconds from now, not a negative number")
+    if send.deliver_at is None:
+        return now_ms + int(send.delay * 1000)
+    if send.delay:
+        raise BadTime("give delay or deliver_at, not both")
+    return max(now_ms, _moment_ms(send.deliver_at, "deliver_at"))
+
+
+def _moment_ms(moment: datetime, name: str) -> int:
+    if moment.tzinfo is None:
+        raise BadTime(f"{name} has no time zone: give one, for example datetime.now(timezone.utc)")
+    return int(moment.timestamp() * 1000)

@@ -1,0 +1,91 @@
+"""Janitor: expiry, retention, lost leases, and this owner's own sign of life."""
+
+import asyncio
+from collections.abc import Callable
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.engine.limits import Limits
+from postroad.model.errors import StoreError
+from postroad.model.states import NEVER
+from postroad.ports.clock import Timer
+from postroad.ports.store import Store
+
+SWEEP_AT_LEAST_S = 3_600.0
+RETRY_S = 1.0
+
+
+class Janitor:
+    """The loops that keep the store tidy and the leases honest."""
+
+    def __init__(
+        self, store: Store, owner: int, limits: Limits, log: FilteringBoundLogger
+    ) -> None:
+        self._store = store
+        self._owner = owner
+        self._limits = limits
+        self._log = log
+        self._sweep = asyncio.Event()
+        self._timer: Timer | None = None
+        self._sweep_at_ms = NEVER
+        self._beat_s = store.clock.steady_s()
+
+    @property
+    def beat_is_stale(self) -> bool:
+        """Whether peers may soon think that this owner is dead."""
+        return (self._store.clock.steady_s() - self._beat_s) * 1000 > self._limits.stale_ms
+
+    def expect(self, at_ms: int) -> None:
+        """Something expires then."""
+        if at_ms >= self._sweep_at_ms:
+            return
+        self._sweep_at_ms = at_ms
+        if self._timer is not None:
+            self._timer.cancel()
+        delay_ms = max(0, at_ms - self._store.clock.now_ms())
+        self._timer = self._store.clock.later(delay_ms, self._sweep.set)
+
+    async def run_sweep(self) -> None:
+        """Move what has expired to the dead set, when it does."""
+        while True:
+            self._sweep.clear()
+            self._sweep_at_ms = NEVER
+            now_ms = self._store.clock.now_ms()
+            try:
+                swept = await self._store.sweep(self._limits.sweep_batch)
+                if swept.expired:
+                    self._log.info("messages expired", count=swept.expired)
+                at_least_ms = now_ms + int(SWEEP_AT_LEAST_S * 1000)
+                self.expect(min(swept.next_at_ms, at_least_ms))
+            except StoreError as error:
+                self._log.warning("the sweep waits", error=str(error))
+                self.expect(now_ms + int(RETRY_S * 1000))
+            await self._sweep.wait()
+
+    async def run_beat(self, owns: Callable[[], bool], dead: Callable[[], None]) -> None:
+        """Say "still here" while lanes are owned; look for owners who are not."""
+        while True:
+            started_s = self._store.clock.steady_s()
+            try:
+                if not owns():
+                    self._beat_s = started_s
+                elif await self._store.beat(self._owner):
+                    self._beat_s = started_s
+                else:
+                    dead()
+                lost = await self._store.reap(self._limits.lease_ms)
+                if lost:
+                    self._log.warning("leases were lost", lanes=lost)
+            except StoreError as error:
+                self._log.warning("no sign of life could be given", error=str(error))
+            await self._store.clock.sleep(self._limits.beat_ms / 1000)
+
+    async def run_retention(self) -> None:
+        """Forget finished work past its time, in slices."""
+        while True:
+            try:
+                while await self._store.retain(self._limits.history_ms, self._limits.dead_ms):
+                    await self._store.clock.sleep(0)
+            except StoreError as error:
+                self._log.warning("retention waits", error=str(error))
+            await self._store.clock.sleep(self._limits.retain_every_s)

@@ -1,0 +1,352 @@
+"""The one worker of a lane: which message goes next, and what its answer changes. No I/O."""
+
+import heapq
+from collections import deque
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from postroad.engine.ahead import ReadAhead
+from postroad.engine.limits import Limits
+from postroad.engine.turns import Admits, RungBuffer, Turn
+from postroad.model.block import BlockKind
+from postroad.model.decide import Move, Next, Situation, decide
+from postroad.model.outcome import Outcome, unknown
+from postroad.model.record import LaneChange, Look, QueueChange, Reading, Result, View, Want
+from postroad.model.states import NEVER, DeadReason
+from postroad.model.words import Lane, Message
+
+LOST_LEASES_MAX: Final = 3
+CLEAN_AFTER: Final = 8
+"""After a lost lease so many go one at a time: a whole window would make the neighbours of a
+poison message look guilty too."""
+
+
+class Attempt(Struct, frozen=True):
+    """When a try started and how long it took."""
+
+    started_ms: int
+    took_ms: int
+
+
+class Verdict(Struct, frozen=True):
+    """What is to be written about one try."""
+
+    result: Result
+    queue: QueueChange | None = None
+    lane: LaneChange | None = None
+
+
+class LaneWorker:
+    """Owns a lane for one epoch."""
+
+    def __init__(self, lane: Lane, limits: Limits) -> None:
+        self.lane = lane
+        self.circuit = lane.circuit
+        self.in_flight = 0
+        self.stopped = False
+        self.starved = False
+        """Something could go, but this process has no room for it."""
+        self.ahead = ReadAhead(lane.id, limits)
+        self._window = limits.window
+        self._crashes = lane.crashes
+        self._clean = 0
+        self._busy_turns = 0
+        self._listed: deque[Turn] = deque()
+        self._known: set[int] = set()
+        self._again: list[tuple[int, int, Message]] = []
+        self._tries: dict[int, int] = {}
+        self._probe = 0
+
+    @property
+    def marking(self) -> bool:
+        """After a lost lease: one at a time, each noted before it starts."""
+        return self._crashes > 0
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing in flight, unrecorded, read ahead or asked for."""
+        return not (self._known or self._again or self._listed or self.ahead.busy)
+
+    def startable(self, now_ms: int) -> bool:
+        """Whether it is worth asking for the next message."""
+        return bool(self._listed) or (bool(self._again) and self._again[0][0] <= now_ms)
+
+    def wake_at_ms(self) -> int:
+        """When something changes without a ring."""
+        soonest = min(self.ahead.wake_at_ms(), self._again[0][0] if self._again else NEVER)
+        return max(soonest, self.circuit.until_ms) if self.circuit.is_open else soonest
+
+    def look(self, now_ms: int) -> Look | None:
+        """What to ask the store about rungs, if anything."""
+        return self.ahead.look(now_ms) if self._open(now_ms) else None
+
+    def learn(self, view: View) -> None:
+        """The answer to a look."""
+        self.ahead.learn(view)
+
+    def wants(self, now_ms: int) -> list[Want]:
+        """What to ask the store about messages, if anything."""
+        if not self._open(now_ms):
+            return []
+        one = self.circuit.is_open or self.marking
+        return [] if one and self._listed else self.ahead.wants(now_ms, only_one=one)
+
+    def read(self, reading: Reading) -> list[Verdict]:
+        """Messages came; answers verdicts on those that must not start."""
+        rung = self.ahead.read(reading, self._known)
+        turn = self.ahead.turns[rung.row.queue]
+        once = turn.queue.policy.at_most_once
+        verdicts = self._suspects(rung, once=once) if self.marking or once else []
+        self._list(turn)
+        return verdicts
+
+    def _suspects(self, rung: RungBuffer, *, once: bool) -> list[Verdict]:
+        """Messages that were started in lost leases: too often, or once where that is enough."""
+        found = [m for m in rung.buffer if m.marks >= (1 if once else LOST_LEASES_MAX)]
+        for message in found:
+            rung.buffer.remove(message)
+            self._known.add(message.id)
+        return [self._suspect(message, once=once) for message in found]
+
+    def _suspect(self, message: Message, *, once: bool) -> Verdict:
+        if once:
+            why = unknown("the process died between sending this and recording what came of it")
+            return Verdict(self._result(message, why, Next(Move.doubt, message.level)))
+        why = unknown(f"started in {LOST_LEASES_MAX} lost leases: it kills its process")
+        after = Next(Move.die, message.level, reason=DeadReason.crash_loop)
+        return Verdict(self._result(message, why, after))
+
+    def _list(self, turn: Turn) -> None:
+        if not turn.listed and turn.startable():
+            turn.listed = True
+            self._listed.append(turn)
+
+    # Which message goes next
+
+    def _open(self, now_ms: int) -> bool:
+        if self.stopped or self.lane.paused:
+            return False
+        if self.circuit.is_open:
+            return now_ms >= self.circuit.until_ms and not self._probe
+        return not (self.marking and self.in_flight)
+
+    def next(self, now_ms: int, admits: Admits) -> Message | None:
+        """The next message to start, or None for now."""
+        self.starved = False
+        if not self._open(now_ms):
+            return None
+        message = self._next_again(now_ms, admits) or self._next_turn(now_ms, admits)
+        if message is None:
+            return None
+        turn = self.ahead.turns[message.queue]
+        rung = self.ahead.rungs[message.rung]
+        self.in_flight += 1
+        self._busy_turns += turn.in_flight == 0
+        turn.in_flight += 1
+        rung.busy = rung.row.ordered
+        self._known.add(message.id)
+        if self.circuit.is_open:
+            self._probe = message.id
+        return message
+
+    def _next_again(self, now_ms: int, admits: Admits) -> Message | None:
+        if not self._again or self._again[0][0] > now_ms or self.in_flight >= self._window:
+            return None
+        if not admits(self._again[0][2].level):
+            self.starved = True
+            return None
+        return heapq.heappop(self._again)[2]
+
+    def _next_turn(self, now_ms: int, admits: Admits) -> Message | None:
+        if self.in_flight >= 2 * self._window:
+            return None
+        full = self.in_flight >= self._window
+        share = max(1, self._window // max(1, self._busy_turns, len(self._listed)))
+        for _ in range(len(self._listed)):
+            turn = self._listed.popleft()
+            turn.listed = False
+            if turn.blocked_until_ms() > now_ms:
+                self._give_up(turn)
+                continue
+            if turn.in_flight >= turn.cap(share):
+                continue  # listed again when one of its sends ends
+            # A full window still has a place for a queue with nothing in flight: else slow
+            # recipients could hold everyone up.
+            rung = None if full and turn.in_flight else turn.best(admits)
+            message = rung.buffer.popleft() if rung else None
+            if rung is None:
+                self.starved = self.starved or not full
+            else:
+                self.ahead.feed(rung)
+            self._list(turn)
+            if message is not None and message.expires_at_ms > now_ms:
+                return message  # one past its deadline is the sweep's
+        return None
+
+    # What an answer changes
+
+    def done(
+        self, message: Message, outcome: Outcome, attempt: Attempt, now_ms: int, draw: float
+    ) -> Verdict:
+        """A try has ended: decide, change what is known here, say what is to be written."""
+        turn = self._ended(message)
+        tries = self._tries.get(message.id, 0) + 1
+        probe = self._probe == message.id
+        self._probe = 0 if probe else self._probe
+        at = Situation(
+            policy=turn.queue.policy,
+            rung=self.ahead.rungs[message.rung].row,
+            circuit=self.circuit,
+            block=turn.block,
+            tries_here=tries,
+            probe=probe,
+            started_ms=attempt.started_ms,
+            now_ms=now_ms,
+            draw=draw,
+        )
+        after = decide(message, outcome, at)
+        self._place(message, after, tries)
+        return Verdict(
+            self._result(message, outcome, after, attempt),
+            self._change_queue(turn, after),
+            self._change_lane(after),
+        )
+
+    def abandon(self, message: Message) -> None:
+        """A try was stopped from our side: it spends nothing."""
+        self._ended(message)
+        self.ahead.rungs[message.rung].busy = False
+        self._known.discard(message.id)
+        self._probe = 0 if self._probe == message.id else self._probe
+
+    def doubt(self, message: Message) -> Verdict:
+        """A try that was stopped from our side where a second one is not allowed."""
+        self._ended(message)
+        why = unknown("stopped between sending this and its answer")
+        return Verdict(self._result(message, why, Next(Move.doubt, message.level)))
+
+    def _ended(self, message: Message) -> Turn:
+        turn = self.ahead.turns[message.queue]
+        self.in_flight -= 1
+        turn.in_flight -= 1
+        self._busy_turns -= turn.in_flight == 0
+        self._list(turn)
+        return turn
+
+    def _place(self, message: Message, after: Next, tries: int) -> None:
+        if after.move is Move.again:
+            self._tries[message.id] = tries
+            again = replace(message, attempts=message.attempts + 1)
+            heapq.heappush(self._again, (after.due_ms, message.id, again))
+            return
+        self._tries.pop(message.id, None)
+        rung = self.ahead.rungs[message.rung]
+        if rung.row.ordered and after.move not in (Move.deliver, Move.die):
+            rung.forget()  # the head stays at the head: what was read behind it waits with it
+            if after.move in (Move.climb, Move.wait):
+                self.ahead.due(after.due_ms, message.rung)
+
+    def _change_queue(self, turn: Turn, after: Next) -> QueueChange | None:
+        if after.block is not None:
+            turn.block = after.block
+            self._give_up(turn)
+        elif after.unblock:
+            turn.block = None
+        else:
+            return None
+        return QueueChange(turn.queue.id, self.lane.id, self.lane.epoch, turn.block)
+
+    def _change_lane(self, after: Next) -> LaneChange | None:
+        old, self.circuit = self.circuit, after.circuit
+        if self.circuit.opened == old.opened:
+            return None
+        if self.circuit.is_open:
+            self._give_up_all()
+        else:
+            for turn in self.ahead.turns.values():
+                if turn.block and turn.block.kind is BlockKind.unreachable:
+                    turn.block = None
+        return self.change()
+
+    def change(self) -> LaneChange:
+        """The lane's circuit and lost leases, to be written."""
+        return LaneChange(self.lane.id, self.lane.epoch, self.circuit, self._crashes)
+
+    def _give_up(self, turn: Turn) -> None:
+        """A blocked queue's messages go back to their rungs, also those tried in place."""
+        if turn.listed:
+            self._listed.remove(turn)
+        self.ahead.forget(turn)
+        self._return_again(turn.queue.id)
+        self.ahead.look_from(turn.blocked_until_ms())
+
+    def _give_up_all(self) -> None:
+        """The circuit is open: everything goes back to its rung until a probe's time."""
+        self._listed.clear()
+        for turn in self.ahead.turns.values():
+            self.ahead.forget(turn)
+        self._return_again(None)
+        self.ahead.look_from(0, whole=True)
+
+    def _return_again(self, queue: int | None) -> None:
+        kept: list[tuple[int, int, Message]] = []
+        for item in self._again:
+            message = item[2]
+            if queue not in (None, message.queue):
+                kept.append(item)
+                continue
+            self._known.discard(message.id)
+            self._tries.pop(message.id, None)
+            self.ahead.rungs[message.rung].busy = False
+        self._again = kept
+        heapq.heapify(self._again)
+
+    def _result(
+        self, message: Message, outcome: Outcome, after: Next, attempt: Attempt | None = None
+    ) -> Result:
+        row = self.ahead.rungs[message.rung].row
+        return Result(
+            message=message,
+            epoch=self.lane.epoch,
+            kind=outcome.kind,
+            move=after.move,
+            level=after.level,
+            due_ms=after.due_ms,
+            reason=after.reason,
+            error=outcome.error,
+            status=outcome.status,
+            started_ms=attempt.started_ms if attempt else 0,
+            took_ms=attempt.took_ms if attempt else 0,
+            slot=row.slot,
+            priority=row.priority,
+        )
+
+    # What the store has taken
+
+    def recorded(self, result: Result) -> LaneChange | None:
+        """A result is written: its message may be read again where it is now. Answers a change
+        when enough went well after a lost lease."""
+        message, rung = result.message, self.ahead.rungs[result.message.rung]
+        if result.move is not Move.again:
+            self._known.discard(message.id)
+            rung.busy = False
+            if self._goes_on(result, rung):
+                rung.ring(0)
+                self.ahead.feed(rung)
+            self._list(self.ahead.turns[message.queue])
+        if not self.marking:
+            return None
+        self._clean += 1
+        if self._clean < CLEAN_AFTER:
+            return None
+        self._crashes = 0
+        return self.change()
+
+    def _goes_on(self, result: Result, rung: RungBuffer) -> bool:
+        """Whether the rung is to be read again now, not only when its time has come."""
+        if result.move is Move.stay:
+            blocked = self.ahead.turns[result.message.queue].block is not None
+            return not (blocked or self.circuit.is_open)
+        return rung.row.ordered and result.move in (Move.deliver, Move.die, Move.doubt)

@@ -1,0 +1,44 @@
+"""The numbers that the engine works by."""
+
+from msgspec import Struct
+
+from postroad.model.ladder import POLL_INTERVALS_S
+
+
+class Limits(Struct, frozen=True):
+    """How much at once, how long, how often."""
+
+    window: int = 64
+    """Sends in flight on one lane."""
+    room: int = 512
+    """Sends in flight in this process; level 0 keeps half of them for itself."""
+    level_workers: int = 128
+    """Sends of one retry level (above 0) in flight in this process."""
+    buffer: int = 256
+    """Messages read ahead for one lane."""
+    claim_batch: int = 64
+    """Lanes taken by one claim."""
+    record_batch: int = 500
+    """Results written by one transaction."""
+    unrecorded_max: int = 1_000
+    """With so many results not yet written, nothing is started."""
+    linger_ms: int = 2_000
+    """A lane with nothing to do is kept this long."""
+    beat_ms: int = 10_000
+    """How often an owner says that it is still here."""
+    lease_ms: int = 30_000
+    """Not heard from for so long, an owner is dead."""
+    stale_ms: int = 20_000
+    """An owner that could not beat for so long starts nothing."""
+    safety_poll_s: float = 90.0
+    """With a live bell, one poll serves all levels this often."""
+    poll_intervals_s: tuple[float, ...] = POLL_INTERVALS_S
+    """While the bell is down, each level is polled this often."""
+    drain_s: float = 10.0
+    """How long a stop waits for sends in flight."""
+    sweep_batch: int = 500
+    history_ms: int = 7 * 86_400_000
+    """How long finished work is remembered."""
+    dead_ms: int = 90 * 86_400_000
+    """How long the dead set keeps a message."""
+    retain_every_s: float = 3_600.0

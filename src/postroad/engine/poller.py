@@ -1,0 +1,115 @@
+"""Pollers: one per retry level. They take ready lanes when the bell rings, when the next one is
+due, and at the latest after their interval."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.engine.limits import Limits
+from postroad.model.errors import StoreError
+from postroad.model.record import Claim
+from postroad.model.states import NEVER
+from postroad.ports.clock import Timer
+from postroad.ports.store import Store
+
+RETRY_S = 1.0
+
+
+class Poller:
+    """Waits for work at one level."""
+
+    def __init__(self, level: int, store: Store, interval_s: float) -> None:
+        self.level = level
+        self._store = store
+        self._interval_ms = int(interval_s * 1000)
+        self._bell = asyncio.Event()
+        self._timer: Timer | None = None
+        self._next_at_ms = NEVER
+
+    def ring(self, at_ms: int) -> None:
+        """Something is ready at this level from a time on."""
+        if at_ms >= self._next_at_ms:
+            return
+        self._next_at_ms = at_ms
+        self._cancel()
+        self._timer = self._store.clock.later(
+            max(0, at_ms - self._store.clock.now_ms()), self._bell.set
+        )
+
+    async def due(self) -> None:
+        """The bell has rung, the next due time has come, or, without a bell, the interval
+        is over."""
+        if not self._store.bell.alive:
+            self.ring(self._store.clock.now_ms() + self._interval_ms)
+        await self._bell.wait()
+        self.forget()
+
+    def forget(self) -> None:
+        """A claim is about to say when the next one is due."""
+        self._bell.clear()
+        self._next_at_ms = NEVER
+        self._cancel()
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class Pollers:
+    """All levels, and the one safety poll that serves them all while the bell is alive."""
+
+    def __init__(
+        self,
+        store: Store,
+        limits: Limits,
+        log: FilteringBoundLogger,
+        claim: Callable[[Sequence[int]], Awaitable[Claim]],
+    ) -> None:
+        self._store = store
+        self._limits = limits
+        self._log = log
+        self._claim = claim
+        self.levels = [
+            Poller(level, store, interval_s)
+            for level, interval_s in enumerate(limits.poll_intervals_s)
+        ]
+        self.claiming = 0
+
+    def ring(self, level: int, at_ms: int) -> None:
+        """An unowned lane is ready at this level from a time on."""
+        self.levels[min(level, len(self.levels) - 1)].ring(at_ms)
+
+    async def run_level(self, level: int) -> None:
+        """Take what is ready at one level whenever something is."""
+        poller = self.levels[level]
+        while True:
+            await poller.due()
+            await self.drain([level])
+
+    async def run_safety(self) -> None:
+        """Ask for all levels at once, seldom: a ring may have been lost."""
+        while True:
+            await self.drain(range(len(self.levels)))
+            await self._store.clock.sleep(self._limits.safety_poll_s)
+
+    async def drain(self, levels: Sequence[int]) -> None:
+        """Take lanes until an answer is not full: never one a tick."""
+        self.claiming += 1
+        try:
+            while True:
+                for level in levels:
+                    self.levels[level].forget()
+                claim = await self._claim(levels)
+                for level, at_ms in claim.next_at_ms.items():
+                    self.ring(level, at_ms)
+                if not claim.full:
+                    return
+        except StoreError as error:
+            self._log.warning("nothing could be claimed", error=str(error))
+            retry_ms = self._store.clock.now_ms() + int(RETRY_S * 1000)
+            for level in levels:
+                self.ring(level, retry_ms)
+        finally:
+            self.claiming -= 1

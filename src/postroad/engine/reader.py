@@ -1,0 +1,86 @@
+"""Reader: what many lanes ask in one turn becomes one question to the store."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.engine.lane import LaneWorker, Verdict
+from postroad.model.errors import StoreError
+from postroad.model.record import Look, Want
+from postroad.ports.store import Store
+
+T = TypeVar("T")
+RETRY_S: Final = 1.0
+
+
+class Reader:
+    """Looks and fetches for all owned lanes, coalesced."""
+
+    def __init__(
+        self,
+        store: Store,
+        log: FilteringBoundLogger,
+        after: Callable[[LaneWorker], None],
+        put: Callable[[LaneWorker, Verdict], None],
+    ) -> None:
+        self._store = store
+        self._log = log
+        self._after = after
+        self._put = put
+        self._looks: list[tuple[LaneWorker, Look]] = []
+        self._wants: list[tuple[LaneWorker, Want]] = []
+        self._work = asyncio.Event()
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is asked for."""
+        return self._work.is_set()
+
+    def ask(self, lane: LaneWorker, look: Look | None, wants: list[Want]) -> None:
+        """Ask for a lane; it is told when the answer is there."""
+        if look is not None:
+            self._looks.append((lane, look))
+        self._wants += [(lane, want) for want in wants]
+        if look is not None or wants:
+            self._work.set()
+
+    async def run(self) -> None:
+        """Ask the store, for as long as the engine lives."""
+        while True:
+            await self._work.wait()
+            looks, self._looks = self._looks, []
+            wants, self._wants = self._wants, []
+            if looks:
+                await self._look(looks)
+            if wants:
+                await self._fetch(wants)
+            if not self._looks and not self._wants:
+                self._work.clear()
+
+    async def _look(self, asked: list[tuple[LaneWorker, Look]]) -> None:
+        looks = [look for _, look in asked]
+        views = await self._patiently(lambda: self._store.look(looks))
+        for (lane, _), view in zip(asked, views, strict=True):
+            lane.learn(view)
+            self._after(lane)
+
+    async def _fetch(self, asked: list[tuple[LaneWorker, Want]]) -> None:
+        wants = [want for _, want in asked]
+        readings = await self._patiently(lambda: self._store.fetch(wants))
+        touched: dict[int, LaneWorker] = {}
+        for (lane, _), reading in zip(asked, readings, strict=True):
+            for verdict in lane.read(reading):
+                self._put(lane, verdict)
+            touched[lane.lane.id] = lane
+        for lane in touched.values():
+            self._after(lane)
+
+    async def _patiently(self, question: Callable[[], Awaitable[T]]) -> T:
+        while True:
+            try:
+                return await question()
+            except StoreError as error:
+                self._log.warning("the store cannot be read", error=str(error))
+                await self._store.clock.sleep(RETRY_S)

@@ -1,0 +1,104 @@
+"""Recorder: outcomes into the store, in batches, each in one transaction."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.engine.lane import LaneWorker, Verdict
+from postroad.engine.limits import Limits
+from postroad.model.errors import StoreError
+from postroad.model.record import LaneChange, Record
+from postroad.ports.store import Store
+
+RETRY_S = 1.0
+
+
+class Recorder:
+    """Takes verdicts; while one batch is written the next one gathers."""
+
+    def __init__(
+        self,
+        store: Store,
+        owner: int,
+        limits: Limits,
+        log: FilteringBoundLogger,
+        after: Callable[[Iterable[LaneWorker]], None],
+        lost: Callable[[int], None],
+    ) -> None:
+        self._store = store
+        self._owner = owner
+        self._limits = limits
+        self._log = log
+        self._after = after
+        self._lost = lost
+        self._waiting: list[tuple[LaneWorker, Verdict]] = []
+        self._changes: list[LaneChange] = []
+        self._work = asyncio.Event()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self.unrecorded = 0
+        self.outcomes: Counter[tuple[int, str]] = Counter()
+        """Attempts so far, by (level, outcome)."""
+
+    def put(self, lane: LaneWorker, verdict: Verdict) -> None:
+        """One try has ended."""
+        self._waiting.append((lane, verdict))
+        self.unrecorded += 1
+        self._empty.clear()
+        self._work.set()
+
+    async def settled(self) -> None:
+        """All that was handed over is written."""
+        await self._empty.wait()
+
+    async def run(self) -> None:
+        """Write, for as long as the engine lives."""
+        while True:
+            await self._work.wait()
+            if not self._waiting:
+                self._work.clear()
+                self._empty.set()
+                continue
+            size = self._limits.record_batch
+            batch, self._waiting = self._waiting[:size], self._waiting[size:]
+            await self._write(batch)
+
+    async def _write(self, batch: list[tuple[LaneWorker, Verdict]]) -> None:
+        verdicts = [verdict for _, verdict in batch]
+        changes, self._changes = self._changes, []
+        record = Record(
+            owner=self._owner,
+            results=[verdict.result for verdict in verdicts],
+            queues=[verdict.queue for verdict in verdicts if verdict.queue],
+            lanes=changes + [verdict.lane for verdict in verdicts if verdict.lane],
+        )
+        lost = await self._until_written(record)
+        self.unrecorded -= len(batch)
+        for number in lost:
+            self._lost(number)
+        self._tell(batch)
+
+    async def _until_written(self, record: Record) -> frozenset[int]:
+        """A store that is away for a while must not lose what was done meanwhile."""
+        while True:
+            try:
+                return (await self._store.record(record)).lost
+            except StoreError as error:
+                self._log.warning("results wait to be written", error=str(error))
+                await self._store.clock.sleep(RETRY_S)
+
+    def _tell(self, batch: list[tuple[LaneWorker, Verdict]]) -> None:
+        touched: dict[int, LaneWorker] = {}
+        for lane, verdict in batch:
+            result = verdict.result
+            self.outcomes[(result.message.level, result.kind)] += 1
+            touched[lane.lane.id] = lane
+            change = lane.recorded(result)
+            if change is not None:
+                self._changes.append(change)
+            if (verdict.queue and verdict.queue.block is None) or verdict.lane:
+                # What was blocked is not any more: look at the whole lane.
+                lane.ahead.ring(0, 0, 0)
+        self._after(touched.values())

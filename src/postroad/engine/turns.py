@@ -1,0 +1,127 @@
+"""The queues of a lane and their turns: a queue with a million waiting gets the same turn as
+one with three."""
+
+from collections import deque
+from collections.abc import Callable
+
+from postroad.model.block import Block
+from postroad.model.record import Reading, Want
+from postroad.model.states import NEVER
+from postroad.model.words import Message, Queue, Rung
+
+Admits = Callable[[int], bool]
+START = (-1, -1)
+
+
+class RungBuffer:
+    """What was read ahead of one rung, and where reading goes on."""
+
+    __slots__ = (
+        "_asked",
+        "_changes",
+        "_cursor",
+        "_forgotten",
+        "asking",
+        "buffer",
+        "busy",
+        "dry",
+        "row",
+    )
+
+    def __init__(self, row: Rung) -> None:
+        self.row = row
+        self.buffer: deque[Message] = deque()
+        self.dry = False
+        self.busy = False
+        """Ordered: its head has started and is not recorded yet."""
+        self.asking = False
+        self._cursor = START
+        self._changes = 0
+        self._forgotten = 0
+        self._asked = (0, 0)
+
+    @property
+    def startable(self) -> bool:
+        """Whether a message can go now; of an ordered slot only the head, alone."""
+        return bool(self.buffer) and not self.busy
+
+    def ring(self, due_ms: int) -> None:
+        """Something was added: there is more to read, perhaps before the cursor."""
+        self._changes += 1
+        self.dry = False
+        if due_ms <= self._cursor[0] or self.row.ordered:
+            self._cursor = START
+
+    def want(self, limit: int) -> Want:
+        """Ask for the next ones."""
+        self.asking = True
+        self._asked = (self._changes, self._forgotten)
+        place, number = self._cursor
+        return Want(self.row.id, place, number, limit)
+
+    def read(self, reading: Reading, known: set[int]) -> None:
+        """The answer came. `known` ones are in flight or not yet recorded."""
+        self.asking = False
+        changes, forgotten = self._asked
+        if forgotten != self._forgotten:
+            return  # asked before the rung was given up; what it says may be old
+        held = {message.id for message in self.buffer} | known
+        fresh = [message for message in reading.messages if message.id not in held]
+        again = bool(self.buffer) and self._cursor == START
+        self.buffer.extend(fresh)
+        if again:  # what was rung for lies before what is read already
+            self.buffer = deque(sorted(self.buffer, key=lambda m: (m.place, m.id)))
+        if reading.messages:
+            last = reading.messages[-1]
+            self._cursor = (last.place, last.id)
+        if changes == self._changes:
+            self.dry = not reading.full
+
+    def forget(self) -> None:
+        """Nothing of it goes for now; it is read from the start when there is a reason to."""
+        self.buffer.clear()
+        self._cursor = START
+        self._forgotten += 1
+        self.dry = True
+
+
+class Turn:
+    """One queue of the lane."""
+
+    __slots__ = ("block", "in_flight", "listed", "queue", "rungs")
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self.block: Block | None = queue.block
+        self.rungs: dict[int, RungBuffer] = {}
+        self.in_flight = 0
+        self.listed = False
+
+    def blocked_until_ms(self) -> int:
+        """Before this time nothing of the queue starts."""
+        if self.queue.paused:
+            return NEVER
+        return self.block.until_ms if self.block else 0
+
+    def cap(self, share: int) -> int:
+        """How many may be in flight; one while it is not known whether the recipient takes
+        any again."""
+        return 1 if self.block is not None else share
+
+    def best(self, admits: Admits) -> RungBuffer | None:
+        """The rung whose head goes next: highest priority, then longest due."""
+        chosen: RungBuffer | None = None
+        for rung in self.rungs.values():
+            if not rung.startable or not admits(rung.buffer[0].level):
+                continue
+            if chosen is None or _order(rung) < _order(chosen):
+                chosen = rung
+        return chosen
+
+    def startable(self) -> bool:
+        """Whether anything of it could go."""
+        return any(rung.startable for rung in self.rungs.values())
+
+
+def _order(rung: RungBuffer) -> tuple[int, int]:
+    return (-rung.row.priority, rung.buffer[0].due_ms)

@@ -1,0 +1,73 @@
+"""Blocks: "not before T, because R", and how they grow."""
+
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from postroad.model.ladder import MINUTE_MS, jittered_ms
+from postroad.model.outcome import Outcome
+from postroad.model.states import NEVER
+
+
+class BlockKind(StrEnum):
+    """Why something waits."""
+
+    quota = "quota"
+    unreachable = "unreachable"
+    paused = "paused"
+    disabled = "disabled"
+    exhausted_head = "exhausted_head"
+
+
+class Backoff(Struct, frozen=True):
+    """A growing wait: first, times factor, up to a cap."""
+
+    first_ms: int
+    factor: float
+    cap_ms: int
+
+    def wait_ms(self, streak: int, draw: float) -> int:
+        """The wait of the n-th block in a row (1 is the first), jittered."""
+        grown = self.first_ms * self.factor ** min(streak - 1, 60)
+        return jittered_ms(int(min(self.cap_ms, grown)), draw)
+
+
+QUOTA: Final = Backoff(180_000, 1.5, 180 * MINUTE_MS)
+UNREACHABLE_QUEUE: Final = Backoff(30_000, 1.5, 15 * MINUTE_MS)
+UNREACHABLE_LANE: Final = Backoff(2_000, 2.0, 5 * MINUTE_MS)
+IN_PLACE: Final = Backoff(1_000, 2.0, 10_000)
+IN_PLACE_TRIES: Final = 3
+
+
+class Block(Struct, frozen=True):
+    """A queue's hold-off. `streak` is how many of this kind came in a row; `since_ms` when
+    the unbroken spell began, which is what expiry counts from."""
+
+    kind: BlockKind
+    until_ms: int
+    reason: str
+    streak: int = 1
+    since_ms: int = 0
+
+
+def queue_block(old: Block | None, outcome: Outcome, now_ms: int, draw: float) -> Block:
+    """The hold-off after a quota answer (`Retry-After` is its floor), or after a message
+    that could not reach its server while others could."""
+    kind = BlockKind(outcome.kind)
+    backoff = QUOTA if kind is BlockKind.quota else UNREACHABLE_QUEUE
+    # Another kind starts its own spell: seed 000's origin reused the old interval here.
+    same = old if old is not None and old.kind is kind else None
+    if same is not None and same.until_ms > now_ms:
+        # It was in flight when the queue was blocked: the block stands, and does not grow.
+        return replace(same, until_ms=max(same.until_ms, now_ms + outcome.after_ms))
+    streak = same.streak + 1 if same else 1
+    wait_ms = max(backoff.wait_ms(streak, draw), outcome.after_ms)
+    since_ms = same.since_ms if same else now_ms
+    return Block(kind, now_ms + wait_ms, outcome.error, streak, since_ms)
+
+
+def disabled(reason: str, now_ms: int) -> Block:
+    """A queue whose recipient said that it is gone."""
+    return Block(BlockKind.disabled, NEVER, reason, since_ms=now_ms)

@@ -1,0 +1,141 @@
+"""The outcome table: what an attempt's outcome does to its message, queue and lane."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from postroad.model.block import (
+    IN_PLACE,
+    IN_PLACE_TRIES,
+    Block,
+    BlockKind,
+    disabled,
+    queue_block,
+)
+from postroad.model.circuit import CLOSED, Circuit, struck
+from postroad.model.ladder import jittered_ms
+from postroad.model.outcome import Kind, Outcome
+from postroad.model.states import DeadReason
+from postroad.model.words import Message, Policy, Rung
+
+
+class Move(StrEnum):
+    """What becomes of the message."""
+
+    deliver = "deliver"
+    climb = "climb"
+    wait = "wait"
+    stay = "stay"
+    again = "again"
+    hold = "hold"
+    die = "die"
+    doubt = "doubt"
+
+
+class Next(Struct, frozen=True):
+    """One decision. `block`: the queue's hold-off from now on, when it changes."""
+
+    move: Move
+    level: int
+    due_ms: int = 0
+    reason: DeadReason | None = None
+    circuit: Circuit = CLOSED
+    block: Block | None = None
+    unblock: bool = False
+
+
+class Situation(Struct, frozen=True):
+    """What the decision is taken in, besides the message and its outcome."""
+
+    policy: Policy
+    rung: Rung
+    circuit: Circuit
+    block: Block | None
+    tries_here: int
+    probe: bool
+    started_ms: int
+    now_ms: int
+    draw: float
+
+
+def decide(message: Message, outcome: Outcome, at: Situation) -> Next:
+    """The row of the outcome table for this outcome."""
+    circuit = _circuit(outcome, at)
+    unblock = outcome.answered and outcome.kind is not Kind.quota and _lifts(at)
+    match outcome.kind:
+        case Kind.delivered:
+            return Next(Move.deliver, message.level, circuit=circuit, unblock=unblock)
+        case Kind.rejected:
+            block = disabled(outcome.error, at.now_ms) if outcome.disables else None
+            return Next(
+                Move.die,
+                message.level,
+                reason=DeadReason.rejected,
+                circuit=circuit,
+                block=block,
+                unblock=unblock and block is None,
+            )
+        case Kind.failed:
+            return _climb(message, at, circuit, unblock=unblock)
+        case Kind.unknown:
+            if at.policy.at_most_once:
+                return Next(Move.doubt, message.level, circuit=circuit)
+            return _climb(message, at, circuit, unblock=False)
+        case Kind.later:
+            due_ms = at.now_ms + outcome.after_ms
+            return Next(Move.wait, message.level, due_ms, circuit=circuit, unblock=unblock)
+        case Kind.quota:
+            block = queue_block(at.block, outcome, at.now_ms, at.draw)
+            return Next(Move.stay, message.level, circuit=circuit, block=block)
+        case Kind.unreachable:
+            return _unreachable(message, outcome, at, circuit)
+
+
+def _lifts(at: Situation) -> bool:
+    """An answer lifts the block that it was sent after; not one that came while it was in
+    flight, and never a pause or a disabled queue."""
+    if at.block is None or at.block.kind not in (BlockKind.quota, BlockKind.unreachable):
+        return False
+    return at.started_ms >= at.block.until_ms
+
+
+def _circuit(outcome: Outcome, at: Situation) -> Circuit:
+    if outcome.kind in (Kind.unreachable, Kind.unknown):
+        return struck(at.circuit, outcome.error, at.now_ms, at.draw, probe=at.probe)
+    # A forbidden address is a failure that says nothing about the server.
+    return CLOSED if outcome.answered else at.circuit
+
+
+def _climb(message: Message, at: Situation, circuit: Circuit, *, unblock: bool) -> Next:
+    level = message.level + 1
+    if level > at.policy.ladder.retries:
+        if at.rung.ordered and not at.policy.skip_exhausted:
+            return Next(Move.hold, message.level, circuit=circuit, unblock=unblock)
+        reason = DeadReason.exhausted
+        return Next(Move.die, message.level, reason=reason, circuit=circuit, unblock=unblock)
+    due_ms = at.now_ms + jittered_ms(at.policy.ladder.delay_ms(level), at.draw)
+    return Next(Move.climb, level, due_ms, circuit=circuit, unblock=unblock)
+
+
+def _unreachable(message: Message, outcome: Outcome, at: Situation, circuit: Circuit) -> Next:
+    if circuit.is_open:
+        return Next(Move.stay, message.level, circuit=circuit)
+    if at.tries_here < IN_PLACE_TRIES:
+        due_ms = at.now_ms + IN_PLACE.wait_ms(at.tries_here, at.draw)
+        return Next(Move.again, message.level, due_ms, circuit=circuit)
+    # Others of the lane got answers meanwhile, else the circuit would have opened: so it is
+    # this recipient, not the server.
+    block = queue_block(at.block, outcome, at.now_ms, at.draw)
+    return Next(Move.stay, message.level, circuit=circuit, block=block)
+
+
+def expired(message: Message, now_ms: int) -> bool:
+    """Whether the sender's own deadline has passed."""
+    return message.expires_at_ms <= now_ms
+
+
+def spell_expiry(block_kind: BlockKind) -> DeadReason:
+    """Why a message dies that outlived a spell of this kind."""
+    if block_kind is BlockKind.quota:
+        return DeadReason.expired_quota
+    return DeadReason.expired_unreachable

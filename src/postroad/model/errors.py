@@ -1,0 +1,87 @@
+"""Every error a user can meet. Each message says what happened and what to do."""
+
+
+class PostroadError(Exception):
+    """Root of all errors that Postroad raises on purpose."""
+
+
+class BadInput(PostroadError):
+    """What was asked cannot be done as it was asked; nothing was stored."""
+
+
+class BadDsn(BadInput):
+    """The store's address cannot be understood."""
+
+
+class BadBody(BadInput):
+    """The body cannot be serialised."""
+
+
+class BodyTooLarge(BadInput):
+    """The body is over the limit."""
+
+
+class BadTime(BadInput):
+    """A delay is negative, or a time makes no sense."""
+
+
+class UnknownQueue(BadInput):
+    """No handler of that name is registered, and no such queue is known to the road."""
+
+
+class UnknownMessage(BadInput):
+    """No message of that id is known."""
+
+
+class Conflict(BadInput):
+    """The idempotency key was used within its time for another body."""
+
+
+class NotOpen(PostroadError):
+    """The road is not open: use it inside `async with road:`."""
+
+
+class StoreError(PostroadError):
+    """The store cannot do its work now."""
+
+
+class RoadInUse(StoreError):
+    """Another process owns this road's file."""
+
+
+class SchemaTooNew(StoreError):
+    """The database was written by a newer Postroad."""
+
+
+class SchemaTooOld(StoreError):
+    """The database was written by an older Postroad and has to be migrated."""
+
+
+class CorruptStore(StoreError):
+    """The file is not a database, or is damaged."""
+
+
+class ReadOnlyStore(StoreError):
+    """The file, or its folder, cannot be written."""
+
+
+class DiskFull(StoreError):
+    """No space is left; nothing was half-written."""
+
+
+class StoreUnavailable(StoreError):
+    """The store does not answer; try again later."""
+
+
+class Reject(Exception):  # noqa: N818 - a verb that handlers raise, not an error of ours
+    """Raise in a handler: this message will never succeed; put it in the dead set now."""
+
+
+class RetryLater(Exception):  # noqa: N818
+    """Raise in a handler: try again after so many seconds, without spending a level."""
+
+    def __init__(self, after: float, reason: str = "") -> None:
+        super().__init__(reason or f"retry after {after} s")
+        if after < 0:
+            raise BadTime(f"RetryLater(after={after}): give seconds from now, not a negative number")
+        self.after_ms = int(after * 1000)

@@ -1,0 +1,50 @@
+"""Message ids: 63 bits, ordered by time, made where the message is sent."""
+
+from postroad.model.errors import UnknownMessage
+
+EPOCH_MS = 1_704_067_200_000  # 2024-01-01: 41 bits of milliseconds last until 2093
+NODE_BITS = 13
+SEQUENCE_BITS = 9
+NODES = 1 << NODE_BITS
+PREFIX = "msg_"
+# Crockford's alphabet keeps the order of the numbers in the order of the texts.
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+DIGITS = 13
+
+
+class IdSequence:
+    """Hands out rising ids; never goes back, even when the clock does."""
+
+    def __init__(self, node: int) -> None:
+        self._node = node % NODES
+        self._last = 0
+
+    def next(self, now_ms: int) -> int:
+        """The next id: (milliseconds, sequence, node), so that the newest is the largest."""
+        tick = max((now_ms - EPOCH_MS) << SEQUENCE_BITS, self._last + 1)
+        self._last = tick
+        return (tick << NODE_BITS) | self._node
+
+
+def made_at_ms(number: int) -> int:
+    """When this id was made."""
+    return (number >> (SEQUENCE_BITS + NODE_BITS)) + EPOCH_MS
+
+
+def to_text(number: int) -> str:
+    """The id as users see it."""
+    digits = [ALPHABET[(number >> shift) & 31] for shift in range(5 * (DIGITS - 1), -1, -5)]
+    return PREFIX + "".join(digits)
+
+
+def to_number(text: str) -> int:
+    """The id as the store keeps it."""
+    digits = text.removeprefix(PREFIX)
+    if not text.startswith(PREFIX) or len(digits) != DIGITS or set(digits) - set(ALPHABET):
+        raise UnknownMessage(
+            f"{text!r} is not a message id; ids look like {PREFIX}{'0' * DIGITS}, as in a receipt"
+        )
+    number = 0
+    for digit in digits:
+        number = (number << 5) | ALPHABET.index(digit)
+    return number

@@ -1,0 +1,62 @@
+"""What one attempt gave, as a value."""
+
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+
+class Kind(StrEnum):
+    """The rows of the outcome table."""
+
+    delivered = "delivered"
+    failed = "failed"
+    rejected = "rejected"
+    quota = "quota"
+    unreachable = "unreachable"
+    unknown = "unknown"
+    later = "later"
+
+
+class Outcome(Struct, frozen=True):
+    """What one attempt gave. `answered`: the other side is alive, which closes a circuit."""
+
+    kind: Kind
+    error: str = ""
+    after_ms: int = 0
+    status: int = 0
+    disables: bool = False
+    answered: bool = True
+
+
+DELIVERED: Final = Outcome(Kind.delivered)
+
+
+def failed(error: str, *, status: int = 0, answered: bool = True) -> Outcome:
+    """It answered, and the answer was no: try again on the next level."""
+    return Outcome(Kind.failed, error, status=status, answered=answered)
+
+
+def rejected(error: str, *, status: int = 0, disables: bool = False) -> Outcome:
+    """It will never be taken: dead at once; `disables` stops the queue as well."""
+    return Outcome(Kind.rejected, error, status=status, disables=disables)
+
+
+def quota(error: str, *, after_ms: int = 0, status: int = 0) -> Outcome:
+    """The recipient takes no more for now: its queue waits, at least `after_ms`."""
+    return Outcome(Kind.quota, error, after_ms=after_ms, status=status)
+
+
+def unreachable(error: str, *, status: int = 0) -> Outcome:
+    """Certainly not sent: the server is away."""
+    return Outcome(Kind.unreachable, error, status=status, answered=False)
+
+
+def unknown(error: str) -> Outcome:
+    """No answer after the request may have left: perhaps it was delivered."""
+    return Outcome(Kind.unknown, error, answered=False)
+
+
+def later(error: str, *, after_ms: int) -> Outcome:
+    """The handler asked for another time; no level is spent."""
+    return Outcome(Kind.later, error, after_ms=after_ms)

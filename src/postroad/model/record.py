@@ -1,0 +1,120 @@
+"""What the lane's owner hands to the store: results, and changes of queues and lanes."""
+
+from msgspec import Struct
+
+from postroad.model.block import Block
+from postroad.model.circuit import Circuit
+from postroad.model.decide import Move
+from postroad.model.outcome import Kind
+from postroad.model.states import DeadReason
+from postroad.model.words import Lane, Message, Queue, Rung
+
+
+class Result(Struct, frozen=True):
+    """One attempt and what becomes of its message."""
+
+    message: Message
+    epoch: int
+    kind: Kind
+    move: Move
+    level: int
+    due_ms: int
+    reason: DeadReason | None
+    error: str
+    status: int
+    started_ms: int
+    took_ms: int
+    slot: int = 0
+    priority: int = 0
+
+
+class QueueChange(Struct, frozen=True):
+    """A queue's hold-off from now on; None lifts it."""
+
+    queue: int
+    lane: int
+    epoch: int
+    block: Block | None
+
+
+class LaneChange(Struct, frozen=True):
+    """A lane's circuit and crash count from now on. A circuit that closes also lifts the
+    `unreachable` hold-offs of its queues."""
+
+    lane: int
+    epoch: int
+    circuit: Circuit
+    crashes: int = 0
+
+
+class Record(Struct, frozen=True):
+    """One batch for the store, applied in one transaction."""
+
+    owner: int
+    results: list[Result]
+    queues: list[QueueChange]
+    lanes: list[LaneChange]
+
+
+class Recorded(Struct, frozen=True):
+    """The store's answer: lanes that are no longer ours, so that their failures were refused."""
+
+    lost: frozenset[int]
+
+
+class Claim(Struct, frozen=True):
+    """Lanes that are ours now, and when the next one of these levels is ready."""
+
+    lanes: list[Lane]
+    next_at_ms: dict[int, int]
+    full: bool
+
+
+class View(Struct, frozen=True):
+    """What is due in one owned lane: its ready rungs, their queues, and when the next is."""
+
+    lane: int
+    rungs: list[Rung]
+    queues: list[Queue]
+    next_at_ms: int
+
+
+class Look(Struct, frozen=True):
+    """Asks for the rungs of a lane that became ready after a time (what was ready before is
+    known to the asker), and for these ones."""
+
+    lane: int
+    after_ms: int
+    rungs: tuple[int, ...] = ()
+
+
+class Want(Struct, frozen=True):
+    """Up to `limit` due messages of a rung after a cursor."""
+
+    rung: int
+    after_place: int
+    after_id: int
+    limit: int
+
+
+class Release(Struct, frozen=True):
+    """A lane that its owner gives back."""
+
+    lane: int
+    epoch: int
+
+
+class Reading(Struct, frozen=True):
+    """The answer to a want. `next_due_ms`: the first message of the rung that is not due yet."""
+
+    rung: int
+    messages: list[Message]
+    next_due_ms: int
+    full: bool
+
+
+class Swept(Struct, frozen=True):
+    """What a sweep did, and when something is to expire next."""
+
+    expired: int
+    next_at_ms: int

@@ -1,0 +1,171 @@
+"""Message, queue, lane and rung: what the road is made of."""
+
+from typing import Final
+from zlib import crc32
+
+from msgspec import Struct
+
+from postroad.model.block import Block
+from postroad.model.circuit import CLOSED, Circuit
+from postroad.model.ladder import DEFAULT_LADDER, Ladder
+from postroad.model.states import NEVER
+
+SLOTS: Final = 64
+HANDLER_SHARDS: Final = 16
+PRIORITIES: Final = range(-9, 10)
+DAY_MS: Final = 86_400_000
+DEFAULT_TENANT: Final = "default"
+
+
+class LaneKey(Struct, frozen=True):
+    """One transport session: at most one worker in the whole fleet serves it."""
+
+    transport: str
+    server: str
+    credential: str = ""
+    shard: int = 0
+    tenant: str = DEFAULT_TENANT
+
+    @property
+    def pool(self) -> str:
+        """Who may claim the lane: any process with the transport, or, for a handler, only
+        those that registered it."""
+        return f"handler:{self.server}" if self.transport == "handler" else self.transport
+
+
+class Policy(Struct, frozen=True):
+    """How a queue treats its messages; kept with the queue."""
+
+    ladder: Ladder = DEFAULT_LADDER
+    ordered: bool = False
+    """The whole queue in order of acceptance; single messages can also carry an order key."""
+    skip_exhausted: bool = False
+    """Ordered: an exhausted head dies and the next one goes, instead of holding its slot."""
+    at_most_once: bool = False
+    """Mark before sending; a doubtful send becomes `uncertain` and is never repeated by itself."""
+    timeout_ms: int = 30_000
+    quota_ttl_ms: int = 7 * DAY_MS
+    unreachable_ttl_ms: int = 2 * DAY_MS
+
+
+class QueueSpec(Struct, frozen=True):
+    """What a queue is to be: its owner, name, lane (without shard), and policy."""
+
+    tenant: str
+    name: str
+    lane: LaneKey
+    shards: int
+    policy: Policy
+
+
+class Queue(Struct, frozen=True):
+    """One recipient as the store knows it."""
+
+    id: int
+    tenant: str
+    name: str
+    policy: Policy
+    lanes: tuple[int, ...]
+    """Lane ids by shard."""
+    block: Block | None = None
+    paused: bool = False
+
+    @property
+    def deliver_after_ms(self) -> int:
+        """Before this time nothing of the queue is sent."""
+        if self.paused:
+            return NEVER
+        return self.block.until_ms if self.block else 0
+
+
+class Lane(Struct, frozen=True):
+    """A lane as its owner received it."""
+
+    id: int
+    key: LaneKey
+    epoch: int
+    circuit: Circuit = CLOSED
+    crashes: int = 0
+    """Leases lost in a row; above zero the owner marks what it starts."""
+    paused: bool = False
+
+
+class Rung(Struct, frozen=True):
+    """The messages of one queue that wait at one level (and priority, and ordered slot)."""
+
+    id: int
+    lane: int
+    queue: int
+    level: int
+    priority: int = 0
+    slot: int = 0
+    ready_at_ms: int = NEVER
+
+    @property
+    def ordered(self) -> bool:
+        """Whether one message at a time goes, in order of acceptance."""
+        return self.slot > 0
+
+
+class Draft(Struct, frozen=True):
+    """A message on its way into the store."""
+
+    id: int
+    queue: int
+    lane: int
+    slot: int
+    priority: int
+    accepted_at_ms: int
+    due_ms: int
+    expires_at_ms: int
+    body: bytes
+    headers: bytes = b""
+    key: str = ""
+    order_key: str = ""
+
+
+class Message(Struct, frozen=True):
+    """A message as its lane's owner reads it."""
+
+    id: int
+    rung: int
+    queue: int
+    lane: int
+    level: int
+    attempts: int
+    marks: int
+    """Starts noted in leases that were then lost."""
+    place: int
+    due_ms: int
+    accepted_at_ms: int
+    expires_at_ms: int
+    body: bytes
+    headers: bytes = b""
+
+
+class Accepted(Struct, frozen=True):
+    """The store's answer to a draft: its id, or that of the first one with the same key."""
+
+    id: int
+    duplicate: bool = False
+    conflict: bool = False
+
+
+def hashed(text: str, buckets: int) -> int:
+    """A bucket that is the same in every process and release."""
+    return crc32(text.encode()) % buckets
+
+
+def slot_of(policy: Policy, order_key: str) -> int:
+    """0 is unordered; 1 to 64 by order key; a queue that is ordered as a whole has one slot."""
+    if policy.ordered:
+        return 1
+    return 1 + hashed(order_key, SLOTS) if order_key else 0
+
+
+def shard_of(policy: Policy, shards: int, order_key: str, number: int) -> int:
+    """Which of the queue's lanes takes the message."""
+    if shards == 1 or policy.ordered:
+        return 0
+    # The low bits of an id name the node that made it; the sequence above them is what varies.
+    return hashed(order_key, shards) if order_key else (number >> 13) % shards

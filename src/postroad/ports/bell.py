@@ -1,0 +1,30 @@
+"""The bell: wake-ups from the store to the engines that listen."""
+
+from typing import Protocol
+
+
+class Listener(Protocol):
+    """What an engine hears."""
+
+    def on_ready(self, level: int, at_ms: int) -> None:
+        """An unowned lane has something at this level, from that time on."""
+
+    def on_lane(self, lane: int, rung: int, due_ms: int) -> None:
+        """A lane of yours got a message, or something of it changed (rung 0)."""
+
+    def on_expiry(self, at_ms: int) -> None:
+        """Something expires then, perhaps sooner than you thought."""
+
+
+class Bell(Protocol):
+    """Carries wake-ups. A lost ring costs lateness, never a message."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether rings are known to arrive; while not, levels are polled by their table."""
+
+    def listen(self, owner: int, listener: Listener) -> None:
+        """Hear from now on."""
+
+    def leave(self, owner: int) -> None:
+        """Hear no more."""

@@ -1,0 +1,111 @@
+"""The store: few verbs, each contract a sentence. One suite holds every store to them."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from postroad.model.record import (
+    Claim,
+    Look,
+    Reading,
+    Record,
+    Recorded,
+    Release,
+    Swept,
+    View,
+    Want,
+)
+from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
+from postroad.ports.bell import Bell
+from postroad.ports.clock import Clock
+
+
+class Inbox(Protocol):
+    """How messages get in."""
+
+    async def open_queues(self, specs: Sequence[QueueSpec]) -> list[Queue]:
+        """The queues of these names, made with their lanes where they are new; a policy that
+        differs is written over the old one."""
+
+    async def find_queue(self, tenant: str, name: str) -> Queue | None:
+        """The queue of that name."""
+
+    async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
+        """Store them all in one transaction, then answer. A key that was used within its time
+        answers with the first id, or as a conflict when the body differs."""
+
+
+class Leases(Protocol):
+    """How lanes are owned and messages leave."""
+
+    async def join(self) -> int:
+        """A new owner number for this process."""
+
+    async def claim(self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int) -> Claim:
+        """Own up to `limit` unowned lanes that are ready at these levels, whole, at a new epoch."""
+
+    async def look(self, looks: Sequence[Look]) -> list[View]:
+        """The rungs of owned lanes that became ready after a time, or are named."""
+
+    async def fetch(self, wants: Sequence[Want]) -> list[Reading]:
+        """Due messages of rungs, in order."""
+
+    async def mark(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
+        """Note that these are about to start; False when the lane is no longer ours."""
+
+    async def unmark(self, ids: Sequence[int]) -> None:
+        """They were not started after all, or were stopped without a lost lease."""
+
+    async def record(self, record: Record) -> Recorded:
+        """Apply results in one transaction. A failure needs the current epoch; a success is
+        applied by message id, also late."""
+
+    async def release(self, owner: int, lanes: Sequence[Release]) -> dict[int, int]:
+        """Give lanes back; answers when each level of them is ready next."""
+
+    async def beat(self, owner: int) -> bool:
+        """Still here; False when a peer has declared this owner dead."""
+
+    async def reap(self, dead_after_ms: int) -> int:
+        """Free the lanes of owners that were not heard from; counts a lost lease for each."""
+
+    async def leave(self, owner: int) -> None:
+        """Going away; nothing is owned any more."""
+
+
+class Upkeep(Protocol):
+    """What the janitor does."""
+
+    async def sweep(self, limit: int) -> Swept:
+        """Move what has expired, or outlived a spell, to the dead set."""
+
+    async def retain(self, history_ms: int, dead_ms: int) -> int:
+        """Delete finished work older than these."""
+
+
+class Insight(Protocol):
+    """Read-only questions."""
+
+    async def counts(self) -> dict[str, int]:
+        """Messages by state."""
+
+
+class Store(Inbox, Leases, Upkeep, Insight, Protocol):
+    """All of it, on one database."""
+
+    @property
+    def bell(self) -> Bell:
+        """Wake-ups from this store."""
+
+    @property
+    def clock(self) -> Clock:
+        """The store's idea of the time, which due times and leases go by."""
+
+    @property
+    def queries(self) -> dict[str, int]:
+        """Statements sent so far, by what for: a level's claim, fetch, record…"""
+
+    async def open(self) -> None:
+        """Connect, check the schema."""
+
+    async def close(self) -> None:
+        """Finish what was handed over, then let go."""

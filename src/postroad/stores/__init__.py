@@ -1,0 +1,1 @@
+"""Stores: the truth on disk, one folder per database."""

@@ -1,0 +1,115 @@
+"""One apsw connection: named queries, pragmas, and SQLite's errors in our words."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from postroad.model.errors import (
+    CorruptStore,
+    DiskFull,
+    ReadOnlyStore,
+    StoreError,
+    StoreUnavailable,
+)
+from postroad.stores.sql import load
+from postroad.stores.sqlite.bell import Ring
+
+QUERIES = load("postroad.stores.sqlite", "queries")
+
+Value = int | str | bytes | float | None
+Row = tuple[Any, ...]
+RungKey = tuple[int, int, int, int, int]
+
+
+class Database:
+    """A connection that knows the queries by name and counts what it runs."""
+
+    def __init__(self, path: Path, *, readonly: bool = False) -> None:
+        self.path = path
+        self.counts: Counter[str] = Counter()
+        self.label = "other"
+        self.rings: list[Ring] = []
+        self.rungs: dict[RungKey, int] = {}
+        """Rung numbers by (lane, queue, level, priority, slot); forgotten on rollback."""
+        with named_errors(path):
+            self.connection = apsw.Connection(str(path))
+            self._prepare(readonly=readonly)
+
+    def _prepare(self, *, readonly: bool) -> None:
+        db = self.connection
+        db.set_busy_timeout(10_000)
+        db.execute("pragma journal_mode = wal")
+        db.execute("pragma synchronous = full")
+        # The writer checkpoints by itself, and it alone: two checkpointers are what SQLite's
+        # WAL-reset bug needed.
+        db.execute("pragma wal_autocheckpoint = 0")
+        db.execute("pragma mmap_size = 0")
+        db.execute("pragma temp_store = memory")
+        db.execute("pragma cache_size = -32000")
+        if readonly:
+            db.execute("pragma query_only = on")
+
+    def all(self, name: str, *values: Value) -> list[Row]:
+        """All rows of a query."""
+        self.counts[self.label] += 1
+        return self.connection.execute(QUERIES[name], values).fetchall()
+
+    def one(self, name: str, *values: Value) -> Row | None:
+        """The first row of a query, or None."""
+        rows = self.all(name, *values)
+        return rows[0] if rows else None
+
+    def rows(self, name: str, *values: Value) -> Iterator[Row]:
+        """The rows of a query as they come, for a reader that may stop early."""
+        self.counts[self.label] += 1
+        yield from self.connection.execute(QUERIES[name], values)
+
+    def number(self, name: str, *values: Value) -> int | None:
+        """The first value of the first row, which is a number or nothing."""
+        row = self.one(name, *values)
+        return row[0] if row else None
+
+    def run(self, name: str, *values: Value) -> None:
+        """A query without an answer."""
+        self.counts[self.label] += 1
+        self.connection.execute(QUERIES[name], values)
+
+    def many(self, name: str, rows: Iterable[Row]) -> int:
+        """The same query for many rows; answers how many rows were changed."""
+        self.counts[self.label] += 1
+        before = self.connection.total_changes()
+        self.connection.executemany(QUERIES[name], rows)
+        return self.connection.total_changes() - before
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.connection.close()
+
+
+@contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Turns SQLite's errors into ours, which say what to do."""
+    try:
+        yield
+    except apsw.FullError as error:
+        raise DiskFull(
+            f"no space left for {path}: free some or move the road; nothing was half-written"
+        ) from error
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise CorruptStore(
+            f"{path} is damaged or not a Postroad database: restore a backup, or name another file"
+        ) from error
+    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError) as error:
+        raise ReadOnlyStore(
+            f"cannot write {path} or its folder: check that it exists and who owns it ({error})"
+        ) from error
+    except apsw.IOError as error:
+        raise StoreUnavailable(f"reading or writing {path} failed: {error}") from error
+    except apsw.BusyError as error:
+        raise StoreUnavailable(f"{path} is locked by another program: {error}") from error
+    except apsw.Error as error:
+        raise StoreError(f"{path}: {error}") from error

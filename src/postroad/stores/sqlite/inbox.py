@@ -1,0 +1,145 @@
+"""How messages get in: queues made on first use, drafts accepted in one transaction."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+
+from postroad.model.block import Block, BlockKind
+from postroad.model.ladder import LAST_POLLED_LEVEL
+from postroad.model.states import NEVER
+from postroad.model.words import Accepted, Draft, Policy, Queue, QueueSpec
+from postroad.stores.sqlite.bell import Ring
+from postroad.stores.sqlite.database import Database, Row
+
+KEY_TTL_MS: Final = 24 * 3600 * 1000
+POLICY_DECODER: Final = msgspec.json.Decoder(Policy)
+
+
+def open_queue(db: Database, spec: QueueSpec) -> Queue:
+    """The queue of this name, made with its lanes when it is new."""
+    policy = msgspec.json.encode(spec.policy)
+    row = db.one("queue_by_name", spec.tenant, spec.name)
+    if row is not None:
+        db.run("queue_policy", row[0], policy)
+    else:
+        number = db.number("queue_insert", spec.tenant, spec.name, spec.lane.transport, policy)
+        for shard in range(spec.shards):
+            db.run("queue_lane_insert", number, shard, _lane(db, spec, shard))
+    queue = find_queue(db, spec.tenant, spec.name)
+    if queue is None:  # pragma: no cover - it was just written in this transaction
+        raise LookupError(spec.name)
+    return queue
+
+
+def _lane(db: Database, spec: QueueSpec, shard: int) -> int | None:
+    key = spec.lane
+    found = db.number(
+        "lane_find", key.tenant, key.transport, key.server, key.credential, shard
+    )
+    if found is not None:
+        return found
+    return db.number(
+        "lane_insert", key.tenant, key.transport, key.server, key.credential, shard, key.pool
+    )
+
+
+def find_queue(db: Database, tenant: str, name: str) -> Queue | None:
+    """The queue of that name."""
+    row = db.one("queue_by_name", tenant, name)
+    return read_queue(db, row) if row else None
+
+
+def read_queue(db: Database, row: Row) -> Queue:
+    """A queue from its row."""
+    number, tenant, name, policy, paused_at, kind, until, reason, streak, since = row
+    block = Block(BlockKind(kind), until, reason, streak, since) if kind else None
+    return Queue(
+        id=number,
+        tenant=tenant,
+        name=name,
+        policy=POLICY_DECODER.decode(policy),
+        lanes=tuple(lane for (lane,) in db.all("queue_lanes", number)),
+        block=block,
+        paused=bool(paused_at),
+    )
+
+
+def accept(db: Database, drafts: Sequence[Draft]) -> list[Accepted]:
+    """Store the drafts, wake their rungs, answer each."""
+    answers: list[Accepted] = []
+    rows: list[Row] = []
+    wakes: dict[int, int] = {}
+    for draft in drafts:
+        first = _first_use(db, draft) if draft.key else None
+        if first is not None:
+            answers.append(first)
+            continue
+        rung = rung_of(db, draft.lane, draft.queue, 0, draft.priority, draft.slot)
+        place = draft.due_ms
+        if draft.slot:
+            place = db.number("rung_next_place", rung) or 0
+        rows.append(
+            (
+                draft.id,
+                rung,
+                place,
+                draft.due_ms,
+                draft.accepted_at_ms,
+                draft.expires_at_ms,
+                draft.order_key,
+                draft.headers,
+                draft.body,
+            )
+        )
+        wakes[rung] = min(wakes.get(rung, NEVER), draft.due_ms)
+        answers.append(Accepted(draft.id))
+    db.many("message_insert", rows)
+    for rung, due_ms in wakes.items():
+        wake(db, rung, due_ms)
+    return answers
+
+
+def _first_use(db: Database, draft: Draft) -> Accepted | None:
+    digest = blake2b(draft.body + b"\0" + draft.headers, digest_size=16).digest()
+    row = db.one("key_find", draft.queue, draft.key, draft.accepted_at_ms)
+    if row is not None:
+        return Accepted(row[0], duplicate=row[1] == digest, conflict=row[1] != digest)
+    expires_ms = draft.accepted_at_ms + KEY_TTL_MS
+    db.run("key_insert", draft.queue, draft.key, draft.id, digest, expires_ms)
+    return None
+
+
+def rung_of(db: Database, lane: int, queue: int, level: int, priority: int, slot: int) -> int:
+    """The rung's number; it is made on first use. An ordered slot has one rung for all levels."""
+    key = (lane, queue, 0, 0, slot) if slot else (lane, queue, level, priority, 0)
+    found = db.rungs.get(key)
+    if found is None:
+        if slot:
+            found = db.number("rung_find_slot", lane, queue, slot)
+        else:
+            found = db.number("rung_find_plain", lane, queue, level, priority)
+        if found is None:
+            values = (lane, queue, level, 0 if slot else priority, slot)
+            found = db.number("rung_insert", *values) or 0
+        db.rungs[key] = found
+    return found
+
+
+def wake(db: Database, rung: int, due_ms: int) -> None:
+    """A rung got something: lower its ready time, then tell the lane's owner, or the pollers."""
+    db.run("rung_wake", rung, due_ms)
+    row = db.one("rung_state", rung)
+    if row is None:  # pragma: no cover - rungs are never deleted
+        return
+    level, ready_at, blocked_until, lane, owner, pool, lane_until = row
+    if owner is not None:
+        if blocked_until < NEVER:
+            db.rings.append(Ring(owner, lane, rung, level, max(due_ms, blocked_until)))
+        return
+    ready_ms = max(ready_at, lane_until)
+    if ready_ms < NEVER:
+        level = min(level, LAST_POLLED_LEVEL)
+        db.run("lane_level_wake", lane, level, pool, ready_ms)
+        db.rings.append(Ring(None, lane, rung, level, ready_ms))

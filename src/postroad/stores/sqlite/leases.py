@@ -1,0 +1,143 @@
+"""Who owns which lane, and what its owner reads."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from postroad.model.circuit import Circuit
+from postroad.model.record import Claim, Look, Reading, Release, View, Want
+from postroad.model.states import NEVER
+from postroad.model.words import Lane, LaneKey, Message, Rung
+from postroad.stores.sqlite.bell import Ring
+from postroad.stores.sqlite.database import Database, Row
+from postroad.stores.sqlite.inbox import read_queue
+
+READ_BYTES_MAX: Final = 4 << 20
+"""One reading stops here: bodies may be a megabyte each."""
+
+
+def claim(
+    db: Database, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int, now_ms: int
+) -> Claim:
+    """Own lanes that are ready at these levels, the longest ready first."""
+    ready: list[tuple[int, int]] = []
+    next_at_ms: dict[int, int] = {}
+    for level in levels:
+        for pool in pools:
+            found = db.all("claim_ready", pool, level, now_ms, limit)
+            ready += [(ready_at, lane) for lane, ready_at in found]
+            if len(found) < limit:
+                soonest = db.number("claim_next", pool, level, now_ms) or NEVER
+                next_at_ms[level] = min(next_at_ms.get(level, NEVER), soonest)
+    ready.sort()
+    taken = list(dict.fromkeys(lane for _, lane in ready))[:limit]
+    return Claim([_take(db, owner, lane) for lane in taken], next_at_ms, len(ready) >= limit)
+
+
+def _take(db: Database, owner: int, lane: int) -> Lane:
+    row = db.one("claim_take", lane, owner)
+    if row is None:
+        raise LookupError(f"lane {lane} is ready for claiming and owned at once")
+    db.run("claim_hide", lane)
+    return read_lane(row)
+
+
+def read_lane(row: Row) -> Lane:
+    """A lane from its row."""
+    number, transport, server, credential, shard, tenant, epoch, *circuit, crashes, paused = row
+    key = LaneKey(transport, server, credential, shard, tenant)
+    return Lane(number, key, epoch, Circuit(*circuit), crashes, bool(paused))
+
+
+def look(db: Database, ask: Look, now_ms: int) -> View:
+    """The rungs of a lane that became ready, and the named ones, with their queues."""
+    rows = db.all("look_due", ask.lane, ask.after_ms, now_ms)
+    rows += [row for number in ask.rungs for row in db.all("rung_by_id", number)]
+    rungs = [Rung(*row) for row in rows]
+    numbers = dict.fromkeys(rung.queue for rung in rungs)
+    queues = [read_queue(db, row) for n in numbers if (row := db.one("queue_by_id", n))]
+    return View(ask.lane, rungs, queues, db.number("look_next", ask.lane, now_ms) or NEVER)
+
+
+def fetch(db: Database, want: Want, now_ms: int) -> Reading:
+    """The due messages of a rung after a cursor. A head that is not due ends the reading."""
+    row = db.one("rung_by_id", want.rung)
+    if row is None:
+        return Reading(want.rung, [], NEVER, full=False)
+    rung = Rung(*row)
+    messages: list[Message] = []
+    body_bytes = 0
+    for values in db.rows("fetch_due", want.rung, want.after_place, want.after_id, want.limit):
+        number, level, attempts, marks, place, due, accepted_at, expires_at, body, headers = values
+        if due > now_ms:
+            return Reading(want.rung, messages, due, full=False)
+        body_bytes += len(body)
+        messages.append(
+            Message(
+                number,
+                rung.id,
+                rung.queue,
+                rung.lane,
+                level,
+                attempts,
+                marks,
+                place,
+                due,
+                accepted_at,
+                expires_at,
+                body,
+                headers,
+            )
+        )
+        if body_bytes > READ_BYTES_MAX:
+            return Reading(want.rung, messages, NEVER, full=True)
+    return Reading(want.rung, messages, NEVER, full=len(messages) >= want.limit)
+
+
+def mark(db: Database, lane: int, epoch: int, owner: int, ids: Sequence[int]) -> bool:
+    """Note what is about to start, if the lane is still the owner's."""
+    if db.one("lane_fence", lane) != (owner, epoch):
+        return False
+    db.many("mark", [(number,) for number in ids])
+    return True
+
+
+def release(db: Database, owner: int, lanes: Sequence[Release], now_ms: int) -> dict[int, int]:
+    """Give lanes back, each ready when its first rung is."""
+    ready: dict[int, int] = {}
+    for lane in lanes:
+        if db.one("lane_fence", lane.lane) != (owner, lane.epoch):
+            continue
+        db.run("lane_rest", lane.lane, now_ms)
+        db.run("lane_free", lane.lane)
+        for level, at_ms in open_lane(db, lane.lane):
+            ready[level] = min(ready.get(level, NEVER), at_ms)
+    return ready
+
+
+def open_lane(db: Database, lane: int) -> list[tuple[int, int]]:
+    """A free lane can be claimed: when, by level; and the pollers are told."""
+    levels = [(level, at_ms) for level, at_ms in db.all("lane_levels", lane) if at_ms < NEVER]
+    db.rings += [Ring(None, lane, 0, level, at_ms) for level, at_ms in levels]
+    return levels
+
+
+def reap(db: Database, heard_before_ms: int, spare: frozenset[int] = frozenset()) -> int:
+    """Free the lanes of processes that were not heard from; each has lost a lease."""
+    lost = 0
+    for (owner,) in db.all("dead_owners", heard_before_ms):
+        if owner in spare:
+            continue
+        for (lane,) in db.all("owned_lanes", owner):
+            db.run("lose_lane", lane)
+            open_lane(db, lane)
+            lost += 1
+        db.run("leave", owner)
+    return lost
+
+
+def leave(db: Database, owner: int) -> None:
+    """A process goes away in good order; what it still owns is free without a lost lease."""
+    for (lane,) in db.all("owned_lanes", owner):
+        db.run("lane_free", lane)
+        open_lane(db, lane)
+    db.run("leave", owner)

@@ -1,0 +1,2 @@
+-- The tries of a message that is forgotten.
+delete from attempt where message_id = ?1

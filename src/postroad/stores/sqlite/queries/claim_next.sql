@@ -1,0 +1,2 @@
+-- When the next lane of one pool is ready at one level.
+select min(ready_at) from lane_level where pool = ?1 and level = ?2 and ready_at > ?3

@@ -1,0 +1,2 @@
+-- A message leaves the dead set.
+delete from dead where id = ?1

@@ -1,0 +1,2 @@
+-- Who owns a lane, at which epoch.
+select owner, epoch from lane where id = ?1

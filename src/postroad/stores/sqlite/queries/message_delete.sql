@@ -1,0 +1,2 @@
+-- A message is finished.
+delete from message where id = ?1

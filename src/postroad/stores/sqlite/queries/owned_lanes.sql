@@ -1,0 +1,2 @@
+-- The lanes that a process owns.
+select id from lane where owner = ?1

@@ -1,0 +1,3 @@
+-- A queue's messages that were accepted before a time.
+select m.id from rung r join message m on m.rung_id = r.id
+ where r.queue_id = ?1 and r.level >= 0 and m.accepted_at <= ?2 limit ?3

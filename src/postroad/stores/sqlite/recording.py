@@ -1,0 +1,191 @@
+"""Results into the tables: one transaction, fenced by the lane's epoch."""
+
+from collections.abc import Sequence
+
+from postroad.model.decide import Move
+from postroad.model.record import LaneChange, QueueChange, Record, Recorded, Result
+from postroad.model.states import State
+from postroad.stores.sqlite.bell import Ring
+from postroad.stores.sqlite.database import Database, Row
+from postroad.stores.sqlite.inbox import rung_of, wake
+
+UNCERTAIN_LEVEL = -1
+
+
+def record(db: Database, batch: Record, now_ms: int) -> Recorded:
+    """Apply results. A failure needs the current epoch; a success counts whenever it comes."""
+    epochs = _epochs(db, batch)
+    current = [r for r in batch.results if epochs.get(r.message.lane) == r.epoch]
+    late = [r for r in batch.results if epochs.get(r.message.lane) != r.epoch]
+    _deliver(db, [r for r in current if r.move is Move.deliver], now_ms)
+    _fail(db, [r for r in current if r.move is not Move.deliver], now_ms)
+    for result in late:
+        if result.move is Move.deliver:
+            _deliver_late(db, result, now_ms)
+    for change in batch.queues:
+        if epochs.get(change.lane) == change.epoch:
+            _change_queue(db, change)
+    for lane_change in batch.lanes:
+        if epochs.get(lane_change.lane) == lane_change.epoch:
+            _change_lane(db, lane_change)
+    lost = {r.message.lane for r in late}
+    lost |= {lane for lane, epoch in _changed(batch) if epochs.get(lane) != epoch}
+    return Recorded(frozenset(lost))
+
+
+def _epochs(db: Database, batch: Record) -> dict[int, int]:
+    """The epochs of the lanes that are still the owner's."""
+    lanes = {r.message.lane for r in batch.results}
+    lanes |= {lane for lane, _ in _changed(batch)}
+    epochs: dict[int, int] = {}
+    for lane in lanes:
+        owner, epoch = db.one("lane_fence", lane) or (None, 0)
+        if owner == batch.owner:
+            epochs[lane] = epoch
+    return epochs
+
+
+def _changed(batch: Record) -> list[tuple[int, int]]:
+    queues = [(change.lane, change.epoch) for change in batch.queues]
+    return queues + [(change.lane, change.epoch) for change in batch.lanes]
+
+
+def _deliver(db: Database, results: Sequence[Result], now_ms: int) -> None:
+    if not results:
+        return
+    gone = db.many("message_delete", [(r.message.id,) for r in results])
+    if gone == len(results):
+        db.many("history_insert", [_history(r, now_ms) for r in results])
+        return
+    # Some were swept, cancelled or finished by a zombie's late word meanwhile.
+    for result in results:
+        _deliver_late(db, result, now_ms)
+
+
+def _history(result: Result, now_ms: int, *, late: bool = False) -> Row:
+    message = result.message
+    attempts = message.attempts + 1
+    return (
+        message.id,
+        message.queue,
+        State.delivered,
+        late,
+        message.accepted_at_ms,
+        now_ms,
+        message.level,
+        attempts,
+        result.took_ms,
+    )
+
+
+def _deliver_late(db: Database, result: Result, now_ms: int) -> None:
+    """It really was delivered: also out of the dead set, marked late."""
+    number = result.message.id
+    db.run("message_delete", number)
+    was_dead = db.many("dead_delete", [(number,)]) > 0
+    db.run("history_insert", *_history(result, now_ms, late=was_dead))
+
+
+def _fail(db: Database, results: Sequence[Result], now_ms: int) -> None:
+    if not results:
+        return
+    db.many("attempt_insert", [_attempt(r) for r in results])
+    for result in results:
+        _move(db, result, now_ms)
+
+
+def _attempt(result: Result) -> Row:
+    message = result.message
+    return (
+        message.id,
+        message.attempts + 1,
+        result.started_ms,
+        message.level,
+        result.kind,
+        result.status,
+        result.took_ms,
+        result.error,
+    )
+
+
+def _move(db: Database, result: Result, now_ms: int) -> None:
+    message = result.message
+    match result.move:
+        case Move.die:
+            die(db, message.id, result.reason or "exhausted", now_ms, result)
+        case Move.climb | Move.wait if result.slot:
+            db.run("message_retry_in_slot", message.id, result.due_ms, result.level)
+            db.run("rung_set_level", message.rung, result.level, result.due_ms)
+        case Move.climb | Move.wait:
+            rung = rung_of(db, message.lane, message.queue, result.level, result.priority, 0)
+            db.run("message_move", message.id, rung, result.due_ms, result.level)
+            wake(db, rung, result.due_ms)
+        case Move.hold:
+            db.run("message_stay", message.id)
+            db.run("rung_hold", message.rung, f"exhausted: {result.error}")
+        case Move.doubt:
+            args = (message.lane, message.queue, UNCERTAIN_LEVEL, result.priority, 0)
+            db.run("message_move", message.id, rung_of(db, *args), now_ms, message.level)
+        case _:
+            db.run("message_stay", message.id)
+
+
+def die(db: Database, number: int, reason: str, now_ms: int, result: Result | None = None) -> None:
+    """A message goes to the dead set; `result` is the try that decided it, if one did."""
+    error = result.error if result else ""
+    status = result.status if result else 0
+    db.run("dead_insert", number, reason, now_ms, 1 if result else 0, error, status)
+    db.run("message_delete", number)
+
+
+def _change_queue(db: Database, change: QueueChange) -> None:
+    set_block(db, change.queue, change)
+    # Its other lanes, if it has any, may have other owners.
+    for (lane,) in db.all("queue_lanes", change.queue):
+        if lane != change.lane:
+            touch_lane(db, lane)
+
+
+def set_block(db: Database, queue: int, change: QueueChange | None) -> None:
+    """A queue's hold-off from now on, on its row and its rungs; never on its messages."""
+    block = change.block if change else None
+    if block is None:
+        db.run("queue_block", queue, "", 0, "", 0, 0)
+    else:
+        db.run(
+            "queue_block",
+            queue,
+            block.kind,
+            block.until_ms,
+            block.reason,
+            block.streak,
+            block.since_ms,
+        )
+    db.run("queue_gate", queue)
+
+
+def touch_lane(db: Database, lane: int) -> None:
+    """Something about the lane's rungs changed: its owner looks again, or it can be claimed."""
+    owner, _ = db.one("lane_fence", lane) or (None, 0)
+    if owner is not None:
+        db.rings.append(Ring(owner, lane, 0, 0, 0))
+        return
+    for level, at_ms in db.all("lane_levels", lane):
+        db.rings.append(Ring(None, lane, 0, level, at_ms))
+
+
+def _change_lane(db: Database, change: LaneChange) -> None:
+    circuit = change.circuit
+    db.run(
+        "lane_circuit",
+        change.lane,
+        circuit.strikes,
+        circuit.opened,
+        circuit.until_ms,
+        circuit.since_ms,
+        circuit.reason,
+        change.crashes,
+    )
+    if not circuit.is_open:
+        for (queue,) in db.all("lane_queues_unreachable", change.lane):
+            set_block(db, queue, None)

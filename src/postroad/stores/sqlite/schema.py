@@ -1,0 +1,75 @@
+"""Opening a road's file: the lock that makes one process its owner, and schema versions."""
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Final
+
+from postroad.model.errors import CorruptStore, ReadOnlyStore, RoadInUse, SchemaTooNew
+from postroad.stores.sql import load
+from postroad.stores.sqlite.database import Database, named_errors
+
+APPLICATION_ID: Final = 0x526F6164  # "Road"
+MIGRATIONS: Final = load("postroad.stores.sqlite", "migrations")
+VERSION: Final = len(MIGRATIONS)
+
+
+class FileLock:
+    """Held by the one process that has the road open."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.with_name(path.name + ".lock")
+        self._fd = -1
+
+    def take(self) -> None:
+        """Own the file, or say who does."""
+        try:
+            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise ReadOnlyStore(f"cannot write {self._path}: {error.strerror}") from error
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(self._fd, 32).decode() or "unknown"
+            os.close(self._fd)
+            self._fd = -1
+            raise RoadInUse(
+                f"{self._path.with_suffix('')} is open in process {holder}: one process at a time "
+                "may own a SQLite road; stop that one, or use PostgreSQL for several"
+            ) from None
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, str(os.getpid()).encode(), 0)
+
+    def drop(self) -> None:
+        """Another process may own it now."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def migrate(db: Database) -> int:
+    """Bring the schema to this release's version; answers how many steps were taken."""
+    with named_errors(db.path):
+        found = _pragma(db, "user_version")
+        kind = _pragma(db, "application_id")
+        if found == 0 and kind == 0 and _pragma(db, "schema_version") > 0:
+            raise CorruptStore(f"{db.path} is some other program's database: name another file")
+        if kind not in (0, APPLICATION_ID):
+            raise CorruptStore(f"{db.path} is some other program's database: name another file")
+        if found > VERSION:
+            raise SchemaTooNew(
+                f"{db.path} has schema {found}, this Postroad knows up to {VERSION}: "
+                "upgrade Postroad, or name another file"
+            )
+        for step, name in enumerate(sorted(MIGRATIONS)[found:], start=found + 1):
+            db.connection.execute("begin immediate")
+            db.connection.execute(MIGRATIONS[name])
+            db.connection.execute(f"pragma user_version = {step}")
+            db.connection.execute(f"pragma application_id = {APPLICATION_ID}")
+            db.connection.execute("commit")
+        return VERSION - found
+
+
+def _pragma(db: Database, name: str) -> int:
+    value = db.connection.execute(f"pragma {name}").fetchall()[0][0]
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,202 @@
+"""The SQLite store: its verbs as pieces of work for the one writer or the reader."""
+
+import os
+import socket
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from postroad.model.errors import NotOpen
+from postroad.model.record import (
+    Claim,
+    Look,
+    Reading,
+    Record,
+    Recorded,
+    Release,
+    Swept,
+    View,
+    Want,
+)
+from postroad.model.states import NEVER
+from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
+from postroad.ports.clock import Clock
+from postroad.stores.sqlite import inbox, leases, recording, upkeep
+from postroad.stores.sqlite.bell import LocalBell
+from postroad.stores.sqlite.database import Database
+from postroad.stores.sqlite.schema import FileLock, migrate
+from postroad.stores.sqlite.writer import Drive, ThreadDrive, Writer
+
+T = TypeVar("T")
+RETAIN_SLICE = 1_000
+
+
+class SqliteStore:
+    """One file, one process. `drive` makes the thread that a writer or reader works in."""
+
+    def __init__(self, path: Path, clock: Clock, drive: Callable[[], Drive] = ThreadDrive) -> None:
+        self.path = path
+        self.clock = clock
+        self.bell = LocalBell()
+        self._drive = drive
+        self._lock = FileLock(path)
+        self._databases: list[Database] = []
+        self._writer: Writer | None = None
+        self._reader: Writer | None = None
+
+    @property
+    def queries(self) -> dict[str, int]:
+        """Statements run so far, by what for."""
+        total: Counter[str] = Counter()
+        for db in self._databases:
+            total += db.counts
+        return dict(total)
+
+    async def open(self) -> None:
+        """Own the file, bring its schema up to date, and free what a dead process owned."""
+        self._lock.take()
+        try:
+            db = Database(self.path)
+            self._databases = [db]
+            migrate(db)
+            reader = Database(self.path, readonly=True)
+            self._databases.append(reader)
+        except BaseException:
+            self._close_files()
+            raise
+        self._writer = Writer(db, self._drive(), self.bell.ring)
+        self._reader = Writer(reader, self._drive(), self.bell.ring, reads=True)
+        # The lock proves that every other owner of this file is dead.
+        await self._write("reap", lambda db: leases.reap(db, NEVER))
+
+    async def close(self) -> None:
+        """Finish what was handed over, then let go of the file."""
+        for side in (self._writer, self._reader):
+            if side is not None:
+                await side.close()
+        self._writer = self._reader = None
+        self._close_files()
+
+    def _close_files(self) -> None:
+        for db in reversed(self._databases):
+            db.close()
+        self._lock.drop()
+
+    async def open_queues(self, specs: Sequence[QueueSpec]) -> list[Queue]:
+        """The queues of these names, made where they are new."""
+        return await self._write(
+            "queues", lambda db: [inbox.open_queue(db, spec) for spec in specs]
+        )
+
+    async def find_queue(self, tenant: str, name: str) -> Queue | None:
+        """The queue of that name."""
+        return await self._read("queues", lambda db: inbox.find_queue(db, tenant, name))
+
+    async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
+        """Store them all in one transaction, then answer."""
+        answers = await self._write("accept", lambda db: inbox.accept(db, drafts), durable=True)
+        soonest = min((draft.expires_at_ms for draft in drafts), default=NEVER)
+        if soonest < NEVER:
+            self.bell.ring_expiry(soonest)
+        return answers
+
+    async def join(self) -> int:
+        """A new owner number for this process."""
+        host, pid = socket.gethostname(), os.getpid()
+        now_ms = self.clock.now_ms()
+        return await self._write("join", lambda db: db.number("join", now_ms, host, pid) or 0)
+
+    async def claim(
+        self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+    ) -> Claim:
+        """Own lanes that are ready at these levels."""
+        now_ms = self.clock.now_ms()
+        label = f"level {levels[0]}" if len(levels) == 1 else "safety poll"
+        return await self._write(
+            label, lambda db: leases.claim(db, owner, levels, pools, limit, now_ms)
+        )
+
+    async def look(self, looks: Sequence[Look]) -> list[View]:
+        """The rungs of owned lanes that became ready after a time, or are named."""
+        now_ms = self.clock.now_ms()
+        return await self._read("look", lambda db: [leases.look(db, ask, now_ms) for ask in looks])
+
+    async def fetch(self, wants: Sequence[Want]) -> list[Reading]:
+        """Due messages of rungs, in order."""
+        now_ms = self.clock.now_ms()
+        return await self._read(
+            "fetch", lambda db: [leases.fetch(db, want, now_ms) for want in wants]
+        )
+
+    async def mark(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
+        """Note that these are about to start."""
+        return await self._write(
+            "mark", lambda db: leases.mark(db, lane.id, lane.epoch, owner, ids), durable=True
+        )
+
+    async def unmark(self, ids: Sequence[int]) -> None:
+        """They were stopped without a lost lease."""
+        await self._write("mark", lambda db: db.many("unmark", [(number,) for number in ids]))
+
+    async def record(self, record: Record) -> Recorded:
+        """Apply results in one transaction, fenced."""
+        now_ms = self.clock.now_ms()
+        return await self._write("record", lambda db: recording.record(db, record, now_ms))
+
+    async def release(self, owner: int, lanes: Sequence[Release]) -> dict[int, int]:
+        """Give lanes back; answers when each level of them is ready next."""
+        now_ms = self.clock.now_ms()
+        return await self._write("release", lambda db: leases.release(db, owner, lanes, now_ms))
+
+    async def beat(self, owner: int) -> bool:
+        """Still here; False when a peer has declared this owner dead."""
+        now_ms = self.clock.now_ms()
+        return await self._write("beat", lambda db: db.one("beat", owner, now_ms) is not None)
+
+    async def reap(self, dead_after_ms: int) -> int:
+        """Free the lanes of owners that were not heard from."""
+        heard_before_ms = self.clock.now_ms() - dead_after_ms
+        return await self._write("reap", lambda db: leases.reap(db, heard_before_ms))
+
+    async def leave(self, owner: int) -> None:
+        """Going away; nothing is owned any more."""
+        self.bell.leave(owner)
+        await self._write("leave", lambda db: leases.leave(db, owner))
+
+    async def sweep(self, limit: int) -> Swept:
+        """Move what has expired, or outlived a spell, to the dead set."""
+        now_ms = self.clock.now_ms()
+        return await self._write("sweep", lambda db: upkeep.sweep(db, now_ms, limit))
+
+    async def retain(self, history_ms: int, dead_ms: int) -> int:
+        """Delete finished work older than these."""
+        now_ms = self.clock.now_ms()
+        return await self._write(
+            "retain", lambda db: upkeep.retain(db, now_ms, history_ms, dead_ms, RETAIN_SLICE)
+        )
+
+    async def counts(self) -> dict[str, int]:
+        """Messages by state."""
+        now_ms = self.clock.now_ms()
+        return await self._read("insight", lambda db: dict(db.all("counts", now_ms)))
+
+    async def _write(
+        self, label: str, work: Callable[[Database], T], *, durable: bool = False
+    ) -> T:
+        if self._writer is None:
+            raise NotOpen("the road is not open: use it inside `async with road:`")
+        return await self._writer.submit(_labelled(label, work), durable=durable)
+
+    async def _read(self, label: str, work: Callable[[Database], T]) -> T:
+        if self._reader is None:
+            raise NotOpen("the road is not open: use it inside `async with road:`")
+        return await self._reader.submit(_labelled(label, work))
+
+
+def _labelled(label: str, work: Callable[[Database], T]) -> Callable[[Database], T]:
+    def labelled(db: Database) -> T:
+        db.label = label
+        return work(db)
+
+    return labelled

@@ -1,0 +1,59 @@
+"""What the janitor does: expiry by deadline and by spell, and retention."""
+
+from typing import Final
+
+from postroad.model.decide import spell_expiry
+from postroad.model.block import BlockKind
+from postroad.model.ids import EPOCH_MS, NODE_BITS, SEQUENCE_BITS
+from postroad.model.record import Swept
+from postroad.model.states import NEVER, DeadReason
+from postroad.stores.sqlite.database import Database
+from postroad.stores.sqlite.inbox import POLICY_DECODER
+from postroad.stores.sqlite.recording import die
+
+SPELL_RECHECK_MS: Final = 600_000
+"""While a spell is over age its queue is looked at this often: each message has its own start."""
+
+
+def sweep(db: Database, now_ms: int, limit: int) -> Swept:
+    """Move what has expired to the dead set; answers when to come again."""
+    expired = [number for (number,) in db.all("expired_messages", now_ms, limit)]
+    for number in expired:
+        die(db, number, DeadReason.expired, now_ms)
+    done = len(expired)
+    next_at_ms = db.number("next_expiry") or NEVER
+    for queue, kind, since_ms, ttl_ms in _spells(db, now_ms):
+        if since_ms + ttl_ms > now_ms:
+            next_at_ms = min(next_at_ms, since_ms + ttl_ms)
+            continue
+        old = db.all("spell_messages", queue, now_ms - ttl_ms, limit)
+        for (number,) in old:
+            die(db, number, spell_expiry(kind), now_ms)
+        done += len(old)
+        wait_ms = 0 if len(old) >= limit else SPELL_RECHECK_MS
+        next_at_ms = min(next_at_ms, now_ms + wait_ms)
+    return Swept(done, next_at_ms)
+
+
+def _spells(db: Database, now_ms: int) -> list[tuple[int, BlockKind, int, int]]:
+    """Unbroken spells: (queue, kind, since, how long a message may outlive it)."""
+    found: list[tuple[int, BlockKind, int, int]] = []
+    for queue, policy_json, kind, since_ms in db.all("spells"):
+        policy = POLICY_DECODER.decode(policy_json)
+        quota = kind == BlockKind.quota
+        ttl_ms = policy.quota_ttl_ms if quota else policy.unreachable_ttl_ms
+        found.append((queue, BlockKind(kind), since_ms, ttl_ms))
+    for queue, policy_json, since_ms, _ in db.all("lane_spells", now_ms):
+        ttl_ms = POLICY_DECODER.decode(policy_json).unreachable_ttl_ms
+        found.append((queue, BlockKind.unreachable, since_ms, ttl_ms))
+    return found
+
+
+def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int) -> int:
+    """Forget finished work past its time, a slice at a time; answers how much went."""
+    edge = max(0, now_ms - history_ms - EPOCH_MS) << (SEQUENCE_BITS + NODE_BITS)
+    gone = db.all("history_retain", edge, now_ms - history_ms, limit)
+    gone += db.all("dead_retain", now_ms - dead_ms, limit)
+    db.many("attempt_delete", gone)
+    db.run("keys_retain", now_ms, limit)
+    return len(gone)

@@ -1,0 +1,1 @@
+"""Transports: one kind of recipient each."""

@@ -1,0 +1,1 @@
+"""The tests; bench/ and proof/ borrow from here."""

@@ -1,0 +1,63 @@
+"""The run's own rules: nothing is skipped, and what it ran on is printed.
+
+A test that cannot run here has not been run: a skip, an xfail or a rerun fails the whole run.
+"""
+
+from collections.abc import Iterator
+
+import apsw
+import pytest
+
+VERSIONS = pytest.StashKey[list[str]]()
+DODGED = pytest.StashKey[list[str]]()
+# What a worker process hands to the one that prints, when pytest-xdist splits the run.
+PARCEL = "postroad_server_versions"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[VERSIONS] = [f"SQLite {apsw.sqlite_lib_version()}"]
+    config.stash[DODGED] = []
+    config.pluginmanager.register(Rules(config), "postroad-rules")
+
+
+@pytest.fixture(scope="session")
+def postroad_server_versions(pytestconfig: pytest.Config) -> list[str]:
+    """Servers this run used: a fixture that starts one appends "PostgreSQL 17.2"."""
+    return pytestconfig.stash[VERSIONS]
+
+
+class Rules:
+    """Counts what dodged, fails the run for it, and carries versions home from the workers."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.skipped:
+            self.config.stash[DODGED].append(f"skipped {report.nodeid}")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if hasattr(report, "wasxfail"):
+            self.config.stash[DODGED].append(f"xfail {report.nodeid}")
+        elif report.outcome not in ("passed", "failed"):
+            self.config.stash[DODGED].append(f"{report.outcome} {report.nodeid}")
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object) -> None:
+        parcel: dict[str, list[str]] = getattr(node, "workeroutput", {})
+        self.config.stash[VERSIONS].extend(parcel.get(PARCEL, []))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
+        parcel: dict[str, list[str]] | None = getattr(self.config, "workeroutput", None)
+        if parcel is not None:
+            parcel[PARCEL] = self.config.stash[VERSIONS]
+        elif self.config.stash[DODGED] and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        yield
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for dodge in self.config.stash[DODGED]:
+            terminalreporter.line(f"not run, so the run fails: {dodge}", red=True)
+        versions = self.config.stash[VERSIONS]
+        terminalreporter.line(f"servers used: {', '.join(sorted(set(versions)))}")

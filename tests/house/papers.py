@@ -1,0 +1,98 @@
+"""The papers as checks: each takes the project's folder and returns its breaches."""
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+TEST = re.compile(r"`([\w./-]+\.py)::([\w:]+)(?:\[[^`]*\])?`")
+ITEM = re.compile(r"`make (proof ITEM|bench NAME)=([\w-]+)[^`]*`")
+DECISION_FILE = re.compile(r"(\d{3})-[a-z0-9]+(-[a-z0-9]+)*\.md")
+
+
+def unproven_promises(root: Path) -> list[str]:
+    """Rows of docs/promises.md that name no proof, or one that does not exist.
+
+    A proof is `tests/…/test_x.py::test_name`, `make proof ITEM=…` or `make bench NAME=…`.
+    """
+    rows = promise_rows((root / "docs" / "promises.md").read_text())
+    if not rows:
+        return ["docs/promises.md: holds no promise"]
+    breaches = []
+    for number, row in rows:
+        place = f"docs/promises.md:{number}"
+        tests, items = TEST.findall(row), ITEM.findall(row)
+        if not tests and not items:
+            breaches.append(f"{place}: names no test, proof or benchmark")
+        breaches += [
+            f"{place}: there is no {path}::{name}"
+            for path, name in tests
+            if not has_test(root / path, name)
+        ]
+        breaches += [
+            f"{place}: there is no {kind.split()[0]} {item}"
+            for kind, item in items
+            if not has_item(root / kind.split()[0], item)
+        ]
+    return breaches
+
+
+def promise_rows(text: str) -> list[tuple[int, str]]:
+    """The table rows with their line numbers; the two lines of each table's head left out."""
+    lines = [*enumerate(text.splitlines(), 1)]
+    rules = {number for number, line in lines if re.fullmatch(r"\|[\s|:-]+\|", line.strip())}
+    heads = {number - 1 for number in rules}
+    return [
+        (number, line)
+        for number, line in lines
+        if line.lstrip().startswith("|") and number not in rules | heads
+    ]
+
+
+def has_test(path: Path, name: str) -> bool:
+    """Whether the file defines that test, `Class::test_name` included."""
+    if not path.is_file():
+        return False
+    body = ast.parse(path.read_text()).body
+    *owners, test = name.split("::")
+    for owner in owners:
+        body = [
+            inner
+            for node in body
+            if isinstance(node, ast.ClassDef) and node.name == owner
+            for inner in node.body
+        ]
+    functions = (node for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return test.startswith("test_") and any(node.name == test for node in functions)
+
+
+def has_item(package: Path, item: str) -> bool:
+    """Whether bench/ or proof/ has a module of that name, or its code names the item."""
+    module = package / item.replace("-", "_")
+    return (
+        module.with_suffix(".py").is_file()
+        or module.is_dir()
+        or any(
+            isinstance(node, ast.Constant) and node.value == item
+            for path in package.rglob("*.py")
+            for node in ast.walk(ast.parse(path.read_text()))
+        )
+    )
+
+
+def misfiled_decisions(root: Path) -> list[str]:
+    """Decisions are docs/decisions/NNN-title.md, each opening `# NNN. Title`, no number twice."""
+    breaches = []
+    numbers: Counter[str] = Counter()
+    for path in sorted((root / "docs" / "decisions").iterdir()):
+        place = path.relative_to(root)
+        named = DECISION_FILE.fullmatch(path.name)
+        if not named:
+            breaches.append(f"{place}: not named NNN-title.md")
+            continue
+        numbers[named[1]] += 1
+        if not re.match(rf"# {named[1]}\.? \S", path.read_text()):
+            breaches.append(f"{place}: does not open with `# {named[1]}. Title`")
+        if numbers[named[1]] == 2:
+            breaches.append(f"{place}: number {named[1]} is taken")
+    return breaches

@@ -1,0 +1,91 @@
+"""What the papers say exists."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.house import papers
+
+ROOT = Path(__file__).parents[2]
+HEAD = "# Promises\n\n| promise | proof |\n| --- | :-- |\n"
+
+
+def test_every_promise_names_a_proof_that_exists() -> None:
+    breaches = papers.unproven_promises(ROOT)
+    assert not breaches, "\n".join(breaches)
+
+
+def test_every_decision_has_a_number_and_a_title() -> None:
+    breaches = papers.misfiled_decisions(ROOT)
+    assert not breaches, "\n".join(breaches)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A small project with one test, one test in a class, two proofs and a benchmark."""
+    files = {
+        "tests/test_a.py": "def test_one(): ...\nclass TestB:\n    async def test_two(self): ...\n",
+        "proof/kill_nine.py": "",
+        "proof/__main__.py": "ITEMS = ['long-blocks']\n",
+        "bench/blocked.py": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "docs" / "decisions").mkdir(parents=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "proof",
+    [
+        "`tests/test_a.py::test_one`",
+        "`tests/test_a.py::test_one[sqlite-2]`",
+        "`tests/test_a.py::TestB::test_two`",
+        "`make proof ITEM=kill-nine SECONDS=60`",
+        "`make proof ITEM=long-blocks`",
+        "`make bench NAME=blocked`, `tests/test_a.py::test_one`",
+    ],
+)
+def test_a_proven_promise_passes(project: Path, proof: str) -> None:
+    (project / "docs/promises.md").write_text(f"{HEAD}| Nothing is lost | {proof} |\n")
+    assert papers.unproven_promises(project) == []
+
+
+@pytest.mark.parametrize(
+    ("proof", "breach"),
+    [
+        ("we are sure", "names no test, proof or benchmark"),
+        ("`tests/test_a.py`", "names no test, proof or benchmark"),
+        ("`tests/test_a.py::test_two`", "there is no tests/test_a.py::test_two"),
+        ("`tests/test_a.py::TestB::test_one`", "there is no tests/test_a.py::TestB::test_one"),
+        ("`tests/test_b.py::test_one`", "there is no tests/test_b.py::test_one"),
+        ("`make proof ITEM=blocked`", "there is no proof blocked"),
+        ("`make bench NAME=kill-nine`", "there is no bench kill-nine"),
+        ("`tests/test_a.py::test_one` `make proof ITEM=x`", "there is no proof x"),
+    ],
+)
+def test_an_unproven_promise_is_named(project: Path, proof: str, breach: str) -> None:
+    (project / "docs/promises.md").write_text(f"{HEAD}| Nothing is lost | {proof} |\n")
+    assert papers.unproven_promises(project) == [f"docs/promises.md:5: {breach}"]
+
+
+def test_a_paper_without_promises_is_named(project: Path) -> None:
+    (project / "docs/promises.md").write_text(HEAD)
+    assert papers.unproven_promises(project) == ["docs/promises.md: holds no promise"]
+
+
+def test_a_misfiled_decision_is_named(project: Path) -> None:
+    decisions = project / "docs/decisions"
+    (decisions / "001-apsw.md").write_text("# 001. apsw\n")
+    (decisions / "002-one-writer.md").write_text("# 002 One writer thread\n")
+    assert papers.misfiled_decisions(project) == []
+
+    (decisions / "002-two-writers.md").write_text("# 002. Two writers\n")
+    (decisions / "003-bell.md").write_text("# The bell\n")
+    (decisions / "lanes.md").write_text("# 004. Lanes\n")
+    assert papers.misfiled_decisions(project) == [
+        "docs/decisions/002-two-writers.md: number 002 is taken",
+        "docs/decisions/003-bell.md: does not open with `# 003. Title`",
+        "docs/decisions/lanes.md: not named NNN-title.md",
+    ]

@@ -1,0 +1,59 @@
+"""Real servers for tests: private ones, in temporary folders, on free ports, never as root."""
+
+import os
+import random
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+from typing import TypedDict
+
+CREATECLUSTER = Path("/etc/postgresql-common/createcluster.conf")
+
+
+class ServerMissing(RuntimeError):
+    """A server program is not installed and could not be; the text says what to install."""
+
+
+class Account(TypedDict, total=False):
+    """The arguments of `subprocess` that make a child run as somebody else."""
+
+    user: str
+    group: str
+    extra_groups: list[str]
+
+
+def unprivileged(user: str = "postgres") -> Account:
+    """Run as `user` when we are root, as ourselves otherwise: these servers refuse root."""
+    return Account(user=user, group=user, extra_groups=[]) if os.geteuid() == 0 else Account()
+
+
+def free_port() -> int:
+    """A free TCP port below the ephemeral range.
+
+    From inside that range a client that retries while the server is down can be given the server's own port
+    as its source, connects to itself, and the restarted server cannot bind.
+    """
+    for port in random.sample(range(15_000, 32_000), 100):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError("no free port between 15000 and 32000")
+
+
+def apt_install(package: str) -> None:
+    """Install a Debian package, without letting it start a cluster of its own."""
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise ServerMissing(f"{package} is not installed: run `apt-get install {package}` as root")
+    if not CREATECLUSTER.exists():
+        CREATECLUSTER.parent.mkdir(exist_ok=True)
+        CREATECLUSTER.write_text("create_main_cluster = false\n")
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
+    apt = ["apt-get", "-qq", "-y", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold"]
+    for verb in (["update"], ["install", "--no-install-recommends", package]):
+        done = subprocess.run([*apt, *verb], env=env, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ServerMissing(f"apt-get {verb[0]} {package} failed: {done.stderr[-500:]}")
