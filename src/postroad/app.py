@@ -16,7 +16,7 @@ from postroad.config import Settings
 from postroad.engine.drafting import Send, draft
 from postroad.engine.engine import Engine
 from postroad.engine.intake import Intake
-from postroad.model.errors import BadDsn, BadInput, Conflict, NotOpen
+from postroad.model.errors import BadDsn, BadInput, Conflict, NotOpen, StoreError
 from postroad.model.ids import IdSequence, to_text
 from postroad.model.ladder import DEFAULT_LADDER, Ladder, with_retries
 from postroad.model.words import DEFAULT_TENANT, Accepted, Policy, Queue, QueueSpec
@@ -103,7 +103,7 @@ class Postroad:
         self._handlers = HandlerTransport()
         self._transports: dict[str, Transport] = {t.name: t for t in (self._handlers, *transports)}
         self._queues: dict[tuple[str, str], Queue] = {}
-        self._owner = 0
+        self.owner = 0
         self._ids = IdSequence(0)
         self._intake: Intake | None = None
         self._stop = asyncio.Event()
@@ -124,10 +124,9 @@ class Postroad:
     async def __aenter__(self) -> Self:
         if self._own_store:
             await self.store.open()
-        self._owner = await self.store.join()
-        self._ids = IdSequence(self._owner)
+        self.owner = await self.store.join()
+        self._ids = IdSequence(self.owner)
         self._intake = Intake(self.store)
-        self._stop = asyncio.Event()
         for name in self._handlers.handlers:
             await self._open_queue(DEFAULT_TENANT, name, self._handlers)
         return self
@@ -139,10 +138,13 @@ class Postroad:
         trace: TracebackType | None,
     ) -> None:
         self._intake = None
-        if self.engine is None:
-            await self.store.leave(self._owner)
-        if self._own_store:
-            await self.store.close()
+        try:
+            await self.store.leave(self.owner)
+        except StoreError as gone:
+            self.log.warning("left without a word", error=str(gone))
+        finally:
+            if self._own_store:
+                await self.store.close()
 
     async def send(self, queue: str, body: object, **options: Unpack[SendOptions]) -> Receipt:
         """Hand over one message; the receipt comes when it is stored."""
@@ -199,7 +201,7 @@ class Postroad:
             raise NotOpen("the road is not open: use it inside `async with road:`")
         log_levels(self.log, self.settings.limits.poll_intervals_s)
         self.engine = Engine(
-            self.store, self._transports, self._owner, self.settings.limits, self._chance, self.log
+            self.store, self._transports, self.owner, self.settings.limits, self._chance, self.log
         )
         self.engine.start()
         try:
@@ -209,8 +211,8 @@ class Postroad:
                 await self._until_stopped()
         finally:
             await self.engine.stop()
-            self._owner = await self.store.join()
             self.engine = None
+            self._stop.clear()
 
     async def _until_stopped(self) -> None:
         loop = asyncio.get_running_loop()

@@ -24,6 +24,7 @@ class ReadAhead:
         self._asking = 0
         self._due: list[tuple[int, int]] = []
         self._looking = False
+        self._looks = 0
         self._look_at_ms = 0
         self._looked_ms = -1
         self._look_whole = False
@@ -67,6 +68,7 @@ class ReadAhead:
         if self._looking or (self._look_at_ms > now_ms and not self._unseen):
             return None
         self._looking = True
+        self._looks += 1
         ask = Look(self._lane, -1 if self._look_whole else self._looked_ms, tuple(self._unseen))
         self._look_whole = False
         self._unseen.clear()
@@ -79,9 +81,7 @@ class ReadAhead:
         self._looking = False
         self.look_from(view.next_at_ms)
         for queue in view.queues:
-            turn = self.turns.setdefault(queue.id, Turn(queue))
-            turn.queue = queue
-            turn.block = queue.block
+            self.turns.setdefault(queue.id, Turn(queue)).learn(queue, self._looks)
         for row in view.rungs:
             self._learn_rung(row)
 
@@ -96,7 +96,7 @@ class ReadAhead:
 
     def feed(self, rung: RungBuffer) -> None:
         """A rung that may have more and is running low is read again."""
-        if not rung.dry and not rung.asking and len(rung.buffer) <= self._buffer // 4:
+        if not (rung.dry or rung.asking or rung.busy) and len(rung.buffer) <= self._buffer // 4:
             self._hungry[rung.row.id] = rung
 
     def wants(self, now_ms: int, *, only_one: bool) -> list[Want]:
@@ -122,6 +122,13 @@ class ReadAhead:
             self.due(reading.next_due_ms, reading.rung)
         self.feed(rung)
         return rung
+
+    def settled(self, queue: int) -> None:
+        """The store has taken a change of a queue's hold-off. A look that is under way may
+        have been answered before that."""
+        turn = self.turns[queue]
+        turn.unrecorded -= 1
+        turn.settled_at_look = self._looks
 
     def forget(self, turn: Turn) -> None:
         """Nothing of a queue goes for now: it comes back by a look."""

@@ -29,6 +29,7 @@ from postroad.ports.transport import Transport
 YIELD_AFTER = 64
 """A runner whose handlers never wait lets others run after so many messages."""
 TICK_S = 0.5
+RELEASE_BATCH = 1_000
 
 
 class Engine:
@@ -66,8 +67,11 @@ class Engine:
         self._runners: dict[asyncio.Task[None], None] = {}
         self._loops: list[asyncio.Task[None]] = []
         self._stopping = False
+        self._claiming = asyncio.Lock()
+        self._doubtful = False
         self._room_free = asyncio.Event()
         self._calm = asyncio.Event()
+        self._unsettled = asyncio.Event()
 
     # Life
 
@@ -118,7 +122,6 @@ class Engine:
             timer.cancel()
         await self._release(list(self.lanes.values()))
         await self.sessions.close_all()
-        await self._store.leave(self.owner)
 
     async def until_idle(self) -> None:
         """Wait until nothing is due, in flight or unrecorded; what waits for later stays."""
@@ -140,6 +143,7 @@ class Engine:
     def on_ready(self, level: int, at_ms: int) -> None:
         """An unowned lane has something at this level, from that time on."""
         self.pollers.ring(level, at_ms)
+        self.janitor.watch()
 
     def on_lane(self, lane: int, rung: int, due_ms: int) -> None:
         """A lane of ours got a message, or something of it changed."""
@@ -158,11 +162,18 @@ class Engine:
         while self._stopping or len(self._pending()) >= self.limits.room:
             self._room_free.clear()
             await self._room_free.wait()
-        claim = await self._store.claim(
-            self.owner, levels, self._pools, self.limits.claim_batch
-        )
-        for lane in claim.lanes:
-            self._adopt(lane)
+        async with self._claiming:
+            if self._doubtful:
+                # A lane may be ours in the store and unknown here: nobody would serve it.
+                await self._store.disown(self.owner, list(self.lanes))
+            self._doubtful = True
+            batch = self.limits.claim_batch
+            claim = await self._store.claim(self.owner, levels, self._pools, batch)
+            self._doubtful = False
+            if claim.owned:
+                self.janitor.watch()
+            for lane in claim.lanes:
+                self._adopt(lane)
         return claim
 
     def _pending(self) -> set[int]:
@@ -176,8 +187,11 @@ class Engine:
         self._pump(worker)
 
     async def _tick(self) -> None:
-        """Give back lanes that had nothing to do for a while."""
+        """While there is reason to: give back lanes that had nothing to do for a while, and
+        try again those that found no room."""
         while True:
+            await self._unsettled.wait()
+            self._unsettled.clear()
             await self._clock.sleep(TICK_S)
             for _ in range(len(self._starved)):
                 self._serve_starved()
@@ -188,7 +202,9 @@ class Engine:
                 if since_ms <= before_ms and self.lanes[number].quiet
             ]
             if idle:
-                await self._release(idle[:1000])
+                await self._release(idle[:RELEASE_BATCH])
+            if self._quiet or self._starved:
+                self._unsettled.set()
 
     async def _release(self, workers: list[LaneWorker]) -> None:
         for worker in workers:
@@ -201,7 +217,7 @@ class Engine:
             lanes = [Release(worker.lane.id, worker.lane.epoch) for worker in workers]
             await self._store.release(self.owner, lanes)
         except StoreError as error:
-            # They stay ours by name until the lease runs out, and are then taken over.
+            self._doubtful = True
             self._log.warning("lanes could not be given back", error=str(error))
 
     def _drop(self, worker: LaneWorker) -> None:
@@ -244,6 +260,7 @@ class Engine:
         number = worker.lane.id
         if worker.quiet:
             self._quiet.setdefault(number, now_ms)
+            self._unsettled.set()
             self._calm.set()
             self._room_free.set()
         else:
@@ -332,6 +349,7 @@ class Engine:
     def _starve(self, worker: LaneWorker) -> None:
         if worker not in self._starved:
             self._starved.append(worker)
+            self._unsettled.set()
 
     def _serve_starved(self) -> None:
         """There is room again for one that found none."""
@@ -360,6 +378,9 @@ class Engine:
                 session = await self.sessions.open(worker.lane.id, worker.lane.key)
         except Exception as error:  # noqa: BLE001 - a server that cannot be reached
             return unreachable(f"no session: {error}")
+        if worker.stopped or not self._may_start():
+            worker.abandon(message)  # while the session was opened the lease may have been lost
+            return None
         limit_s = queue.policy.timeout_ms / 1000
         self._deadlines.start(task, limit_s)
         try:

@@ -28,6 +28,7 @@ class Janitor:
         self._sweep = asyncio.Event()
         self._timer: Timer | None = None
         self._sweep_at_ms = NEVER
+        self._watch = asyncio.Event()
         self._beat_s = store.clock.steady_s()
 
     @property
@@ -62,23 +63,35 @@ class Janitor:
                 self.expect(now_ms + int(RETRY_S * 1000))
             await self._sweep.wait()
 
+    def watch(self) -> None:
+        """Lanes are owned, here or by a peer: beat, and look for owners who do not."""
+        self._watch.set()
+
     async def run_beat(self, owns: Callable[[], bool], dead: Callable[[], None]) -> None:
-        """Say "still here" while lanes are owned; look for owners who are not."""
+        """Say "still here" while lanes are owned here; watch peers while any lane is owned."""
         while True:
-            started_s = self._store.clock.steady_s()
+            if not self._watch.is_set():
+                await self._watch.wait()
+                self._beat_s = self._store.clock.steady_s()
+            self._watch.clear()
             try:
-                if not owns():
-                    self._beat_s = started_s
-                elif await self._store.beat(self._owner):
-                    self._beat_s = started_s
-                else:
-                    dead()
-                lost = await self._store.reap(self._limits.lease_ms)
-                if lost:
-                    self._log.warning("leases were lost", lanes=lost)
+                await self._beat(owns, dead)
             except StoreError as error:
                 self._log.warning("no sign of life could be given", error=str(error))
+                self._watch.set()
             await self._store.clock.sleep(self._limits.beat_ms / 1000)
+
+    async def _beat(self, owns: Callable[[], bool], dead: Callable[[], None]) -> None:
+        started_s = self._store.clock.steady_s()
+        if owns() and not await self._store.beat(self._owner):
+            dead()
+        else:
+            self._beat_s = started_s
+        reaped = await self._store.reap(self._limits.lease_ms)
+        if reaped.lost:
+            self._log.warning("leases were lost", lanes=reaped.lost)
+        if reaped.owned:
+            self._watch.set()
 
     async def run_retention(self) -> None:
         """Forget finished work past its time, in slices."""

@@ -217,8 +217,12 @@ class LaneWorker:
     def abandon(self, message: Message) -> None:
         """A try was stopped from our side: it spends nothing."""
         self._ended(message)
-        self.ahead.rungs[message.rung].busy = False
         self._known.discard(message.id)
+        rung = self.ahead.rungs[message.rung]
+        rung.busy = False
+        rung.forget()  # it lies before the cursor, and must not be overtaken
+        rung.ring(0)
+        self.ahead.feed(rung)
         self._probe = 0 if self._probe == message.id else self._probe
 
     def doubt(self, message: Message) -> Verdict:
@@ -256,6 +260,7 @@ class LaneWorker:
             turn.block = None
         else:
             return None
+        turn.unrecorded += 1
         return QueueChange(turn.queue.id, self.lane.id, self.lane.epoch, turn.block)
 
     def _change_lane(self, after: Next) -> LaneChange | None:
@@ -325,12 +330,19 @@ class LaneWorker:
 
     # What the store has taken
 
-    def recorded(self, result: Result) -> LaneChange | None:
-        """A result is written: its message may be read again where it is now. Answers a change
+    def recorded(self, verdict: Verdict) -> LaneChange | None:
+        """A verdict is written: its message may be read again where it is now. Answers a change
         when enough went well after a lost lease."""
+        result = verdict.result
         message, rung = result.message, self.ahead.rungs[result.message.rung]
+        if verdict.queue:
+            self.ahead.settled(verdict.queue.queue)
+        if (verdict.queue and verdict.queue.block is None) or verdict.lane:
+            self.ahead.look_from(0, whole=True)  # what was blocked is not any more
         if result.move is not Move.again:
             self._known.discard(message.id)
+            if rung.asking:
+                rung.ghosts.add(message.id)
             rung.busy = False
             if self._goes_on(result, rung):
                 rung.ring(0)
@@ -345,8 +357,9 @@ class LaneWorker:
         return self.change()
 
     def _goes_on(self, result: Result, rung: RungBuffer) -> bool:
-        """Whether the rung is to be read again now, not only when its time has come."""
-        if result.move is Move.stay:
-            blocked = self.ahead.turns[result.message.queue].block is not None
-            return not (blocked or self.circuit.is_open)
-        return rung.row.ordered and result.move in (Move.deliver, Move.die, Move.doubt)
+        """Whether the rung is to be read again now, not only by a look when its time has come."""
+        if result.move is Move.stay or rung.row.ordered:
+            turn = self.ahead.turns[result.message.queue]
+            held = turn.block is not None or self.circuit.is_open or result.move is Move.hold
+            return not held
+        return False

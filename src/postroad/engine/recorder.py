@@ -95,10 +95,7 @@ class Recorder:
             result = verdict.result
             self.outcomes[(result.message.level, result.kind)] += 1
             touched[lane.lane.id] = lane
-            change = lane.recorded(result)
+            change = lane.recorded(verdict)
             if change is not None:
                 self._changes.append(change)
-            if (verdict.queue and verdict.queue.block is None) or verdict.lane:
-                # What was blocked is not any more: look at the whole lane.
-                lane.ahead.ring(0, 0, 0)
         self._after(touched.values())

@@ -25,6 +25,7 @@ class RungBuffer:
         "buffer",
         "busy",
         "dry",
+        "ghosts",
         "row",
     )
 
@@ -35,6 +36,8 @@ class RungBuffer:
         self.busy = False
         """Ordered: its head has started and is not recorded yet."""
         self.asking = False
+        self.ghosts: set[int] = set()
+        """Recorded while a reading was under way, which may still show them."""
         self._cursor = START
         self._changes = 0
         self._forgotten = 0
@@ -62,10 +65,14 @@ class RungBuffer:
     def read(self, reading: Reading, known: set[int]) -> None:
         """The answer came. `known` ones are in flight or not yet recorded."""
         self.asking = False
+        ghosts, self.ghosts = self.ghosts, set()
         changes, forgotten = self._asked
         if forgotten != self._forgotten:
             return  # asked before the rung was given up; what it says may be old
-        held = {message.id for message in self.buffer} | known
+        started = known | ghosts
+        if self.row.ordered and any(message.id in started for message in reading.messages):
+            return  # its head is not settled: what lies behind it must not look like the head
+        held = {message.id for message in self.buffer} | started
         fresh = [message for message in reading.messages if message.id not in held]
         again = bool(self.buffer) and self._cursor == START
         self.buffer.extend(fresh)
@@ -88,7 +95,7 @@ class RungBuffer:
 class Turn:
     """One queue of the lane."""
 
-    __slots__ = ("block", "in_flight", "listed", "queue", "rungs")
+    __slots__ = ("block", "in_flight", "listed", "queue", "rungs", "settled_at_look", "unrecorded")
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
@@ -96,6 +103,15 @@ class Turn:
         self.rungs: dict[int, RungBuffer] = {}
         self.in_flight = 0
         self.listed = False
+        self.unrecorded = 0
+        """Changes of its hold-off that the store does not know yet."""
+        self.settled_at_look = 0
+
+    def learn(self, queue: Queue, look: int) -> None:
+        """What the store says of the queue; its hold-off only if nothing newer is known here."""
+        self.queue = queue
+        if not self.unrecorded and look > self.settled_at_look:
+            self.block = queue.block
 
     def blocked_until_ms(self) -> int:
         """Before this time nothing of the queue starts."""

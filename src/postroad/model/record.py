@@ -68,6 +68,8 @@ class Claim(Struct, frozen=True):
     lanes: list[Lane]
     next_at_ms: dict[int, int]
     full: bool
+    owned: bool
+    """Whether anyone in the fleet owns a lane: if so, its sign of life is to be watched."""
 
 
 class View(Struct, frozen=True):
@@ -118,3 +120,10 @@ class Swept(Struct, frozen=True):
 
     expired: int
     next_at_ms: int
+
+
+class Reaped(Struct, frozen=True):
+    """How many lanes lost their owner, and whether anyone in the fleet still owns one."""
+
+    lost: int
+    owned: bool

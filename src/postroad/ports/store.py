@@ -7,6 +7,7 @@ from postroad.model.record import (
     Claim,
     Look,
     Reading,
+    Reaped,
     Record,
     Recorded,
     Release,
@@ -62,11 +63,14 @@ class Leases(Protocol):
     async def release(self, owner: int, lanes: Sequence[Release]) -> dict[int, int]:
         """Give lanes back; answers when each level of them is ready next."""
 
+    async def disown(self, owner: int, keep: Sequence[int]) -> None:
+        """Give back all lanes but these: after a claim or release whose answer was lost."""
+
     async def beat(self, owner: int) -> bool:
         """Still here; False when a peer has declared this owner dead."""
 
-    async def reap(self, dead_after_ms: int) -> int:
-        """Free the lanes of owners that were not heard from; counts a lost lease for each."""
+    async def reap(self, dead_after_ms: int) -> Reaped:
+        """Free the lanes of owners that were not heard from; each has lost a lease."""
 
     async def leave(self, owner: int) -> None:
         """Going away; nothing is owned any more."""

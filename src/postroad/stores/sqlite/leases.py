@@ -1,10 +1,12 @@
 """Who owns which lane, and what its owner reads."""
 
+import os
+import socket
 from collections.abc import Sequence
 from typing import Final
 
 from postroad.model.circuit import Circuit
-from postroad.model.record import Claim, Look, Reading, Release, View, Want
+from postroad.model.record import Claim, Look, Reading, Reaped, Release, View, Want
 from postroad.model.states import NEVER
 from postroad.model.words import Lane, LaneKey, Message, Rung
 from postroad.stores.sqlite.bell import Ring
@@ -30,7 +32,10 @@ def claim(
                 next_at_ms[level] = min(next_at_ms.get(level, NEVER), soonest)
     ready.sort()
     taken = list(dict.fromkeys(lane for _, lane in ready))[:limit]
-    return Claim([_take(db, owner, lane) for lane in taken], next_at_ms, len(ready) >= limit)
+    if taken:
+        db.run("beat_new", owner, now_ms, socket.gethostname(), os.getpid())
+    lanes = [_take(db, owner, lane) for lane in taken]
+    return Claim(lanes, next_at_ms, len(ready) >= limit, db.one("any_owned") is not None)
 
 
 def _take(db: Database, owner: int, lane: int) -> Lane:
@@ -121,23 +126,27 @@ def open_lane(db: Database, lane: int) -> list[tuple[int, int]]:
     return levels
 
 
-def reap(db: Database, heard_before_ms: int, spare: frozenset[int] = frozenset()) -> int:
+def reap(db: Database, heard_before_ms: int) -> Reaped:
     """Free the lanes of processes that were not heard from; each has lost a lease."""
     lost = 0
     for (owner,) in db.all("dead_owners", heard_before_ms):
-        if owner in spare:
-            continue
         for (lane,) in db.all("owned_lanes", owner):
             db.run("lose_lane", lane)
             open_lane(db, lane)
             lost += 1
         db.run("leave", owner)
-    return lost
+    return Reaped(lost, db.one("any_owned") is not None)
+
+
+def disown(db: Database, owner: int, keep: Sequence[int] = ()) -> None:
+    """What the owner still has by name, but for these, is free without a lost lease."""
+    for (lane,) in db.all("owned_lanes", owner):
+        if lane not in keep:
+            db.run("lane_free", lane)
+            open_lane(db, lane)
 
 
 def leave(db: Database, owner: int) -> None:
-    """A process goes away in good order; what it still owns is free without a lost lease."""
-    for (lane,) in db.all("owned_lanes", owner):
-        db.run("lane_free", lane)
-        open_lane(db, lane)
+    """A process goes away in good order."""
+    disown(db, owner)
     db.run("leave", owner)

@@ -109,25 +109,25 @@ def _attempt(result: Result) -> Row:
 
 
 def _move(db: Database, result: Result, now_ms: int) -> None:
-    message = result.message
+    message, tries = result.message, result.message.attempts
     match result.move:
         case Move.die:
             die(db, message.id, result.reason or "exhausted", now_ms, result)
         case Move.climb | Move.wait if result.slot:
-            db.run("message_retry_in_slot", message.id, result.due_ms, result.level)
+            db.run("message_retry_in_slot", message.id, result.due_ms, result.level, tries)
             db.run("rung_set_level", message.rung, result.level, result.due_ms)
         case Move.climb | Move.wait:
             rung = rung_of(db, message.lane, message.queue, result.level, result.priority, 0)
-            db.run("message_move", message.id, rung, result.due_ms, result.level)
+            db.run("message_move", message.id, rung, result.due_ms, result.level, tries)
             wake(db, rung, result.due_ms)
         case Move.hold:
-            db.run("message_stay", message.id)
+            db.run("message_stay", message.id, tries)
             db.run("rung_hold", message.rung, f"exhausted: {result.error}")
         case Move.doubt:
             args = (message.lane, message.queue, UNCERTAIN_LEVEL, result.priority, 0)
-            db.run("message_move", message.id, rung_of(db, *args), now_ms, message.level)
+            db.run("message_move", message.id, rung_of(db, *args), now_ms, message.level, tries)
         case _:
-            db.run("message_stay", message.id)
+            db.run("message_stay", message.id, tries)
 
 
 def die(db: Database, number: int, reason: str, now_ms: int, result: Result | None = None) -> None:

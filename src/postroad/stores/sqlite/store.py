@@ -12,6 +12,7 @@ from postroad.model.record import (
     Claim,
     Look,
     Reading,
+    Reaped,
     Record,
     Recorded,
     Release,
@@ -149,12 +150,16 @@ class SqliteStore:
         now_ms = self.clock.now_ms()
         return await self._write("release", lambda db: leases.release(db, owner, lanes, now_ms))
 
+    async def disown(self, owner: int, keep: Sequence[int]) -> None:
+        """Give back all lanes but these."""
+        await self._write("release", lambda db: leases.disown(db, owner, keep))
+
     async def beat(self, owner: int) -> bool:
         """Still here; False when a peer has declared this owner dead."""
         now_ms = self.clock.now_ms()
         return await self._write("beat", lambda db: db.one("beat", owner, now_ms) is not None)
 
-    async def reap(self, dead_after_ms: int) -> int:
+    async def reap(self, dead_after_ms: int) -> Reaped:
         """Free the lanes of owners that were not heard from."""
         heard_before_ms = self.clock.now_ms() - dead_after_ms
         return await self._write("reap", lambda db: leases.reap(db, heard_before_ms))

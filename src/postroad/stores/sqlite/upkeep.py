@@ -7,6 +7,7 @@ from postroad.model.block import BlockKind
 from postroad.model.ids import EPOCH_MS, NODE_BITS, SEQUENCE_BITS
 from postroad.model.record import Swept
 from postroad.model.states import NEVER, DeadReason
+from postroad.model.words import DAY_MS
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.inbox import POLICY_DECODER
 from postroad.stores.sqlite.recording import die
@@ -56,4 +57,5 @@ def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int)
     gone += db.all("dead_retain", now_ms - dead_ms, limit)
     db.many("attempt_delete", gone)
     db.run("keys_retain", now_ms, limit)
+    db.run("forget_idle", now_ms - DAY_MS)
     return len(gone)

@@ -1,2 +1,3 @@
--- Processes that were not heard from since a time.
-select id from process where beat_at <= ?1
+-- Owners of lanes that were not heard from since a time.
+select distinct l.owner from lane l left join process p on p.id = l.owner
+ where l.owner is not null and coalesce(p.beat_at, 0) <= ?1

@@ -1,0 +1,85 @@
+"""`python -m bench NAME --seconds N`: exit 0 all bars hold, 1 one is missed, 2 not comparable."""
+
+import argparse
+import sys
+import tomllib
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from rich.console import Console
+
+from bench import blocked, engine_sqlite, report
+from bench.disk import HERE, TEMPORARY, refuse_memory, workspace
+from bench.rounds import Standings, hold, plan
+from bench.shape import Bar, Benchmark, Refused, RunFailed
+
+# Adding one: a module with NAME, SLICE_S, lineup and reached, named here, with floors in bars.toml.
+BENCHMARKS: dict[str, Benchmark] = {
+    module.NAME: cast("Benchmark", module) for module in (engine_sqlite, blocked)
+}
+
+
+def main(arguments: list[str]) -> int:
+    asked = _arguments(arguments)
+    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False, markup=False)
+    try:
+        content = _measure(asked, console)
+    except (Refused, RunFailed) as error:
+        console.print(f"{asked.name}: {error}", style="red")
+        nothing = {"bench": asked.name, "ours": {}, "peers": {}, "limit": {}, "bars": []}
+        _last_line({**nothing, "error": str(error)})
+        return 2 if isinstance(error, Refused) else 1
+    report.save(asked.results / f"{asked.name}.json", content, asked.seconds)
+    _last_line(content)
+    return 0 if all(bar["holds"] for bar in content["bars"]) else 1
+
+
+def _arguments(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("name", choices=sorted(BENCHMARKS))
+    parser.add_argument("--seconds", type=float, default=60.0, help="for all rounds together")
+    parser.add_argument("--folder", type=Path, default=TEMPORARY, help="where the data lies")
+    parser.add_argument("--bars", type=Path, default=HERE / "bars.toml", help="the floors")
+    parser.add_argument("--results", type=Path, default=HERE / "results")
+    asked = parser.parse_args(arguments)
+    if asked.seconds <= 0:
+        parser.error("--seconds: give a positive number")
+    return asked
+
+
+def _measure(asked: argparse.Namespace, console: Console) -> dict[str, Any]:
+    benchmark = BENCHMARKS[asked.name]
+    floors = tomllib.loads(asked.bars.read_text())
+    filesystem = refuse_memory(asked.folder)
+    say = partial(console.print, soft_wrap=True)
+    with console.status(f"{asked.name} …"), workspace(asked.folder) as folder:
+        lineup = benchmark.lineup(folder, say)
+        planned = plan(asked.seconds, len(lineup), benchmark.SLICE_S)
+        say(
+            f"{asked.name}: {planned.rounds} rounds of {len(lineup)} runs, "
+            f"{planned.slice_s:.2g} s each, on {filesystem}"
+        )
+        standings = hold(lineup, planned, folder, say)
+    bars = judge(benchmark, standings, floors)
+    report.show(console, asked.name, standings, bars)
+    return report.line(asked.name, standings, filesystem, bars)
+
+
+def judge(
+    benchmark: Benchmark, standings: Standings, floors: dict[str, dict[str, float]]
+) -> list[Bar]:
+    """Every floor of the table, and what was reached of it."""
+    reached = {"counts-agree": standings.agreement(), **benchmark.reached(standings)}
+    wanted = {**floors["every"], **floors[benchmark.NAME]}
+    return [Bar(bar, floor, reached[bar]) for bar, floor in wanted.items()]
+
+
+def _last_line(content: dict[str, Any]) -> None:
+    sys.stdout.write(msgspec.json.encode(content).decode() + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,101 @@
+"""Rounds: every contestant runs once in each, so that a slow moment of the machine hits all."""
+
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+
+from msgspec import Struct
+
+from bench import stand
+from bench.disk import sync_us
+from bench.shape import Refused, Run, Say, Side, Taken
+
+ROUNDS_MIN = 3
+TINY_S = 10.0
+"""Below so many seconds in all it is a rehearsal: one round."""
+
+
+class Plan(Struct, frozen=True):
+    """How many rounds, and how long each run of each may take."""
+
+    rounds: int
+    slice_s: float
+
+
+def plan(seconds: float, runs: int, slice_s: float) -> Plan:
+    """Rounds that fill the time with slices of the wished length; at least three."""
+    rounds = 1 if seconds < TINY_S else max(ROUNDS_MIN, int(seconds / (runs * slice_s)))
+    return Plan(rounds, seconds / (rounds * runs))
+
+
+class Standings:
+    """All that was taken, by side, name and setting."""
+
+    def __init__(self) -> None:
+        self.taken: dict[tuple[Side, str, str], list[Taken]] = defaultdict(list)
+        self.syncs_us: list[float] = []
+        """What an fdatasync took at the start of each round."""
+
+    def add(self, run: Run, taken: list[Taken]) -> None:
+        """One run has ended."""
+        for one in taken:
+            self.taken[(run.side, one.name, run.setting)].append(one)
+        self._equal_durability()
+
+    def _equal_durability(self) -> None:
+        seen = {one.durability: key for key, rounds in self.taken.items() for one in rounds}
+        if len(seen) > 1:
+            raise Refused(f"durability is unequal: {sorted((v, k) for k, v in seen.items())}")
+
+    def settings(self, side: Side, name: str) -> dict[str, float]:
+        """The median rate of each setting, the best first."""
+        rates = {
+            setting: median(one.rate for one in rounds)
+            for (its_side, its_name, setting), rounds in self.taken.items()
+            if (its_side, its_name) == (side, name)
+        }
+        return dict(sorted(rates.items(), key=lambda item: -item[1]))
+
+    def rate(self, name: str, side: Side = "ours") -> float:
+        """The median rate over the rounds, at the best setting."""
+        return max(self.settings(side, name).values())
+
+    def names(self, side: Side) -> list[str]:
+        """Who ran on a side."""
+        return list(dict.fromkeys(name for its_side, name, _ in self.taken if its_side == side))
+
+    def agreement(self) -> float:
+        """The share of what was taken in which all counts agree."""
+        every = [one for rounds in self.taken.values() for one in rounds]
+        return sum(one.agrees for one in every) / len(every)
+
+
+def hold(lineup: list[Run], planned: Plan, folder: Path, say: Say) -> Standings:
+    """Run all rounds; each begins with another contestant."""
+    standings = Standings()
+    for number in range(planned.rounds):
+        standings.syncs_us.append(sync_us(folder))
+        first = number % len(lineup)
+        for run in lineup[first:] + lineup[:first]:
+            taken = _one(run, planned.slice_s, folder)
+            standings.add(run, taken)
+            for one in taken:
+                say(f"round {number + 1}/{planned.rounds}  {_told(run, one)}")
+    return standings
+
+
+def _told(run: Run, one: Taken) -> str:
+    counts = f"{one.accepted} accepted, {one.recorded} recorded, {one.received} received"
+    verdict = counts if one.agrees else f"COUNTS DIFFER: {counts}"
+    return f"{one.name} ({run.setting}): {one.rate:,.0f}/s, {verdict}"
+
+
+def _one(run: Run, seconds: float, folder: Path) -> list[Taken]:
+    place = folder / "round"
+    place.mkdir()
+    try:
+        return stand.start(run, place, seconds)
+    finally:
+        for path in place.iterdir():
+            path.unlink()
+        place.rmdir()

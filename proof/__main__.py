@@ -1,0 +1,63 @@
+"""`python -m proof ITEM --seconds N` (without ITEM: all): exit 1 when something broke or the
+floor was not reached. The last line is JSON.
+"""
+
+import argparse
+import importlib
+import sys
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from proof.shape import Reached
+
+# Adding one: its name, and a function that takes seconds and answers Reached.
+ITEMS = {
+    "blocked-claim": "proof.blocked_claim:prove",
+}
+
+
+def main(arguments: list[str], items: dict[str, str] | None = None) -> int:
+    items = items or ITEMS
+    parser = argparse.ArgumentParser(prog="python -m proof", description=__doc__)
+    parser.add_argument("item", nargs="?", choices=sorted(items), help="without it: all")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long an item may go on")
+    asked = parser.parse_args(arguments)
+    chosen = [asked.item] if asked.item else list(items)
+    reached = {item: _prove(item, items[item], asked.seconds) for item in chosen}
+    if not asked.item:
+        holding = sum(one.holds for one in reached.values())
+        broken = sum(one.broken for one in reached.values())
+        _line("all", Reached(len(chosen), holding, broken))
+    return 0 if all(one.holds for one in reached.values()) else 1
+
+
+def find(dotted: str) -> Callable[[float], Reached]:
+    """The function that an item names."""
+    module, name = dotted.split(":")
+    function: Callable[[float], Reached] = getattr(importlib.import_module(module), name)
+    return function
+
+
+def _prove(item: str, dotted: str, seconds: float) -> Reached:
+    start_s = time.perf_counter()
+    _say(f"proof {item} …")
+    reached = find(dotted)(seconds)
+    verdict = "holds" if reached.holds else "DOES NOT HOLD"
+    _say(f"proof {item}: {verdict}, {time.perf_counter() - start_s:.0f} s")
+    _line(item, reached)
+    return reached
+
+
+def _line(item: str, reached: Reached) -> None:
+    _say(msgspec.json.encode({"item": item, **msgspec.structs.asdict(reached)}).decode())
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""The first demo: `python -m postroad.demo`, or `make demo`."""

@@ -1,0 +1,124 @@
+"""The demo's job: one road, one sender, all recipients, until everything has arrived or died."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from postroad.app import Parts, Postroad
+from postroad.demo.recipients import LADDER, DemoTransport, Parcel
+from postroad.demo.watch import Sight, Watch
+from postroad.engine.drafting import Send
+from postroad.engine.limits import Limits
+from postroad.model.errors import RetryLater
+from postroad.ports.clock import Clock, SystemClock
+from postroad.transports.handler import Job
+
+HANDLER: Final = "thumbnails"
+SENDING_S: Final = 420.0
+STEP_S: Final = 6.0
+FRAME_S: Final = 0.125
+PATIENCE_S: Final = 120.0
+"""Past this, in real time, the demo ends with what still waits: it never hangs."""
+
+SHARES: Final = (
+    *(("demo://good.example/" + user, 7) for user in ("ann", "ben", "cid", "dora", "eve")),
+    *(("demo://slow.example/" + user, 6) for user in ("ann", "ben")),
+    *(("demo://flaky.example/" + user, 6) for user in ("ann", "ben", "cid")),
+    ("demo://flaky.example/never", 1),
+    *(("demo://limited.example/" + user, 3) for user in ("ann", "ben", "cid")),
+    *(("demo://away.example/" + user, 4) for user in ("ann", "ben", "cid")),
+    ("demo://closed.example/zoe", 2),
+    (HANDLER, 11),
+)
+"""Who gets how many of a hundred messages."""
+
+
+class Trip(Struct, frozen=True):
+    """How many messages, on which file, and how fast time passes."""
+
+    messages: int
+    path: Path
+    speed: float
+
+
+Show = Callable[[Sight], None]
+
+
+async def run(trip: Trip, show: Show) -> list[str]:
+    """Send and deliver; answers the ids of the receipts, which is what "accepted" means."""
+    clock = SystemClock(trip.speed)
+    # Each user of the limited server gets three messages in a hundred; it takes a third of them.
+    transport = DemoTransport(clock, quota_messages=max(1, trip.messages // 100))
+    road = Postroad(f"sqlite:///{trip.path}", transports=[transport], parts=Parts(clock=clock))
+    road.settings = replace(road.settings, limits=real_leases(road.settings.limits, trip.speed))
+    road.handler(HANDLER, ladder=LADDER)(make_thumbnail)
+    accepted: list[str] = []
+    async with road:
+        delivering = asyncio.create_task(road.run())
+        sending = asyncio.create_task(send_all(road, clock, trip.messages, accepted, delivering))
+        try:
+            with Watch(trip.path, road, trip.messages, accepted) as watch:
+                await watch_until_done(watch, show, sending, delivering)
+        except asyncio.CancelledError:
+            pass  # Ctrl-C, in the moment before the road itself listens for it
+        finally:
+            road.stop()
+            await sending
+            await delivering
+    return accepted
+
+
+def real_leases(limits: Limits, speed: float) -> Limits:
+    """Leases are for processes that die or hang, which they do in real time."""
+    return replace(
+        limits,
+        beat_ms=int(limits.beat_ms * speed),
+        lease_ms=int(limits.lease_ms * speed),
+        stale_ms=int(limits.stale_ms * speed),
+    )
+
+
+async def make_thumbnail(job: Job) -> None:
+    """The one recipient that is a handler; at times it asks for another moment."""
+    if job.body["number"] % 7 == 0 and job.attempt == 1:
+        raise RetryLater(45, "the picture is not there yet")
+
+
+def plan(messages: int) -> list[Send]:
+    """All messages, well mixed, to each queue its share."""
+    hundred = [queue for queue, share in SHARES for _ in range(share)]
+    # 37 has no divisor in common with 100: each block of a hundred is a full shuffle.
+    return [Send(hundred[n * 37 % 100], Parcel(n)) for n in range(messages)]
+
+
+async def send_all(
+    road: Postroad,
+    clock: Clock,
+    messages: int,
+    accepted: list[str],
+    delivering: "asyncio.Task[None]",
+) -> None:
+    """Send a little every few seconds, as a program would."""
+    waiting = plan(messages)
+    step = max(1, round(messages * STEP_S / SENDING_S))
+    while waiting and not delivering.done():
+        slice_, waiting = waiting[:step], waiting[step:]
+        accepted += [receipt.id for receipt in await road.send_many(slice_)]
+        await clock.sleep(STEP_S)
+
+
+async def watch_until_done(
+    watch: Watch, show: Show, sending: "asyncio.Task[None]", delivering: "asyncio.Task[None]"
+) -> None:
+    """Show what happens, until nothing waits any more or someone has pressed Ctrl-C."""
+    screen_clock = SystemClock()
+    while not delivering.done() and screen_clock.steady_s() < PATIENCE_S:
+        sight = watch.look()
+        show(sight)
+        if sending.done() and sight.waiting == 0:
+            return
+        await screen_clock.sleep(FRAME_S)

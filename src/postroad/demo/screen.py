@@ -1,0 +1,192 @@
+"""What the demo shows: a live picture on a terminal, plain lines elsewhere, and the summary."""
+
+from collections import deque
+from types import TracebackType
+from typing import Final, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from postroad.demo.recipients import LADDER
+from postroad.demo.tally import Tally
+from postroad.demo.watch import LaneSight, Sight, news, short, spell
+
+NEWS_LINES: Final = LADDER.retries + 1
+PLAIN_EVERY_S: Final = 2.0
+OUTCOMES: Final = (
+    ("delivered", "green"),
+    ("failed", "yellow"),
+    ("later", "cyan"),
+    ("quota", "magenta"),
+    ("unreachable", "red"),
+    ("unknown", "red"),
+    ("rejected", "red"),
+)
+
+
+class Screen:
+    """Shows sights of the road as they come."""
+
+    def __init__(self, console: Console, speed: float, *, plain: bool) -> None:
+        self._console = console
+        self._speed = speed
+        self._live = None if plain else Live(console=console, auto_refresh=False, transient=True)
+        self._news: deque[Text] = deque(maxlen=NEWS_LINES)
+        self._last: Sight | None = None
+        self._said_s = -PLAIN_EVERY_S * speed
+
+    def __enter__(self) -> Self:
+        if self._live is None:
+            self._console.print(heading(self._speed), soft_wrap=True)
+        else:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, sight: Sight) -> None:
+        """One look at the road."""
+        for line in news(self._last, sight) if self._last else ():
+            self._news.append(_clocked(sight, line))
+            if self._live is None:
+                self._console.print(self._news[-1], soft_wrap=True)
+        self._last = sight
+        if self._live is not None:
+            self._live.update(self.picture(sight), refresh=True)
+        elif sight.since_start_s - self._said_s >= PLAIN_EVERY_S * self._speed:
+            self._said_s = sight.since_start_s
+            self._console.print(_clocked(sight, plain_line(sight)), soft_wrap=True)
+
+    def picture(self, sight: Sight) -> RenderableType:
+        """The whole live view."""
+        below = Table.grid(padding=(0, 3), expand=True)
+        below.add_column(width=25)
+        below.add_column(ratio=1)
+        below.add_row(levels(sight), self._news_table())
+        return Group(
+            heading(self._speed), Text(), progress(sight), Text(), lanes(sight), Text(), below
+        )
+
+    def _news_table(self) -> Table:
+        table = _table("News")
+        for line in self._news:
+            table.add_row(line)
+        return table
+
+
+def heading(speed: float) -> Text:
+    """What is going on here, and what is not as in life."""
+    *delays, last = [LADDER.delay_ms(level) // 1000 for level in range(1, LADDER.retries + 1)]
+    shortened = f"{', '.join(map(str, delays))} and {last} s"
+    return Text.assemble(
+        ("Postroad", "bold"),
+        f", time × {speed:g}, retries shortened to {shortened}",
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+
+
+def progress(sight: Sight) -> Group:
+    """How far sender and road are, and what tries came to."""
+    bar = Table.grid(padding=(0, 1), expand=True)
+    bar.add_column()
+    bar.add_column(ratio=1)
+    bar.add_column(justify="right")
+    finished = sight.delivered + sight.dead
+    for name, done, style in (
+        ("accepted", sight.accepted, "blue"),
+        ("finished", finished, "green"),
+    ):
+        fill = ProgressBar(
+            sight.to_send, done, complete_style=style, finished_style=style, style="grey30"
+        )
+        bar.add_row(name, fill, f"{done:>4} of {sight.to_send}")
+    counts = [(sight.outcomes.get(kind, 0), kind, style) for kind, style in OUTCOMES]
+    tries = Text(", ").join(Text(f"{n} {kind}", style) for n, kind, style in counts if n)
+    tries.no_wrap, tries.overflow = True, "ellipsis"
+    time = f"{spell(sight.since_start_s)} on the road, {sight.rate:.0f} deliveries a second; tries:"
+    return Group(bar, Text(time), tries)
+
+
+def lanes(sight: Sight) -> Table:
+    """A row for each server: its lane, and what holds it up."""
+    table = _table("Lane", expand=True)
+    for name in ("sending", "waiting", "done", "dead"):
+        table.add_column(name, justify="right")
+    table.add_column("", ratio=1, no_wrap=True, overflow="ellipsis")
+    for lane in sight.lanes:
+        numbers = (lane.in_flight, lane.waiting, lane.delivered, lane.dead)
+        state = lane_state(lane, sight.now_ms)
+        table.add_row(lane.server, *(Text(str(n), "" if n else "dim") for n in numbers), state)
+    return table
+
+
+def lane_state(lane: LaneSight, now_ms: int) -> Text:
+    """Why a lane's messages wait, if they do, and until when."""
+    if lane.opened:
+        wait = spell((lane.until_ms - now_ms) / 1000)
+        return Text(f"circuit open, probe in {wait}: {lane.reason}", "red")
+    if lane.holds:
+        held = ", ".join(
+            f"{short(hold.queue).rpartition('/')[2]} {spell((hold.until_ms - now_ms) / 1000)}"
+            for hold in lane.holds
+        )
+        return Text(f"held {held}: {lane.holds[0].reason}", "magenta")
+    if lane.in_flight:
+        return Text("sending", "green")
+    return Text("retries wait for their time", "yellow") if lane.waiting else Text("–", "dim")
+
+
+def levels(sight: Sight) -> Table:
+    """How many messages wait at each retry level."""
+    table = _table("Level")
+    table.add_column("waiting", justify="right")
+    table.add_column("")
+    most = max(16, *sight.levels.values(), 0)
+    for level in range(LADDER.retries + 1):
+        count = sight.levels.get(level, 0)
+        bar = "▇" * -(-count * 8 // most)
+        table.add_row(str(level), Text(str(count), "" if count else "dim"), Text(bar, "yellow"))
+    return table
+
+
+def _table(first: str, *, expand: bool = False) -> Table:
+    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim", expand=expand)
+    table.add_column(first, no_wrap=True, overflow="ellipsis")
+    return table
+
+
+def plain_line(sight: Sight) -> str:
+    """The live view in one line."""
+    return (
+        f"{sight.accepted} of {sight.to_send} accepted, {sight.delivered} delivered, "
+        f"{sight.dead} dead, {sight.waiting} waiting"
+    )
+
+
+def _clocked(sight: Sight, line: str) -> Text:
+    return Text.assemble((f"{spell(sight.since_start_s):>5}  ", "dim"), line)
+
+
+def summary(count: Tally) -> Text:
+    """What came of it all, read from the reopened file."""
+    tries = sum(tries for _, _, tries in count.climbs)
+    climbs = ", ".join(f"{delivered} at level {level}" for level, delivered, _ in count.climbs)
+    lines = [f"By the reopened file: {count.delivered} delivered in {tries} tries: {climbs}."]
+    lines += [
+        f"Dead: {death.count} for {short(death.queue)}, {death.reason}: {death.error}."
+        for death in count.deaths
+    ]
+    if count.waiting:
+        lines.append(f"Still waiting, not lost: {count.waiting}.")
+    return Text("\n".join(["", *lines, ""]))

@@ -1,0 +1,161 @@
+"""A simulated world: engines on one road, scripted receivers, faults drawn from a seed."""
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from postroad.app import Parts, Postroad
+from postroad.config import Settings
+from postroad.engine.drafting import Send
+from postroad.engine.limits import Limits
+from postroad.model.errors import StoreError
+from postroad.model.ids import to_number
+from postroad.model.states import State
+from postroad.observe.log import make_log
+from postroad.ports.clock import LoopClock
+from postroad.testing.ledger import Ledger, Sent
+from postroad.testing.receivers import QUICK, Behaviour, Receipt, Receivers
+from postroad.testing.simloop import Node, SimLoop
+from postroad.testing.watched import WatchedStore
+
+
+class Member(Struct):
+    """One engine of the world."""
+
+    name: str
+    node: Node
+    road: Postroad
+    task: "asyncio.Task[None]"
+
+
+class World:
+    """Everything on one seed: the loop, the store on a real file, the members, the ledger."""
+
+    def __init__(self, loop: SimLoop, folder: Path, limits: Limits | None = None) -> None:
+        self.loop = loop
+        self.clock = LoopClock()
+        self.ledger = Ledger()
+        self.store = WatchedStore(folder / "road.db", self.clock, self.ledger)
+        self.behaviours: dict[str, Behaviour] = {}
+        self.members: dict[str, Member] = {}
+        self._settings = Settings(limits=limits or Limits())
+        self._server = loop.node("store")
+        self._client: Postroad | None = None
+        self._bodies = 0
+
+    async def open(self) -> None:
+        """Open the store, and a road to send from."""
+        await self._server.spawn(self.store.open())
+        self._client = self._road(Receivers(self.clock.now_ms, self.loop.rng.random))
+        await self._client.__aenter__()
+
+    async def close(self) -> None:
+        """Stop what still lives."""
+        for member in list(self.members.values()):
+            await self.stop(member.name)
+        if self._client is not None:
+            await self._client.__aexit__(None, None, None)
+        await self._server.spawn(self.store.close())
+
+    def _road(self, receivers: Receivers) -> Postroad:
+        parts = Parts(store=self.store, chance=self.loop.rng, log=make_log("critical"))
+        return Postroad(settings=self._settings, transports=[receivers], parts=parts)
+
+    def start(self, name: str) -> Member:
+        """A new engine process."""
+        receivers = Receivers(self.clock.now_ms, self.loop.rng.random, self.behaviours)
+        road = self._road(receivers)
+
+        def on_start(server: str, number: int) -> None:
+            self.ledger.started(f"{server}/0", road.owner, number)
+            self.loop.note("start", server, number)
+
+        receivers.on_start = on_start
+        receivers.on_receipt = self._receipt
+        node = self.loop.node(name)
+        member = Member(name, node, road, node.spawn(_live(road)))
+        self.members[name] = member
+        return member
+
+    def _receipt(self, receipt: Receipt) -> None:
+        self.ledger.book.append(receipt)
+        self.loop.note("receipt", receipt.message, receipt.kind, receipt.level)
+
+    def crash(self, name: str) -> None:
+        """A process is gone, without a word."""
+        member = self.members.pop(name)
+        member.node.crash()
+        self.ledger.faulty(member.road.owner)
+        self.loop.note("crash", name)
+
+    def pause(self, name: str, seconds: float) -> None:
+        """A process stands still."""
+        member = self.members[name]
+        member.node.pause(seconds)
+        self.ledger.faulty(member.road.owner)
+        self.loop.note("pause", name, seconds)
+
+    async def stop(self, name: str) -> None:
+        """A process ends in good order."""
+        member = self.members.pop(name)
+        member.road.stop()
+        await member.task
+
+    async def send(self, queue: str, **options: object) -> int:
+        """Send one message with a body of its own, and enter its receipt in the ledger."""
+        self._bodies += 1
+        body = f'"{self._bodies}"'.encode()
+        self.ledger.asked.add(body)
+        if self._client is None:
+            raise RuntimeError("the world is not open")
+        now_ms = self.clock.now_ms()
+        send = Send(queue, str(self._bodies), **options)  # type: ignore[arg-type]
+        (receipt,) = await self._client.send_many([send])
+        number = to_number(receipt.id)
+        due_ms = now_ms + int(send.delay * 1000)
+        self.ledger.accepted(Sent(number, queue, body, due_ms, send.order_key))
+        self.loop.note("accepted", number)
+        return number
+
+    async def settled(self, within_s: float) -> dict[int, State]:
+        """Wait until every accepted message is final; answers the states when time is over."""
+        until_s = self.loop.time() + within_s
+        while True:
+            states = await self.store.states()
+            live = [n for n in self.ledger.sent if states.get(n) is State.waiting]
+            if not live or self.loop.time() >= until_s:
+                return states
+            await asyncio.sleep(5)
+
+    def check(self, states: dict[int, State]) -> None:
+        """Hold the ledger against the store."""
+        self.ledger.check(states, QUICK)
+
+
+async def _live(road: Postroad) -> None:
+    while True:
+        try:
+            async with road:
+                await road.run()
+            return
+        except StoreError:
+            await asyncio.sleep(1)  # as a supervisor would start it again
+
+
+def simulate(seed: int, story: Callable[[World], Awaitable[None]], limits: Limits | None = None) -> str:
+    """Live through a story in simulated time; answers the digest of what happened."""
+    # A file like any other, but on memory where there is some: fsync is real work for nobody here.
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
+    with tempfile.TemporaryDirectory(dir=memory) as folder, SimLoop(seed) as loop:
+
+        async def whole() -> None:
+            world = World(loop, Path(folder), limits)
+            await world.open()
+            await story(world)
+            await world.close()
+
+        loop.run(whole())
+        return loop.digest()

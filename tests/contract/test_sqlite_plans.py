@@ -1,0 +1,97 @@
+"""Every query finds what it needs by an index, however much waits beside it."""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from postroad.stores.sqlite.database import QUERIES
+from postroad.stores.sqlite.store import SqliteStore
+from postroad.stores.sqlite.writer import InlineDrive
+from tests.contract.bench import Bench
+from tests.contract.blocked import counted, vm_steps_of_claim
+from tests.contract.clock import ManualClock
+from tests.contract.rigs import SqliteRig
+
+# Queries that may walk a whole table, or sort, each with the reason why that is no harm.
+WALKS: Final = {
+    "counts": "asked by people, never by the engine",
+    "dead_retain": "once an hour, and it stops at a slice",
+    "forget_idle": "once an hour, over processes",
+    "spells": "walks a partial index that holds only the queues in a spell",
+}
+SORTS: Final = {"lane_levels": "at most seven groups, of one lane's rungs"}
+
+
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What SQLite will do for each query, on a road without statistics."""
+    path = tmp_path_factory.mktemp("plans") / "road.db"
+    return asyncio.run(_plans(path))
+
+
+async def _plans(path: Path) -> dict[str, list[str]]:
+    store = SqliteStore(path, ManualClock(), drive=InlineDrive)
+    await store.open()
+    connection = store._databases[0].connection
+    found: dict[str, list[str]] = {}
+    for name, sql in QUERIES.items():
+        values = [None] * max((int(n) for n in re.findall(r"\?(\d+)", sql)), default=0)
+        rows = connection.execute(f"explain query plan {sql}", values).fetchall()
+        found[name] = [str(row[3]) for row in rows]
+    await store.close()
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(QUERIES))
+def test_no_query_walks_a_table_or_sorts(name: str, plans: dict[str, list[str]]) -> None:
+    walks = [step for step in plans[name] if step.startswith("SCAN")]
+    sorts = [step for step in plans[name] if "TEMP B-TREE" in step]
+    assert bool(walks) == (name in WALKS), walks
+    assert bool(sorts) == (name in SORTS), sorts
+
+
+INDEXES: Final = {
+    "claim_ready": "COVERING INDEX lane_level_ready (pool=? AND level=? AND ready_at<?)",
+    "claim_next": "COVERING INDEX lane_level_ready (pool=? AND level=? AND ready_at>?)",
+    "claim_take": "INTEGER PRIMARY KEY",
+    "claim_hide": "PRIMARY KEY (lane_id=?)",
+    "look_due": "INDEX rung_ready (lane_id=? AND ready_at>? AND ready_at<?)",
+    "look_next": "COVERING INDEX rung_ready (lane_id=? AND ready_at>?)",
+    "fetch_due": "INDEX message_place (rung_id=? AND place>?)",
+    "rung_wake": "INTEGER PRIMARY KEY",
+    "lane_rest": "INDEX rung_ready (lane_id=? AND ready_at<?)",
+    "message_delete": "INTEGER PRIMARY KEY",
+    "message_move": "INTEGER PRIMARY KEY",
+    "expired_messages": "COVERING INDEX message_expiry (expires_at<?)",
+    "next_expiry": "COVERING INDEX message_expiry",
+    "key_find": "PRIMARY KEY (queue_id=? AND key=?)",
+    "queue_gate": "INDEX rung_queue (queue_id=?)",
+    "spell_messages": "INDEX rung_queue (queue_id=?)",
+    "keys_retain": "COVERING INDEX idempotency_expiry (expires_at<?)",
+}
+
+
+@pytest.mark.parametrize(("name", "index"), INDEXES.items())
+def test_the_hot_path_uses_the_index_made_for_it(
+    name: str, index: str, plans: dict[str, list[str]]
+) -> None:
+    assert any(index in step for step in plans[name]), plans[name]
+
+
+def test_blocked_messages_cost_a_claim_nothing() -> None:
+    few, many = vm_steps_of_claim(1_000), vm_steps_of_claim(100_000)
+    assert 0 < many <= 1.1 * few
+
+
+async def test_the_steps_are_counted_where_there_are_some(tmp_path: Path) -> None:
+    # Else the test above would pass by counting nothing.
+    rig = SqliteRig(tmp_path, InlineDrive)
+    async with Bench(rig) as bench:
+        queue = await bench.queue()
+        await bench.store.accept([bench.draft(queue) for _ in range(1_000)])
+        with counted(rig.store) as steps:
+            await bench.counts()
+        assert steps.total > 3_000
