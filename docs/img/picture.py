@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from rich.console import Console, RenderableType
-from rich.terminal_theme import MONOKAI
+from rich.terminal_theme import SVG_EXPORT_THEME
 
 from postroad.demo.journey import Trip, run
 from postroad.demo.screen import Screen
@@ -38,7 +38,7 @@ def main() -> None:
     """Writes the picture beside this file."""
     recorder = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
     recorder.print(take())
-    svg = recorder.export_svg(title="make demo", theme=MONOKAI, unique_id="demo")
+    svg = recorder.export_svg(title="make demo", theme=SVG_EXPORT_THEME, unique_id="demo")
     # Fonts from other people's hosts: a picture in a README must not call home.
     svg = re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
     svg = re.sub(r"\s*<!--.*?-->", "", svg, flags=re.DOTALL)

@@ -3,7 +3,8 @@
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -106,7 +107,7 @@ class Postroad:
         self.owner = 0
         self._ids = IdSequence(0)
         self._intake: Intake | None = None
-        self._stop = asyncio.Event()
+        self._stop_asked = False
         self.engine: Engine | None = None
 
     def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
@@ -200,38 +201,46 @@ class Postroad:
         if self._intake is None:
             raise NotOpen("the road is not open: use it inside `async with road:`")
         log_levels(self.log, self.settings.limits.poll_intervals_s)
-        self.engine = Engine(
+        engine = self.engine = Engine(
             self.store, self._transports, self.owner, self.settings.limits, self._chance, self.log
         )
-        self.engine.start()
+        engine.start()
+        if self._stop_asked:
+            engine.ask_to_stop()
         try:
             if until_idle:
-                await self.engine.until_idle()
+                await engine.until_idle()
             else:
-                await self._until_stopped()
+                with _signals(self.stop):
+                    await engine.until_stopped()
         finally:
-            await self.engine.stop()
+            await engine.stop()
             self.engine = None
-            self._stop.clear()
-
-    async def _until_stopped(self) -> None:
-        loop = asyncio.get_running_loop()
-        heard: list[signal.Signals] = []
-        try:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, self.stop)
-                heard.append(number)
-        except (NotImplementedError, ValueError, RuntimeError):
-            pass  # not the main thread, or simulated time: stop() alone ends the run
-        try:
-            await self._stop.wait()
-        finally:
-            for number in heard:
-                loop.remove_signal_handler(number)
+            self._stop_asked = False
 
     def stop(self) -> None:
         """End `run`: in-flight work is finished, or given back without spending a try."""
-        self._stop.set()
+        self._stop_asked = True
+        if self.engine is not None:
+            self.engine.ask_to_stop()
+
+
+@contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and SIGINT end the run, where this is the main thread of a process."""
+    loop = asyncio.get_running_loop()
+    heard: list[signal.Signals] = []
+    try:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+            heard.append(number)
+    except (NotImplementedError, ValueError, RuntimeError):
+        pass  # another thread, or simulated time: stop() alone ends the run
+    try:
+        yield
+    finally:
+        for number in heard:
+            loop.remove_signal_handler(number)
 
 
 def _handler_policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:

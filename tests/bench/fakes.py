@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bench.shape import Durability, Rates, Run, Say, Taken
+from bench.shape import Durability, Options, Rates, Run, Say, Taken
 
 NAME = "fake"
 SLICE_S = 1.0
@@ -15,15 +15,14 @@ class Fake:
     SLICE_S = SLICE_S
 
     def __init__(self, *, ours_received: int = 1_000, peer_synchronous: int = 2) -> None:
-        self._ours = {"name": "ours", "received": ours_received, "synchronous": 2}
-        self._peer = {"name": "peer", "synchronous": peer_synchronous}
+        self._ours: Options = {"name": "ours", "received": ours_received, "synchronous": 2}
+        self._peer: Options = {"name": "peer", "synchronous": peer_synchronous}
 
     def lineup(self, _folder: Path, _say: Say) -> list[Run]:
-        call = "tests.bench.fakes:run"
         return [
-            Run("ours", "only", call, self._ours),
-            Run("peers", "slow", call, {**self._peer, "received": 100, "accepted": 100}),
-            Run("peers", "fast", call, {**self._peer, "received": 200, "accepted": 200}),
+            Run("ours", "only", "", self._ours),
+            Run("peers", "slow", "", {**self._peer, "received": 100, "accepted": 100}),
+            Run("peers", "fast", "", {**self._peer, "received": 200, "accepted": 200}),
         ]
 
     def reached(self, rates: Rates) -> dict[str, float]:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from bench import mailboxes, stand
-from bench.shape import Run
+from bench.shape import Options, Run
 
 ROOT = Path(__file__).parents[2]
 FIGURES = {
@@ -59,7 +59,7 @@ def test_blocked_messages_stay_where_they_are_while_healthy_ones_pass(tmp_path: 
     for start, blocked in ((full, 2_000), (empty, 0)):
         place = tmp_path / f"round-{blocked}"
         place.mkdir()
-        order = {"start": str(start), "blocked": blocked}
+        order: Options = {"start": str(start), "blocked": blocked}
         (taken,) = stand.start(Run("ours", "", "bench.mailboxes:run", order), place, 0.1)
         assert taken.agrees
         assert taken.durability.synchronous == 2

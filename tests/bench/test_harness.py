@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from bench import __main__ as harness
+from bench import stand
 from bench.disk import filesystem_of
 from bench.rounds import plan
+from bench.shape import Run, Taken
+from tests.bench import fakes
 from tests.bench.fakes import Fake
 
 
@@ -26,6 +29,12 @@ class Said:
         return {bar["bar"]: bar["holds"] for bar in self.line["bars"]}
 
 
+def in_this_process(run: Run, folder: Path, seconds: float) -> list[Taken]:
+    """The real benchmarks' tests start processes; here it would only take time."""
+    options: dict[str, Any] = {**run.options}
+    return fakes.run(folder, seconds, **options)
+
+
 @pytest.fixture
 def measure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -35,6 +44,7 @@ def measure(
     def call(fake: Fake, times_peer: float = 4.0) -> Said:
         monkeypatch.setitem(harness.BENCHMARKS, "fake", fake)
         monkeypatch.setattr(harness, "refuse_memory", lambda _folder: "ext4")
+        monkeypatch.setattr(stand, "start", in_this_process)
         bars = tmp_path / "bars.toml"
         bars.write_text(f"[every]\ncounts-agree = 1.0\n[fake]\ntimes-peer = {times_peer}\n")
         work = tmp_path / "work"

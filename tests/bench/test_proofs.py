@@ -5,6 +5,7 @@ import json
 import pytest
 
 from proof import __main__ as frame
+from proof import blocked_claim
 from proof.shape import Reached
 
 ITEMS = {name: f"tests.bench.test_proofs:{name}" for name in ("good", "short", "broken")}
@@ -46,6 +47,10 @@ def test_without_an_item_all_are_proven(capsys: pytest.CaptureFixture[str]) -> N
     code, line = prove(capsys)
     assert line == {"item": "all", "floor": 3, "reached": 1, "broken": 2}
     assert code == 1
+
+
+def test_a_claim_is_alike_beside_few_and_beside_many_blocked_messages() -> None:
+    assert blocked_claim.prove(0, few=100, many=3_000).holds
 
 
 def test_every_item_names_a_function_that_exists() -> None:

@@ -118,7 +118,7 @@ class Watch:
                 until_ms,
                 reason,
                 in_flight[server],
-                waiting[server],
+                max(0, waiting[server] - in_flight[server]),
                 finished[server, "delivered"],
                 finished[server, "dead"],
                 tuple(hold for hold in holds if hold.server == server),

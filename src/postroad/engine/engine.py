@@ -67,6 +67,8 @@ class Engine:
         self._runners: dict[asyncio.Task[None], None] = {}
         self._loops: list[asyncio.Task[None]] = []
         self._stopping = False
+        self._stop_asked = asyncio.Event()
+        self._broken: BaseException | None = None
         self._claiming = asyncio.Lock()
         self._doubtful = False
         self._room_free = asyncio.Event()
@@ -95,12 +97,21 @@ class Engine:
 
     def _loop_ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and task.exception() is not None:
-            # A loop that dies silently stops deliveries for ever: make it loud.
-            self._log.error("a loop of the engine died", name=task.get_name(), exc_info=task.exception())
-            self.died = task.exception()
+            # A loop that dies silently stops deliveries for ever: the whole run ends with it.
+            self._log.error("the engine broke", loop=task.get_name(), exc_info=task.exception())
+            self._broken = task.exception()
             self._calm.set()
+            self._stop_asked.set()
 
-    died: BaseException | None = None
+    async def until_stopped(self) -> None:
+        """Wait for `ask_to_stop`; raises when the engine itself breaks."""
+        await self._stop_asked.wait()
+        if self._broken is not None:
+            raise self._broken
+
+    def ask_to_stop(self) -> None:
+        """The run is to end."""
+        self._stop_asked.set()
 
     async def stop(self) -> None:
         """Start nothing more, wait for what is in flight, then give everything back. What does
@@ -125,14 +136,14 @@ class Engine:
 
     async def until_idle(self) -> None:
         """Wait until nothing is due, in flight or unrecorded; what waits for later stays."""
-        while self.died is None:
+        while self._broken is None:
             self._calm.clear()
             if self._is_calm():
                 await self.pollers.drain(range(len(self.pollers.levels)))
                 if self._is_calm():
                     return
             await self._calm.wait()
-        raise self.died
+        raise self._broken
 
     def _is_calm(self) -> bool:
         busy = self._runners or self.recorder.unrecorded or self.pollers.claiming
@@ -180,6 +191,9 @@ class Engine:
         return self.lanes.keys() - self._quiet.keys()
 
     def _adopt(self, lane: Lane) -> None:
+        old = self.lanes.get(lane.id)
+        if old is not None:
+            self._drop(old)  # it was taken from us and came back before we were told
         worker = LaneWorker(lane, self.limits)
         self.lanes[lane.id] = worker
         self._quiet.pop(lane.id, None)
