@@ -51,7 +51,7 @@ def counted(store: SqliteStore) -> Iterator[Steps]:
 
 
 def vm_steps_of_claim(blocked: int) -> int:
-    """The steps of claiming a lane and reading its healthy queue, beside so many blocked messages."""
+    """The steps of claiming a lane and reading what is due, beside so many blocked messages."""
     with tempfile.TemporaryDirectory() as folder:
         return asyncio.run(_measure(Path(folder), blocked))
 

@@ -70,7 +70,7 @@ class Ground:
         return {state: n for state, n in (await self.store.counts()).items() if n}
 
     async def dead(self) -> dict[int, str]:
-        return dict((await self.rows("select id, reason from dead")))
+        return dict(await self.rows("select id, reason from dead"))
 
     async def delivered(self) -> dict[int, bool]:
         """Delivered messages, and whether each was late."""

@@ -10,9 +10,9 @@ async def test_work_for_a_lane_that_nobody_owns_is_told_to_everyone(bench: Bench
     queue = await bench.queue()
     everyone = [bench.listen(), bench.listen(await bench.store.join())]
     await bench.send(queue)
-    for heard in everyone:
-        await heard.until(lambda heard=heard: (0, bench.now_ms) in heard.ready)
-        assert heard.lane == []
+    await everyone[0].until(lambda: (0, bench.now_ms) in everyone[0].ready)
+    await everyone[1].until(lambda: (0, bench.now_ms) in everyone[1].ready)
+    assert [heard.lane for heard in everyone] == [[], []]
 
 
 async def test_the_first_work_of_a_level_is_told_with_its_time(bench: Bench) -> None:
@@ -83,7 +83,7 @@ async def test_a_lane_that_lost_its_owner_is_told(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("owned", [True, False])
-async def test_an_unblocked_queue_wakes_its_other_lanes(bench: Bench, owned: bool) -> None:
+async def test_an_unblocked_queue_wakes_its_other_lanes(bench: Bench, *, owned: bool) -> None:
     queue = await bench.queue(shards=2)
     await bench.send(queue, shard=0)
     await bench.send(queue, shard=1)

@@ -1,4 +1,4 @@
-"""Blocks: written on a queue's rungs or on a lane, never on messages, and never lifted by accident."""
+"""Blocks: on a queue's rungs or on a lane, never on messages, and never lifted by accident."""
 
 import pytest
 
@@ -73,7 +73,7 @@ async def test_messages_of_a_blocked_queue_count_as_held(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("owned", [True, False])
-async def test_adding_to_a_blocked_queue_never_unblocks_it(bench: Bench, owned: bool) -> None:
+async def test_adding_to_a_blocked_queue_never_unblocks_it(bench: Bench, *, owned: bool) -> None:
     queue = await bench.queue()
     await bench.send(queue)
     lane = await bench.take()

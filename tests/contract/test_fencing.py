@@ -23,7 +23,9 @@ async def zombie(bench: Bench) -> tuple[int, Lane, Message]:
 
 @pytest.mark.parametrize("move", FAILURES)
 @pytest.mark.parametrize("taken_over", [False, True])
-async def test_a_stale_failure_changes_nothing(bench: Bench, move: Move, taken_over: bool) -> None:
+async def test_a_stale_failure_changes_nothing(
+    bench: Bench, move: Move, *, taken_over: bool
+) -> None:
     old, lane, message = await zombie(bench)
     if taken_over:
         await bench.take()
@@ -47,7 +49,7 @@ async def test_a_failure_of_an_earlier_epoch_of_the_same_owner_is_stale_too(benc
 
 
 @pytest.mark.parametrize("taken_over", [False, True])
-async def test_a_stale_success_is_applied(bench: Bench, taken_over: bool) -> None:
+async def test_a_stale_success_is_applied(bench: Bench, *, taken_over: bool) -> None:
     old, lane, message = await zombie(bench)
     if taken_over:
         await bench.take()

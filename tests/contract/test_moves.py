@@ -42,7 +42,9 @@ async def test_climb_waits_at_the_next_level_until_it_is_due(bench: Bench) -> No
     (again,) = await bench.due(lane.id)
     assert (again.id, again.level, again.attempts) == (message.id, 1, 1)
     assert again.rung != message.rung
-    assert [rung.level for rung in (await bench.view(lane.id)).rungs if rung.id == again.rung] == [1]
+    assert [rung.level for rung in (await bench.view(lane.id)).rungs if rung.id == again.rung] == [
+        1
+    ]
 
 
 async def test_climb_keeps_what_the_sender_gave(bench: Bench) -> None:
@@ -132,9 +134,7 @@ async def test_every_try_that_did_not_deliver_is_noted(bench: Bench) -> None:
     for move in (Move.again, Move.stay, Move.climb, Move.die):
         message = await bench.only(lane.id)
         await bench.became(message, move, error=f"because {move}")
-    assert await bench.rows(
-        "select number, level, error from attempt order by number"
-    ) == [
+    assert await bench.rows("select number, level, error from attempt order by number") == [
         (1, 0, "because again"),
         (2, 0, "because stay"),
         (3, 0, "because climb"),

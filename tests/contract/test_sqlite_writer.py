@@ -41,9 +41,7 @@ def pragma(rig: SqliteRig, name: str, side: int = 0) -> object:
 async def test_sixty_four_senders_at_once_take_few_commits(bench: Bench, rig: SqliteRig) -> None:
     queue = await bench.queue()
     before = commits(rig)
-    answers = await asyncio.gather(
-        *[bench.store.accept([bench.draft(queue)]) for _ in range(64)]
-    )
+    answers = await asyncio.gather(*[bench.store.accept([bench.draft(queue)]) for _ in range(64)])
     assert len({answer.id for (answer,) in answers}) == 64
     assert await bench.counts() == {"waiting": 64}
     # The thread may take the first few before the rest has been handed over.

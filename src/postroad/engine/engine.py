@@ -57,7 +57,8 @@ class Engine:
         self.sessions = Sessions(transports)
         self.recorder = Recorder(store, owner, limits, log, self._recorded, self._forget)
         self.reader = Reader(store, log, self._pump, self.recorder.put)
-        self.pollers = Pollers(store, limits, log, self._claim)
+        self._calm = asyncio.Event()
+        self.pollers = Pollers(store, limits, log, self._claim, self._calm.set)
         self.janitor = Janitor(store, owner, limits, log)
         self._deadlines = Deadlines(self._clock)
         self._timers: dict[int, tuple[int, Timer]] = {}
@@ -72,7 +73,6 @@ class Engine:
         self._claiming = asyncio.Lock()
         self._doubtful = False
         self._room_free = asyncio.Event()
-        self._calm = asyncio.Event()
         self._unsettled = asyncio.Event()
 
     # Life

@@ -66,11 +66,13 @@ class Pollers:
         limits: Limits,
         log: FilteringBoundLogger,
         claim: Callable[[Sequence[int]], Awaitable[Claim]],
+        after: Callable[[], None],
     ) -> None:
         self._store = store
         self._limits = limits
         self._log = log
         self._claim = claim
+        self._after = after
         self.levels = [
             Poller(level, store, interval_s)
             for level, interval_s in enumerate(limits.poll_intervals_s)
@@ -113,3 +115,4 @@ class Pollers:
                 self.ring(level, retry_ms)
         finally:
             self.claiming -= 1
+            self._after()

@@ -59,6 +59,10 @@ class Ledger:
             self.breach("one holder", f"{lane} was claimed at epoch {epoch} after {old_epoch}")
         self._holders[lane] = (epoch, owner)
 
+    def holder(self, lane: str) -> int:
+        """Who owns a lane, by the last claim."""
+        return self._holders[lane][1]
+
     def started(self, lane: str, owner: int, number: int) -> None:
         """A try starts: only the lane's present owner may."""
         _, holder = self._holders.get(lane, (0, owner))

@@ -137,8 +137,7 @@ class Receivers:
         behaviour = self.behaviours.get(queue.name) or self.behaviours.get(server) or good()
         seconds, handled, outcome = behaviour(started_ms, self._draw())
         self.on_start(server, message.id)
-        if seconds:
-            await asyncio.sleep(seconds)
+        await asyncio.sleep(seconds)  # also when it is 0: whoever crashed at the start stays here
         self.on_receipt(
             Receipt(
                 message=message.id,

@@ -24,6 +24,7 @@ class WatchedStore(SqliteStore):
     def __init__(self, path: Path, clock: Clock, ledger: Ledger) -> None:
         super().__init__(path, clock, drive=InlineDrive)
         self._ledger = ledger
+        self.claims = 0
         self.faults: Callable[[], str] = str
         """Asked at every write: "before" or "after" the commit the answer is an error."""
 
@@ -34,6 +35,7 @@ class WatchedStore(SqliteStore):
         now_ms = self.clock.now_ms()
 
         def watched(db: Database) -> Claim:
+            self.claims += 1
             claim = leases.claim(db, owner, levels, pools, limit, now_ms)
             for lane in claim.lanes:
                 self._ledger.claimed(f"{lane.key.server}/{lane.key.shard}", lane.epoch, owner)

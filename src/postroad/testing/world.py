@@ -28,6 +28,7 @@ class Member(Struct):
     name: str
     node: Node
     road: Postroad
+    receivers: Receivers
     task: "asyncio.Task[None]"
 
 
@@ -76,13 +77,29 @@ class World:
         receivers.on_start = on_start
         receivers.on_receipt = self._receipt
         node = self.loop.node(name)
-        member = Member(name, node, road, node.spawn(_live(road)))
+        member = Member(name, node, road, receivers, node.spawn(_live(road)))
         self.members[name] = member
         return member
 
     def _receipt(self, receipt: Receipt) -> None:
         self.ledger.book.append(receipt)
         self.loop.note("receipt", receipt.message, receipt.kind, receipt.level)
+
+    def holder(self, server: str) -> str:
+        """The engine that owns a server's lane."""
+        owner = self.ledger.holder(f"{server}/0")
+        return next(name for name, member in self.members.items() if member.road.owner == owner)
+
+    def poison(self, member: Member, number: int) -> None:
+        """Starting this message kills the engine that does."""
+        told = member.receivers.on_start
+
+        def on_start(server: str, started: int) -> None:
+            told(server, started)
+            if started == number:
+                self.crash(member.name)
+
+        member.receivers.on_start = on_start
 
     def crash(self, name: str) -> None:
         """A process is gone, without a word."""

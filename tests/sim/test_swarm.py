@@ -1,0 +1,59 @@
+"""Worlds drawn from seeds: crashes, pauses, a failing store, bad recipients; and the ledger."""
+
+import asyncio
+
+import pytest
+
+from postroad.stores.sqlite import recording
+from postroad.testing import receivers
+from postroad.testing.ledger import Breach
+from postroad.testing.world import World, simulate
+from tests.sim.seeds import broken_seeds, unsteady_seeds
+
+REGRESSIONS = (21, 39, 54, 82, 98, 277)
+"""Seeds that once broke a promise."""
+
+
+def test_two_hundred_worlds_with_faults_keep_every_promise() -> None:
+    """No loss, no phantom, repeats only after doubt, one holder, order, never early, all final."""
+    assert broken_seeds(1_000, 200) == []
+
+
+@pytest.mark.parametrize("seed", REGRESSIONS)
+def test_a_seed_that_once_broke_a_promise_keeps_it(seed: int) -> None:
+    """Kept for ever."""
+    assert broken_seeds(seed, 1) == []
+
+
+def test_fifty_worlds_lived_twice_are_the_same() -> None:
+    """The digest of all events depends on the seed alone."""
+    assert unsteady_seeds(2_000, 50) == []
+
+
+async def zombie(world: World) -> None:
+    """An engine stands still while it sends, loses its lease, and comes back with a failure."""
+    fails_late = (18.0, False, receivers.failed("500"))
+    world.behaviours["ash"] = lambda _now_ms, _draw: fails_late
+    world.start("one")
+    await world.send("sim://ash/a")
+    await asyncio.sleep(1)
+    world.start("two")
+    world.pause("one", 44)  # back while the next owner's try is under way
+    await asyncio.sleep(300)
+    world.check(await world.store.states())
+
+
+def test_a_zombies_late_failure_changes_nothing() -> None:
+    """The epoch fence holds."""
+    simulate(7, zombie)
+
+
+def test_without_the_fence_the_checker_names_the_breach(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guard itself removed: whatever epoch a result claims is believed."""
+
+    def believe(_db: object, batch: recording.Record) -> dict[int, int]:
+        return {result.message.lane: result.epoch for result in batch.results}
+
+    monkeypatch.setattr(recording, "_epochs", believe)
+    with pytest.raises(Breach, match="fence: a late failure changed message"):
+        simulate(7, zombie)
