@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from postroad.engine.limits import Limits
+from postroad.model.limits import Limits
 
 
 class Settings(Struct, frozen=True):

@@ -2,7 +2,8 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine
+import tempfile
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,23 @@ import pytest
 from tests.contract.bench import Bench
 from tests.contract.rigs import RIGS
 
+MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, where there is one: waiting for a disk is not what is tested here."""
+    if not MEMORY.is_dir():
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        yield Path(folder)
+
 
 @pytest.fixture(params=RIGS)
-def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
+def bench(request: pytest.FixtureRequest, memory: Path) -> Bench:
     """A store without anything in it; it is open while the test runs."""
-    return Bench(RIGS[request.param](tmp_path))
+    return Bench(RIGS[request.param](memory))
 
 
 @pytest.hookimpl(tryfirst=True)

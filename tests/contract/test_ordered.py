@@ -1,4 +1,4 @@
-"""Ordered slots: a failed head delays its slot and nothing else, and never for longer than it must."""
+"""Ordered slots: a failed head delays its slot, nothing else, and no longer than it must."""
 
 from postroad.model.decide import Move
 from postroad.model.words import Lane, Message, Queue

@@ -86,13 +86,12 @@ async def test_a_cursor_goes_through_a_rung_without_gap_or_repeat(bench: Bench) 
     queue = await bench.queue()
     sent = [await bench.send(queue) for _ in range(7)]
     (rung,) = (await bench.view((await bench.take()).id)).rungs
-    seen: list[int] = []
-    after, full = (-1, -1), True
-    while full:
-        reading = await fetch(bench, rung.id, after, 3)
+    reading = await fetch(bench, rung.id, n=3)
+    seen = ids(reading)
+    while reading.full:
+        last = reading.messages[-1]
+        reading = await fetch(bench, rung.id, (last.place, last.id), n=3)
         seen += ids(reading)
-        last, full = reading.messages[-1], reading.full
-        after = (last.place, last.id)
     assert seen == sent
     assert reading.next_due_ms == NEVER
 

@@ -207,6 +207,10 @@ def as_nobody() -> Iterator[None]:
         os.seteuid(0)
 
 
+def allow(path: Path, mode: int) -> None:
+    path.chmod(mode)
+
+
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
     """A folder that everybody can reach; pytest's own are for one user."""
@@ -218,7 +222,7 @@ def open_folder() -> Iterator[Path]:
 
 
 async def test_a_folder_that_cannot_be_written_is_named(open_folder: Path) -> None:
-    open_folder.chmod(0o555)
+    allow(open_folder, 0o555)
     with as_nobody():
         await refused(open_folder / "road.db", ReadOnlyStore, "cannot write .*road.db")
 
@@ -235,9 +239,9 @@ async def test_a_folder_in_the_files_place_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder_mode", [0o555, 0o777])
 async def test_a_file_that_cannot_be_written_is_named(open_folder: Path, folder_mode: int) -> None:
     path = await made(open_folder / "road.db")
-    path.chmod(0o444)
-    (open_folder / "road.db.lock").chmod(0o666)
-    open_folder.chmod(folder_mode)
+    allow(path, 0o444)
+    allow(open_folder / "road.db.lock", 0o666)
+    allow(open_folder, folder_mode)
     before = path.read_bytes()
     with as_nobody():
         await refused(path, ReadOnlyStore, "road.db")

@@ -24,7 +24,7 @@ import msgspec
 from postroad import Postroad
 from postroad.config import Settings
 from postroad.engine.drafting import Send
-from postroad.engine.limits import Limits
+from postroad.model.limits import Limits
 from postroad.stores.sqlite import writer
 from postroad.transports.handler import Job
 from tests.crash.book import Entry, now_ms
@@ -61,8 +61,9 @@ class Teller:
 class Recipients:
     """The handlers. What each does with a message is in its body."""
 
-    def __init__(self, teller: Teller) -> None:
+    def __init__(self, teller: Teller, *, hurries: bool) -> None:
         self._teller = teller
+        self._hurries = hurries
 
     def register(self, road: Postroad) -> None:
         road.handler("quick")(self.take)
@@ -74,14 +75,14 @@ class Recipients:
     async def take(self, job: Job) -> None:
         parcel = msgspec.convert(job.body, Parcel)
         await asyncio.wrap_future(self._start(job, parcel))
-        await asyncio.sleep(parcel.wait_ms / 1000)
+        await asyncio.sleep(self._wait_s(parcel))
         await asyncio.wrap_future(self._end(job, parcel))
         self._fail(job, parcel)
 
     def take_plain(self, job: Job) -> None:
         parcel = msgspec.convert(job.body, Parcel)
         self._start(job, parcel).result()
-        time.sleep(parcel.wait_ms / 1000)
+        time.sleep(self._wait_s(parcel))
         self._end(job, parcel).result()
         self._fail(job, parcel)
 
@@ -91,6 +92,9 @@ class Recipients:
             started.result()
             os.kill(os.getpid(), signal.SIGKILL)
         return started
+
+    def _wait_s(self, parcel: Parcel) -> float:
+        return 0.0 if self._hurries else parcel.wait_ms / 1000
 
     def _end(self, job: Job, parcel: Parcel) -> "Future[None]":
         note = "failed" if job.attempt <= parcel.fails else "ok"
@@ -138,7 +142,7 @@ async def tell_when_idle(road: Postroad, teller: Teller) -> None:
 async def live(order: Order) -> None:
     teller = Teller()
     road = Postroad("sqlite:///road.db", settings=Settings(limits=Limits(drain_s=order.drain_s)))
-    Recipients(teller).register(road)
+    Recipients(teller, hurries=order.hurries).register(road)
     async with road:
         if order.parcels and not order.senders:
             await send(road, teller, order.parcels)

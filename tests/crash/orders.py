@@ -42,6 +42,8 @@ class Order(Struct, frozen=True):
     drain_s: float = 5.0
     checkpoint_pages: int = 4_000
     tells_when_idle: bool = False
+    hurries: bool = False
+    """Its handlers wait for nothing: what was slow in one life is quick in the next."""
 
 
 def tag(queue: str, life: int, number: int, key: str = "-") -> str:

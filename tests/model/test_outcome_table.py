@@ -44,12 +44,14 @@ GONE = situation(block=disabled("410", NOW_MS - H))
 
 DONE = Next(Move.deliver, 0)
 DEAD = Next(Move.die, 0, reason=DeadReason.rejected)
+DEAD_LATE = Next(Move.die, 6, reason=DeadReason.rejected)
 SPENT = Next(Move.die, 6, reason=DeadReason.exhausted)
 STRIKE_1 = Circuit(1, 0, 0, NOW_MS, "refused")
 OPENED = Circuit(3, 1, NOW_MS + 2 * S, NOW_MS - 9, "refused")
 OPENED_FURTHER = Circuit(4, 2, NOW_MS + 4 * S, NOW_MS - 9, "refused")
 SILENT = unreachable("refused")
 STALLED = unknown("refused")
+LATER = later("busy", after_ms=9 * S)
 
 
 def blocked(kind: BlockKind, wait_ms: int, reason: str, streak: int = 1) -> Block:
@@ -72,13 +74,13 @@ QUOTA_2 = blocked(BlockKind.quota, 270 * S, "429", 2)
 AWAY_1 = blocked(BlockKind.unreachable, 30 * S, "refused")
 
 TABLE: Final = [
-    # delivered: history
+    # Delivered: to history.
     Row("2xx", FIRST, DELIVERED, HEALTHY, DONE),
     Row("2xx to a probe", FIRST, DELIVERED, PROBING, DONE),
     Row("2xx after quota", FIRST, DELIVERED, OVER_QUOTA, Next(Move.deliver, 0, unblock=True)),
     Row("2xx sent before the block", FIRST, DELIVERED, BLOCKED_MEANWHILE, DONE),
     Row("2xx of a disabled queue", FIRST, DELIVERED, GONE, DONE),
-    # failed: next level, past the last one dead
+    # Failed: to the next level; past the last one, dead.
     Row("500", FIRST, failed("500"), HEALTHY, Next(Move.climb, 1, NOW_MS + 1 * MIN)),
     Row("500 again", SECOND, failed("500"), HEALTHY, Next(Move.climb, 2, NOW_MS + 5 * MIN)),
     Row("500 once more", message(5), failed("500"), HEALTHY, Next(Move.climb, 6, NOW_MS + 2 * H)),
@@ -95,15 +97,9 @@ TABLE: Final = [
         PROBING,
         Next(Move.climb, 1, NOW_MS + MIN, circuit=OPEN),
     ),
-    # rejected: dead at once, 410 disables the queue
+    # Rejected: dead at once; 410 also disables the queue.
     Row("a named status", FIRST, rejected("422"), HEALTHY, DEAD),
-    Row(
-        "Reject at the last level",
-        LAST,
-        rejected("no"),
-        HEALTHY,
-        Next(Move.die, 6, reason=DEAD.reason),
-    ),
+    Row("Reject at the last level", LAST, rejected("no"), HEALTHY, DEAD_LATE),
     Row("an ordered head rejected", FIRST, rejected("no"), ORDERED, DEAD),
     Row(
         "410",
@@ -119,7 +115,7 @@ TABLE: Final = [
         OVER_QUOTA,
         Next(Move.die, 0, reason=DEAD.reason, block=disabled("410", NOW_MS)),
     ),
-    # quota: blocks the queue, no level spent
+    # Quota: blocks the queue; no level spent.
     Row("429", FIRST, quota("429"), HEALTHY, Next(Move.stay, 0, block=QUOTA_1)),
     Row("429 again", SECOND, quota("429"), OVER_QUOTA, Next(Move.stay, 1, block=QUOTA_2)),
     Row(
@@ -138,7 +134,7 @@ TABLE: Final = [
         BLOCKED_MEANWHILE,
         Next(Move.stay, 0, block=BLOCKED_MEANWHILE.block),
     ),
-    # unreachable: again in place, then the lane's circuit or the queue's block; no level spent
+    # Unreachable: again in place, then the lane's circuit or the queue's block; no level spent.
     Row("refused", FIRST, SILENT, HEALTHY, Next(Move.again, 0, NOW_MS + 1 * S, circuit=STRIKE_1)),
     Row(
         "refused again",
@@ -159,7 +155,7 @@ TABLE: Final = [
     Row("in flight", FIRST, SILENT, IN_FLIGHT, Next(Move.stay, 0, circuit=OPEN)),
     Row("503 at the last level", LAST, SILENT, STRUCK_TWICE, Next(Move.stay, 6, circuit=OPENED)),
     Row("at most once", FIRST, SILENT, ONCE, Next(Move.again, 0, NOW_MS + S, circuit=STRIKE_1)),
-    # unknown: climbs, counts towards the circuit; where a second try is not allowed: uncertain
+    # Unknown: climbs, and counts for the circuit; where a second try is not allowed, uncertain.
     Row("a stall", FIRST, STALLED, HEALTHY, Next(Move.climb, 1, NOW_MS + MIN, circuit=STRIKE_1)),
     Row(
         "the lane's third stall",
@@ -175,16 +171,10 @@ TABLE: Final = [
         HEALTHY,
         Next(Move.die, 6, reason=SPENT.reason, circuit=STRIKE_1),
     ),
-    Row("a stall after quota", LAST, STALLED, ORDERED, Next(Move.hold, 6, circuit=STRIKE_1)),
+    Row("an exhausted head stalls", LAST, STALLED, ORDERED, Next(Move.hold, 6, circuit=STRIKE_1)),
     Row("a stall, at most once", FIRST, STALLED, ONCE, Next(Move.doubt, 0, circuit=STRIKE_1)),
-    # later: the message's own block, no level spent
-    Row(
-        "RetryLater",
-        SECOND,
-        later("x", after_ms=9 * S),
-        HEALTHY,
-        Next(Move.wait, 1, NOW_MS + 9 * S),
-    ),
+    # Later: the message's own block; no level spent.
+    Row("RetryLater", SECOND, LATER, HEALTHY, Next(Move.wait, 1, NOW_MS + 9 * S)),
     Row(
         "RetryLater after quota",
         FIRST,

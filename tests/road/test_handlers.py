@@ -12,8 +12,8 @@ import pytest
 from postroad import Postroad, Reject, RetryLater
 from postroad.app import Parts
 from postroad.config import Settings
-from postroad.engine.limits import Limits
 from postroad.model.errors import BadInput
+from postroad.model.limits import Limits
 from postroad.observe.log import make_log
 
 Within = Callable[..., Any]
@@ -66,7 +66,7 @@ def test_reject_dies_at_once_and_later_spends_no_level(road: Postroad, within: W
             for name in ("reject", "later", "fails"):
                 await road.send(name, 1)
             running = asyncio.create_task(road.run())
-            while (await road.store.counts())["delivered"] < 1:
+            while (await road.store.counts())["delivered"] < 1:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             road.stop()
             await running
@@ -159,7 +159,7 @@ def test_the_log_prints_the_retry_levels_at_start_and_work_with_its_level(
     assert "retry_level=0 poll_interval=5s queries_per_hour=720" in log
     assert "retry_level=6 poll_interval=3600s queries_per_hour=1" in log
     assert "while_bell_is_down=889 generic_polling=7200" in log
-    assert 'event=attempt retry_level=0' in log
+    assert "event=attempt retry_level=0" in log
 
 
 def test_stopping_finishes_what_is_quick_and_gives_back_what_is_not(

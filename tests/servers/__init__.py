@@ -31,8 +31,8 @@ def unprivileged(user: str = "postgres") -> Account:
 def free_port() -> int:
     """A free TCP port below the ephemeral range.
 
-    From inside that range a client that retries while the server is down can be given the server's own port
-    as its source, connects to itself, and the restarted server cannot bind.
+    From inside that range a client that retries while the server is down can be given the server's
+    own port as its source, connects to itself, and the restarted server cannot bind.
     """
     for port in random.sample(range(15_000, 32_000), 100):
         with socket.socket() as probe:
@@ -52,7 +52,15 @@ def apt_install(package: str) -> None:
         CREATECLUSTER.parent.mkdir(exist_ok=True)
         CREATECLUSTER.write_text("create_main_cluster = false\n")
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
-    apt = ["apt-get", "-qq", "-y", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold"]
+    apt = [
+        "apt-get",
+        "-qq",
+        "-y",
+        "-o",
+        "DPkg::Lock::Timeout=300",
+        "-o",
+        "Dpkg::Options::=--force-confold",
+    ]
     for verb in (["update"], ["install", "--no-install-recommends", package]):
         done = subprocess.run([*apt, *verb], env=env, capture_output=True, text=True, check=False)
         if done.returncode != 0:

@@ -41,7 +41,8 @@ def program() -> str:
 class PrivatePgBouncer:
     """`with PrivatePgBouncer(pg.dsn()) as bouncer: connect(bouncer.dsn())`.
 
-    Transaction mode: LISTEN is lost, and before version 1.21 (Debian 12 has 1.18) so are prepared statements.
+    Transaction mode: LISTEN is lost, and before version 1.21 (Debian 12 has 1.18) so are prepared
+    statements.
     """
 
     def __init__(self, server_dsn: str) -> None:
@@ -79,7 +80,12 @@ class PrivatePgBouncer:
                 shutil.chown(path, account["user"], account["group"])
         with (folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [command, str(folder / "ini")], cwd=folder, stdout=log, stderr=log, start_new_session=True, **account
+                [command, str(folder / "ini")],
+                cwd=folder,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                **account,
             )
         self._wait_listening(folder)
 
@@ -97,7 +103,10 @@ class PrivatePgBouncer:
         assert self._process is not None
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline and self._process.poll() is None:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(("127.0.0.1", self.port), 1),
+            ):
                 return
             time.sleep(0.01)
         log = (folder / "log").read_text()[-1000:]

@@ -1,4 +1,4 @@
-"""A private PostgreSQL: its own folder, port and account, real durability, gone when the test is."""
+"""A private PostgreSQL: own folder, port and account, real durability, gone when the test is."""
 
 import atexit
 import contextlib
@@ -47,7 +47,9 @@ def bin_folder() -> Path:
             return max(found, key=lambda p: int(p.parent.name))
         if attempt == "as found":
             apt_install("postgresql")
-    raise ServerMissing("no postgres in /usr/lib/postgresql/*/bin: run `apt-get install postgresql` as root")
+    raise ServerMissing(
+        "no postgres in /usr/lib/postgresql/*/bin: run `apt-get install postgresql` as root"
+    )
 
 
 class PrivatePostgres:
@@ -88,23 +90,37 @@ class PrivatePostgres:
         return urlunsplit(urlsplit(base)._replace(path="/" + database))
 
     def start(self) -> None:
-        """Start, making the cluster first when this is the first time; returns when it accepts connections."""
+        """Start, the first time making the cluster; returns when it accepts connections."""
         self._refuse_elsewhere()
         if self._server is not None:
             raise RuntimeError("already started")
         first = self.folder is None
         folder = self.folder or self._init_cluster()
         options = [f"-c{name}={value}" for name, value in SETTINGS.items()]
-        command = [str(bin_folder() / "postgres"), "-D", str(folder / "data"), "-k", str(folder), f"-p{self.port}"]
+        command = [
+            str(bin_folder() / "postgres"),
+            "-D",
+            str(folder / "data"),
+            "-k",
+            str(folder),
+            f"-p{self.port}",
+        ]
         with (folder / "log").open("ab") as log:
-            # A session of its own: Ctrl-C in a test run is for the tests, not for the server under them.
+            # A session of its own: Ctrl-C in a test run is for the tests, not for their server.
             self._server = subprocess.Popen(
-                [*command, *options], cwd=folder, stdout=log, stderr=log, start_new_session=True, **unprivileged()
+                [*command, *options],
+                cwd=folder,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                **unprivileged(),
             )
         self._guard = self._stop_when_we_die(self._server.pid)
         self._wait_ready(folder)
         if first:
-            self._psql(self._dsn_of("postgres", "template1"), PREPARE.format(password=self._password))
+            self._psql(
+                self._dsn_of("postgres", "template1"), PREPARE.format(password=self._password)
+            )
 
     def stop(self, mode: Literal["fast", "immediate"] = "fast") -> None:
         """Stop and keep the data: "fast" ends sessions and checkpoints, "immediate" is a crash."""
@@ -116,7 +132,7 @@ class PrivatePostgres:
         self._server = None
         if self._guard is not None:
             self._guard.kill()
-            self._guard.wait()
+            self._guard.communicate()
 
     def restart(self, mode: Literal["fast", "immediate"] = "fast") -> None:
         """Stop and start on the same port with the same data."""
@@ -124,7 +140,7 @@ class PrivatePostgres:
         self.start()
 
     def close(self) -> None:
-        """Stop and remove the folder; on somebody else's server, drop the databases that we made."""
+        """Stop and remove the folder; on somebody else's server, drop the databases we made."""
         if self.elsewhere:
             while self._created:
                 self.sql(f'DROP DATABASE IF EXISTS "{self._created.pop()}" WITH (FORCE)')
@@ -143,7 +159,7 @@ class PrivatePostgres:
         return self.dsn(name)
 
     def sql(self, statement: str, database: str = "postgres") -> str:
-        """Run a statement with psql, so that no driver under test is in the way; returns its bare output."""
+        """Run a statement with psql, no driver under test in the way; returns its bare output."""
         return self._psql(self.dsn(database), statement)
 
     def _init_cluster(self) -> Path:
@@ -156,18 +172,19 @@ class PrivatePostgres:
                 shutil.chown(path, account["user"], account["group"])
         self.folder = folder
         atexit.register(self.close)
-        initdb = [str(programs / "initdb"), "-D", str(folder / "data"), "-U", "postgres", "-A", "scram-sha-256"]
-        subprocess.run(
-            [*initdb, "--pwfile=password", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"],
-            cwd=folder, check=True, capture_output=True, **account,
-        )  # fmt: skip
+        initdb = f"-D {folder}/data -U postgres -A scram-sha-256 --pwfile={folder}/password"
+        initdb += " -E UTF8 --locale=C --no-sync --no-instructions"
+        command = [str(programs / "initdb"), *initdb.split()]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, **account)
         return folder
 
     def _stop_when_we_die(self, pid: int) -> subprocess.Popen[bytes]:
-        # The pipe closes however we end, kill -9 too. PR_SET_PDEATHSIG will not do: it fires when the *thread*
-        # that started the server ends, and fault tests restart servers from worker threads.
+        # The pipe closes however we end, kill -9 too. PR_SET_PDEATHSIG will not do: it fires when
+        # the *thread* that started the server ends, and fault tests restart from worker threads.
         script = f"read _; kill -QUIT {pid}"
-        return subprocess.Popen(["/bin/sh", "-c", script], stdin=subprocess.PIPE, start_new_session=True)
+        return subprocess.Popen(
+            ["/bin/sh", "-c", script], stdin=subprocess.PIPE, start_new_session=True
+        )
 
     def _wait_ready(self, folder: Path, timeout_s: float = 30) -> None:
         assert self._server is not None
@@ -176,7 +193,11 @@ class PrivatePostgres:
             with contextlib.suppress(FileNotFoundError):
                 lines = (folder / "data" / "postmaster.pid").read_text().split("\n")
                 # The pid too: after a crash the file of the last server is still there.
-                if lines[0] == str(self._server.pid) and len(lines) > 7 and lines[7].strip() == "ready":
+                if (
+                    lines[0] == str(self._server.pid)
+                    and len(lines) > 7
+                    and lines[7].strip() == "ready"
+                ):
                     return
             time.sleep(0.01)
         self.stop("immediate")

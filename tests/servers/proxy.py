@@ -27,7 +27,9 @@ class _Trap:
 class _Link:
     """One client's connection through the proxy."""
 
-    def __init__(self, proxy: "Proxy", client: asyncio.StreamWriter, server: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, proxy: "Proxy", client: asyncio.StreamWriter, server: asyncio.StreamWriter
+    ) -> None:
         self.proxy, self.client, self.server = proxy, client, server
         self.tail = b""
         self.trap: _Trap | None = None
@@ -68,7 +70,7 @@ class _Link:
 
 
 class Proxy:
-    """`with Proxy(pg.dsn()) as proxy: connect(proxy.dsn())`; the verbs may be called from any thread."""
+    """`with Proxy(pg.dsn()) as proxy: connect(proxy.dsn())`; call its verbs from any thread."""
 
     def __init__(self, server_dsn: str) -> None:
         self._parts = urlsplit(server_dsn)
@@ -117,11 +119,14 @@ class Proxy:
         """Pass bytes again, those that were held first."""
         self._call(self.open.set)
 
-    def cut_after_next(self, marker: bytes, answered: Callable[[bytes], bool] = postgres_answered) -> threading.Event:
-        """Let the next request with `marker` be done, and reset its connection instead of passing the answer.
+    def cut_after_next(
+        self, marker: bytes, answered: Callable[[bytes], bool] = postgres_answered
+    ) -> threading.Event:
+        """Let the next request with `marker` be done, but reset its connection before the answer.
 
-        An ambiguous commit. The marker is looked for in raw bytes: b"COMMIT" finds an explicit commit, a word of the
-        body finds a prepared statement by its arguments. The event is set when the connection has been cut.
+        An ambiguous commit. The marker is looked for in raw bytes: b"COMMIT" finds an explicit
+        commit, a word of the body finds a prepared statement by its arguments. The event is set
+        when the connection has been cut.
         """
         trap = _Trap(marker, answered)
 
@@ -168,12 +173,17 @@ class Proxy:
 
     async def _join(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
         try:
-            answers, server = await asyncio.open_connection(self._parts.hostname, self._parts.port or 5432)
+            answers, server = await asyncio.open_connection(
+                self._parts.hostname, self._parts.port or 5432
+            )
         except OSError:
             return  # the server is down: the client sees its connection closed
         link = _Link(self, client, server)
         self._links.add(link)
-        ways = [asyncio.ensure_future(link.to_server(reader)), asyncio.ensure_future(link.to_client(answers))]
+        ways = [
+            asyncio.ensure_future(link.to_server(reader)),
+            asyncio.ensure_future(link.to_client(answers)),
+        ]
         try:
             # Either side's end ends both: nothing here needs half-closed connections.
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)

@@ -15,10 +15,15 @@ from tests.servers.proxy import Proxy
 
 @pytest.fixture(scope="module")
 def pg() -> Iterator[PrivatePostgres]:
-    with PrivatePostgres() as server:
-        if server.elsewhere:
-            pytest.skip(f"{ELSEWHERE} is set: these tests stop their server")
-        yield server
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(ELSEWHERE, raising=False)  # these tests stop their server
+        with PrivatePostgres() as server:
+            yield server
+
+
+@pytest.fixture(scope="module")
+def dsn(pg: PrivatePostgres) -> str:
+    return pg.create_database()
 
 
 async def run(dsn: str, *statements: str) -> object:
@@ -31,13 +36,15 @@ async def run(dsn: str, *statements: str) -> object:
         await conn.close(timeout=2)
 
 
-def test_serves_a_fresh_durable_database_to_an_ordinary_user(pg: PrivatePostgres) -> None:
-    dsn = pg.create_database()
+def test_serves_a_fresh_durable_database_to_an_ordinary_user(pg: PrivatePostgres, dsn: str) -> None:
     assert pg.version >= 150000
     assert asyncio.run(run(dsn, "CREATE TABLE t (i int)", "SHOW fsync")) == "on"
-    assert asyncio.run(run(dsn, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user")) is False
-    assert asyncio.run(run(dsn, "SELECT pg_stat_statements_reset()", "SELECT count(*) FROM pg_stat_statements"))
-    assert pg.create_database() != dsn
+    assert (
+        asyncio.run(run(dsn, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user")) is False
+    )
+    assert asyncio.run(
+        run(dsn, "SELECT pg_stat_statements_reset()", "SELECT count(*) FROM pg_stat_statements")
+    )
 
 
 def test_refuses_a_wrong_password(pg: PrivatePostgres) -> None:
@@ -46,28 +53,37 @@ def test_refuses_a_wrong_password(pg: PrivatePostgres) -> None:
 
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
-def test_keeps_committed_rows_over_a_stop(pg: PrivatePostgres, mode: str) -> None:
-    dsn, pid = pg.create_database(), pg.pid
-    asyncio.run(run(dsn, "CREATE TABLE t (i int)", "INSERT INTO t VALUES (7) RETURNING i"))
+def test_keeps_committed_rows_over_a_stop(pg: PrivatePostgres, dsn: str, mode: str) -> None:
+    pid = pg.pid
+    asyncio.run(
+        run(dsn, f"CREATE TABLE {mode} (i int)", f"INSERT INTO {mode} VALUES (7) RETURNING i")
+    )
     pg.stop("immediate" if mode == "immediate" else "fast")
-    with pytest.raises(OSError):
+    with pytest.raises(ConnectionRefusedError):
         asyncio.run(run(dsn, "SELECT 1"))
     pg.start()
     assert pg.pid != pid
-    assert asyncio.run(run(dsn, "SELECT i FROM t")) == 7
+    assert asyncio.run(run(dsn, f"SELECT i FROM {mode}")) == 7
 
 
+@pytest.mark.usefixtures("pg")
 def test_does_not_outlive_the_process_that_started_it() -> None:
     script = "import os; from tests.servers.postgres import *; p = PrivatePostgres(); p.start()"
     script += "; print(p.pid, p.folder, flush=True); os.kill(os.getpid(), 9)"
-    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False).stdout
+    out = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    ).stdout
     pid, folder = out.split()
-    deadline = "for i in $(seq 100); do kill -0 $0 2>/dev/null || break; sleep 0.05; done; ! kill -0 $0"
+    deadline = (
+        "for i in $(seq 100); do kill -0 $0 2>/dev/null || break; sleep 0.05; done; ! kill -0 $0"
+    )
     subprocess.run(["sh", "-c", deadline, pid], check=True, capture_output=True)
     subprocess.run(["rm", "-r", folder], check=True)
 
 
-def test_leaves_a_server_elsewhere_running(monkeypatch: pytest.MonkeyPatch, pg: PrivatePostgres) -> None:
+def test_leaves_a_server_elsewhere_running(
+    monkeypatch: pytest.MonkeyPatch, pg: PrivatePostgres
+) -> None:
     monkeypatch.setenv(ELSEWHERE, pg.dsn())
     with PrivatePostgres() as other:
         dsn = other.create_database()
@@ -79,12 +95,14 @@ def test_leaves_a_server_elsewhere_running(monkeypatch: pytest.MonkeyPatch, pg: 
         asyncio.run(run(dsn, "SELECT 1"))
 
 
-def test_pgbouncer_pools_by_transaction(pg: PrivatePostgres) -> None:
-    with PrivatePgBouncer(pg.create_database()) as bouncer:
+def test_pgbouncer_pools_by_transaction(pg: PrivatePostgres, dsn: str) -> None:
+    with PrivatePgBouncer(dsn) as bouncer:
         assert asyncio.run(run(bouncer.dsn(), "SHOW server_version_num")) == str(pg.version)
 
         async def sessions_share_a_backend() -> bool:
-            first, second = [await asyncpg.connect(bouncer.dsn(), statement_cache_size=0) for _ in range(2)]
+            first, second = [
+                await asyncpg.connect(bouncer.dsn(), statement_cache_size=0) for _ in range(2)
+            ]
             pids = [await conn.fetchval("SELECT pg_backend_pid()") for conn in (first, second)]
             await first.close()
             await second.close()
@@ -93,21 +111,20 @@ def test_pgbouncer_pools_by_transaction(pg: PrivatePostgres) -> None:
         assert asyncio.run(sessions_share_a_backend())
 
 
-def test_a_commit_whose_answer_is_cut_off_is_done(pg: PrivatePostgres) -> None:
-    async def ambiguous(dsn: str, proxy: Proxy) -> object:
+def test_a_commit_whose_answer_is_cut_off_is_done(dsn: str) -> None:
+    async def ambiguous(proxy: Proxy) -> object:
         conn = await asyncpg.connect(proxy.dsn())
-        await conn.execute("CREATE TABLE t (i int)")
+        await conn.execute("CREATE TABLE cut (i int)")
         sprung = proxy.cut_after_next(b"COMMIT")
         with pytest.raises((asyncpg.PostgresConnectionError, OSError)):
             async with conn.transaction():
-                await conn.execute("INSERT INTO t VALUES (1)")
+                await conn.execute("INSERT INTO cut VALUES (1)")
         assert sprung.wait(2)
         assert await run(proxy.dsn(), "SELECT 1") == 1  # only that connection was cut
-        return await run(dsn, "SELECT count(*) FROM t")
+        return await run(dsn, "SELECT count(*) FROM cut")
 
-    dsn = pg.create_database()
     with Proxy(dsn) as proxy:
-        assert asyncio.run(ambiguous(dsn, proxy)) == 1
+        assert asyncio.run(ambiguous(proxy)) == 1
 
 
 def test_the_proxy_holds_releases_and_cuts(pg: PrivatePostgres) -> None:

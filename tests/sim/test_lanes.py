@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import Counter
+from itertools import pairwise
 
-from postroad.engine.limits import Limits
+from postroad.model.limits import Limits
 from postroad.model.states import State
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
@@ -88,7 +89,7 @@ def test_five_hundred_queues_on_a_dead_server_cost_few_connects() -> None:
         assert before <= 4 * Limits().window
         await asyncio.sleep(1800)
         probes = sorted(r.started_ms for r in world.ledger.book)[before:]
-        gaps_s = [(b - a) / 1000 for a, b in zip(probes, probes[1:], strict=False)]
+        gaps_s = [(b - a) / 1000 for a, b in pairwise(probes)]
         # 2, 4, 8 … 300 s, each ± 25 %: half an hour has room for about fourteen probes.
         assert 8 <= len(probes) <= 20
         assert min(gaps_s) >= 1.5
@@ -127,7 +128,7 @@ def test_a_thousand_due_at_the_last_level_are_claimed_in_full_batches() -> None:
         for n in range(1000):
             await world.send(f"sim://server-{n}/a")
         # All fail at every level, with nobody else serving, until the last one is due.
-        db = world.store._databases[0].connection  # noqa: SLF001 - sets the scene, asserts nothing
+        db = world.store._databases[0].connection
         last = world.clock.now_ms() + 60_000
         db.execute("begin immediate")
         db.execute("update rung set level = 6, ready_at = ?", (last,))

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
-from postroad.engine.limits import Limits
+from postroad.model.limits import Limits
 from postroad.model.states import State
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
@@ -17,7 +17,7 @@ def now_of(world: World) -> datetime:
 
 async def dead_reasons(world: World) -> Counter[str]:
     """Dead messages by reason."""
-    rows = await world.store._read(  # noqa: SLF001
+    rows = await world.store._read(
         "insight", lambda db: db.connection.execute("select reason from dead").fetchall()
     )
     return Counter(reason for (reason,) in rows)

@@ -12,8 +12,8 @@ from postroad.app import Parts, Postroad
 from postroad.demo.recipients import LADDER, DemoTransport, Parcel
 from postroad.demo.watch import Sight, Watch
 from postroad.engine.drafting import Send
-from postroad.engine.limits import Limits
 from postroad.model.errors import RetryLater
+from postroad.model.limits import Limits
 from postroad.ports.clock import Clock, SystemClock
 from postroad.transports.handler import Job
 

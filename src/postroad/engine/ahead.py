@@ -2,8 +2,8 @@
 
 import heapq
 
-from postroad.engine.limits import Limits
 from postroad.engine.turns import RungBuffer, Turn
+from postroad.model.limits import Limits
 from postroad.model.record import Look, Reading, View, Want
 from postroad.model.states import NEVER
 from postroad.model.words import Rung

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from structlog.typing import FilteringBoundLogger
 
-from postroad.engine.limits import Limits
 from postroad.model.errors import StoreError
+from postroad.model.limits import Limits
 from postroad.model.states import NEVER
 from postroad.ports.clock import Timer
 from postroad.ports.store import Store
@@ -18,9 +18,7 @@ RETRY_S = 1.0
 class Janitor:
     """The loops that keep the store tidy and the leases honest."""
 
-    def __init__(
-        self, store: Store, owner: int, limits: Limits, log: FilteringBoundLogger
-    ) -> None:
+    def __init__(self, store: Store, owner: int, limits: Limits, log: FilteringBoundLogger) -> None:
         self._store = store
         self._owner = owner
         self._limits = limits

@@ -8,10 +8,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.engine.ahead import ReadAhead
-from postroad.engine.limits import Limits
 from postroad.engine.turns import Admits, RungBuffer, Turn
 from postroad.model.block import BlockKind
 from postroad.model.decide import Move, Next, Situation, decide
+from postroad.model.limits import Limits
 from postroad.model.outcome import Outcome, unknown
 from postroad.model.record import LaneChange, Look, QueueChange, Reading, Result, View, Want
 from postroad.model.states import NEVER, DeadReason

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from structlog.typing import FilteringBoundLogger
 
-from postroad.engine.limits import Limits
 from postroad.model.errors import StoreError
+from postroad.model.limits import Limits
 from postroad.model.record import Claim
 from postroad.model.states import NEVER
 from postroad.ports.clock import Timer

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from structlog.typing import FilteringBoundLogger
 
 from postroad.engine.lane import LaneWorker, Verdict
-from postroad.engine.limits import Limits
 from postroad.model.errors import StoreError
+from postroad.model.limits import Limits
 from postroad.model.record import LaneChange, Record
 from postroad.ports.store import Store
 

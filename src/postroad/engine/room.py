@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from postroad.engine.limits import Limits
+from postroad.model.limits import Limits
 
 
 class Room:
@@ -18,7 +18,9 @@ class Room:
 
     def admits(self, level: int, pool: str) -> bool:
         """Whether one more may start."""
-        if self.taken >= self._limits.room or self._by_pool[pool] >= self._pool_max.get(pool, 1 << 30):
+        if self.taken >= self._limits.room or self._by_pool[pool] >= self._pool_max.get(
+            pool, 1 << 30
+        ):
             return False
         if level == 0:
             return True

@@ -73,15 +73,17 @@ class StoreUnavailable(StoreError):
     """The store does not answer; try again later."""
 
 
-class Reject(Exception):  # noqa: N818 - a verb that handlers raise, not an error of ours
+class Reject(Exception):
     """Raise in a handler: this message will never succeed; put it in the dead set now."""
 
 
-class RetryLater(Exception):  # noqa: N818
+class RetryLater(Exception):
     """Raise in a handler: try again after so many seconds, without spending a level."""
 
     def __init__(self, after: float, reason: str = "") -> None:
         super().__init__(reason or f"retry after {after} s")
         if after < 0:
-            raise BadTime(f"RetryLater(after={after}): give seconds from now, not a negative number")
+            raise BadTime(
+                f"RetryLater(after={after}): give seconds from now, not a negative number"
+            )
         self.after_ms = int(after * 1000)

@@ -21,7 +21,9 @@ GENERIC_POLLING_PER_HOUR = 7_200
 """Ten generic workers that ask every five seconds: what retry levels replaced."""
 
 
-def make_log(level: str = "info", stream: TextIO | None = None) -> structlog.typing.FilteringBoundLogger:
+def make_log(
+    level: str = "info", stream: TextIO | None = None
+) -> structlog.typing.FilteringBoundLogger:
     """A logger that writes key=value lines to standard error."""
     lazy = structlog.wrap_logger(
         structlog.PrintLogger(stream or sys.stderr),

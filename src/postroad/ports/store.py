@@ -41,7 +41,9 @@ class Leases(Protocol):
     async def join(self) -> int:
         """A new owner number for this process."""
 
-    async def claim(self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int) -> Claim:
+    async def claim(
+        self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+    ) -> Claim:
         """Own up to `limit` unowned lanes that are ready at these levels, whole, at a new epoch."""
 
     async def look(self, looks: Sequence[Look]) -> list[View]:

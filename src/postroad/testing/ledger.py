@@ -1,6 +1,7 @@
 """The ledger: what was asked, what was seen; and one checker that names every breach."""
 
 from collections import Counter, defaultdict
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -163,7 +164,7 @@ class Ledger:
                 keys[(sent.queue, sent.order_key)].append(sent.number)
         for (queue, key), numbers in keys.items():
             numbers.sort()
-            for one, two in zip(numbers, numbers[1:], strict=False):
+            for one, two in pairwise(numbers):
                 if two in first and first[two] < self._final_ms.get(one, 0):
                     self.breach("order", f"{two} ({key} at {queue}) before {one} was final")
                 if two in first and one in first and first[two] < first[one]:

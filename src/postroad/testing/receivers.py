@@ -123,7 +123,7 @@ class Receivers:
         """Any process serves any server."""
         return [self.name]
 
-    def concurrency(self, pool: str) -> int:
+    def concurrency(self, pool: str) -> int:  # noqa: ARG002
         """No own limit."""
         return 0
 

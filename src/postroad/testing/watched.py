@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from postroad.model.errors import StoreUnavailable
 from postroad.model.decide import Move
+from postroad.model.errors import StoreUnavailable
 from postroad.model.record import Claim, Record, Recorded
 from postroad.model.states import State
 from postroad.ports.clock import Clock
@@ -48,7 +48,9 @@ class WatchedStore(SqliteStore):
         now_ms = self.clock.now_ms()
 
         def watched(db: Database) -> Recorded:
-            late = [r for r in record.results if _fence(db, r.message.lane) != (record.owner, r.epoch)]
+            late = [
+                r for r in record.results if _fence(db, r.message.lane) != (record.owner, r.epoch)
+            ]
             failures = [r.message.id for r in late if r.move is not Move.deliver]
             before = [_row(db, number) for number in failures]
             answer = recording.record(db, record, now_ms)

@@ -10,9 +10,9 @@ from msgspec import Struct
 from postroad.app import Parts, Postroad
 from postroad.config import Settings
 from postroad.engine.drafting import Send
-from postroad.engine.limits import Limits
 from postroad.model.errors import StoreError
 from postroad.model.ids import to_number
+from postroad.model.limits import Limits
 from postroad.model.states import State
 from postroad.observe.log import make_log
 from postroad.ports.clock import LoopClock
@@ -157,12 +157,15 @@ async def _live(road: Postroad) -> None:
         try:
             async with road:
                 await road.run()
-            return
         except StoreError:
             await asyncio.sleep(1)  # as a supervisor would start it again
+        else:
+            return
 
 
-def simulate(seed: int, story: Callable[[World], Awaitable[None]], limits: Limits | None = None) -> str:
+def simulate(
+    seed: int, story: Callable[[World], Awaitable[None]], limits: Limits | None = None
+) -> str:
     """Live through a story in simulated time; answers the digest of what happened."""
     # A file like any other, but on memory where there is some: fsync is real work for nobody here.
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108

@@ -106,7 +106,7 @@ class HandlerSession:
         self._function = handler.function
         self._is_async = inspect.iscoroutinefunction(handler.function)
 
-    async def send(self, queue: Queue, message: Message) -> Outcome:
+    async def send(self, queue: Queue, message: Message) -> Outcome:  # noqa: ARG002
         """One call, and what it says."""
         try:
             if self._is_async:

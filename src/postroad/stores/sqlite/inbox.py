@@ -35,9 +35,7 @@ def open_queue(db: Database, spec: QueueSpec) -> Queue:
 
 def _lane(db: Database, spec: QueueSpec, shard: int) -> int | None:
     key = spec.lane
-    found = db.number(
-        "lane_find", key.tenant, key.transport, key.server, key.credential, shard
-    )
+    found = db.number("lane_find", key.tenant, key.transport, key.server, key.credential, shard)
     if found is not None:
         return found
     return db.number(

@@ -2,12 +2,9 @@
 
 import os
 import socket
-from collections import Counter
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import Final
 
-from postroad.model.errors import NotOpen
 from postroad.model.record import (
     Claim,
     Look,
@@ -22,67 +19,14 @@ from postroad.model.record import (
 )
 from postroad.model.states import NEVER
 from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
-from postroad.ports.clock import Clock
 from postroad.stores.sqlite import inbox, leases, recording, upkeep
-from postroad.stores.sqlite.bell import LocalBell
-from postroad.stores.sqlite.database import Database
-from postroad.stores.sqlite.schema import FileLock, migrate
-from postroad.stores.sqlite.writer import Drive, ThreadDrive, Writer
+from postroad.stores.sqlite.base import Base
 
-T = TypeVar("T")
-RETAIN_SLICE = 1_000
+RETAIN_SLICE: Final = 1_000
 
 
-class SqliteStore:
-    """One file, one process. `drive` makes the thread that a writer or reader works in."""
-
-    def __init__(self, path: Path, clock: Clock, drive: Callable[[], Drive] = ThreadDrive) -> None:
-        self.path = path
-        self.clock = clock
-        self.bell = LocalBell()
-        self._drive = drive
-        self._lock = FileLock(path)
-        self._databases: list[Database] = []
-        self._writer: Writer | None = None
-        self._reader: Writer | None = None
-
-    @property
-    def queries(self) -> dict[str, int]:
-        """Statements run so far, by what for."""
-        total: Counter[str] = Counter()
-        for db in self._databases:
-            total += db.counts
-        return dict(total)
-
-    async def open(self) -> None:
-        """Own the file, bring its schema up to date, and free what a dead process owned."""
-        self._lock.take()
-        try:
-            db = Database(self.path)
-            self._databases = [db]
-            migrate(db)
-            reader = Database(self.path, readonly=True)
-            self._databases.append(reader)
-        except BaseException:
-            self._close_files()
-            raise
-        self._writer = Writer(db, self._drive(), self.bell.ring)
-        self._reader = Writer(reader, self._drive(), self.bell.ring, reads=True)
-        # The lock proves that every other owner of this file is dead.
-        await self._write("reap", lambda db: leases.reap(db, NEVER))
-
-    async def close(self) -> None:
-        """Finish what was handed over, then let go of the file."""
-        for side in (self._writer, self._reader):
-            if side is not None:
-                await side.close()
-        self._writer = self._reader = None
-        self._close_files()
-
-    def _close_files(self) -> None:
-        for db in reversed(self._databases):
-            db.close()
-        self._lock.drop()
+class InboxVerbs(Base):
+    """How messages get in."""
 
     async def open_queues(self, specs: Sequence[QueueSpec]) -> list[Queue]:
         """The queues of these names, made where they are new."""
@@ -101,6 +45,10 @@ class SqliteStore:
         if soonest < NEVER:
             self.bell.ring_expiry(soonest)
         return answers
+
+
+class LeaseVerbs(Base):
+    """How lanes are owned and messages leave."""
 
     async def join(self) -> int:
         """A new owner number for this process."""
@@ -169,6 +117,10 @@ class SqliteStore:
         self.bell.leave(owner)
         await self._write("leave", lambda db: leases.leave(db, owner))
 
+
+class UpkeepVerbs(Base):
+    """What the janitor does, and what can be asked."""
+
     async def sweep(self, limit: int) -> Swept:
         """Move what has expired, or outlived a spell, to the dead set."""
         now_ms = self.clock.now_ms()
@@ -186,22 +138,6 @@ class SqliteStore:
         now_ms = self.clock.now_ms()
         return await self._read("insight", lambda db: dict(db.all("counts", now_ms)))
 
-    async def _write(
-        self, label: str, work: Callable[[Database], T], *, durable: bool = False
-    ) -> T:
-        if self._writer is None:
-            raise NotOpen("the road is not open: use it inside `async with road:`")
-        return await self._writer.submit(_labelled(label, work), durable=durable)
 
-    async def _read(self, label: str, work: Callable[[Database], T]) -> T:
-        if self._reader is None:
-            raise NotOpen("the road is not open: use it inside `async with road:`")
-        return await self._reader.submit(_labelled(label, work))
-
-
-def _labelled(label: str, work: Callable[[Database], T]) -> Callable[[Database], T]:
-    def labelled(db: Database) -> T:
-        db.label = label
-        return work(db)
-
-    return labelled
+class SqliteStore(InboxVerbs, LeaseVerbs, UpkeepVerbs):
+    """One file, one process."""

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from postroad.model.decide import spell_expiry
 from postroad.model.block import BlockKind
+from postroad.model.decide import spell_expiry
 from postroad.model.ids import EPOCH_MS, NODE_BITS, SEQUENCE_BITS
 from postroad.model.record import Swept
 from postroad.model.states import NEVER, DeadReason

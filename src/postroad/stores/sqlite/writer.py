@@ -92,7 +92,6 @@ class ThreadDrive:
         self._work.release()
         if self._thread is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
-            await asyncio.sleep(0)  # the last answers are already on their way to the loop
 
 
 class InlineDrive:

@@ -1,0 +1,156 @@
+"""The lanes that this engine owns: claimed, kept while they have work, given back."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.engine.lane import LaneWorker
+from postroad.engine.sessions import Sessions
+from postroad.model.errors import StoreError
+from postroad.model.limits import Limits
+from postroad.model.record import Claim, Release
+from postroad.model.states import NEVER
+from postroad.model.words import Lane
+from postroad.ports.clock import Timer
+from postroad.ports.store import Store
+
+TICK_S: Final = 0.5
+RELEASE_BATCH: Final = 1_000
+
+
+class Owned:
+    """At most one worker in the fleet serves a lane; these are ours."""
+
+    def __init__(
+        self,
+        store: Store,
+        owner: int,
+        limits: Limits,
+        sessions: Sessions,
+        log: FilteringBoundLogger,
+        pump: Callable[[LaneWorker], None],
+    ) -> None:
+        self.lanes: dict[int, LaneWorker] = {}
+        self.room_free = asyncio.Event()
+        self.calm = asyncio.Event()
+        self.unsettled = asyncio.Event()
+        self._store = store
+        self._clock = store.clock
+        self._owner = owner
+        self._limits = limits
+        self._sessions = sessions
+        self._log = log
+        self._pump = pump
+        self._quiet: dict[int, int] = {}
+        self._timers: dict[int, tuple[int, Timer]] = {}
+        self._claiming = asyncio.Lock()
+        self._doubtful = False
+
+    async def claim(self, levels: Sequence[int], pools: Sequence[str]) -> Claim:
+        """Own what is ready at these levels, when there is room for it."""
+        while len(self.lanes) - len(self._quiet) >= self._limits.room:
+            self.room_free.clear()
+            await self.room_free.wait()
+        async with self._claiming:
+            if self._doubtful:
+                # A lane may be ours in the store and unknown here: nobody would serve it.
+                await self._store.disown(self._owner, list(self.lanes))
+            self._doubtful = True
+            batch = self._limits.claim_batch
+            claim = await self._store.claim(self._owner, levels, pools, batch)
+            self._doubtful = False
+            for lane in claim.lanes:
+                self._adopt(lane)
+        return claim
+
+    def _adopt(self, lane: Lane) -> None:
+        old = self.lanes.get(lane.id)
+        if old is not None:
+            self.drop(old)  # it was taken from us and came back before we were told
+        worker = LaneWorker(lane, self._limits)
+        self.lanes[lane.id] = worker
+        self._log.debug("lane claimed", lane=lane.key.server, epoch=lane.epoch)
+        self._pump(worker)
+
+    def settle(self, worker: LaneWorker, now_ms: int) -> None:
+        """Note whether the lane has anything to do, and when it next has."""
+        number = worker.lane.id
+        if worker.quiet:
+            self._quiet.setdefault(number, now_ms)
+            self.unsettled.set()
+            self.calm.set()
+            self.room_free.set()
+        else:
+            self._quiet.pop(number, None)
+        wake_ms = worker.wake_at_ms()
+        armed_ms, timer = self._timers.get(number, (NEVER, None))
+        if wake_ms == armed_ms:
+            return
+        if timer is not None:
+            timer.cancel()
+            del self._timers[number]
+        if wake_ms < NEVER:
+            later = self._clock.later(max(1, wake_ms - now_ms), partial(self._wake, worker))
+            self._timers[number] = (wake_ms, later)
+
+    def _wake(self, worker: LaneWorker) -> None:
+        self._timers.pop(worker.lane.id, None)
+        self._pump(worker)
+
+    async def run(self, serve_starved: Callable[[], bool]) -> None:
+        """While there is reason to: give back lanes that had nothing to do for a while, and
+        serve those that found no room."""
+        while True:
+            await self.unsettled.wait()
+            self.unsettled.clear()
+            await self._clock.sleep(TICK_S)
+            starved = serve_starved()
+            before_ms = self._clock.now_ms() - self._limits.linger_ms
+            idle = [
+                self.lanes[number]
+                for number, since_ms in self._quiet.items()
+                if since_ms <= before_ms and self.lanes[number].quiet
+            ]
+            await self.release(idle[:RELEASE_BATCH])
+            if self._quiet or starved:
+                self.unsettled.set()
+
+    async def release(self, workers: list[LaneWorker]) -> None:
+        """Give lanes back in good order."""
+        for worker in workers:
+            self.drop(worker)
+            await self._sessions.close(worker.lane.id)
+        if not workers:
+            return
+        try:
+            lanes = [Release(worker.lane.id, worker.lane.epoch) for worker in workers]
+            await self._store.release(self._owner, lanes)
+        except StoreError as error:
+            self._doubtful = True
+            self._log.warning("lanes could not be given back", error=str(error))
+
+    def drop(self, worker: LaneWorker) -> None:
+        """Serve a lane no more."""
+        number = worker.lane.id
+        worker.stopped = True
+        if self.lanes.get(number) is worker:
+            del self.lanes[number]
+        self._quiet.pop(number, None)
+        _, timer = self._timers.pop(number, (0, None))
+        if timer is not None:
+            timer.cancel()
+
+    def lost(self, lane: int) -> None:
+        """The store says that this lane is not ours any more."""
+        worker = self.lanes.get(lane)
+        if worker is not None:
+            self._log.warning("lane was taken over", lane=worker.lane.key.server)
+            self.drop(worker)
+
+    def lost_all(self) -> None:
+        """A peer declared this owner dead: nothing is ours any more."""
+        for lane in list(self.lanes):
+            self.lost(lane)

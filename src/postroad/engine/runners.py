@@ -1,0 +1,193 @@
+"""Runners: the way of messages, next → send → decide → record. Read `_run`."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.engine.deadlines import Deadlines
+from postroad.engine.lane import Attempt, LaneWorker, Verdict
+from postroad.engine.room import Room
+from postroad.engine.sessions import Sessions
+from postroad.model.errors import StoreError
+from postroad.model.outcome import Outcome, failed, unreachable
+from postroad.model.words import Message
+from postroad.ports.clock import Chance
+from postroad.ports.store import Store
+
+YIELD_AFTER: Final = 64
+"""A runner whose handlers never wait lets others run after so many messages."""
+NOTE_RETRY_S: Final = 1.0
+
+
+class Runners:
+    """Tasks that serve lanes. A runner takes one message after the other, so that a handler
+    that never waits costs no task; one that waits is joined by the next runner."""
+
+    def __init__(self, store: Store, owner: int, room: Room, sessions: Sessions) -> None:
+        self.tasks: dict[asyncio.Task[None], None] = {}
+        self.stopping = False
+        self._store = store
+        self._clock = store.clock
+        self._owner = owner
+        self._room = room
+        self._sessions = sessions
+        self._deadlines = Deadlines(store.clock)
+        self._starting: set[int] = set()
+        self.starved: deque[LaneWorker] = deque()
+        """Lanes that could go on, but this process had no room or must not start anything."""
+
+    def join(
+        self,
+        chance: Chance,
+        log: FilteringBoundLogger,
+        may_start: Callable[[], bool],
+        put: Callable[[LaneWorker, Verdict], None],
+        ended: Callable[["asyncio.Task[None]"], None],
+        after: Callable[[LaneWorker], None],
+    ) -> None:
+        """What a runner is told and tells: set once, before the first one starts."""
+        self._chance = chance
+        self._log = log
+        self._may_start = may_start
+        self._put = put
+        self._ended = ended
+        self._after = after
+
+    def start(self, worker: LaneWorker, now_ms: int) -> None:
+        """One more runner for the lane, unless one is about to start anyway."""
+        number = worker.lane.id
+        if number in self._starting or self.stopping or not worker.startable(now_ms):
+            return
+        self._starting.add(number)
+        # The task is told its own name here: asking asyncio for it costs 1 µs a message.
+        runner: list[asyncio.Task[None]] = []
+        task = asyncio.get_running_loop().create_task(self._run(worker, runner))
+        runner.append(task)
+        self.tasks[task] = None
+        task.add_done_callback(self._end)
+
+    def _end(self, task: "asyncio.Task[None]") -> None:
+        self.tasks.pop(task, None)
+        self._ended(task)
+
+    async def stop(self, drain_s: float) -> None:
+        """Start nothing more; what does not end in time is cut and spends no attempt."""
+        self.stopping = True
+        if self.tasks:
+            await asyncio.wait(self.tasks, timeout=drain_s)
+        for task in list(self.tasks):
+            task.cancel()
+        if self.tasks:
+            await asyncio.wait(self.tasks)
+        self._deadlines.stop()
+
+    def serve_starved(self) -> bool:
+        """There may be room again for lanes that found none; True while some still do not."""
+        for _ in range(len(self.starved)):
+            self.start(self.starved.popleft(), self._clock.now_ms())
+        return bool(self.starved)
+
+    def _starve(self, worker: LaneWorker) -> None:
+        if worker not in self.starved:
+            self.starved.append(worker)
+
+    async def _run(self, worker: LaneWorker, runner: "list[asyncio.Task[None]]") -> None:
+        self._starting.discard(worker.lane.id)
+        pool = worker.lane.key.pool
+        count = 0
+        while (message := self._next(worker, pool)) is not None:
+            started_ms, started_s = self._clock.now_ms(), self._clock.steady_s()
+            self.start(worker, started_ms)
+            try:
+                outcome = await self._send(worker, message, runner[0])
+            finally:
+                self._room.give(message.level, pool)
+            if outcome is not None:
+                took_ms = round((self._clock.steady_s() - started_s) * 1000)
+                attempt = Attempt(started_ms, took_ms)
+                now_ms = self._clock.now_ms()
+                verdict = worker.done(message, outcome, attempt, now_ms, self._chance.random())
+                self._log_attempt(verdict)
+                self._put(worker, verdict)
+            if self.starved:
+                self.serve_starved()
+            count += 1
+            if count % YIELD_AFTER == 0:
+                await self._clock.sleep(0)
+        self._after(worker)
+
+    def _next(self, worker: LaneWorker, pool: str) -> Message | None:
+        if not self._may_start():
+            self._starve(worker)
+            return None
+        message = worker.next(self._clock.now_ms(), lambda level: self._room.admits(level, pool))
+        if message is not None:
+            self._room.take(message.level, pool)
+        elif worker.starved:
+            self._starve(worker)
+        return message
+
+    async def _send(
+        self, worker: LaneWorker, message: Message, task: "asyncio.Task[None]"
+    ) -> Outcome | None:
+        """One try; None when it did not take place."""
+        queue = worker.ahead.turns[message.queue].queue
+        once = queue.policy.at_most_once
+        if (worker.marking or once) and not await self._mark(worker, message):
+            worker.abandon(message)
+            return None
+        session = self._sessions.get(worker.lane.id)
+        try:
+            if session is None:
+                session = await self._sessions.open(worker.lane.id, worker.lane.key)
+        except Exception as error:  # noqa: BLE001 - a server that cannot be reached
+            return unreachable(f"no session: {error}")
+        if worker.stopped or not self._may_start():
+            worker.abandon(message)  # while the session was opened the lease may have been lost
+            return None
+        limit_s = queue.policy.timeout_ms / 1000
+        self._deadlines.start(task, limit_s)
+        try:
+            outcome = await session.send(queue, message)
+        except asyncio.CancelledError:
+            if self._deadlines.end(task):
+                return session.overdue(limit_s)
+            await self._give_back(worker, message, once=once)
+            raise
+        except Exception as error:  # noqa: BLE001 - a fault in a transport is a failed try
+            self._log.error("a transport raised", exc_info=error)
+            outcome = failed(f"{type(error).__name__}: {error}")
+        self._deadlines.end(task)
+        return outcome
+
+    async def _mark(self, worker: LaneWorker, message: Message) -> bool:
+        try:
+            return await self._store.mark(self._owner, worker.lane, [message.id])
+        except StoreError as error:
+            self._log.warning("nothing is sent that cannot be noted", error=str(error))
+            await self._clock.sleep(NOTE_RETRY_S)
+            return False
+
+    async def _give_back(self, worker: LaneWorker, message: Message, *, once: bool) -> None:
+        """A stop cut this try: it spends no attempt, and is no lost lease."""
+        if once:
+            self._put(worker, worker.doubt(message))
+            return
+        marked = worker.marking
+        worker.abandon(message)
+        if marked:
+            await self._store.unmark([message.id])
+
+    def _log_attempt(self, verdict: Verdict) -> None:
+        result = verdict.result
+        self._log.debug(
+            "attempt",
+            retry_level=result.message.level,
+            message=result.message.id,
+            outcome=result.kind,
+            error=result.error,
+            took_ms=result.took_ms,
+        )

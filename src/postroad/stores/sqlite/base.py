@@ -1,0 +1,89 @@
+"""A SQLite file that is open: its one writer, its reader, and how work reaches them."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from postroad.model.errors import NotOpen
+from postroad.model.states import NEVER
+from postroad.ports.clock import Clock
+from postroad.stores.sqlite import leases
+from postroad.stores.sqlite.bell import LocalBell
+from postroad.stores.sqlite.database import Database
+from postroad.stores.sqlite.schema import FileLock, migrate
+from postroad.stores.sqlite.writer import Drive, ThreadDrive, Writer
+
+T = TypeVar("T")
+
+
+class Base:
+    """One file, one process. `drive` makes the thread that a writer or reader works in."""
+
+    def __init__(self, path: Path, clock: Clock, drive: Callable[[], Drive] = ThreadDrive) -> None:
+        self.path = path
+        self.clock = clock
+        self.bell = LocalBell()
+        self._drive = drive
+        self._lock = FileLock(path)
+        self._databases: list[Database] = []
+        self._writer: Writer | None = None
+        self._reader: Writer | None = None
+
+    @property
+    def queries(self) -> dict[str, int]:
+        """Statements run so far, by what for."""
+        total: Counter[str] = Counter()
+        for db in self._databases:
+            total += db.counts
+        return dict(total)
+
+    async def open(self) -> None:
+        """Own the file, bring its schema up to date, and free what a dead process owned."""
+        self._lock.take()
+        try:
+            db = Database(self.path)
+            self._databases = [db]
+            migrate(db)
+            reader = Database(self.path, readonly=True)
+            self._databases.append(reader)
+        except BaseException:
+            self._close_files()
+            raise
+        self._writer = Writer(db, self._drive(), self.bell.ring)
+        self._reader = Writer(reader, self._drive(), self.bell.ring, reads=True)
+        # The lock proves that every other owner of this file is dead.
+        await self._write("reap", lambda db: leases.reap(db, NEVER))
+
+    async def close(self) -> None:
+        """Finish what was handed over, then let go of the file."""
+        for side in (self._writer, self._reader):
+            if side is not None:
+                await side.close()
+        self._writer = self._reader = None
+        self._close_files()
+
+    def _close_files(self) -> None:
+        for db in reversed(self._databases):
+            db.close()
+        self._lock.drop()
+
+    async def _write(
+        self, label: str, work: Callable[[Database], T], *, durable: bool = False
+    ) -> T:
+        if self._writer is None:
+            raise NotOpen("the road is not open: use it inside `async with road:`")
+        return await self._writer.submit(_labelled(label, work), durable=durable)
+
+    async def _read(self, label: str, work: Callable[[Database], T]) -> T:
+        if self._reader is None:
+            raise NotOpen("the road is not open: use it inside `async with road:`")
+        return await self._reader.submit(_labelled(label, work))
+
+
+def _labelled(label: str, work: Callable[[Database], T]) -> Callable[[Database], T]:
+    def labelled(db: Database) -> T:
+        db.label = label
+        return work(db)
+
+    return labelled
