@@ -100,9 +100,9 @@ async def test_the_dead_keep_all_that_a_replay_needs(bench: Bench) -> None:
     queue = await bench.queue()
     await bench.send(queue, b"body", order_key="k")
     lane = await bench.take()
+    slot = (await bench.view(lane.id)).rungs[0].slot
     message = await bench.only(lane.id)
     await bench.became(message, Move.die)
-    slot = (await bench.view(lane.id)).rungs[0].slot
     assert await bench.rows(
         "select queue_id, lane_id, slot, order_key, body, accepted_at from dead"
     ) == [(queue.id, lane.id, slot, "k", b"body", message.accepted_at_ms)]

@@ -139,6 +139,38 @@ async def test_an_expired_head_that_held_its_slot_frees_it(bench: Bench) -> None
     assert await bench.counts() == {"waiting": 1, "dead": 1}
 
 
+async def test_one_that_expires_behind_a_held_head_frees_nothing(bench: Bench) -> None:
+    queue, lane, head, _ = await pair(bench)
+    await bench.send(queue, order_key="k", ttl_s=60)
+    await bench.became(head, Move.hold)
+    await bench.advance(60)
+    assert (await bench.store.sweep(10)).expired == 1
+    assert await bench.due(lane.id) == []
+    assert await bench.counts() == {"held": 2, "dead": 1}
+
+
+async def test_one_that_expires_behind_a_waiting_head_lets_nothing_overtake_it(
+    bench: Bench,
+) -> None:
+    queue, lane, head, _ = await pair(bench)
+    await bench.send(queue, order_key="k", ttl_s=60)
+    await bench.became(head, Move.climb, level=3, after_s=LADDER_S)
+    await bench.advance(60)
+    assert (await bench.store.sweep(10)).expired == 1
+    assert await bench.due(lane.id) == []
+    assert await bench.release(lane) == {3: bench.at(LADDER_S - 60)}
+
+
+async def test_a_freed_slot_rings_its_owner(bench: Bench) -> None:
+    _, lane, head, behind = await pair(bench, ttl_s=60)
+    await bench.became(head, Move.climb, after_s=LADDER_S)
+    await bench.advance(60)
+    heard = bench.listen()
+    await bench.store.sweep(10)
+    await heard.until(lambda: lane.id in [rung_lane for rung_lane, _, _ in heard.lane])
+    assert behind.id in {m.id for m in await bench.due(lane.id)}
+
+
 async def test_the_last_word_on_an_expired_head_does_not_hold_its_slot(bench: Bench) -> None:
     _, lane, head, behind = await pair(bench, ttl_s=60)
     await bench.advance(60)

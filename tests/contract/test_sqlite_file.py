@@ -164,7 +164,19 @@ def _damage(path: Path) -> None:
     path.write_bytes(whole)
 
 
-@pytest.mark.parametrize("harm", [_scribble, _cut, _damage])
+def _damage_lanes(path: Path) -> None:
+    """Only what is read last when a road is opened: who owns which lane."""
+    connection = apsw.Connection(str(path))
+    roots = connection.execute("select rootpage from sqlite_schema where tbl_name = 'lane'")
+    pages = [int(str(page)) for (page,) in roots]
+    connection.close()
+    whole = bytearray(path.read_bytes())
+    for page in pages:
+        whole[(page - 1) * 4096 : page * 4096] = b"\xa5" * 4096
+    path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("harm", [_scribble, _cut, _damage, _damage_lanes])
 async def test_a_damaged_file_is_named_and_left_alone(
     tmp_path: Path, harm: Callable[[Path], None]
 ) -> None:

@@ -184,12 +184,14 @@ def _check_order(book: Book, found: Found, report: Report) -> None:
 # A message that kills its process
 
 
-def crash_loop(neighbours: int, restarts_max: int, queue: str = "quick") -> tuple[Report, Found]:
+def crash_loop(
+    neighbours: int, restarts_max: int, queue: str = "quick", key: str = "-"
+) -> tuple[Report, Found]:
     """A poison message amid its neighbours; the engine is started again each time it dies."""
     report = Report()
     cut: Counter[str] = Counter()
     parcels = [
-        Parcel(tag(queue, 0, number), wait_ms=number % 4, kills=number == neighbours // 2)
+        Parcel(tag(queue, 0, number, key), wait_ms=number % 4, kills=number == neighbours // 2)
         for number in range(neighbours + 1)
     ]
     with Stand() as stand:

@@ -151,6 +151,8 @@ class Owned:
             self.drop(worker)
 
     def lost_all(self) -> None:
-        """A peer declared this owner dead: nothing is ours any more."""
+        """A peer declared this owner dead: nothing is ours any more, but what it claimed since
+        and will give back."""
+        self._doubtful = True
         for lane in list(self.lanes):
             self.lost(lane)

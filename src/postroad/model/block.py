@@ -62,10 +62,14 @@ def queue_block(old: Block | None, outcome: Outcome, now_ms: int, draw: float) -
     if same is not None and same.until_ms > now_ms:
         # It was in flight when the queue was blocked: the block stands, and does not grow.
         return replace(same, until_ms=max(same.until_ms, now_ms + outcome.after_ms))
+    if old is not None and old.kind is BlockKind.disabled:
+        return old
     streak = same.streak + 1 if same else 1
     wait_ms = max(backoff.wait_ms(streak, draw), outcome.after_ms)
     since_ms = same.since_ms if same else now_ms
-    return Block(kind, now_ms + wait_ms, outcome.error, streak, since_ms)
+    # The latest end counts, whichever kind it came from.
+    until_ms = max(now_ms + wait_ms, old.until_ms if old else 0)
+    return Block(kind, until_ms, outcome.error, streak, since_ms)
 
 
 def disabled(reason: str, now_ms: int) -> Block:

@@ -40,7 +40,8 @@ def to_text(number: int) -> str:
 def to_number(text: str) -> int:
     """The id as the store keeps it."""
     digits = text.removeprefix(PREFIX)
-    if not text.startswith(PREFIX) or len(digits) != DIGITS or set(digits) - set(ALPHABET):
+    known = set(digits) <= set(ALPHABET) and digits[:1] < "8"  # 63 bits
+    if not (text.startswith(PREFIX) and len(digits) == DIGITS and known):
         raise UnknownMessage(
             f"{text!r} is not a message id; ids look like {PREFIX}{'0' * DIGITS}, as in a receipt"
         )

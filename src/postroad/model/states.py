@@ -35,7 +35,8 @@ FINAL: Final = frozenset({State.delivered, State.cancelled, State.dead})
 # The way out of a final state is replay (dead -> waiting) or a proven late success
 # (dead -> delivered); nothing else.
 LEGAL: Final = {
-    State.waiting: {State.held, State.sending, State.cancelled, State.dead},
+    # waiting -> delivered: the late success of an owner that had lost its lease.
+    State.waiting: {State.held, State.sending, State.delivered, State.cancelled, State.dead},
     State.held: {State.waiting, State.cancelled, State.dead, State.delivered},
     State.sending: {
         State.delivered,

@@ -14,6 +14,8 @@ SLOTS: Final = 64
 HANDLER_SHARDS: Final = 16
 PRIORITIES: Final = range(-9, 10)
 DAY_MS: Final = 86_400_000
+GOLDEN: Final = 0x9E3779B97F4A7C15
+MASK: Final = (1 << 64) - 1
 DEFAULT_TENANT: Final = "default"
 
 
@@ -167,5 +169,7 @@ def shard_of(policy: Policy, shards: int, order_key: str, number: int) -> int:
     """Which of the queue's lanes takes the message."""
     if shards == 1 or policy.ordered:
         return 0
-    # The low bits of an id name the node that made it; the sequence above them is what varies.
-    return hashed(order_key, shards) if order_key else (number >> 13) % shards
+    if order_key:
+        return hashed(order_key, shards)
+    # Neither the low bits of an id (its node) nor the ones above (often 0) vary enough: mix all.
+    return ((number * GOLDEN) & MASK) * shards >> 64

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import apsw
 
@@ -18,7 +18,9 @@ from postroad.model.errors import (
 from postroad.stores.sql import load
 from postroad.stores.sqlite.bell import Ring
 
-QUERIES = load("postroad.stores.sqlite", "queries")
+QUERIES: Final = load("postroad.stores.sqlite", "queries")
+APPLICATION_ID: Final = 0x526F6164  # "Road"
+PRAGMAS: Final = ("application_id", "user_version", "schema_version")
 
 Value = int | str | bytes | float | None
 Row = tuple[Any, ...]
@@ -37,7 +39,21 @@ class Database:
         """Rung numbers by (lane, queue, level, priority, slot); forgotten on rollback."""
         with named_errors(path):
             self.connection = apsw.Connection(str(path))
+            self._check_ours()
             self._prepare(readonly=readonly)
+
+    def _check_ours(self) -> None:
+        """Before anything is changed: not some other program's file, and writable."""
+        kind, version, schema = (self.pragma(n) for n in PRAGMAS)
+        if kind not in (0, APPLICATION_ID) or (kind == 0 and (version or schema)):
+            raise CorruptStore(f"{self.path} is some other program's database: name another file")
+        if self.connection.readonly("main"):
+            raise ReadOnlyStore(f"{self.path} cannot be written: check who owns it")
+
+    def pragma(self, name: str) -> int:
+        """A number that SQLite keeps about the file."""
+        row: Row = self.connection.execute(f"pragma {name}").fetchall()[0]
+        return int(row[0])
 
     def _prepare(self, *, readonly: bool) -> None:
         db = self.connection

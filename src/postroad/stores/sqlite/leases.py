@@ -121,9 +121,18 @@ def release(db: Database, owner: int, lanes: Sequence[Release], now_ms: int) -> 
 
 def open_lane(db: Database, lane: int) -> list[tuple[int, int]]:
     """A free lane can be claimed: when, by level; and the pollers are told."""
+    db.run("claim_hide", lane)
     levels = [(level, at_ms) for level, at_ms in db.all("lane_levels", lane) if at_ms < NEVER]
     db.rings += [Ring(None, lane, 0, level, at_ms) for level, at_ms in levels]
     return levels
+
+
+def beat(db: Database, owner: int, now_ms: int) -> bool:
+    """Still here; False, once, to an owner whose lanes were taken away."""
+    if db.one("beat", owner, now_ms) is not None:
+        return True
+    db.run("beat_again", owner, now_ms)
+    return False
 
 
 def reap(db: Database, heard_before_ms: int) -> Reaped:
@@ -134,7 +143,7 @@ def reap(db: Database, heard_before_ms: int) -> Reaped:
             db.run("lose_lane", lane)
             open_lane(db, lane)
             lost += 1
-        db.run("leave", owner)
+        db.run("reap", owner)
     return Reaped(lost, db.one("any_owned") is not None)
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
+from postroad.model.block import Block
 from postroad.model.decide import Move
-from postroad.model.record import LaneChange, QueueChange, Record, Recorded, Result
+from postroad.model.record import LaneChange, Record, Recorded, Result
 from postroad.model.states import State
 from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import rung_of, wake
+from postroad.stores.sqlite.leases import open_lane
 
 UNCERTAIN_LEVEL = -1
 
@@ -24,7 +26,7 @@ def record(db: Database, batch: Record, now_ms: int) -> Recorded:
             _deliver_late(db, result, now_ms)
     for change in batch.queues:
         if epochs.get(change.lane) == change.epoch:
-            _change_queue(db, change)
+            _change_queue(db, change.queue, change.block, change.lane)
     for lane_change in batch.lanes:
         if epochs.get(lane_change.lane) == lane_change.epoch:
             _change_lane(db, lane_change)
@@ -56,10 +58,11 @@ def _deliver(db: Database, results: Sequence[Result], now_ms: int) -> None:
     gone = db.many("message_delete", [(r.message.id,) for r in results])
     if gone == len(results):
         db.many("history_insert", [_history(r, now_ms) for r in results])
-        return
-    # Some were swept, cancelled or finished by a zombie's late word meanwhile.
-    for result in results:
-        _deliver_late(db, result, now_ms)
+    else:  # some were swept, cancelled or finished by a zombie's late word meanwhile
+        for result in results:
+            _deliver_late(db, result, now_ms)
+    for rung in {r.message.rung for r in results if r.slot}:
+        settle_slot(db, rung)
 
 
 def _history(result: Result, now_ms: int, *, late: bool = False) -> Row:
@@ -81,7 +84,7 @@ def _history(result: Result, now_ms: int, *, late: bool = False) -> Row:
 def _deliver_late(db: Database, result: Result, now_ms: int) -> None:
     """It really was delivered: also out of the dead set, marked late."""
     number = result.message.id
-    db.run("message_delete", number)
+    finish(db, number)
     was_dead = db.many("dead_delete", [(number,)]) > 0
     db.run("history_insert", *_history(result, now_ms, late=was_dead))
 
@@ -114,18 +117,21 @@ def _move(db: Database, result: Result, now_ms: int) -> None:
         case Move.die:
             die(db, message.id, result.reason or "exhausted", now_ms, result)
         case Move.climb | Move.wait if result.slot:
-            db.run("message_retry_in_slot", message.id, result.due_ms, result.level, tries)
-            db.run("rung_set_level", message.rung, result.level, result.due_ms)
+            row = (message.id, result.due_ms, result.level, tries)
+            if db.many("message_retry_in_slot", [row]):
+                db.run("rung_set_level", message.rung, result.level, result.due_ms)
         case Move.climb | Move.wait:
             rung = rung_of(db, message.lane, message.queue, result.level, result.priority, 0)
             db.run("message_move", message.id, rung, result.due_ms, result.level, tries)
             wake(db, rung, result.due_ms)
         case Move.hold:
-            db.run("message_stay", message.id, tries)
-            db.run("rung_hold", message.rung, f"exhausted: {result.error}")
+            # A head that was swept meanwhile holds nobody.
+            if db.many("message_stay", [(message.id, tries)]):
+                db.run("rung_hold", message.rung, f"exhausted: {result.error}")
         case Move.doubt:
             args = (message.lane, message.queue, UNCERTAIN_LEVEL, result.priority, 0)
             db.run("message_move", message.id, rung_of(db, *args), now_ms, message.level, tries)
+            settle_slot(db, message.rung)
         case _:
             db.run("message_stay", message.id, tries)
 
@@ -135,20 +141,34 @@ def die(db: Database, number: int, reason: str, now_ms: int, result: Result | No
     error = result.error if result else ""
     status = result.status if result else 0
     db.run("dead_insert", number, reason, now_ms, 1 if result else 0, error, status)
-    db.run("message_delete", number)
+    finish(db, number)
 
 
-def _change_queue(db: Database, change: QueueChange) -> None:
-    set_block(db, change.queue, change)
+def finish(db: Database, number: int) -> None:
+    """A message leaves the live table; if it was the head of a slot, the slot goes on."""
+    rung = db.number("message_rung", number)
+    if rung is not None:
+        db.run("message_delete", number)
+        settle_slot(db, rung)
+
+
+def settle_slot(db: Database, rung: int) -> None:
+    """An ordered slot goes on with its next head, and the lane is told."""
+    lane = db.number("slot_settle", rung)
+    if lane is not None:
+        touch_lane(db, lane)
+
+
+def _change_queue(db: Database, queue: int, block: Block | None, lane: int) -> None:
+    set_block(db, queue, block)
     # Its other lanes, if it has any, may have other owners.
-    for (lane,) in db.all("queue_lanes", change.queue):
-        if lane != change.lane:
-            touch_lane(db, lane)
+    for (other,) in db.all("queue_lanes", queue):
+        if other != lane:
+            touch_lane(db, other)
 
 
-def set_block(db: Database, queue: int, change: QueueChange | None) -> None:
+def set_block(db: Database, queue: int, block: Block | None) -> None:
     """A queue's hold-off from now on, on its row and its rungs; never on its messages."""
-    block = change.block if change else None
     if block is None:
         db.run("queue_block", queue, "", 0, "", 0, 0)
     else:
@@ -170,8 +190,7 @@ def touch_lane(db: Database, lane: int) -> None:
     if owner is not None:
         db.rings.append(Ring(owner, lane, 0, 0, 0))
         return
-    for level, at_ms in db.all("lane_levels", lane):
-        db.rings.append(Ring(None, lane, 0, level, at_ms))
+    open_lane(db, lane)
 
 
 def _change_lane(db: Database, change: LaneChange) -> None:
@@ -188,4 +207,4 @@ def _change_lane(db: Database, change: LaneChange) -> None:
     )
     if not circuit.is_open:
         for (queue,) in db.all("lane_queues_unreachable", change.lane):
-            set_block(db, queue, None)
+            _change_queue(db, queue, None, change.lane)

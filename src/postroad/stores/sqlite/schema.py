@@ -5,11 +5,10 @@ import os
 from pathlib import Path
 from typing import Final
 
-from postroad.model.errors import CorruptStore, ReadOnlyStore, RoadInUse, SchemaTooNew
+from postroad.model.errors import ReadOnlyStore, RoadInUse, SchemaTooNew
 from postroad.stores.sql import load
-from postroad.stores.sqlite.database import Database, named_errors
+from postroad.stores.sqlite.database import APPLICATION_ID, Database, named_errors
 
-APPLICATION_ID: Final = 0x526F6164  # "Road"
 MIGRATIONS: Final = load("postroad.stores.sqlite", "migrations")
 VERSION: Final = len(MIGRATIONS)
 
@@ -50,12 +49,7 @@ class FileLock:
 def migrate(db: Database) -> int:
     """Bring the schema to this release's version; answers how many steps were taken."""
     with named_errors(db.path):
-        found = _pragma(db, "user_version")
-        kind = _pragma(db, "application_id")
-        if found == 0 and kind == 0 and _pragma(db, "schema_version") > 0:
-            raise CorruptStore(f"{db.path} is some other program's database: name another file")
-        if kind not in (0, APPLICATION_ID):
-            raise CorruptStore(f"{db.path} is some other program's database: name another file")
+        found = db.pragma("user_version")
         if found > VERSION:
             raise SchemaTooNew(
                 f"{db.path} has schema {found}, this Postroad knows up to {VERSION}: "
@@ -68,8 +62,3 @@ def migrate(db: Database) -> int:
             db.connection.execute(f"pragma application_id = {APPLICATION_ID}")
             db.connection.execute("commit")
         return VERSION - found
-
-
-def _pragma(db: Database, name: str) -> int:
-    value = db.connection.execute(f"pragma {name}").fetchall()[0][0]
-    return value if isinstance(value, int) else 0

@@ -105,7 +105,7 @@ class LeaseVerbs(Base):
     async def beat(self, owner: int) -> bool:
         """Still here; False when a peer has declared this owner dead."""
         now_ms = self.clock.now_ms()
-        return await self._write("beat", lambda db: db.one("beat", owner, now_ms) is not None)
+        return await self._write("beat", lambda db: leases.beat(db, owner, now_ms))
 
     async def reap(self, dead_after_ms: int) -> Reaped:
         """Free the lanes of owners that were not heard from."""

@@ -23,11 +23,11 @@ def sweep(db: Database, now_ms: int, limit: int) -> Swept:
         die(db, number, DeadReason.expired, now_ms)
     done = len(expired)
     next_at_ms = db.number("next_expiry") or NEVER
-    for queue, kind, since_ms, ttl_ms in _spells(db, now_ms):
+    for queue, kind, since_ms, ttl_ms, lane in _spells(db, now_ms):
         if since_ms + ttl_ms > now_ms:
             next_at_ms = min(next_at_ms, since_ms + ttl_ms)
             continue
-        old = db.all("spell_messages", queue, now_ms - ttl_ms, limit)
+        old = db.all("spell_messages", queue, now_ms - ttl_ms, limit, lane)
         for (number,) in old:
             die(db, number, spell_expiry(kind), now_ms)
         done += len(old)
@@ -36,17 +36,17 @@ def sweep(db: Database, now_ms: int, limit: int) -> Swept:
     return Swept(done, next_at_ms)
 
 
-def _spells(db: Database, now_ms: int) -> list[tuple[int, BlockKind, int, int]]:
-    """Unbroken spells: (queue, kind, since, how long a message may outlive it)."""
-    found: list[tuple[int, BlockKind, int, int]] = []
+def _spells(db: Database, now_ms: int) -> list[tuple[int, BlockKind, int, int, int]]:
+    """Unbroken spells: (queue, kind, since, how long a message may outlive it, lane or all)."""
+    found: list[tuple[int, BlockKind, int, int, int]] = []
     for queue, policy_json, kind, since_ms in db.all("spells"):
         policy = POLICY_DECODER.decode(policy_json)
         quota = kind == BlockKind.quota
         ttl_ms = policy.quota_ttl_ms if quota else policy.unreachable_ttl_ms
-        found.append((queue, BlockKind(kind), since_ms, ttl_ms))
-    for queue, policy_json, since_ms, _ in db.all("lane_spells", now_ms):
+        found.append((queue, BlockKind(kind), since_ms, ttl_ms, 0))
+    for queue, policy_json, since_ms, lane in db.all("lane_spells", now_ms):
         ttl_ms = POLICY_DECODER.decode(policy_json).unreachable_ttl_ms
-        found.append((queue, BlockKind.unreachable, since_ms, ttl_ms))
+        found.append((queue, BlockKind.unreachable, since_ms, ttl_ms, lane))
     return found
 
 

@@ -5,6 +5,7 @@ import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, Protocol, TypeVar, cast
 
 import apsw
@@ -214,7 +215,7 @@ class Writer:
                 db.rungs.clear()
                 raise
             self.commits += 1
-            self._checkpoint()
+        self._checkpoint()
         return db.rings
 
     def _sync(self, *, durable: bool) -> None:
@@ -230,4 +231,6 @@ class Writer:
     def _checkpoint(self) -> None:
         if self._wal_pages > CHECKPOINT_PAGES:
             self._wal_pages = 0
-            self._db.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            # What could not be brought home now (a full disk) stays in the log: the commit stands.
+            with suppress(apsw.Error):
+                self._db.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

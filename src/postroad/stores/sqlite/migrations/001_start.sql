@@ -4,6 +4,7 @@
 create table process (
   id       integer primary key autoincrement,
   beat_at  integer not null,
+  reaped   integer not null default 0,   -- its lanes were taken away, and it does not know yet
   host     text not null,
   pid      integer not null
 ) strict;

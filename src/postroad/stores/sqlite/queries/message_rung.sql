@@ -1,0 +1,2 @@
+-- The rung of a message that is not finished.
+select rung_id from message where id = ?1

@@ -1,0 +1,60 @@
+"""What the papers show as Python runs, and their pictures and links are there."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAPERS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
+
+# What a newcomer sees on running the blocks, in order.
+SHOWN = [
+    r"msg_\w{13} is stored, whatever happens next\ntry 1: welcome, Ada!\n",
+    r"printed: 30\n",
+]
+
+
+def python_blocks(path: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", path.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def run(code: str, folder: Path) -> str:
+    done = subprocess.run(
+        (sys.executable, "-c", code), cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_the_readmes_python_does_what_it_says(tmp_path: Path) -> None:
+    blocks = python_blocks(ROOT / "README.md")
+    assert len(blocks) == len(SHOWN)
+    for block, shown in zip(blocks, SHOWN, strict=True):
+        output = run(block, tmp_path)
+        assert re.fullmatch(shown, output), output
+
+
+def test_the_other_papers_python_runs(tmp_path: Path) -> None:
+    blocks = [block for paper in PAPERS if paper.parent != ROOT for block in python_blocks(paper)]
+    assert blocks, "docs/reference/settings.md shows how to set one"
+    for block in blocks:
+        run(block, tmp_path)
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda path: path.name)
+def test_what_a_paper_links_to_is_there(paper: Path) -> None:
+    here = [link for link in LINK.findall(paper.read_text()) if "://" not in link]
+    missing = [link for link in here if not (paper.parent / link).exists()]
+    assert missing == []
+
+
+def test_the_picture_calls_nobody() -> None:
+    svg = (ROOT / "docs" / "img" / "demo.svg").read_text()
+    hosts = set(re.findall(r"https?://[^\s\"'<>)]+", svg))
+    assert hosts == {"http://www.w3.org/2000/svg"}, "the name of the format, which nobody fetches"
+    assert "circuit open" in svg.replace("&#160;", " ")

@@ -1,0 +1,27 @@
+"""Every setting has its row in docs/reference/settings.md, with its default."""
+
+import ast
+import re
+from pathlib import Path
+
+from msgspec import structs
+
+from postroad.config import Settings
+from postroad.model.limits import Limits
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
+ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \| (\S.*) \|$", re.MULTILINE)
+
+
+def documented() -> dict[str, object]:
+    rows = [(name, default) for name, default, _ in ROW.findall(PAGE.read_text())]
+    assert len(rows) == len({name for name, _ in rows}), "a setting has two rows"
+    return {
+        name: Limits() if default == "Limits()" else ast.literal_eval(default)
+        for name, default in rows
+    }
+
+
+def test_every_setting_has_its_row_with_its_default() -> None:
+    fields = (*structs.fields(Settings), *structs.fields(Limits))
+    assert documented() == {field.name: field.default for field in fields}
