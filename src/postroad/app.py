@@ -27,6 +27,7 @@ from postroad.ports.store import Store
 from postroad.ports.transport import Transport
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.transports.handler import Handle, Handler, HandlerTransport
+from postroad.verbs.control import Controls, LaneControls
 
 F = TypeVar("F", bound=Handle)
 
@@ -108,6 +109,10 @@ class Postroad:
         self._ids = IdSequence(0)
         self._intake: Intake | None = None
         self._stop_asked = False
+        controls = Controls(self.store, self._sends)
+        self.cancel, self.cancel_all = controls.cancel, controls.cancel_all
+        self.pause, self.resume, self.unblock = controls.pause, controls.resume, controls.unblock
+        self.lanes = LaneControls(self.store)
         self.engine: Engine | None = None
 
     def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
@@ -217,6 +222,9 @@ class Postroad:
             await engine.stop()
             self.engine = None
             self._stop_asked = False
+
+    def _sends(self, number: int) -> bool:
+        return self.engine is not None and self.engine.sends(number)
 
     def stop(self) -> None:
         """End `run`: in-flight work is finished, or given back without spending a try."""

@@ -69,7 +69,7 @@ INDEXES: Final = {
     "next_expiry": "COVERING INDEX message_expiry",
     "key_find": "PRIMARY KEY (queue_id=? AND key=?)",
     "queue_gate": "INDEX rung_queue (queue_id=?)",
-    "spell_messages": "INDEX rung_queue (queue_id=?)",
+    "spell_messages": "INTEGER PRIMARY KEY (rowid<?)",
     "keys_retain": "COVERING INDEX idempotency_expiry (expires_at<?)",
 }
 

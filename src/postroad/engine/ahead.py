@@ -28,6 +28,8 @@ class ReadAhead:
         self._look_at_ms = 0
         self._looked_ms = -1
         self._look_whole = False
+        self.told = False
+        """Something changed that even a lane which may not send has to hear of."""
         self._unseen: dict[int, None] = {}
 
     @property
@@ -42,6 +44,7 @@ class ReadAhead:
     def ring(self, rung: int, due_ms: int, now_ms: int) -> None:
         """The store has something new: for a rung, or (0) anywhere in the lane."""
         if rung == 0:
+            self.told = True
             self.look_from(0, whole=True)
         elif rung not in self.rungs:
             if due_ms > now_ms:
@@ -69,8 +72,14 @@ class ReadAhead:
             return None
         self._looking = True
         self._looks += 1
-        ask = Look(self._lane, -1 if self._look_whole else self._looked_ms, tuple(self._unseen))
-        self._look_whole = False
+        whole = self._look_whole
+        ask = Look(
+            self._lane,
+            -1 if whole else self._looked_ms,
+            tuple(self._unseen),
+            tuple(self.turns) if whole else (),
+        )
+        self._look_whole = self.told = False
         self._unseen.clear()
         self._look_at_ms = NEVER
         self._looked_ms = now_ms

@@ -10,6 +10,7 @@ from postroad.engine.lane import LaneWorker
 from postroad.engine.owned import Owned
 from postroad.engine.poller import Pollers
 from postroad.engine.reader import Reader
+from postroad.engine.recaller import Recaller
 from postroad.engine.recorder import Recorder
 from postroad.engine.room import Room
 from postroad.engine.runners import Runners
@@ -43,6 +44,7 @@ class Engine:
         self.owned = Owned(store, owner, limits, sessions, log, self._pump)
         self.janitor = Janitor(store, owner, limits, log)
         self.recorder = Recorder(store, owner, limits, log, self._recorded, self.owned.lost)
+        self._recaller = Recaller(store, owner, log, self._pump)
         self._reader = Reader(store, log, self._pump, self.recorder.put)
         self._runners = Runners(store, owner, room, sessions)
         self._runners.join(
@@ -58,6 +60,10 @@ class Engine:
         """The lanes that this engine owns now."""
         return self.owned.lanes
 
+    def sends(self, number: int) -> bool:
+        """Whether a try of this message is under way here."""
+        return any(lane.sends(number) for lane in self.lanes.values())
+
     # Life
 
     def start(self) -> None:
@@ -65,6 +71,7 @@ class Engine:
         self._store.bell.listen(self.owner, self)
         self._spawn(self.recorder.run(), "recorder")
         self._spawn(self._reader.run(), "reader")
+        self._spawn(self._recaller.run(), "recaller")
         self._spawn(self.janitor.run_sweep(), "sweep")
         self._spawn(self.janitor.run_retention(), "retention")
         owns = self.lanes.__len__
@@ -142,6 +149,12 @@ class Engine:
         if worker is not None:
             worker.ahead.ring(rung, due_ms, self._store.clock.now_ms())
             self._pump(worker)
+
+    def on_recall(self, lane: int, number: int) -> None:
+        """A message of a lane of ours is to be cancelled."""
+        worker = self.lanes.get(lane)
+        if worker is not None:
+            self._recaller.recall(worker, number)
 
     def on_expiry(self, at_ms: int) -> None:
         """Something expires then."""

@@ -2,6 +2,7 @@
 
 import heapq
 from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -58,6 +59,9 @@ class LaneWorker:
         self._again: list[tuple[int, int, Message]] = []
         self._tries: dict[int, int] = {}
         self._probe = 0
+        self._flying: set[int] = set()
+        self._recalled: set[int] = set()
+        self._unrecorded_changes = 0
 
     @property
     def marking(self) -> bool:
@@ -80,11 +84,21 @@ class LaneWorker:
 
     def look(self, now_ms: int) -> Look | None:
         """What to ask the store about rungs, if anything."""
-        return self.ahead.look(now_ms) if self._open(now_ms) else None
+        may = (self._open(now_ms) or self.ahead.told) and not self.stopped
+        return self.ahead.look(now_ms) if may else None
 
     def learn(self, view: View) -> None:
         """The answer to a look."""
         self.ahead.learn(view)
+        if view.paused and not self.lane.paused:
+            self._give_up_all()
+        self.lane = replace(self.lane, paused=view.paused)
+        if self.circuit.is_open and not view.circuit.is_open and not self._unrecorded_changes:
+            self.circuit = view.circuit  # somebody closed it by hand
+            self._probe = 0
+        for turn in list(self.ahead.turns.values()):
+            if turn.queue.paused:
+                self._give_up(turn)
 
     def wants(self, now_ms: int) -> list[Want]:
         """What to ask the store about messages, if anything."""
@@ -147,6 +161,7 @@ class LaneWorker:
         turn.in_flight += 1
         rung.busy = rung.row.ordered
         self._known.add(message.id)
+        self._flying.add(message.id)
         if self.circuit.is_open:
             self._probe = message.id
         return message
@@ -206,13 +221,23 @@ class LaneWorker:
             now_ms=now_ms,
             draw=draw,
         )
-        after = decide(message, outcome, at)
+        after = self._unless_recalled(message, decide(message, outcome, at))
+        if after.move is Move.deliver:
+            turn.succeeded(self._window)
         self._place(message, after, tries)
         return Verdict(
             self._result(message, outcome, after, attempt),
             self._change_queue(turn, after),
             self._change_lane(after),
         )
+
+    def _unless_recalled(self, message: Message, after: Next) -> Next:
+        """A message that was cancelled while it was tried is not tried again."""
+        if message.id not in self._recalled:
+            return after
+        self._recalled.discard(message.id)
+        final = after.move in (Move.deliver, Move.die)
+        return after if final else replace(after, move=Move.cancel)
 
     def abandon(self, message: Message) -> None:
         """A try was stopped from our side: it spends nothing."""
@@ -234,6 +259,7 @@ class LaneWorker:
     def _ended(self, message: Message) -> Turn:
         turn = self.ahead.turns[message.queue]
         self.in_flight -= 1
+        self._flying.discard(message.id)
         turn.in_flight -= 1
         self._busy_turns -= turn.in_flight == 0
         self._list(turn)
@@ -247,7 +273,7 @@ class LaneWorker:
             return
         self._tries.pop(message.id, None)
         rung = self.ahead.rungs[message.rung]
-        if rung.row.ordered and after.move not in (Move.deliver, Move.die):
+        if rung.row.ordered and after.move not in (Move.deliver, Move.die, Move.cancel):
             rung.forget()  # the head stays at the head: what was read behind it waits with it
             if after.move in (Move.climb, Move.wait):
                 self.ahead.due(after.due_ms, message.rung)
@@ -267,6 +293,7 @@ class LaneWorker:
         old, self.circuit = self.circuit, after.circuit
         if self.circuit.opened == old.opened:
             return None
+        self._unrecorded_changes += 1
         if self.circuit.is_open:
             self._give_up_all()
         else:
@@ -337,6 +364,8 @@ class LaneWorker:
         message, rung = result.message, self.ahead.rungs[result.message.rung]
         if verdict.queue:
             self.ahead.settled(verdict.queue.queue)
+        if verdict.lane:
+            self._unrecorded_changes -= 1
         if (verdict.queue and verdict.queue.block is None) or verdict.lane:
             self.ahead.look_from(0, whole=True)  # what was blocked is not any more
         if result.move is not Move.again:
@@ -363,3 +392,34 @@ class LaneWorker:
             held = turn.block is not None or self.circuit.is_open or result.move is Move.hold
             return not held
         return False
+
+    # Messages that are to be cancelled
+
+    def sends(self, number: int) -> bool:
+        """Whether a try of this message is under way."""
+        return number in self._flying
+
+    def recall(self, number: int) -> bool:
+        """A message is to be cancelled: True when it can be taken out of the store now, and
+        will not start; else its present try is the last one."""
+        if number in self._flying:
+            self._recalled.add(number)
+            return False
+        waiting = {item[1] for item in self._again}
+        if number in self._known and number not in waiting:
+            return False  # ended, and about to be recorded: ask again
+        self._again = [item for item in self._again if item[1] != number]
+        heapq.heapify(self._again)
+        for rung in self.ahead.rungs.values():
+            rung.withdraw(number)
+        self._known.add(number)
+        return True
+
+    def withdrawn(self, numbers: Iterable[int]) -> None:
+        """They are gone from the store, or were never ours to take."""
+        for number in numbers:
+            self._known.discard(number)
+            self._tries.pop(number, None)
+            for rung in self.ahead.rungs.values():
+                if rung.asking:
+                    rung.ghosts.add(number)

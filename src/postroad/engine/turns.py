@@ -84,6 +84,10 @@ class RungBuffer:
         if changes == self._changes:
             self.dry = not reading.full
 
+    def withdraw(self, number: int) -> None:
+        """A message is not to be started."""
+        self.buffer = deque(message for message in self.buffer if message.id != number)
+
     def forget(self) -> None:
         """Nothing of it goes for now; it is read from the start when there is a reason to."""
         self.buffer.clear()
@@ -95,7 +99,16 @@ class RungBuffer:
 class Turn:
     """One queue of the lane."""
 
-    __slots__ = ("block", "in_flight", "listed", "queue", "rungs", "settled_at_look", "unrecorded")
+    __slots__ = (
+        "block",
+        "in_flight",
+        "listed",
+        "queue",
+        "ramp",
+        "rungs",
+        "settled_at_look",
+        "unrecorded",
+    )
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
@@ -103,12 +116,16 @@ class Turn:
         self.rungs: dict[int, RungBuffer] = {}
         self.in_flight = 0
         self.listed = False
+        self.ramp = 1 if queue.resumed_at_ms else 0
+        """After a pause: how many may be in flight, doubled by each success; 0 is no ramp."""
         self.unrecorded = 0
         """Changes of its hold-off that the store does not know yet."""
         self.settled_at_look = 0
 
     def learn(self, queue: Queue, look: int) -> None:
         """What the store says of the queue; its hold-off only if nothing newer is known here."""
+        if queue.resumed_at_ms > self.queue.resumed_at_ms:
+            self.ramp = 1
         self.queue = queue
         if not self.unrecorded and look > self.settled_at_look:
             self.block = queue.block
@@ -122,7 +139,14 @@ class Turn:
     def cap(self, share: int) -> int:
         """How many may be in flight; one while it is not known whether the recipient takes
         any again."""
-        return 1 if self.block is not None else share
+        if self.block is not None:
+            return 1
+        return min(share, self.ramp) if self.ramp else share
+
+    def succeeded(self, window: int) -> None:
+        """One more of it was delivered."""
+        if self.ramp:
+            self.ramp = 0 if self.ramp >= window else 2 * self.ramp
 
     def best(self, admits: Admits) -> RungBuffer | None:
         """The rung whose head goes next: highest priority, then longest due."""

@@ -29,6 +29,7 @@ class Move(StrEnum):
     again = "again"
     hold = "hold"
     die = "die"
+    cancel = "cancel"
     doubt = "doubt"
 
 

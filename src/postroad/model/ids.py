@@ -31,6 +31,11 @@ def made_at_ms(number: int) -> int:
     return (number >> (SEQUENCE_BITS + NODE_BITS)) + EPOCH_MS
 
 
+def first_after(moment_ms: int) -> int:
+    """No id that was made before this time is as large as this."""
+    return max(0, moment_ms - EPOCH_MS) << (SEQUENCE_BITS + NODE_BITS)
+
+
 def to_text(number: int) -> str:
     """The id as users see it."""
     digits = [ALPHABET[(number >> shift) & 31] for shift in range(5 * (DIGITS - 1), -1, -5)]

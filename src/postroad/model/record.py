@@ -79,6 +79,8 @@ class View(Struct, frozen=True):
     rungs: list[Rung]
     queues: list[Queue]
     next_at_ms: int
+    circuit: Circuit
+    paused: bool
 
 
 class Look(Struct, frozen=True):
@@ -88,6 +90,8 @@ class Look(Struct, frozen=True):
     lane: int
     after_ms: int
     rungs: tuple[int, ...] = ()
+    queues: tuple[int, ...] = ()
+    """Queues to tell about although nothing of them may be ready."""
 
 
 class Want(Struct, frozen=True):

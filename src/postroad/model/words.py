@@ -71,6 +71,8 @@ class Queue(Struct, frozen=True):
     """Lane ids by shard."""
     block: Block | None = None
     paused: bool = False
+    resumed_at_ms: int = 0
+    """After a pause a queue does not go on at full speed at once."""
 
     @property
     def deliver_after_ms(self) -> int:

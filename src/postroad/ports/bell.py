@@ -12,6 +12,9 @@ class Listener(Protocol):
     def on_lane(self, lane: int, rung: int, due_ms: int) -> None:
         """A lane of yours got a message, or something of it changed (rung 0)."""
 
+    def on_recall(self, lane: int, number: int) -> None:
+        """A message of a lane of yours is to be cancelled."""
+
     def on_expiry(self, at_ms: int) -> None:
         """Something expires then, perhaps sooner than you thought."""
 

@@ -18,6 +18,7 @@ from postroad.model.record import (
 from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.ports.bell import Bell
 from postroad.ports.clock import Clock
+from postroad.ports.control import Control
 
 
 class Inbox(Protocol):
@@ -95,7 +96,7 @@ class Insight(Protocol):
         """Messages by state."""
 
 
-class Store(Inbox, Leases, Upkeep, Insight, Protocol):
+class Store(Inbox, Leases, Upkeep, Insight, Control, Protocol):
     """All of it, on one database."""
 
     @property

@@ -61,6 +61,13 @@ class World:
             await self._client.__aexit__(None, None, None)
         await self._server.spawn(self.store.close())
 
+    @property
+    def client(self) -> Postroad:
+        """The road that messages are sent from."""
+        if self._client is None:
+            raise RuntimeError("the world is not open")
+        return self._client
+
     def _road(self, receivers: Receivers) -> Postroad:
         parts = Parts(store=self.store, chance=self.loop.rng, log=make_log("critical"))
         return Postroad(settings=self._settings, transports=[receivers], parts=parts)
@@ -126,11 +133,9 @@ class World:
         self._bodies += 1
         body = f'"{self._bodies}"'.encode()
         self.ledger.asked.add(body)
-        if self._client is None:
-            raise RuntimeError("the world is not open")
         now_ms = self.clock.now_ms()
         send = Send(queue, str(self._bodies), **options)  # type: ignore[arg-type]
-        (receipt,) = await self._client.send_many([send])
+        (receipt,) = await self.client.send_many([send])
         number = to_number(receipt.id)
         due_ms = now_ms + int(send.delay * 1000)
         self.ledger.accepted(Sent(number, queue, body, due_ms, send.order_key))

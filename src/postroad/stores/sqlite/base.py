@@ -41,19 +41,20 @@ class Base:
     async def open(self) -> None:
         """Own the file, bring its schema up to date, and free what a dead process owned."""
         self._lock.take()
+        self._databases = []
         try:
             db = Database(self.path)
-            self._databases = [db]
+            self._databases.append(db)
             migrate(db)
             reader = Database(self.path, readonly=True)
             self._databases.append(reader)
+            self._writer = Writer(db, self._drive(), self.bell.ring)
+            self._reader = Writer(reader, self._drive(), self.bell.ring, reads=True)
+            # The lock proves that every other owner of this file is dead.
+            await self._write("reap", lambda db: leases.reap(db, NEVER))
         except BaseException:
-            self._close_files()
+            await self.close()
             raise
-        self._writer = Writer(db, self._drive(), self.bell.ring)
-        self._reader = Writer(reader, self._drive(), self.bell.ring, reads=True)
-        # The lock proves that every other owner of this file is dead.
-        await self._write("reap", lambda db: leases.reap(db, NEVER))
 
     async def close(self) -> None:
         """Finish what was handed over, then let go of the file."""

@@ -16,6 +16,8 @@ class Ring(Struct, frozen=True):
     rung: int
     level: int
     at_ms: int
+    recall: int = 0
+    """A message to be cancelled; then only the lane counts."""
 
 
 class LocalBell:
@@ -42,6 +44,9 @@ class LocalBell:
             if ring.owner is None:
                 for listener, context in self._listeners.values():
                     loop.call_soon(listener.on_ready, ring.level, ring.at_ms, context=context)
+            elif ring.owner in self._listeners and ring.recall:
+                listener, context = self._listeners[ring.owner]
+                loop.call_soon(listener.on_recall, ring.lane, ring.recall, context=context)
             elif ring.owner in self._listeners:
                 listener, context = self._listeners[ring.owner]
                 loop.call_soon(listener.on_lane, ring.lane, ring.rung, ring.at_ms, context=context)

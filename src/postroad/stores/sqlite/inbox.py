@@ -51,7 +51,7 @@ def find_queue(db: Database, tenant: str, name: str) -> Queue | None:
 
 def read_queue(db: Database, row: Row) -> Queue:
     """A queue from its row."""
-    number, tenant, name, policy, paused_at, kind, until, reason, streak, since = row
+    number, tenant, name, policy, paused_at, kind, until, reason, streak, since, resumed_at = row
     block = Block(BlockKind(kind), until, reason, streak, since) if kind else None
     return Queue(
         id=number,
@@ -61,6 +61,7 @@ def read_queue(db: Database, row: Row) -> Queue:
         lanes=tuple(lane for (lane,) in db.all("queue_lanes", number)),
         block=block,
         paused=bool(paused_at),
+        resumed_at_ms=resumed_at,
     )
 
 

@@ -58,9 +58,11 @@ def look(db: Database, ask: Look, now_ms: int) -> View:
     rows = db.all("look_due", ask.lane, ask.after_ms, now_ms)
     rows += [row for number in ask.rungs for row in db.all("rung_by_id", number)]
     rungs = [Rung(*row) for row in rows]
-    numbers = dict.fromkeys(rung.queue for rung in rungs)
+    numbers = dict.fromkeys((*(rung.queue for rung in rungs), *ask.queues))
     queues = [read_queue(db, row) for n in numbers if (row := db.one("queue_by_id", n))]
-    return View(ask.lane, rungs, queues, db.number("look_next", ask.lane, now_ms) or NEVER)
+    next_at_ms = db.number("look_next", ask.lane, now_ms) or NEVER
+    *circuit, paused_at = db.one("lane_circuit_of", ask.lane) or (0, 0, 0, 0, "", 0)
+    return View(ask.lane, rungs, queues, next_at_ms, Circuit(*circuit), bool(paused_at))
 
 
 def fetch(db: Database, want: Want, now_ms: int) -> Reading:

@@ -61,8 +61,8 @@ def _deliver(db: Database, results: Sequence[Result], now_ms: int) -> None:
     else:  # some were swept, cancelled or finished by a zombie's late word meanwhile
         for result in results:
             _deliver_late(db, result, now_ms)
-    for rung in {r.message.rung for r in results if r.slot}:
-        settle_slot(db, rung)
+    for message in [r.message for r in results if r.slot and r.message.level]:
+        settle_slot(db, message.rung, message.place)
 
 
 def _history(result: Result, now_ms: int, *, late: bool = False) -> Row:
@@ -116,6 +116,8 @@ def _move(db: Database, result: Result, now_ms: int) -> None:
     match result.move:
         case Move.die:
             die(db, message.id, result.reason or "exhausted", now_ms, result)
+        case Move.cancel:
+            cancel(db, message.id, now_ms)
         case Move.climb | Move.wait if result.slot:
             row = (message.id, result.due_ms, result.level, tries)
             if db.many("message_retry_in_slot", [row]):
@@ -131,7 +133,7 @@ def _move(db: Database, result: Result, now_ms: int) -> None:
         case Move.doubt:
             args = (message.lane, message.queue, UNCERTAIN_LEVEL, result.priority, 0)
             db.run("message_move", message.id, rung_of(db, *args), now_ms, message.level, tries)
-            settle_slot(db, message.rung)
+            settle_slot(db, message.rung, message.place)
         case _:
             db.run("message_stay", message.id, tries)
 
@@ -144,17 +146,23 @@ def die(db: Database, number: int, reason: str, now_ms: int, result: Result | No
     finish(db, number)
 
 
+def cancel(db: Database, number: int, now_ms: int) -> None:
+    """A message is not to be tried (again)."""
+    db.run("history_cancel", number, now_ms)
+    finish(db, number)
+
+
 def finish(db: Database, number: int) -> None:
     """A message leaves the live table; if it was the head of a slot, the slot goes on."""
-    rung = db.number("message_rung", number)
-    if rung is not None:
+    row = db.one("message_rung", number)
+    if row is not None:
         db.run("message_delete", number)
-        settle_slot(db, rung)
+        settle_slot(db, *row)
 
 
-def settle_slot(db: Database, rung: int) -> None:
+def settle_slot(db: Database, rung: int, place: int) -> None:
     """An ordered slot goes on with its next head, and the lane is told."""
-    lane = db.number("slot_settle", rung)
+    lane = db.number("slot_settle", rung, place)
     if lane is not None:
         touch_lane(db, lane)
 

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Sequence
 from typing import Final
 
+from postroad.model.control import CancelState, MessageFilter
 from postroad.model.record import (
     Claim,
     Look,
@@ -19,7 +20,7 @@ from postroad.model.record import (
 )
 from postroad.model.states import NEVER
 from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
-from postroad.stores.sqlite import inbox, leases, recording, upkeep
+from postroad.stores.sqlite import control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import Base
 
 RETAIN_SLICE: Final = 1_000
@@ -139,5 +140,47 @@ class UpkeepVerbs(Base):
         return await self._read("insight", lambda db: dict(db.all("counts", now_ms)))
 
 
-class SqliteStore(InboxVerbs, LeaseVerbs, UpkeepVerbs):
+class ControlVerbs(Base):
+    """Cancel, pause, resume, unblock."""
+
+    async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
+        """Cancel what nobody owns; ask the owners of the rest."""
+        now_ms = self.clock.now_ms()
+        return await self._write(
+            "cancel", lambda db: {n: control.cancel(db, tenant, n, now_ms) for n in ids}
+        )
+
+    async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
+        """The lane's owner takes these out as cancelled."""
+        now_ms = self.clock.now_ms()
+        return await self._write(
+            "cancel", lambda db: control.withdraw(db, owner, lane, ids, now_ms)
+        )
+
+    async def live(self, which: MessageFilter, after: int, limit: int) -> list[int]:
+        """Messages that are not finished, in order of id."""
+        return await self._read("insight", lambda db: control.live(db, which, after, limit))
+
+    async def pause_queue(self, queue: int, *, paused: bool) -> None:
+        """Hold all of a queue's messages, or let them go on."""
+        now_ms = self.clock.now_ms()
+        await self._write(
+            "control", lambda db: control.pause_queue(db, queue, now_ms, paused=paused)
+        )
+
+    async def unblock_queue(self, queue: int) -> None:
+        """Lift a queue's hold-off, also one that disabled it."""
+        await self._write("control", lambda db: control.unblock_queue(db, queue))
+
+    async def pause_lane(self, lane: int, *, paused: bool) -> None:
+        """Hold all queues of a lane, or let them go on."""
+        now_ms = self.clock.now_ms()
+        await self._write("control", lambda db: control.pause_lane(db, lane, now_ms, paused=paused))
+
+    async def unblock_lane(self, lane: int) -> None:
+        """Close a lane's circuit, and lift its queues' `unreachable` hold-offs."""
+        await self._write("control", lambda db: control.unblock_lane(db, lane))
+
+
+class SqliteStore(InboxVerbs, LeaseVerbs, UpkeepVerbs, ControlVerbs):
     """One file, one process."""

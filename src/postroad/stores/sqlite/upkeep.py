@@ -4,7 +4,7 @@ from typing import Final
 
 from postroad.model.block import BlockKind
 from postroad.model.decide import spell_expiry
-from postroad.model.ids import EPOCH_MS, NODE_BITS, SEQUENCE_BITS
+from postroad.model.ids import first_after
 from postroad.model.record import Swept
 from postroad.model.states import NEVER, DeadReason
 from postroad.model.words import DAY_MS
@@ -27,7 +27,7 @@ def sweep(db: Database, now_ms: int, limit: int) -> Swept:
         if since_ms + ttl_ms > now_ms:
             next_at_ms = min(next_at_ms, since_ms + ttl_ms)
             continue
-        old = db.all("spell_messages", queue, now_ms - ttl_ms, limit, lane)
+        old = db.all("spell_messages", queue, first_after(now_ms - ttl_ms + 1), limit, lane)
         for (number,) in old:
             die(db, number, spell_expiry(kind), now_ms)
         done += len(old)
@@ -52,7 +52,7 @@ def _spells(db: Database, now_ms: int) -> list[tuple[int, BlockKind, int, int, i
 
 def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int) -> int:
     """Forget finished work past its time, a slice at a time; answers how much went."""
-    edge = max(0, now_ms - history_ms - EPOCH_MS) << (SEQUENCE_BITS + NODE_BITS)
+    edge = first_after(now_ms - history_ms)
     gone = db.all("history_retain", edge, now_ms - history_ms, limit)
     gone += db.all("dead_retain", now_ms - dead_ms, limit)
     db.many("attempt_delete", gone)

@@ -16,6 +16,7 @@ create table queue (
   transport    text not null,
   policy       blob not null,
   paused_at    integer not null default 0,
+  resumed_at   integer not null default 0,
   block_kind   text not null default ''
                check (block_kind in ('', 'quota', 'unreachable', 'disabled')),
   block_until  integer not null default 0,

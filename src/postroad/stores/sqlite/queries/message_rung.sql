@@ -1,2 +1,2 @@
 -- The rung of a message that is not finished.
-select rung_id from message where id = ?1
+select rung_id, place from message where id = ?1

@@ -10,4 +10,5 @@ update rung
                       coalesce((select m.due from message m where m.rung_id = rung.id
                                  order by m.place, m.id limit 1), 4611686018427387904))
  where id = ?1 and slot > 0
+   and not exists (select 1 from message m where m.rung_id = rung.id and m.place < ?2)
 returning lane_id

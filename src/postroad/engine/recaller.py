@@ -1,0 +1,49 @@
+"""Recaller: takes messages that are to be cancelled out of the lanes that own them."""
+
+import asyncio
+from collections.abc import Callable
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.engine.lane import LaneWorker
+from postroad.model.errors import StoreError
+from postroad.ports.store import Store
+
+
+class Recaller:
+    """A message may only be cancelled by its lane's owner: it alone knows what has started."""
+
+    def __init__(
+        self,
+        store: Store,
+        owner: int,
+        log: FilteringBoundLogger,
+        after: Callable[[LaneWorker], None],
+    ) -> None:
+        self._store = store
+        self._owner = owner
+        self._log = log
+        self._after = after
+        self._waiting: dict[int, tuple[LaneWorker, list[int]]] = {}
+        self._work = asyncio.Event()
+
+    def recall(self, worker: LaneWorker, number: int) -> None:
+        """A message of this lane is to be cancelled."""
+        if worker.recall(number):
+            self._waiting.setdefault(worker.lane.id, (worker, []))[1].append(number)
+            self._work.set()
+
+    async def run(self) -> None:
+        """Withdraw, for as long as the engine lives."""
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            waiting, self._waiting = self._waiting, {}
+            for worker, numbers in waiting.values():
+                try:
+                    await self._store.withdraw(self._owner, worker.lane, numbers)
+                except StoreError as error:
+                    # Whoever asked asks again; until then they may start.
+                    self._log.warning("nothing could be cancelled", error=str(error))
+                worker.withdrawn(numbers)
+                self._after(worker)

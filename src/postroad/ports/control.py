@@ -1,0 +1,33 @@
+"""The store's part in stopping things."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from postroad.model.control import CancelState, MessageFilter
+from postroad.model.words import Lane
+
+
+class Control(Protocol):
+    """Cancel, pause, resume, unblock."""
+
+    async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
+        """Cancel what nobody owns; ask the owners of the rest, which is `pending`. Ask again
+        until it is not."""
+
+    async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
+        """The lane's owner takes these out as cancelled; False when the lane is not its own."""
+
+    async def live(self, which: MessageFilter, after: int, limit: int) -> list[int]:
+        """Messages that are not finished, in order of id."""
+
+    async def pause_queue(self, queue: int, *, paused: bool) -> None:
+        """Hold all of a queue's messages, or let them go on. Paused time counts towards no spell."""
+
+    async def unblock_queue(self, queue: int) -> None:
+        """Lift a queue's hold-off, also one that disabled it."""
+
+    async def pause_lane(self, lane: int, *, paused: bool) -> None:
+        """Hold all queues of a lane, or let them go on."""
+
+    async def unblock_lane(self, lane: int) -> None:
+        """Close a lane's circuit, and lift its queues' `unreachable` hold-offs."""

@@ -1,0 +1,71 @@
+"""Cancel, pause, resume, unblock."""
+
+from collections.abc import Sequence
+
+from postroad.model.control import CancelState, MessageFilter
+from postroad.model.words import Lane
+from postroad.stores.sqlite import recording
+from postroad.stores.sqlite.bell import Ring
+from postroad.stores.sqlite.database import Database
+
+
+def cancel(db: Database, tenant: str, number: int, now_ms: int) -> CancelState:
+    """Cancel a message that nobody owns, or ask the owner of its lane."""
+    row = db.one("live_message", number)
+    if row is None or row[3] != tenant:
+        finished = db.one("finished_message", number, tenant)
+        return CancelState(finished[0]) if finished else CancelState.unknown
+    lane, owner, level, _ = row
+    if owner is not None and level >= 0:
+        db.rings.append(Ring(owner, lane, 0, 0, 0, recall=number))
+        return CancelState.pending
+    recording.cancel(db, number, now_ms)
+    return CancelState.cancelled
+
+
+def withdraw(db: Database, owner: int, lane: Lane, ids: Sequence[int], now_ms: int) -> bool:
+    """The owner of a lane takes messages out of it."""
+    if db.one("lane_fence", lane.id) != (owner, lane.epoch):
+        return False
+    for number in ids:
+        recording.cancel(db, number, now_ms)
+    return True
+
+
+def live(db: Database, which: MessageFilter, after: int, limit: int) -> list[int]:
+    """Messages that are not finished."""
+    before_ms = which.accepted_before_ms
+    values = (which.tenant, which.queue, which.order_key, before_ms, after, limit)
+    return [number for (number,) in db.all("live_messages", *values)]
+
+
+def pause_queue(db: Database, queue: int, now_ms: int, *, paused: bool) -> None:
+    """Hold a queue, or let it go on; its spell of a block does not count the pause."""
+    db.run("queue_pause" if paused else "queue_resume", queue, now_ms)
+    _gate(db, queue)
+
+
+def unblock_queue(db: Database, queue: int) -> None:
+    """Lift a queue's hold-off."""
+    recording.set_block(db, queue, None)
+    _gate(db, queue)
+
+
+def _gate(db: Database, queue: int) -> None:
+    db.run("queue_gate", queue)
+    for (lane,) in db.all("queue_lanes", queue):
+        recording.touch_lane(db, lane)
+
+
+def pause_lane(db: Database, lane: int, now_ms: int, *, paused: bool) -> None:
+    """Hold a lane, or let it go on; its spell of silence does not count the pause."""
+    db.run("lane_pause" if paused else "lane_resume", lane, now_ms)
+    recording.touch_lane(db, lane)
+
+
+def unblock_lane(db: Database, lane: int) -> None:
+    """Close a lane's circuit."""
+    db.run("lane_close", lane)
+    for (queue,) in db.all("lane_queues_unreachable", lane):
+        unblock_queue(db, queue)
+    recording.touch_lane(db, lane)

@@ -1,0 +1,100 @@
+"""Stop things: cancel a message, pause a queue or a lane, lift a hold-off."""
+
+from collections.abc import Callable
+
+from postroad.model.control import Cancelled, CancelState, MessageFilter
+from postroad.model.errors import UnknownQueue
+from postroad.model.ids import to_number, to_text
+from postroad.model.words import DEFAULT_TENANT
+from postroad.ports.store import Store
+
+ASK_EVERY_S = 0.05
+PAGE = 500
+
+
+class Controls:
+    """The store's verbs with names instead of numbers. `sends`: whether an engine of this
+    process has a try of a message under way."""
+
+    def __init__(self, store: Store, sends: Callable[[int], bool]) -> None:
+        self._store = store
+        self._sends = sends
+
+    async def cancel(
+        self, id: str, *, tenant: str = DEFAULT_TENANT, wait: float = 40.0
+    ) -> Cancelled:  # noqa: A002
+        """Cancel one message. After `cancelled` no try of it starts; `wait` is how long to wait
+        for the owner of its lane, in seconds."""
+        (state,) = (await self._cancel([to_number(id)], tenant, wait)).values()
+        return Cancelled(id, state)
+
+    async def cancel_all(
+        self,
+        queue: str = "",
+        *,
+        order_key: str = "",
+        tenant: str = DEFAULT_TENANT,
+        wait: float = 40.0,
+    ) -> list[Cancelled]:
+        """Cancel all messages of a queue, or of one order key, that are not finished."""
+        before_ms = self._store.clock.now_ms() + 1
+        which = MessageFilter(tenant, queue, order_key, before_ms)
+        answers: list[Cancelled] = []
+        after = 0
+        while numbers := await self._store.live(which, after, PAGE):
+            states = await self._cancel(numbers, tenant, wait)
+            answers += [Cancelled(to_text(number), state) for number, state in states.items()]
+            after = numbers[-1]
+        return answers
+
+    async def _cancel(self, numbers: list[int], tenant: str, wait: float) -> dict[int, CancelState]:
+        until_s = self._store.clock.steady_s() + wait
+        states: dict[int, CancelState] = {}
+        waiting = list(numbers)
+        while waiting:
+            answers = await self._store.cancel(tenant, waiting)
+            for number, state in answers.items():
+                here = state is CancelState.pending and self._sends(number)
+                states[number] = CancelState.sending if here else state
+            waiting = [n for n in waiting if states[n] is CancelState.pending]
+            if not waiting or self._store.clock.steady_s() >= until_s:
+                break
+            await self._store.clock.sleep(ASK_EVERY_S)
+        return states
+
+    async def pause(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
+        """Hold all messages of a queue; what is in flight ends. New ones are accepted."""
+        await self._store.pause_queue(await self._queue(queue, tenant), paused=True)
+
+    async def resume(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
+        """Let a paused queue go on: one message first, twice as many after each success."""
+        await self._store.pause_queue(await self._queue(queue, tenant), paused=False)
+
+    async def unblock(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
+        """Lift a queue's hold-off now: quota, unreachable or disabled."""
+        await self._store.unblock_queue(await self._queue(queue, tenant))
+
+    async def _queue(self, name: str, tenant: str) -> int:
+        queue = await self._store.find_queue(tenant, name)
+        if queue is None:
+            raise UnknownQueue(f"this road has no queue {name!r} of tenant {tenant!r}")
+        return queue.id
+
+
+class LaneControls:
+    """Pause, resume and unblock whole lanes, by their number."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def pause(self, lane: int) -> None:
+        """Hold all queues of a lane."""
+        await self._store.pause_lane(lane, paused=True)
+
+    async def resume(self, lane: int) -> None:
+        """Let a paused lane go on."""
+        await self._store.pause_lane(lane, paused=False)
+
+    async def unblock(self, lane: int) -> None:
+        """Close a lane's circuit now."""
+        await self._store.unblock_lane(lane)

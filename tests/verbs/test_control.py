@@ -1,0 +1,173 @@
+"""Cancel, pause, resume, unblock."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from postroad.model.control import CancelState
+from postroad.model.errors import UnknownMessage, UnknownQueue
+from postroad.model.ids import to_text
+from postroad.model.states import State
+from postroad.testing import receivers
+from postroad.testing.world import World, simulate
+from tests.verbs.cancelling import cancel_races
+
+
+def test_a_thousand_cancels_race_claims_and_none_is_tried_after_its_answer() -> None:
+    """With engines that crash, order keys and retries."""
+    races, broken = cancel_races(first_seed=1, worlds=34, messages=30)
+    assert races >= 1000
+    assert broken == []
+
+
+def test_cancel_says_what_became_of_it() -> None:
+    """Cancelled, sending, final, unknown; another tenant's message is unknown."""
+
+    async def story(world: World) -> None:
+        cancel = world.client.cancel
+        world.behaviours["sim://ash/slow"] = receivers.flaky(1.0, seconds=5.0)
+        waiting = to_text(await world.send("sim://ash/a", delay=60))
+        assert (await cancel(waiting)).state is CancelState.cancelled
+        assert (await cancel(waiting)).state is CancelState.cancelled
+        other = to_text(await world.send("sim://ash/a", delay=60))
+        assert (await cancel(other, tenant="somebody")).state is CancelState.unknown
+        member = world.start("one")
+        done = to_text(await world.send("sim://ash/a"))
+        slow = to_text(await world.send("sim://ash/slow"))
+        await asyncio.sleep(1)
+        assert (await cancel(done)).state is CancelState.final
+        assert (await member.road.cancel(slow)).state is CancelState.sending
+        await asyncio.sleep(60)
+        # Its try failed, and it was not tried again.
+        assert Counter((await world.store.states()).values())[State.cancelled] == 2
+        tries = Counter(r.queue for r in world.ledger.book)
+        assert tries["sim://ash/slow"] == 1
+        with pytest.raises(UnknownMessage):
+            await cancel("nonsense")
+
+    simulate(1, story)
+
+
+def test_cancelling_a_whole_queue_leaves_the_others_alone() -> None:
+    """Also by order key."""
+
+    async def story(world: World) -> None:
+        for n in range(700):
+            await world.send(
+                f"sim://ash/{'ab'[n % 2]}", delay=3600, order_key="red" if n < 4 else ""
+            )
+        answers = await world.client.cancel_all("sim://ash/a")
+        assert Counter(answer.state for answer in answers) == {CancelState.cancelled: 350}
+        answers = await world.client.cancel_all("sim://ash/b", order_key="red")
+        assert len(answers) == 2
+        assert await world.client.cancel_all("sim://ash/nobody") == []
+        assert (await world.store.counts())["waiting"] == 348
+
+    simulate(2, story)
+
+
+def test_a_paused_queue_is_held_and_counted_and_goes_on_slowly() -> None:
+    """What is in flight ends; new ones are accepted; resuming doubles with each success."""
+
+    async def story(world: World) -> None:
+        world.behaviours["ash"] = receivers.good(seconds=1.0)
+        world.start("one")
+        await world.send("sim://ash/a")
+        await asyncio.sleep(5)
+        await world.client.pause("sim://ash/a")
+        for _ in range(100):
+            await world.send("sim://ash/a")
+            await world.send("sim://ash/b")
+        await asyncio.sleep(3600)
+        counts = await world.store.counts()
+        assert (counts["held"], counts["delivered"]) == (100, 101)
+        await world.client.resume("sim://ash/a")
+        resumed_ms = world.clock.now_ms()
+        await asyncio.sleep(60)
+        assert (await world.store.counts())["delivered"] == 201
+        starts = sorted(r.started_ms for r in world.ledger.book if r.started_ms >= resumed_ms)
+        first_second = [s for s in starts if s < resumed_ms + 900]
+        assert len(first_second) == 1
+        with pytest.raises(UnknownQueue, match="no queue"):
+            await world.client.pause("sim://ash/nobody")
+
+    simulate(3, story)
+
+
+def test_a_paused_queue_is_held_although_its_lane_is_busy() -> None:
+    """The owner of the lane hears of it while it sends."""
+
+    async def story(world: World) -> None:
+        world.behaviours["ash"] = receivers.good(seconds=1.0)
+        world.start("one")
+        for _ in range(500):
+            await world.send("sim://ash/a")
+        await asyncio.sleep(2)
+        await world.client.pause("sim://ash/a")
+        await asyncio.sleep(1.5)
+        before = len(world.ledger.book)
+        await asyncio.sleep(60)
+        assert len(world.ledger.book) == before
+        assert before < 400
+
+    simulate(4, story)
+
+
+def test_a_paused_lane_holds_all_its_queues() -> None:
+    """And resumes them."""
+
+    async def story(world: World) -> None:
+        world.start("one")
+        await world.send("sim://ash/a")
+        await asyncio.sleep(1)
+        await world.client.lanes.pause(1)
+        await world.send("sim://ash/a")
+        await world.send("sim://ash/b")
+        await world.send("sim://birch/a")
+        await asyncio.sleep(600)
+        assert (await world.store.counts())["delivered"] == 2
+        await world.client.lanes.resume(1)
+        await asyncio.sleep(5)
+        assert (await world.store.counts())["delivered"] == 4
+
+    simulate(5, story)
+
+
+def test_unblocking_tries_at_once() -> None:
+    """A queue over quota, and a lane whose circuit is open."""
+
+    async def story(world: World) -> None:
+        start_ms = world.clock.now_ms()
+        world.behaviours["ash"] = receivers.quota_until(start_ms + 30_000)
+        world.behaviours["birch"] = receivers.away_until(start_ms + 30_000)
+        world.start("one")
+        await world.send("sim://ash/a")
+        for n in range(5):
+            await world.send(f"sim://birch/{n}")
+        await asyncio.sleep(40)
+        await world.client.unblock("sim://ash/a")
+        await world.client.lanes.unblock(2)
+        await asyncio.sleep(2)
+        assert (await world.store.counts())["delivered"] == 6
+        world.check(await world.store.states())
+
+    simulate(6, story)
+
+
+def test_paused_time_does_not_count_towards_a_spell() -> None:
+    """Three days of pause, and a message that may wait two days for its server still lives."""
+
+    async def story(world: World) -> None:
+        day_s = 86_400
+        world.behaviours["ash"] = receivers.away_until(world.clock.now_ms() + 5 * day_s * 1000)
+        world.start("one")
+        await world.send("sim://ash/a")
+        await asyncio.sleep(day_s)
+        await world.client.lanes.pause(1)
+        await asyncio.sleep(3 * day_s)
+        await world.client.lanes.resume(1)
+        await asyncio.sleep(day_s / 2)
+        assert (await world.store.counts())["dead"] == 0
+
+    simulate(7, story)
