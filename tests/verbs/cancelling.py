@@ -36,7 +36,7 @@ def cancel_races(first_seed: int, worlds: int, messages: int) -> tuple[int, list
                 tasks.append(asyncio.get_running_loop().create_task(race(number)))
                 await asyncio.sleep(rng.choice([0.0, 0.0, 0.005]))
             if rng.random() < 0.3:
-                world.crash(sorted(world.members)[0])
+                world.crash(min(world.members))
                 world.start("spare")
             await asyncio.gather(*tasks)
             races += len(tasks)

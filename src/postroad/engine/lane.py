@@ -1,42 +1,32 @@
 """The one worker of a lane: which message goes next, and what its answer changes. No I/O."""
 
-import heapq
 from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.engine.ahead import ReadAhead
+from postroad.engine.inplace import InPlace
 from postroad.engine.turns import Admits, RungBuffer, Turn
+from postroad.engine.verdict import (
+    LOST_LEASES_MAX,
+    Attempt,
+    Verdict,
+    result_of,
+    stopped,
+    suspected,
+)
 from postroad.model.block import BlockKind
 from postroad.model.decide import Move, Next, Situation, decide
 from postroad.model.limits import Limits
-from postroad.model.outcome import Outcome, unknown
+from postroad.model.outcome import Outcome
 from postroad.model.record import LaneChange, Look, QueueChange, Reading, Result, View, Want
-from postroad.model.states import NEVER, DeadReason
 from postroad.model.words import Lane, Message
 
-LOST_LEASES_MAX: Final = 3
 CLEAN_AFTER: Final = 8
 """After a lost lease so many go one at a time: a whole window would make the neighbours of a
 poison message look guilty too."""
-
-
-class Attempt(Struct, frozen=True):
-    """When a try started and how long it took."""
-
-    started_ms: int
-    took_ms: int
-
-
-class Verdict(Struct, frozen=True):
-    """What is to be written about one try."""
-
-    result: Result
-    queue: QueueChange | None = None
-    lane: LaneChange | None = None
 
 
 class LaneWorker:
@@ -56,8 +46,7 @@ class LaneWorker:
         self._busy_turns = 0
         self._listed: deque[Turn] = deque()
         self._known: set[int] = set()
-        self._again: list[tuple[int, int, Message]] = []
-        self._tries: dict[int, int] = {}
+        self._in_place = InPlace()
         self._probe = 0
         self._flying: set[int] = set()
         self._recalled: set[int] = set()
@@ -71,15 +60,15 @@ class LaneWorker:
     @property
     def quiet(self) -> bool:
         """Nothing in flight, unrecorded, read ahead or asked for."""
-        return not (self._known or self._again or self._listed or self.ahead.busy)
+        return not (self._known or self._in_place or self._listed or self.ahead.busy)
 
     def startable(self, now_ms: int) -> bool:
         """Whether it is worth asking for the next message."""
-        return bool(self._listed) or (bool(self._again) and self._again[0][0] <= now_ms)
+        return bool(self._listed) or self._in_place.due_ms() <= now_ms
 
     def wake_at_ms(self) -> int:
         """When something changes without a ring."""
-        soonest = min(self.ahead.wake_at_ms(), self._again[0][0] if self._again else NEVER)
+        soonest = min(self.ahead.wake_at_ms(), self._in_place.due_ms())
         return max(soonest, self.circuit.until_ms) if self.circuit.is_open else soonest
 
     def look(self, now_ms: int) -> Look | None:
@@ -122,15 +111,7 @@ class LaneWorker:
         for message in found:
             rung.buffer.remove(message)
             self._known.add(message.id)
-        return [self._suspect(message, once=once) for message in found]
-
-    def _suspect(self, message: Message, *, once: bool) -> Verdict:
-        if once:
-            why = unknown("the process died between sending this and recording what came of it")
-            return Verdict(self._result(message, why, Next(Move.doubt, message.level)))
-        why = unknown(f"started in {LOST_LEASES_MAX} lost leases: it kills its process")
-        after = Next(Move.die, message.level, reason=DeadReason.crash_loop)
-        return Verdict(self._result(message, why, after))
+        return [suspected(self.lane, rung.row, message, once=once) for message in found]
 
     def _list(self, turn: Turn) -> None:
         if not turn.listed and turn.startable():
@@ -151,7 +132,7 @@ class LaneWorker:
         self.starved = False
         if not self._open(now_ms):
             return None
-        message = self._next_again(now_ms, admits) or self._next_turn(now_ms, admits)
+        message = self._next_in_place(now_ms, admits) or self._next_turn(now_ms, admits)
         if message is None:
             return None
         turn = self.ahead.turns[message.queue]
@@ -166,13 +147,13 @@ class LaneWorker:
             self._probe = message.id
         return message
 
-    def _next_again(self, now_ms: int, admits: Admits) -> Message | None:
-        if not self._again or self._again[0][0] > now_ms or self.in_flight >= self._window:
+    def _next_in_place(self, now_ms: int, admits: Admits) -> Message | None:
+        if self._in_place.due_ms() > now_ms or self.in_flight >= self._window:
             return None
-        if not admits(self._again[0][2].level):
+        if not admits(self._in_place.first().level):
             self.starved = True
             return None
-        return heapq.heappop(self._again)[2]
+        return self._in_place.take()
 
     def _next_turn(self, now_ms: int, admits: Admits) -> Message | None:
         if self.in_flight >= 2 * self._window:
@@ -207,7 +188,6 @@ class LaneWorker:
     ) -> Verdict:
         """A try has ended: decide, change what is known here, say what is to be written."""
         turn = self._ended(message)
-        tries = self._tries.get(message.id, 0) + 1
         probe = self._probe == message.id
         self._probe = 0 if probe else self._probe
         at = Situation(
@@ -215,7 +195,7 @@ class LaneWorker:
             rung=self.ahead.rungs[message.rung].row,
             circuit=self.circuit,
             block=turn.block,
-            tries_here=tries,
+            tries_here=self._in_place.tries(message.id) + 1,
             probe=probe,
             started_ms=attempt.started_ms,
             now_ms=now_ms,
@@ -224,9 +204,9 @@ class LaneWorker:
         after = self._unless_recalled(message, decide(message, outcome, at))
         if after.move is Move.deliver:
             turn.succeeded(self._window)
-        self._place(message, after, tries)
+        self._place(message, after)
         return Verdict(
-            self._result(message, outcome, after, attempt),
+            result_of(self.lane, at.rung, message, outcome, after, attempt),
             self._change_queue(turn, after),
             self._change_lane(after),
         )
@@ -253,8 +233,7 @@ class LaneWorker:
     def doubt(self, message: Message) -> Verdict:
         """A try that was stopped from our side where a second one is not allowed."""
         self._ended(message)
-        why = unknown("stopped between sending this and its answer")
-        return Verdict(self._result(message, why, Next(Move.doubt, message.level)))
+        return stopped(self.lane, self.ahead.rungs[message.rung].row, message)
 
     def _ended(self, message: Message) -> Turn:
         turn = self.ahead.turns[message.queue]
@@ -265,13 +244,11 @@ class LaneWorker:
         self._list(turn)
         return turn
 
-    def _place(self, message: Message, after: Next, tries: int) -> None:
+    def _place(self, message: Message, after: Next) -> None:
         if after.move is Move.again:
-            self._tries[message.id] = tries
-            again = replace(message, attempts=message.attempts + 1)
-            heapq.heappush(self._again, (after.due_ms, message.id, again))
+            self._in_place.add(message, after.due_ms)
             return
-        self._tries.pop(message.id, None)
+        self._in_place.ended(message.id)
         rung = self.ahead.rungs[message.rung]
         if rung.row.ordered and after.move not in (Move.deliver, Move.die, Move.cancel):
             rung.forget()  # the head stays at the head: what was read behind it waits with it
@@ -311,7 +288,7 @@ class LaneWorker:
         if turn.listed:
             self._listed.remove(turn)
         self.ahead.forget(turn)
-        self._return_again(turn.queue.id)
+        self._return_in_place(turn.queue.id)
         self.ahead.look_from(turn.blocked_until_ms())
 
     def _give_up_all(self) -> None:
@@ -319,41 +296,13 @@ class LaneWorker:
         self._listed.clear()
         for turn in self.ahead.turns.values():
             self.ahead.forget(turn)
-        self._return_again(None)
+        self._return_in_place(None)
         self.ahead.look_from(0, whole=True)
 
-    def _return_again(self, queue: int | None) -> None:
-        kept: list[tuple[int, int, Message]] = []
-        for item in self._again:
-            message = item[2]
-            if queue not in (None, message.queue):
-                kept.append(item)
-                continue
+    def _return_in_place(self, queue: int | None) -> None:
+        for message in self._in_place.give_up(queue):
             self._known.discard(message.id)
-            self._tries.pop(message.id, None)
             self.ahead.rungs[message.rung].busy = False
-        self._again = kept
-        heapq.heapify(self._again)
-
-    def _result(
-        self, message: Message, outcome: Outcome, after: Next, attempt: Attempt | None = None
-    ) -> Result:
-        row = self.ahead.rungs[message.rung].row
-        return Result(
-            message=message,
-            epoch=self.lane.epoch,
-            kind=outcome.kind,
-            move=after.move,
-            level=after.level,
-            due_ms=after.due_ms,
-            reason=after.reason,
-            error=outcome.error,
-            status=outcome.status,
-            started_ms=attempt.started_ms if attempt else 0,
-            took_ms=attempt.took_ms if attempt else 0,
-            slot=row.slot,
-            priority=row.priority,
-        )
 
     # What the store has taken
 
@@ -405,11 +354,8 @@ class LaneWorker:
         if number in self._flying:
             self._recalled.add(number)
             return False
-        waiting = {item[1] for item in self._again}
-        if number in self._known and number not in waiting:
+        if not self._in_place.remove(number) and number in self._known:
             return False  # ended, and about to be recorded: ask again
-        self._again = [item for item in self._again if item[1] != number]
-        heapq.heapify(self._again)
         for rung in self.ahead.rungs.values():
             rung.withdraw(number)
         self._known.add(number)
@@ -419,7 +365,7 @@ class LaneWorker:
         """They are gone from the store, or were never ours to take."""
         for number in numbers:
             self._known.discard(number)
-            self._tries.pop(number, None)
+            self._in_place.ended(number)
             for rung in self.ahead.rungs.values():
                 if rung.asking:
                     rung.ghosts.add(number)

@@ -6,7 +6,8 @@ from typing import Final, TypeVar
 
 from structlog.typing import FilteringBoundLogger
 
-from postroad.engine.lane import LaneWorker, Verdict
+from postroad.engine.lane import LaneWorker
+from postroad.engine.verdict import Verdict
 from postroad.model.errors import StoreError
 from postroad.model.record import Look, Want
 from postroad.ports.store import Store

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 
 from structlog.typing import FilteringBoundLogger
 
-from postroad.engine.lane import LaneWorker, Verdict
+from postroad.engine.lane import LaneWorker
+from postroad.engine.verdict import Verdict
 from postroad.model.errors import StoreError
 from postroad.model.limits import Limits
 from postroad.model.record import LaneChange, Record

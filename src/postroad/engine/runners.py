@@ -8,9 +8,10 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from postroad.engine.deadlines import Deadlines
-from postroad.engine.lane import Attempt, LaneWorker, Verdict
+from postroad.engine.lane import LaneWorker
 from postroad.engine.room import Room
 from postroad.engine.sessions import Sessions
+from postroad.engine.verdict import Attempt, Verdict
 from postroad.model.errors import StoreError
 from postroad.model.outcome import Outcome, failed, unreachable
 from postroad.model.words import Message

@@ -21,7 +21,7 @@ class Control(Protocol):
         """Messages that are not finished, in order of id."""
 
     async def pause_queue(self, queue: int, *, paused: bool) -> None:
-        """Hold all of a queue's messages, or let them go on. Paused time counts towards no spell."""
+        """Hold all messages of a queue, or let them go on. Paused time counts towards no spell."""
 
     async def unblock_queue(self, queue: int) -> None:
         """Lift a queue's hold-off, also one that disabled it."""

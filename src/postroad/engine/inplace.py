@@ -1,0 +1,64 @@
+"""Messages that are tried again where they are: their server was away, perhaps for a second."""
+
+import heapq
+
+from msgspec.structs import replace
+
+from postroad.model.states import NEVER
+from postroad.model.words import Message
+
+
+class InPlace:
+    """Waits between tries in place; a waiting message holds no place in the window."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[int, int, Message]] = []
+        self._tries: dict[int, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def tries(self, number: int) -> int:
+        """How often a message was tried in place so far."""
+        return self._tries.get(number, 0)
+
+    def add(self, message: Message, due_ms: int) -> None:
+        """One more try failed; the next one is due then."""
+        self._tries[message.id] = self.tries(message.id) + 1
+        again = replace(message, attempts=message.attempts + 1)
+        heapq.heappush(self._waiting, (due_ms, message.id, again))
+
+    def due_ms(self) -> int:
+        """When the first one is due."""
+        return self._waiting[0][0] if self._waiting else NEVER
+
+    def first(self) -> Message:
+        """The first one due."""
+        return self._waiting[0][2]
+
+    def take(self) -> Message:
+        """The first one goes."""
+        return heapq.heappop(self._waiting)[2]
+
+    def ended(self, number: int) -> None:
+        """A message got an answer: what was tried before does not count any more."""
+        self._tries.pop(number, None)
+
+    def remove(self, number: int) -> bool:
+        """A message is not to be tried again; False when it does not wait here."""
+        kept = [item for item in self._waiting if item[1] != number]
+        found = len(kept) < len(self._waiting)
+        self._keep(kept)
+        return found
+
+    def give_up(self, queue: int | None) -> list[Message]:
+        """Those of a queue, or all, go back to their rungs."""
+        gone = [item[2] for item in self._waiting if queue in (None, item[2].queue)]
+        self._keep([item for item in self._waiting if queue not in (None, item[2].queue)])
+        for message in gone:
+            self.ended(message.id)
+        return gone
+
+    def _keep(self, items: list[tuple[int, int, Message]]) -> None:
+        self._waiting = items
+        heapq.heapify(self._waiting)

@@ -1,0 +1,75 @@
+"""Verdicts: what is to be written about one try."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.model.decide import Move, Next
+from postroad.model.outcome import Outcome, unknown
+from postroad.model.record import LaneChange, QueueChange, Result
+from postroad.model.states import DeadReason
+from postroad.model.words import Lane, Message, Rung
+
+LOST_LEASES_MAX: Final = 3
+
+
+class Attempt(Struct, frozen=True):
+    """When a try started and how long it took."""
+
+    started_ms: int = 0
+    took_ms: int = 0
+
+
+class Verdict(Struct, frozen=True):
+    """A result, and what it changes for its queue and lane."""
+
+    result: Result
+    queue: QueueChange | None = None
+    lane: LaneChange | None = None
+
+
+def result_of(
+    lane: Lane,
+    rung: Rung,
+    message: Message,
+    outcome: Outcome,
+    after: Next,
+    attempt: Attempt,
+) -> Result:
+    """The result of a try that was decided on."""
+    return Result(
+        message=message,
+        epoch=lane.epoch,
+        kind=outcome.kind,
+        move=after.move,
+        level=after.level,
+        due_ms=after.due_ms,
+        reason=after.reason,
+        error=outcome.error,
+        status=outcome.status,
+        started_ms=attempt.started_ms,
+        took_ms=attempt.took_ms,
+        slot=rung.slot,
+        priority=rung.priority,
+    )
+
+
+def suspected(lane: Lane, rung: Rung, message: Message, *, once: bool) -> Verdict:
+    """A message that was started in lost leases: too often, or once where that is enough."""
+    if once:
+        return _in_doubt(
+            lane, rung, message, "the process died between sending this and its record"
+        )
+    why = unknown(f"started in {LOST_LEASES_MAX} lost leases: it kills its process")
+    after = Next(Move.die, message.level, reason=DeadReason.crash_loop)
+    return Verdict(result_of(lane, rung, message, why, after, Attempt()))
+
+
+def stopped(lane: Lane, rung: Rung, message: Message) -> Verdict:
+    """A try that was stopped from our side where a second one is not allowed."""
+    return _in_doubt(lane, rung, message, "stopped between sending this and its answer")
+
+
+def _in_doubt(lane: Lane, rung: Rung, message: Message, why: str) -> Verdict:
+    after = Next(Move.doubt, message.level)
+    return Verdict(result_of(lane, rung, message, unknown(why), after, Attempt()))
