@@ -15,6 +15,8 @@ from proof.shape import Reached
 # Adding one: its name, and a function that takes seconds and answers Reached.
 ITEMS = {
     "blocked-claim": "proof.blocked_claim:prove",
+    "simulation": "proof.simulation:prove",
+    "cancel-races": "proof.simulation:prove_cancel",
 }
 
 

@@ -92,11 +92,14 @@ class Janitor:
             self._watch.set()
 
     async def run_retention(self) -> None:
-        """Forget finished work past its time, in slices."""
+        """Forget finished work past its time or its number, in slices."""
+        store, limits = self._store, self._limits
         while True:
             try:
-                while await self._store.retain(self._limits.history_ms, self._limits.dead_ms):
-                    await self._store.clock.sleep(0)
+                while await store.retain(limits.history_ms, limits.dead_ms):
+                    await store.clock.sleep(0)
+                while await store.dead_trim(limits.dead_max):
+                    await store.clock.sleep(0)
             except StoreError as error:
                 self._log.warning("retention waits", error=str(error))
             await self._store.clock.sleep(self._limits.retain_every_s)

@@ -33,6 +33,10 @@ class UnknownMessage(BadInput):
     """No message of that id is known."""
 
 
+class NotDead(BadInput):
+    """The message is known, but not in the dead set; nothing was changed."""
+
+
 class Conflict(BadInput):
     """The idempotency key was used within its time for another body."""
 

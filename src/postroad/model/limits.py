@@ -41,4 +41,6 @@ class Limits(Struct, frozen=True):
     """How long finished work is remembered."""
     dead_ms: int = 90 * 86_400_000
     """How long the dead set keeps a message."""
+    dead_max: int = 100_000
+    """How many messages the dead set keeps; the longest dead go first."""
     retain_every_s: float = 3_600.0

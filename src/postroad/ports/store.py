@@ -19,6 +19,7 @@ from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.ports.bell import Bell
 from postroad.ports.clock import Clock
 from postroad.ports.control import Control
+from postroad.ports.deadset import DeadSet
 
 
 class Inbox(Protocol):
@@ -96,7 +97,7 @@ class Insight(Protocol):
         """Messages by state."""
 
 
-class Store(Inbox, Leases, Upkeep, Insight, Control, Protocol):
+class Store(Inbox, Leases, Upkeep, Insight, Control, DeadSet, Protocol):
     """All of it, on one database."""
 
     @property

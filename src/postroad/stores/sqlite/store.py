@@ -22,6 +22,8 @@ from postroad.model.states import NEVER
 from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.stores.sqlite import control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.deadset import DeadVerbs
+from postroad.stores.sqlite.ticks import TickVerbs
 
 RETAIN_SLICE: Final = 1_000
 
@@ -182,5 +184,5 @@ class ControlVerbs(Base):
         await self._write("control", lambda db: control.unblock_lane(db, lane))
 
 
-class SqliteStore(InboxVerbs, LeaseVerbs, UpkeepVerbs, ControlVerbs):
+class SqliteStore(InboxVerbs, LeaseVerbs, UpkeepVerbs, ControlVerbs, TickVerbs):
     """One file, one process."""

@@ -149,6 +149,7 @@ create table dead (
   body        blob not null
 ) strict;
 create index dead_queue on dead (queue_id, id);
+create index dead_died on dead (died_at, id);
 
 create table idempotency (
   queue_id   integer not null,

@@ -1,0 +1,99 @@
+"""The dead set: which of its messages are meant, what is shown of them, and how they come back."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from postroad.model.errors import BadInput, UnknownMessage
+from postroad.model.ids import to_number
+from postroad.model.ladder import Ladder
+from postroad.model.states import NEVER, DeadReason
+from postroad.model.tries import Try
+from postroad.model.words import DEFAULT_TENANT
+
+
+class ReplayMode(StrEnum):
+    """How a dead message is tried again."""
+
+    once = "once"
+    """The ladder stays spent: one more try."""
+    reset = "reset"
+    """The whole ladder again, from level 0."""
+
+    def level(self, ladder: Ladder) -> int:
+        """The level at which the message comes back."""
+        return ladder.retries if self is ReplayMode.once else 0
+
+
+class DeadFilter(Struct, frozen=True):
+    """Which dead messages: all that is given must hold. Tenant None is every tenant."""
+
+    tenant: str | None = DEFAULT_TENANT
+    queue: str | None = None
+    reason: DeadReason | None = None
+    error: str | None = None
+    """Contained in the error, in whatever case."""
+    since_ms: int = 0
+    """Died at this time or later."""
+    until_ms: int = NEVER
+    """Died before this time."""
+    ids: tuple[int, ...] | None = None
+    """These and no others; each must be there."""
+
+
+class DeadMessage(Struct, frozen=True):
+    """A message that will not be tried again, and why."""
+
+    id: str
+    tenant: str
+    queue: str
+    reason: DeadReason
+    error: str
+    status: int
+    died_at_ms: int
+    accepted_at_ms: int
+    level: int
+    attempts: int
+    priority: int
+    order_key: str
+
+
+class DeadLetter(Struct, frozen=True):
+    """A dead message with all that was sent and all that was tried."""
+
+    message: DeadMessage
+    headers: dict[str, str]
+    body: bytes
+    tries: tuple[Try, ...]
+
+
+class Page(Struct, frozen=True):
+    """Part of the dead set, the latest death first. `after` asks for the next part; "" is the
+    end."""
+
+    messages: tuple[DeadMessage, ...]
+    after: str = ""
+
+
+Place = tuple[int, int]
+TOP: Place = (NEVER, NEVER)
+"""Before the first page."""
+
+
+def cursor(last: DeadMessage) -> str:
+    """The place behind a page's last message, as users see it."""
+    return f"{last.died_at_ms:x}.{last.id}"
+
+
+def place(text: str) -> Place:
+    """The place that a cursor names."""
+    died_at, _, id_text = text.partition(".")
+    try:
+        died_at_ms, number = int(died_at, 16), to_number(id_text)
+    except (ValueError, UnknownMessage):
+        died_at_ms, number = -1, 0
+    if not 0 <= died_at_ms < NEVER:
+        raise BadInput(
+            f"after={text!r} is not a cursor: give the `after` of the page before, or leave it out"
+        )
+    return died_at_ms, number

@@ -1,0 +1,62 @@
+"""Timetables in the tables: whoever notes a tick first sends its message."""
+
+from collections.abc import Sequence
+
+from postroad.model.errors import StoreError
+from postroad.model.ticks import Fate, Schedule, Tick, TickNote
+from postroad.stores.sqlite import inbox
+from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.database import Database
+
+
+class TickVerbs(Base):
+    """Each tick is decided once."""
+
+    async def open_schedule(self, schedule: Schedule) -> Schedule:
+        """The schedule of that name as it is stored; a new one is decided up to now."""
+        now_ms = self.clock.now_ms()
+        return await self._write("cron", lambda db: _open(db, schedule, now_ms))
+
+    async def tick(self, schedule: Schedule, ticks: Sequence[Tick], until_ms: int) -> Schedule:
+        """Note the fate of ticks and store their messages, but for those decided before."""
+        now_ms = self.clock.now_ms()
+        return await self._write(
+            "cron", lambda db: _tick(db, schedule, ticks, until_ms, now_ms), durable=True
+        )
+
+    async def tick_notes(self, name: str, after_ms: int, limit: int) -> list[TickNote]:
+        """What became of a schedule's ticks after a time, in order."""
+        return await self._read("insight", lambda db: _notes(db, name, after_ms, limit))
+
+
+def _open(db: Database, schedule: Schedule, now_ms: int) -> Schedule:
+    db.run("schedule_insert", schedule.name, schedule.cron, schedule.tz, now_ms)
+    return _find(db, schedule.name)
+
+
+def _find(db: Database, name: str) -> Schedule:
+    row = db.one("schedule_find", name)
+    if row is None:
+        raise StoreError(f"the schedule {name!r} is not in this road: open it first")
+    return Schedule(*row)
+
+
+def _tick(
+    db: Database, schedule: Schedule, ticks: Sequence[Tick], until_ms: int, now_ms: int
+) -> Schedule:
+    known = _find(db, schedule.name)
+    # Notes are forgotten after a while, `decided_to` never: it is what keeps a tick from coming
+    # twice, also from a process that stood still for weeks.
+    for tick in (tick for tick in ticks if tick.at_ms > known.decided_ms):
+        if tick.draft is None:
+            db.run("tick_insert", schedule.name, tick.at_ms, Fate.skipped, 0, now_ms)
+        else:
+            number = inbox.accept(db, [tick.draft])[0].id
+            db.run("tick_insert", schedule.name, tick.at_ms, Fate.sent, number, now_ms)
+    db.run("schedule_decide", schedule.name, schedule.cron, schedule.tz, until_ms)
+    return _find(db, schedule.name)
+
+
+def _notes(db: Database, name: str, after_ms: int, limit: int) -> list[TickNote]:
+    rows = db.all("tick_notes", name, after_ms, limit)
+    return [TickNote(at, Fate(fate), message, decided_at) for at, fate, message, decided_at in rows]

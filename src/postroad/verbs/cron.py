@@ -1,0 +1,166 @@
+"""Cron: the ticks of a timetable, each decided once in the whole fleet."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
+from msgspec import Struct
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.errors import BadInput, StoreError
+from postroad.model.states import NEVER
+from postroad.model.ticks import Missed, Schedule, Tick
+from postroad.model.words import Draft
+from postroad.ports.clock import Clock
+from postroad.ports.ticks import Ticks
+
+LATE_MS: Final = 60_000
+"""A tick that is found later than this was missed."""
+BATCH: Final = 500
+"""Ticks decided by one transaction; finding them takes 20 to 40 ms."""
+WATCH_S: Final = 300.0
+"""The wall clock is looked at this often, since it may be set or the machine may have slept.
+Nothing is asked of the store."""
+RETRY_S: Final = 1.0
+SOME_DAY: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def check_plan(cron: str, tz: str) -> None:
+    """BadInput when there is no such timetable, or it has no ticks."""
+    try:
+        zone = ZoneInfo(tz)
+    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        raise BadInput(
+            f"tz={tz!r} is not a time zone: give a name like 'UTC' or 'Europe/Berlin'"
+        ) from None
+    try:
+        next(CronSim(cron, SOME_DAY.astimezone(zone)))
+    except CronSimError as error:
+        raise BadInput(
+            f"cron {cron!r}: {str(error).lower()}; give minute, hour, day of month, month and day "
+            "of week, like '*/5 * * * *'"
+        ) from None
+    except StopIteration:
+        raise BadInput(f"cron {cron!r} never comes: no such day in fifty years") from None
+
+
+def ticks_after(schedule: Schedule, after_ms: int) -> Iterator[int]:
+    """The ticks of a timetable after a time. A local time that does not exist on a day comes as
+    soon as the clock goes on; one that exists twice comes the first time."""
+    after = datetime.fromtimestamp(after_ms / 1000, ZoneInfo(schedule.tz))
+    for moment in CronSim(schedule.cron, after):
+        # In the hour that a clock repeats, CronSim may start with one that is over.
+        if (at_ms := int(moment.timestamp() * 1000)) > after_ms:
+            yield at_ms
+
+
+def come(schedule: Schedule, now_ms: int) -> tuple[list[int], int]:
+    """Ticks that have come since the schedule was last decided, at most a batch, and the next."""
+    found: list[int] = []
+    for at_ms in ticks_after(schedule, schedule.decided_ms):
+        if at_ms > now_ms or len(found) == BATCH:
+            return found, at_ms
+        found.append(at_ms)
+    return found, NEVER
+
+
+def to_send(found: Sequence[int], next_ms: int, missed: Missed, now_ms: int) -> set[int]:
+    """Which of the ticks that have come get a message."""
+    match missed:
+        case Missed.all:
+            return set(found)
+        case Missed.latest:
+            return set(found[-1:]) if next_ms > now_ms else set()
+        case Missed.skip:
+            return {at_ms for at_ms in found if now_ms - at_ms <= LATE_MS}
+
+
+class Entry(Struct):
+    """A timetable of this process: its plan, where it stands, and which queue its messages go to."""
+
+    plan: Schedule
+    missed: Missed
+    queue: str
+    stands: Schedule | None = None
+    next_ms: int = 0
+
+
+Drafting = Callable[[str, object], Awaitable[Draft]]
+
+
+class Scheduler:
+    """Sleeps until the next tick of any timetable, then decides it with the store."""
+
+    def __init__(
+        self,
+        store: Ticks,
+        clock: Clock,
+        entries: Sequence[Entry],
+        drafting: Drafting,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._entries = entries
+        self._drafting = drafting
+        self._log = log
+        self.caught_up = asyncio.Event()
+        """What was missed before the start is decided."""
+
+    async def run(self) -> None:
+        """Decide every tick when it comes."""
+        while True:
+            wakes_ms = [await self._serve(entry) for entry in self._entries]
+            self.caught_up.set()
+            wait_s = (min(wakes_ms) - self._clock.now_ms()) / 1000
+            await self._clock.sleep(max(0.0, min(wait_s, WATCH_S)))
+
+    async def _serve(self, entry: Entry) -> int:
+        """Decide what has come; answers when to come again."""
+        try:
+            if entry.stands is None:
+                await self._open(entry)
+            while entry.next_ms <= (now_ms := self._clock.now_ms()):
+                await self._decide(entry, entry.plan, now_ms)
+        except StoreError as error:
+            self._log.warning("ticks wait", schedule=entry.plan.name, error=str(error))
+            return self._clock.now_ms() + int(RETRY_S * 1000)
+        return entry.next_ms
+
+    async def _open(self, entry: Entry) -> None:
+        stored = await self._store.open_schedule(entry.plan)
+        old = (stored.cron, stored.tz)
+        entry.stands, entry.next_ms = stored, stored.decided_ms
+        if old == (entry.plan.cron, entry.plan.tz):
+            return
+        # What came by the old plan until now was missed by the old plan.
+        while entry.next_ms <= (now_ms := self._clock.now_ms()):
+            await self._decide(entry, stored, now_ms)
+        self._log.info("schedule changed", schedule=stored.name, cron=entry.plan.cron, was=old)
+        entry.stands = await self._store.tick(entry.plan, [], now_ms)
+        entry.next_ms = now_ms
+
+    async def _decide(self, entry: Entry, plan: Schedule, now_ms: int) -> None:
+        decided_ms = entry.stands.decided_ms if entry.stands else now_ms
+        at = Schedule(plan.name, plan.cron, plan.tz, decided_ms)
+        found, next_ms = come(at, now_ms)
+        sent = to_send(found, next_ms, entry.missed, now_ms)
+        ticks = [await self._tick(entry, plan, at_ms, at_ms in sent) for at_ms in found]
+        if found:
+            entry.stands = await self._store.tick(at, ticks, found[-1])
+            self._tell(at, found, len(sent), now_ms)
+        entry.next_ms = next_ms
+
+    async def _tick(self, entry: Entry, plan: Schedule, at_ms: int, send: bool) -> Tick:  # noqa: FBT001
+        if not send:
+            return Tick(at_ms)
+        at = datetime.fromtimestamp(at_ms / 1000, ZoneInfo(plan.tz)).isoformat()
+        return Tick(at_ms, await self._drafting(entry.queue, {"schedule": plan.name, "at": at}))
+
+    def _tell(self, at: Schedule, found: list[int], sent: int, now_ms: int) -> None:
+        if now_ms - found[0] > LATE_MS:
+            count = len(found)
+            self._log.warning("ticks were missed", schedule=at.name, count=count, sent=sent)

@@ -1,0 +1,120 @@
+"""The dead set as a program uses it: list, show, replay, purge."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final, TypedDict, Unpack
+
+from postroad.model.dead import TOP, DeadFilter, DeadLetter, Page, ReplayMode, cursor, place
+from postroad.model.errors import BadInput, BadTime, UnknownMessage
+from postroad.model.ids import to_number
+from postroad.model.states import NEVER, DeadReason
+from postroad.model.words import DEFAULT_TENANT
+from postroad.ports.deadset import DeadSet
+
+PAGE_MAX: Final = 1_000
+
+
+class Where(TypedDict, total=False):
+    """Which dead messages; all that is given must hold."""
+
+    tenant: str | None
+    """The owner of the queues; None is every tenant."""
+    queue: str | None
+    reason: str | None
+    error: str | None
+    """Contained in the error, in whatever case."""
+    since: datetime | None
+    """Died at this time or later."""
+    until: datetime | None
+    """Died before this time."""
+
+
+class Dead:
+    """Messages that will not be tried again: inspect, replay, purge."""
+
+    def __init__(self, store: DeadSet) -> None:
+        self._store = store
+
+    async def list(self, *, limit: int = 100, after: str = "", **where: Unpack[Where]) -> Page:
+        """A page, the latest death first; its `after` asks for the next one."""
+        if not 1 <= limit <= PAGE_MAX:
+            raise BadInput(f"limit={limit}: give 1 to {PAGE_MAX}, and page with `after`")
+        start = place(after) if after else TOP
+        found = await self._store.dead_page(_filter(where), start, limit + 1)
+        messages = tuple(found[:limit])
+        return Page(messages, cursor(messages[-1]) if len(found) > limit else "")
+
+    async def show(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> DeadLetter:  # noqa: A002
+        """One dead message with its body, headers and all tries."""
+        letter = await self._store.dead_letter(tenant, to_number(id))
+        if letter is None:
+            raise UnknownMessage(f"{id} is not in the dead set: ask `road.explain` where it is")
+        return letter
+
+    async def replay(
+        self,
+        *,
+        ids: Iterable[str] | None = None,
+        count: int | None = None,
+        mode: str = ReplayMode.once,
+        dry_run: bool = False,
+        **where: Unpack[Where],
+    ) -> int:
+        """Send the dead again, by ids or by filter, all in one transaction: `once` more, or
+        `reset` for the whole ladder. Answers how many; `dry_run` only counts."""
+        if mode not in set(ReplayMode):
+            raise BadInput(f"mode={mode!r}: 'once' for one more try, 'reset' for a fresh ladder")
+        which, most = _meant(where, ids, count)
+        return await self._store.dead_replay(which, ReplayMode(mode), count=most, dry_run=dry_run)
+
+    async def purge(
+        self,
+        *,
+        ids: Iterable[str] | None = None,
+        count: int | None = None,
+        dry_run: bool = False,
+        **where: Unpack[Where],
+    ) -> int:
+        """Forget the dead, by ids or by filter, for ever. Answers how many; `dry_run` only
+        counts."""
+        which, most = _meant(where, ids, count)
+        return await self._store.dead_purge(which, count=most, dry_run=dry_run)
+
+
+def _meant(where: Where, ids: Iterable[str] | None, count: int | None) -> tuple[DeadFilter, int]:
+    """What a change is asked for: never everything by leaving something out."""
+    narrowed = {name for name, value in where.items() if value is not None} - {"tenant"}
+    if ids is not None:
+        if narrowed or count is not None:
+            raise BadInput(f"ids name the messages: leave out {', '.join(narrowed) or 'count'}")
+        if isinstance(ids, str):
+            raise BadInput(f"ids={ids!r}: give a list of ids")
+        return _filter(where, tuple(to_number(one) for one in ids)), NEVER
+    if count is None and not narrowed:
+        raise BadInput("say which: ids=[…], count=…, or queue=, reason=, error=, since=, until=")
+    if count is not None and count < 1:
+        raise BadInput(f"count={count}: give one or more")
+    return _filter(where), NEVER if count is None else min(count, NEVER)
+
+
+def _filter(where: Where, ids: tuple[int, ...] | None = None) -> DeadFilter:
+    reason = where.get("reason")
+    if reason is not None and reason not in set(DeadReason):
+        raise BadInput(f"reason={reason!r}: one of {', '.join(DeadReason)}")
+    return DeadFilter(
+        tenant=where.get("tenant", DEFAULT_TENANT),
+        queue=where.get("queue"),
+        reason=None if reason is None else DeadReason(reason),
+        error=where.get("error"),
+        since_ms=_moment_ms(where.get("since"), "since", 0),
+        until_ms=_moment_ms(where.get("until"), "until", NEVER),
+        ids=ids,
+    )
+
+
+def _moment_ms(moment: datetime | None, name: str, otherwise: int) -> int:
+    if moment is None:
+        return otherwise
+    if moment.tzinfo is None:
+        raise BadTime(f"{name} has no time zone: give one, for example datetime.now(timezone.utc)")
+    return int(moment.timestamp() * 1000)
