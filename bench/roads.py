@@ -59,14 +59,24 @@ async def deliver_for(road: Postroad, sink: Sink, seconds: float) -> tuple[int, 
     """Send for so long, wait until all is recorded: messages, seconds, processor seconds."""
     delivery = asyncio.create_task(road.run())
     await sink.send_many(road, BATCH)
-    await sink.has_all()  # warm
+    await _arrived(sink, delivery)  # warm
     start_s, start_cpu_s, warm = time.perf_counter(), time.process_time(), sink.accepted
     await sink.send_until(road, start_s + seconds)
-    await sink.has_all()
+    await _arrived(sink, delivery)
     road.stop()
     await delivery  # returns when all is recorded
     took_s, cpu_s = time.perf_counter() - start_s, time.process_time() - start_cpu_s
     return sink.accepted - warm, took_s, cpu_s
+
+
+async def _arrived(sink: Sink, delivery: "asyncio.Task[None]") -> None:
+    """All that was accepted is received; or the engine broke, and it never will be."""
+    all_in = asyncio.create_task(sink.has_all())
+    await asyncio.wait((all_in, delivery), return_when=asyncio.FIRST_COMPLETED)
+    if not all_in.done():
+        all_in.cancel()
+        await delivery
+        raise RunFailed(f"the engine ended with {sink.accepted - len(sink.received)} on their way")
 
 
 async def probe(road: Postroad, sink: Sink, witness: Witness) -> Durability:

@@ -17,6 +17,9 @@ ITEMS = {
     "blocked-claim": "proof.blocked_claim:prove",
     "simulation": "proof.simulation:prove",
     "cancel-races": "proof.simulation:prove_cancel",
+    "kills": "proof.kills:prove",
+    "crash-loop": "proof.kills:prove_crash_loop",
+    "wal-cuts": "proof.kills:prove_wal_cuts",
 }
 
 

@@ -3,5 +3,6 @@
 from postroad.app import Postroad, Receipt
 from postroad.engine.drafting import Send
 from postroad.model.errors import PostroadError, Reject, RetryLater
+from postroad.transports.job import Message
 
-__all__ = ["Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
+__all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]

@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypedDict, TypeVar, Unpack
+from typing import Self, TypedDict, Unpack
 
+import apsw
 from msgspec import Struct
+from msgspec.structs import replace
 from structlog.typing import FilteringBoundLogger
 
 from postroad.config import Settings
@@ -19,17 +21,21 @@ from postroad.engine.engine import Engine
 from postroad.engine.intake import Intake
 from postroad.model.errors import BadDsn, BadInput, Conflict, NotOpen, StoreError
 from postroad.model.ids import IdSequence, to_text
-from postroad.model.ladder import DEFAULT_LADDER, Ladder, with_retries
-from postroad.model.words import DEFAULT_TENANT, Accepted, Policy, Queue, QueueSpec
+from postroad.model.words import DEFAULT_TENANT, Accepted, Draft, Queue, QueueSpec
 from postroad.observe.log import log_levels, make_log
 from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
+from postroad.ports.joining import Joins
 from postroad.ports.store import Store
+from postroad.ports.ticks import Ticks
 from postroad.ports.transport import Transport
 from postroad.stores.sqlite.store import SqliteStore
-from postroad.transports.handler import Handle, Handler, HandlerTransport
+from postroad.transports.handler import HandlerTransport
+from postroad.transports.threads import Calls, Threads
 from postroad.verbs.control import Controls, LaneControls
-
-F = TypeVar("F", bound=Handle)
+from postroad.verbs.cron import Scheduler
+from postroad.verbs.dead import Dead
+from postroad.verbs.registering import Registry
+from postroad.verbs.why import Why
 
 
 class Receipt(Struct, frozen=True):
@@ -53,18 +59,6 @@ class SendOptions(TypedDict, total=False):
     tenant: str
 
 
-class HandlerOptions(TypedDict, total=False):
-    """How a handler's messages are treated."""
-
-    retries: int
-    ladder: Ladder
-    timeout: float
-    concurrency: int
-    ordered: bool
-    on_exhausted: str
-    at_most_once: bool
-
-
 class Parts(Struct, frozen=True):
     """What a test may put in place of the real thing."""
 
@@ -72,6 +66,7 @@ class Parts(Struct, frozen=True):
     chance: Chance | None = None
     store: Store | None = None
     log: FilteringBoundLogger | None = None
+    threads: Callable[[str, int], Calls] = Threads
 
 
 def open_store(dsn: str, clock: Clock) -> Store:
@@ -102,7 +97,9 @@ class Postroad:
         self._chance = parts.chance or system_chance()
         self.store = parts.store or open_store(self.dsn, parts.clock or SystemClock())
         self._own_store = parts.store is None
-        self._handlers = HandlerTransport()
+        self._handlers = HandlerTransport(parts.threads)
+        self._registry = Registry(self._handlers)
+        self.handler, self.every = self._registry.handler, self._registry.every
         self._transports: dict[str, Transport] = {t.name: t for t in (self._handlers, *transports)}
         self._queues: dict[tuple[str, str], Queue] = {}
         self.owner = 0
@@ -113,19 +110,11 @@ class Postroad:
         self.cancel, self.cancel_all = controls.cancel, controls.cancel_all
         self.pause, self.resume, self.unblock = controls.pause, controls.resume, controls.unblock
         self.lanes = LaneControls(self.store)
+        self.dead = Dead(self.store)
+        why = Why(self.store, self.store.clock, self._sends)
+        self.explain = why.explain
+        self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane
         self.engine: Engine | None = None
-
-    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
-        """Register a function, plain or async, as the recipient of a queue."""
-        policy, concurrency = _handler_policy(name, options)
-
-        def register(function: F) -> F:
-            if name in self._handlers.handlers:
-                raise BadInput(f"a handler {name!r} is registered already: names are unique")
-            self._handlers.handlers[name] = Handler(function, policy, concurrency)
-            return function
-
-        return register
 
     async def __aenter__(self) -> Self:
         if self._own_store:
@@ -134,7 +123,7 @@ class Postroad:
         self._ids = IdSequence(self.owner)
         self._intake = Intake(self.store)
         for name in self._handlers.handlers:
-            await self._open_queue(DEFAULT_TENANT, name, self._handlers)
+            await self._open_queue(DEFAULT_TENANT, name)
         return self
 
     async def __aexit__(
@@ -162,26 +151,48 @@ class Postroad:
         if intake is None:
             raise NotOpen("the road is not open: use it inside `async with road:`")
         asked = [send if isinstance(send, Send) else Send(*send) for send in sends]
-        now_ms = self.store.clock.now_ms()
-        limit = self.settings.body_bytes_max
         queues = [await self._queue(send.tenant, send.queue) for send in asked]
-        drafts = [
-            draft(send, queue, self._ids.next(now_ms), now_ms, limit)
-            for send, queue in zip(asked, queues, strict=True)
-        ]
+        drafts = [self._draft(send, queue) for send, queue in zip(asked, queues, strict=True)]
         answers = await asyncio.gather(*[intake.put(one) for one in drafts])
         return [_receipt(send, answer) for send, answer in zip(asked, answers, strict=True)]
+
+    def connection(self) -> apsw.Connection:
+        """On SQLite: a connection for your own tables in the road's file, and for `send_in`."""
+        if not isinstance(self.store, SqliteStore):
+            raise BadInput("only a SQLite road gives connections: use your own with send_in")
+        return self.store.connection()
+
+    async def send_in(
+        self, connection: object, queue: str, body: object, **options: Unpack[SendOptions]
+    ) -> Receipt:
+        """Send inside your own open transaction: the message is stored if that commits."""
+        if not isinstance(self.store, Joins):
+            raise BadInput("this store cannot join a transaction: use send")
+        send = Send(queue, body, **options)
+        known = self._queues.get((send.tenant, queue))
+        found = known or await self.store.find_queue(send.tenant, queue)
+        if found is None:
+            found = await self.store.queue_in(connection, self._spec(send.tenant, queue))
+        (answer,) = await self.store.send_in(connection, [self._draft(send, found)])
+        return _receipt(send, answer)
+
+    def _draft(self, send: Send, queue: Queue) -> Draft:
+        now_ms = self.store.clock.now_ms()
+        number = self._ids.next(now_ms)
+        return draft(send, queue, number, now_ms, self.settings.body_bytes_max)
+
+    async def _draft_tick(self, queue: str, body: object) -> Draft:
+        return self._draft(Send(queue, body), await self._queue(DEFAULT_TENANT, queue))
 
     async def _queue(self, tenant: str, name: str) -> Queue:
         known = self._queues.get((tenant, name))
         if known is not None:
             return known
-        transport = self._transport(name)
         found = None
-        if transport is self._handlers and name not in self._handlers.handlers:
+        if self._transport(name) is self._handlers and name not in self._handlers.handlers:
             found = await self.store.find_queue(tenant, name)
         if found is None:
-            return await self._open_queue(tenant, name, transport)
+            return await self._open_queue(tenant, name)
         self._queues[(tenant, name)] = found
         return found
 
@@ -194,10 +205,13 @@ class Postroad:
                 return transport
         raise BadInput(f"{name!r}: no transport for {scheme}:// is set up")
 
-    async def _open_queue(self, tenant: str, name: str, transport: Transport) -> Queue:
+    def _spec(self, tenant: str, name: str) -> QueueSpec:
+        transport = self._transport(name)
         lane = transport.address(name, tenant)
-        spec = QueueSpec(tenant, name, lane, transport.shards, transport.policy(name))
-        (queue,) = await self.store.open_queues([spec])
+        return QueueSpec(tenant, name, lane, transport.shards, transport.policy(name))
+
+    async def _open_queue(self, tenant: str, name: str) -> Queue:
+        (queue,) = await self.store.open_queues([self._spec(tenant, name)])
         self._queues[(tenant, name)] = queue
         return queue
 
@@ -210,10 +224,15 @@ class Postroad:
             self.store, self._transports, self.owner, self.settings.limits, self._chance, self.log
         )
         engine.start()
+        scheduler = self._scheduler()
+        if scheduler is not None:
+            engine.spawn(scheduler.run(), "cron")
         if self._stop_asked:
             engine.ask_to_stop()
         try:
             if until_idle:
+                if scheduler is not None:
+                    await scheduler.caught_up.wait()
                 await engine.until_idle()
             else:
                 with _signals(self.stop):
@@ -222,6 +241,14 @@ class Postroad:
             await engine.stop()
             self.engine = None
             self._stop_asked = False
+
+    def _scheduler(self) -> Scheduler | None:
+        entries = [replace(entry) for entry in self._registry.timetables]
+        if not entries:
+            return None
+        if not isinstance(self.store, Ticks):
+            raise BadInput("this store keeps no timetables: road.every needs another one")
+        return Scheduler(self.store, self.store.clock, entries, self._draft_tick, self.log)
 
     def _sends(self, number: int) -> bool:
         return self.engine is not None and self.engine.sends(number)
@@ -249,28 +276,6 @@ def _signals(stop: Callable[[], None]) -> Iterator[None]:
     finally:
         for number in heard:
             loop.remove_signal_handler(number)
-
-
-def _handler_policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:
-    if not name or "://" in name or len(name) > 200:
-        raise BadInput(f"{name!r} cannot be a handler's name: give a short word, not an address")
-    ladder = options.get("ladder", DEFAULT_LADDER)
-    if "retries" in options:
-        ladder = with_retries(ladder, options["retries"])
-    exhausted = options.get("on_exhausted", "hold")
-    if exhausted not in ("hold", "skip"):
-        raise BadInput(f"on_exhausted={exhausted!r}: 'hold' or 'skip'")
-    timeout, concurrency = options.get("timeout", 30.0), options.get("concurrency", 0)
-    if timeout <= 0 or concurrency < 0:
-        raise BadInput(f"handler {name!r}: timeout must be positive, concurrency not negative")
-    policy = Policy(
-        ladder=ladder,
-        ordered=options.get("ordered", False),
-        skip_exhausted=exhausted == "skip",
-        at_most_once=options.get("at_most_once", False),
-        timeout_ms=int(timeout * 1000),
-    )
-    return policy, concurrency
 
 
 def _receipt(send: Send, answer: Accepted) -> Receipt:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.contract.bench import Bench
+from tests.contract.postgres import PostgresRig, Template
 from tests.contract.rigs import RIGS
 
 MEMORY = Path("/dev/shm")
@@ -26,10 +27,21 @@ def memory(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.fixture(params=RIGS)
-def bench(request: pytest.FixtureRequest, memory: Path) -> Bench:
+@pytest.fixture(scope="session")
+def postgres(postroad_server_versions: list[str]) -> Iterator[Template]:
+    """A PostgreSQL server for all tests of this run."""
+    with Template() as template:
+        version = template.server.sql("show server_version").split()[0]
+        postroad_server_versions.append(f"PostgreSQL {version}")
+        yield template
+
+
+@pytest.fixture(params=[*RIGS, "postgres"])
+def bench(request: pytest.FixtureRequest) -> Bench:
     """A store without anything in it; it is open while the test runs."""
-    return Bench(RIGS[request.param](memory))
+    if request.param == "postgres":
+        return Bench(PostgresRig(request.getfixturevalue("postgres")))
+    return Bench(RIGS[request.param](request.getfixturevalue("memory")))
 
 
 @pytest.hookimpl(tryfirst=True)

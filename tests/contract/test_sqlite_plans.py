@@ -18,11 +18,16 @@ from tests.contract.rigs import SqliteRig
 # Queries that may walk a whole table, or sort, each with the reason why that is no harm.
 WALKS: Final = {
     "counts": "asked by people, never by the engine",
-    "dead_retain": "once an hour, and it stops at a slice",
+    "dead_trim": "once an hour, and it stops at a slice",
     "forget_idle": "once an hour, over processes",
+    "others_due": "the walk is over its own count, which stops at a thousand",
     "spells": "walks a partial index that holds only the queues in a spell",
 }
-SORTS: Final = {"lane_levels": "at most seven groups, of one lane's rungs"}
+SORTS: Final = {
+    "lane_levels": "at most seven groups, of one lane's rungs",
+    "lane_tally": "asked by people, never by the engine",
+    "queue_tally": "asked by people, never by the engine",
+}
 
 
 @pytest.fixture(scope="module")

@@ -18,16 +18,16 @@ import msgspec
 from apsw import URIFilename
 from msgspec import Struct
 
-from postroad import Postroad
+from postroad import Message, Postroad
 from postroad.ports.clock import SystemClock
 from postroad.stores.sqlite import writer
 from postroad.stores.sqlite.store import SqliteStore
-from postroad.transports.handler import Job
 from tests.crash.states import Found, look_into
 
 RECORDING = "recording"
 SENDS = 150
 SENDERS = 8
+CANCELLED = 0.2
 CHECKPOINT_PAGES = 60
 """So that the log starts over every few dozen messages."""
 
@@ -35,10 +35,10 @@ Name = str | URIFilename | None
 
 
 class Op(Struct, frozen=True, array_like=True):
-    """One thing that reached the disk, or one promise: `receipt`, `start` (of one that may start
-    only once)."""
+    """One thing that reached the disk, or one promise: `receipt`, `cancelled`, and `start` of a
+    message that may start only once."""
 
-    kind: Literal["write", "truncate", "sync", "delete", "receipt", "start"]
+    kind: Literal["write", "truncate", "sync", "delete", "receipt", "cancelled", "start"]
     name: str
     offset: int = 0
     data: bytes = b""
@@ -56,10 +56,10 @@ class Recorder(apsw.VFS):
         with self.lock:
             self.ops.append(op)
 
-    def xOpen(self, name: Name, flags: list[int]) -> apsw.VFSFile:
+    def xOpen(self, name: Name, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
         return RecordedFile(self, name, flags)
 
-    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: FBT001 - SQLite calls it so
+    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: FBT001, N802
         super().xDelete(filename, syncdir)
         self.note(Op("delete", Path(filename).name))
 
@@ -70,15 +70,15 @@ class RecordedFile(apsw.VFSFile):
         self._disk = disk
         self._name = Path(name.filename() if isinstance(name, URIFilename) else name or "").name
 
-    def xWrite(self, data: bytes, offset: int) -> None:
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         self._disk.note(Op("write", self._name, offset, bytes(data)))
         super().xWrite(data, offset)
 
-    def xTruncate(self, newsize: int) -> None:
+    def xTruncate(self, newsize: int) -> None:  # noqa: N802
         self._disk.note(Op("truncate", self._name, newsize))
         super().xTruncate(newsize)
 
-    def xSync(self, flags: int) -> None:
+    def xSync(self, flags: int) -> None:  # noqa: N802
         super().xSync(flags)
         self._disk.note(Op("sync", self._name))
 
@@ -87,12 +87,12 @@ async def work(folder: Path, disk: Recorder, dice: random.Random) -> None:
     road = Postroad(f"sqlite:///{folder / 'road.db'}")
 
     @road.handler("quick")
-    async def quick(_job: Job) -> None:
+    async def quick(_message: Message[str]) -> None:
         await asyncio.sleep(0)
 
     @road.handler("once", at_most_once=True)
-    async def once(job: Job) -> None:
-        disk.note(Op("start", job.id))
+    async def once(message: Message[str]) -> None:
+        disk.note(Op("start", message.id))
 
     async def send() -> None:
         for _ in range(SENDS // SENDERS):
@@ -101,6 +101,10 @@ async def work(folder: Path, disk: Recorder, dice: random.Random) -> None:
                 dice.choice(("quick", "once")), body, delay=dice.choice((0, 60))
             )
             disk.note(Op("receipt", receipt.id))
+            if dice.random() < CANCELLED:
+                answer = await road.cancel(receipt.id)
+                if answer.state == "cancelled":
+                    disk.note(Op("cancelled", receipt.id))
 
     async with road:
         running = asyncio.create_task(road.run())

@@ -21,12 +21,10 @@ from unittest.mock import patch
 
 import msgspec
 
-from postroad import Postroad
+from postroad import Message, Postroad, Receipt, Send
 from postroad.config import Settings
-from postroad.engine.drafting import Send
 from postroad.model.limits import Limits
 from postroad.stores.sqlite import writer
-from postroad.transports.handler import Job
 from tests.crash.book import Entry, now_ms
 from tests.crash.ledger_process import SOCKET
 from tests.crash.orders import LADDER, Order, Parcel
@@ -72,40 +70,40 @@ class Recipients:
         road.handler("flaky", ladder=LADDER)(self.take)
         road.handler("once", at_most_once=True)(self.take)
 
-    async def take(self, job: Job) -> None:
-        parcel = msgspec.convert(job.body, Parcel)
-        await asyncio.wrap_future(self._start(job, parcel))
-        await asyncio.sleep(self._wait_s(parcel))
-        await asyncio.wrap_future(self._end(job, parcel))
-        self._fail(job, parcel)
+    async def take(self, message: Message[Parcel]) -> None:
+        await asyncio.wrap_future(self._start(message))
+        await asyncio.sleep(self._wait_s(message))
+        await asyncio.wrap_future(self._end(message))
+        self._fail(message)
 
-    def take_plain(self, job: Job) -> None:
-        parcel = msgspec.convert(job.body, Parcel)
-        self._start(job, parcel).result()
-        time.sleep(self._wait_s(parcel))
-        self._end(job, parcel).result()
-        self._fail(job, parcel)
+    def take_plain(self, message: Message[Parcel]) -> None:
+        self._start(message).result()
+        time.sleep(self._wait_s(message))
+        self._end(message).result()
+        self._fail(message)
 
-    def _start(self, job: Job, parcel: Parcel) -> "Future[None]":
-        started = self._teller.tell(Entry("start", job.id, parcel.tag, job.attempt, now_ms()))
-        if parcel.kills:
-            started.result()
+    def _start(self, message: Message[Parcel]) -> "Future[None]":
+        start = Entry("start", message.id, message.body.tag, message.attempt, now_ms())
+        told = self._teller.tell(start)
+        if message.body.kills:
+            told.result()
             os.kill(os.getpid(), signal.SIGKILL)
-        return started
+        return told
 
-    def _wait_s(self, parcel: Parcel) -> float:
-        return 0.0 if self._hurries else parcel.wait_ms / 1000
+    def _wait_s(self, message: Message[Parcel]) -> float:
+        return 0.0 if self._hurries else message.body.wait_ms / 1000
 
-    def _end(self, job: Job, parcel: Parcel) -> "Future[None]":
-        note = "failed" if job.attempt <= parcel.fails else "ok"
-        return self._teller.tell(Entry("done", job.id, parcel.tag, job.attempt, note=note))
+    def _end(self, message: Message[Parcel]) -> "Future[None]":
+        note = "failed" if message.attempt <= message.body.fails else "ok"
+        end = Entry("done", message.id, message.body.tag, message.attempt, note=note)
+        return self._teller.tell(end)
 
-    def _fail(self, job: Job, parcel: Parcel) -> None:
-        if job.attempt <= parcel.fails:
+    def _fail(self, message: Message[Parcel]) -> None:
+        if message.attempt <= message.body.fails:
             raise RuntimeError("this one fails")
 
 
-async def send(road: Postroad, teller: Teller, parcels: Sequence[Parcel]) -> None:
+async def send(road: Postroad, teller: Teller, parcels: Sequence[Parcel]) -> list[Receipt]:
     """Send together; tell before, and again with the receipts."""
     for parcel in parcels:
         teller.tell(Entry("asked", tag=parcel.tag, at_ms=now_ms() + parcel.delay_ms))
@@ -125,16 +123,20 @@ async def send(road: Postroad, teller: Teller, parcels: Sequence[Parcel]) -> Non
     ]
     for future in told:
         await asyncio.wrap_future(future)
+    return receipts
 
 
 async def send_in_turn(road: Postroad, teller: Teller, parcels: Sequence[Parcel]) -> None:
     for parcel in parcels:
-        await send(road, teller, [parcel])
+        (receipt,) = await send(road, teller, [parcel])
+        if parcel.cancels:
+            answer = await road.cancel(receipt.id)
+            teller.tell(Entry("cancel", receipt.id, parcel.tag, note=answer.state))
         await asyncio.sleep(parcel.pause_ms / 1000)
 
 
 async def tell_when_idle(road: Postroad, teller: Teller) -> None:
-    while (await road.store.counts()).get("waiting", 0):
+    while (await road.store.counts()).get("waiting", 0):  # noqa: ASYNC110 - the store's word
         await asyncio.sleep(IDLE_CHECK_S)
     teller.tell(Entry("idle"))
 

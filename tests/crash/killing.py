@@ -3,6 +3,7 @@
 import random
 import time
 from collections import Counter
+from itertools import pairwise
 
 from msgspec import Struct, field
 
@@ -106,6 +107,7 @@ def check(book: Book, found: Found, cut: Counter[str], report: Report) -> None:
     _check_phantoms(book, report)
     _check_tries(book, found, cut, report)
     _check_early(book, report)
+    _check_cancelled(book, found, report)
     _check_order(book, found, report)
 
 
@@ -162,6 +164,19 @@ def _check_early(book: Book, report: Report) -> None:
             report.breach("never early", f"{entry.tag}: {due_ms[entry.tag] - entry.at_ms} ms")
 
 
+def _check_cancelled(book: Book, found: Found, report: Report) -> None:
+    """After the word that a message is cancelled no try of it starts, in no later life either."""
+    cancelled: set[str] = set()
+    for entry in book.entries:
+        if entry.word == "cancel" and entry.note == "cancelled":
+            cancelled.add(entry.id)
+        elif entry.word == "start" and entry.id in cancelled:
+            report.breach("cancel", f"{entry.id} was started after it was cancelled")
+    for name in cancelled:
+        if found.messages[name].state != "cancelled":
+            report.breach("cancel", f"{name} was cancelled and is {found.messages[name]}")
+
+
 def _check_order(book: Book, found: Found, report: Report) -> None:
     """Of one key, the next is first started when the one before it is over."""
     first: dict[str, int] = {}
@@ -173,10 +188,12 @@ def _check_order(book: Book, found: Found, report: Report) -> None:
             last[entry.tag] = place
         elif entry.word == "done":
             over[entry.tag] = place
-    dead = {e.tag for e in book.said("start") if found.messages[e.id].reason == "crash_loop"}
+    ends = ("crash_loop", "cancelled")
+    gone = {name for name, m in found.messages.items() if m.reason in ends or m.state in ends}
+    cut_short = {entry.tag for entry in book.said("start") if entry.id in gone}
     for (queue, key), tags in book.by_key().items():
-        for one, two in zip(tags, tags[1:], strict=False):
-            ended = one in dead or over.get(one, len(book.entries)) < first[two]
+        for one, two in pairwise(tags):
+            ended = one in cut_short or over.get(one, len(book.entries)) < first[two]
             if not ended or last[one] > first[two]:
                 report.breach("order", f"{queue} {key}: {two} was started before {one} was over")
 
@@ -201,9 +218,15 @@ def crash_loop(
             report.kills += 1
             cut += tries_cut(stand.book.lives[-1], stand.found())
             stand.live(Order(tells_when_idle=True))
-        stand.kill() if report.kills >= restarts_max else stand.end()
+        if report.kills >= restarts_max:
+            report.breach("crash loop", f"it still dies after {restarts_max} restarts")
+            stand.kill()
+        else:
+            stand.end()
         found = stand.found()
         check(stand.fsynced_book(), found, cut, report)
+    if report.states != {"delivered": neighbours, "crash_loop": 1}:
+        report.breach("crash loop", f"one was to die, {neighbours} to live: {report.states}")
     return report, found
 
 

@@ -8,6 +8,7 @@ import os
 import selectors
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,10 +38,8 @@ class Peer:
         return [line + b"\n" for line in lines]
 
     def answer(self, count: int) -> None:
-        try:
+        with suppress(ConnectionError):  # it was killed meanwhile; what it said stands
             self.link.sendall(b"." * count)
-        except ConnectionError:
-            pass  # it was killed meanwhile; what it said stands
 
 
 def serve(server: socket.socket, book: BinaryIO, feed: BinaryIO) -> None:

@@ -21,6 +21,8 @@ class Parcel(Struct, frozen=True):
     kills: bool = False
     """Its handler kills the process."""
     delay_ms: int = 0
+    cancels: bool = False
+    """Its sender thinks better of it."""
     pause_ms: int = 0
     """How long its sender rests after it."""
 
@@ -63,6 +65,7 @@ def mixed(life: int, count: int, dice: random.Random) -> list[Parcel]:
                 wait_ms=dice.choice((0, 0, 1, 3, 8, 20)),
                 fails=dice.choice(ways),
                 delay_ms=dice.choice((0, 0, 0, 0, 60, 200)),
+                cancels=dice.random() < 0.1,
                 pause_ms=dice.choice((0, 1, 3, 8)),
             )
         )

@@ -34,12 +34,19 @@ class Report(Struct):
     breaches: list[str] = field(default_factory=list)
 
 
+class Promises(Struct, frozen=True):
+    """What was answered before the power went."""
+
+    receipts: set[str] = field(default_factory=set)
+    starts: set[str] = field(default_factory=set)
+    cancelled: set[str] = field(default_factory=set)
+
+
 class Disk:
     """Files as they are for certain, and the writes that may or may not be there."""
 
     def __init__(self) -> None:
-        self.receipts: set[str] = set()
-        self.starts: set[str] = set()
+        self._made = Promises()
         self._synced: dict[str, bytearray] = {}
         self._unsynced: list[Op] = []
 
@@ -50,9 +57,11 @@ class Disk:
     def take(self, op: Op) -> None:
         match op.kind:
             case "receipt":
-                self.receipts.add(op.name)
+                self._made.receipts.add(op.name)
             case "start":
-                self.starts.add(op.name)
+                self._made.starts.add(op.name)
+            case "cancelled":
+                self._made.cancelled.add(op.name)
             case "delete":
                 self._synced.pop(op.name, None)
                 self._unsynced = [one for one in self._unsynced if one.name != op.name]
@@ -63,6 +72,11 @@ class Disk:
                 self._unsynced = [one for one in self._unsynced if one.name != op.name]
             case "write" | "truncate":
                 self._unsynced.append(op)
+
+    def promises(self) -> Promises:
+        """Those made so far."""
+        made = self._made
+        return Promises(set(made.receipts), set(made.starts), set(made.cancelled))
 
     def image(self, folder: Path, dice: random.Random) -> None:
         """The files as they may be found after the power went."""
@@ -114,19 +128,19 @@ def _cut_one_recording(images: int, report: Report, dice: random.Random) -> None
         ops = msgspec.msgpack.decode((folder / RECORDING).read_bytes(), type=list[Op])
         moments = set(dice.sample(range(len(ops)), images))
         disk = Disk()
-        cuts: list[tuple[Path, set[str], set[str]]] = []
+        cuts: list[tuple[Path, Promises]] = []
         for moment, op in enumerate(ops):
             disk.take(op)
             if moment in moments:
                 path = folder / f"image-{moment}"
                 path.mkdir()
                 disk.image(path, dice)
-                cuts.append((path, set(disk.receipts), set(disk.starts)))
+                cuts.append((path, disk.promises()))
                 report.dirty += disk.dirty
-        asked = "\n".join(str(path / "road.db") for path, _, _ in cuts)
+        asked = "\n".join(str(path / "road.db") for path, _ in cuts)
         found = msgspec.json.decode(_process("--open", say=asked), type=list[Found])
-        for (path, receipts, starts), one in zip(cuts, found, strict=True):
-            _check(path.name, one, receipts, starts, report)
+        for (path, promises), one in zip(cuts, found, strict=True):
+            _check(path.name, one, promises, report)
 
 
 def _process(*arguments: str, say: str = "") -> bytes:
@@ -141,19 +155,19 @@ def _process(*arguments: str, say: str = "") -> bytes:
     return done.stdout
 
 
-def _check(
-    image: str, found: Found, receipts: set[str], starts: set[str], report: Report
-) -> None:
+def _check(image: str, found: Found, promises: Promises, report: Report) -> None:
     report.images += 1
-    report.receipts += len(receipts)
-    if found.integrity != "ok":
-        report.breaches.append(f"{image}: {found.integrity}")
-    if found.twice:
-        report.breaches.append(f"{image}: {found.twice} are in two tables")
-    lost = receipts - found.messages.keys()
-    if lost:
-        report.breaches.append(f"{image}: {len(lost)} of {len(receipts)} accepted ones are gone")
-    for name in starts:
-        message = found.messages.get(name)
-        if message and message.state == "waiting" and not message.marks:
-            report.breaches.append(f"{image}: {name} would be sent a second time")
+    report.receipts += len(promises.receipts)
+    breaches = [] if found.integrity == "ok" else [found.integrity]
+    breaches += [f"{name} is in two tables" for name in found.twice]
+    breaches += [
+        f"{name} was accepted and is gone" for name in promises.receipts - found.messages.keys()
+    ]
+    for name in promises.starts & found.messages.keys():
+        message = found.messages[name]
+        if message.state == "waiting" and not message.marks:
+            breaches.append(f"{name} may start once, has, and would start again")
+    for name in promises.cancelled & found.messages.keys():
+        if found.messages[name].state == "waiting":
+            breaches.append(f"{name} was cancelled, and would start")
+    report.breaches += [f"{image}: {breach}" for breach in breaches]

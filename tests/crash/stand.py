@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,6 +23,7 @@ from tests.crash.states import Found, look_into
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 30.0
+LAST_WORDS_S = 2.0
 
 
 class Late(AssertionError):
@@ -39,8 +41,8 @@ class Stand:
         self._ledger = self._start("tests.crash.ledger_process")
         self._nursery = self._start("tests.crash.engine_process")
         self._guests: list[subprocess.Popen[bytes]] = []
-        self.pid = 0
-        """Of the engine that lives now."""
+        self._engine = -1
+        """A pidfd of the engine that lives now: its pid may belong to somebody else any moment."""
 
     def __enter__(self) -> Self:
         self.wait(lambda: bool(self.entries), "the ledger opens")
@@ -52,7 +54,7 @@ class Stand:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self.pid:
+        if self._engine >= 0:
             self.kill()
         for guest in self._guests:
             guest.kill()
@@ -65,7 +67,7 @@ class Stand:
         if error is None:
             shutil.rmtree(self.folder)
         else:
-            error.add_note(f"see {self.folder}; stderr: …{self.stderr()[-2_000:]}")
+            error.add_note(f"see {self.folder}")
 
     def _start(self, *command: str) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
@@ -88,22 +90,26 @@ class Stand:
         if self._nursery.stdin is None:
             raise RuntimeError("the nursery has no stdin")
         self._nursery.stdin.write(msgspec.json.encode(order) + b"\n")
-        self.pid = self._hear_number()
+        self._engine = os.pidfd_open(self._hear_number())
 
     def kill(self) -> int:
-        """kill -9, now; answers how it ended, which may have been by itself."""
-        os.kill(self.pid, signal.SIGKILL)
-        return self.ended()
+        """SIGKILL, now; answers how it ended, which may have been by itself."""
+        return self._signal(signal.SIGKILL)
 
     def end(self) -> int:
         """SIGTERM; answers the exit code."""
-        os.kill(self.pid, signal.SIGTERM)
+        return self._signal(signal.SIGTERM)
+
+    def _signal(self, number: signal.Signals) -> int:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._engine, number)
         return self.ended()
 
     def ended(self) -> int:
         """Wait for the engine's end, and for the ledger to have all that it said."""
         code = self._hear_number()
-        self.pid = 0
+        os.close(self._engine)
+        self._engine = -1
         self.wait(lambda: self.entries[-1].word == "gone", "the ledger sees the engine's end")
         return code
 
@@ -111,7 +117,9 @@ class Stand:
         heard = b""
         until_s = time.monotonic() + PATIENCE_S
         while not heard.endswith(b"\n"):
-            heard += self._read(self._nursery, until_s, "the nursery answers", 1)
+            if not _readable(until_s, self._nursery):
+                raise Late("the nursery does not answer")
+            heard += _read(self._nursery, 1)
         return int(heard)
 
     def fresh(self, order: Order) -> "subprocess.Popen[bytes]":
@@ -137,7 +145,14 @@ class Stand:
         """Read what the ledger writes until a condition holds."""
         until_s = time.monotonic() + seconds
         while not until():
-            data = self._read(self._ledger, until_s, what, 1 << 16)
+            guests = [guest for guest in self._guests if guest.returncode is None]
+            ready = _readable(until_s, self._ledger, self._nursery, *guests)
+            if ready and self._ledger not in ready:
+                # An engine has ended. Its last words may still be on their way.
+                ready = _readable(min(until_s, time.monotonic() + LAST_WORDS_S), self._ledger)
+            if not ready:
+                raise Late(f"{what}: not in time; stderr: …{self.stderr()[-2_000:]}")
+            data = _read(self._ledger, 1 << 16)
             *lines, self._rest = (self._rest + data).split(b"\n")
             self.entries += [msgspec.json.decode(line, type=Entry) for line in lines]
 
@@ -145,20 +160,6 @@ class Stand:
         """Wait until the engine that lives now has said a word so often."""
         start = len(self.entries)
         self.wait(lambda: sum(e.word == word for e in self.entries[start:]) >= count, word)
-
-    def _read(
-        self, process: "subprocess.Popen[bytes]", until_s: float, what: str, count: int
-    ) -> bytes:
-        if process.stdout is None:
-            raise RuntimeError("the process has no stdout")
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
-            if not selector.select(max(0.0, until_s - time.monotonic())):
-                raise Late(f"{what}: not in time")
-        data = os.read(process.stdout.fileno(), count)
-        if not data:
-            raise Late(f"{what}: the process has ended")
-        return data
 
     # The road's file
 
@@ -169,3 +170,22 @@ class Stand:
                 if path.suffix not in (".lock", ".db-shm"):
                     shutil.copy(path, folder)
             return look_into(Path(folder) / "road.db")
+
+
+def _readable(
+    until_s: float, *processes: "subprocess.Popen[bytes]"
+) -> "list[subprocess.Popen[bytes]]":
+    """Those that have said something, or ended; none when the time is over."""
+    with selectors.DefaultSelector() as selector:
+        for process in processes:
+            if process.stdout:
+                selector.register(process.stdout, selectors.EVENT_READ, process)
+        ready = selector.select(max(0.0, until_s - time.monotonic()))
+    return [key.data for key, _ in ready]
+
+
+def _read(process: "subprocess.Popen[bytes]", count: int) -> bytes:
+    data = os.read(process.stdout.fileno(), count) if process.stdout else b""
+    if not data:
+        raise Late(f"{process.args!r} has ended")
+    return data

@@ -79,9 +79,7 @@ def test_a_message_that_overtakes_its_key_is_named() -> None:
     lines = [("asked", "", 1), ("asked", "", 2), ("start", "m1", 1), ("start", "m2", 2)]
     lines += [("done", "m1", 1), ("done", "m2", 2)]
     report = checked([ordered(*line) for line in lines], {"m1": DONE, "m2": DONE})
-    assert report.breaches == [
-        "order: keys a: keys/a/0/2 was started before keys/a/0/1 was over"
-    ]
+    assert report.breaches == ["order: keys a: keys/a/0/2 was started before keys/a/0/1 was over"]
 
 
 def test_a_damaged_file_is_named() -> None:

@@ -28,6 +28,7 @@ def test_the_public_surface_is_pinned() -> None:
     """A name more or less is a decision, not an accident."""
     assert postroad.__all__ == sorted(postroad.__all__)
     assert set(postroad.__all__) == {
+        "Message",
         "Postroad",
         "PostroadError",
         "Receipt",

@@ -69,19 +69,20 @@ class Engine:
     def start(self) -> None:
         """Begin: hear the bell, poll all levels, serve lanes."""
         self._store.bell.listen(self.owner, self)
-        self._spawn(self.recorder.run(), "recorder")
-        self._spawn(self._reader.run(), "reader")
-        self._spawn(self._recaller.run(), "recaller")
-        self._spawn(self.janitor.run_sweep(), "sweep")
-        self._spawn(self.janitor.run_retention(), "retention")
+        self.spawn(self.recorder.run(), "recorder")
+        self.spawn(self._reader.run(), "reader")
+        self.spawn(self._recaller.run(), "recaller")
+        self.spawn(self.janitor.run_sweep(), "sweep")
+        self.spawn(self.janitor.run_retention(), "retention")
         owns = self.lanes.__len__
-        self._spawn(self.janitor.run_beat(lambda: owns() > 0, self.owned.lost_all), "beat")
-        self._spawn(self.owned.run(self._runners.serve_starved), "owned lanes")
+        self.spawn(self.janitor.run_beat(lambda: owns() > 0, self.owned.lost_all), "beat")
+        self.spawn(self.owned.run(self._runners.serve_starved), "owned lanes")
         for poller in self.pollers.levels:
-            self._spawn(self.pollers.run_level(poller.level), f"poller {poller.level}")
-        self._spawn(self.pollers.run_safety(), "safety poll")
+            self.spawn(self.pollers.run_level(poller.level), f"poller {poller.level}")
+        self.spawn(self.pollers.run_safety(), "safety poll")
 
-    def _spawn(self, loop: Coroutine[object, object, None], name: str) -> None:
+    def spawn(self, loop: Coroutine[object, object, None], name: str) -> None:
+        """A loop that lives as long as the engine does, and without which it must not go on."""
         task = asyncio.get_running_loop().create_task(loop, name=f"postroad {name}")
         task.add_done_callback(self._loop_ended)
         self._loops.append(task)

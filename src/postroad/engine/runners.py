@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
@@ -17,6 +18,7 @@ from postroad.model.outcome import Outcome, failed, unreachable
 from postroad.model.words import Message
 from postroad.ports.clock import Chance
 from postroad.ports.store import Store
+from postroad.ports.transport import BEAT, Lingers, Session
 
 YIELD_AFTER: Final = 64
 """A runner whose handlers never wait lets others run after so many messages."""
@@ -98,6 +100,7 @@ class Runners:
     async def _run(self, worker: LaneWorker, runner: "list[asyncio.Task[None]]") -> None:
         self._starting.discard(worker.lane.id)
         pool = worker.lane.key.pool
+        BEAT.set(partial(self._deadlines.extend, runner[0]))
         count = 0
         while (message := self._next(worker, pool)) is not None:
             started_ms, started_s = self._clock.now_ms(), self._clock.steady_s()
@@ -154,6 +157,7 @@ class Runners:
         try:
             outcome = await session.send(queue, message)
         except asyncio.CancelledError:
+            self._linger(worker, message, session)
             if self._deadlines.end(task):
                 return session.overdue(limit_s)
             await self._give_back(worker, message, once=once)
@@ -163,6 +167,23 @@ class Runners:
             outcome = failed(f"{type(error).__name__}: {error}")
         self._deadlines.end(task)
         return outcome
+
+    def _linger(self, worker: LaneWorker, message: Message, session: Session) -> None:
+        """What goes on after its try was cut keeps its place until it ends."""
+        rest = session.remains(message.id) if isinstance(session, Lingers) else None
+        if rest is None:
+            return
+        pool, started_s = worker.lane.key.pool, self._clock.steady_s()
+        self._room.take(message.level, pool)
+        log = self._log.bind(pool=pool, message=message.id)
+        log.warning("cut, but its thread runs on and keeps its place", taken=self._room.taken)
+
+        def ended(_rest: "asyncio.Future[None]") -> None:
+            self._room.give(message.level, pool)
+            log.warning("a thread ended after it was cut", s=self._clock.steady_s() - started_s)
+            self.serve_starved()
+
+        rest.add_done_callback(ended)
 
     async def _mark(self, worker: LaneWorker, message: Message) -> bool:
         try:

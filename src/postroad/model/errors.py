@@ -29,6 +29,10 @@ class UnknownQueue(BadInput):
     """No handler of that name is registered, and no such queue is known to the road."""
 
 
+class UnknownLane(BadInput):
+    """No lane of that number is known."""
+
+
 class UnknownMessage(BadInput):
     """No message of that id is known."""
 
@@ -71,6 +75,18 @@ class ReadOnlyStore(StoreError):
 
 class DiskFull(StoreError):
     """No space is left; nothing was half-written."""
+
+
+class AccessRefused(StoreError):
+    """The database does not let this user in, or not do what is needed."""
+
+
+class NoSuchDatabase(StoreError):
+    """The server has no database of that name."""
+
+
+class ServerTooOld(StoreError):
+    """The database server is older than Postroad needs."""
 
 
 class StoreUnavailable(StoreError):

@@ -20,6 +20,7 @@ from postroad.ports.bell import Bell
 from postroad.ports.clock import Clock
 from postroad.ports.control import Control
 from postroad.ports.deadset import DeadSet
+from postroad.ports.insight import Insight
 
 
 class Inbox(Protocol):
@@ -88,13 +89,6 @@ class Upkeep(Protocol):
 
     async def retain(self, history_ms: int, dead_ms: int) -> int:
         """Delete finished work older than these."""
-
-
-class Insight(Protocol):
-    """Read-only questions."""
-
-    async def counts(self) -> dict[str, int]:
-        """Messages by state."""
 
 
 class Store(Inbox, Leases, Upkeep, Insight, Control, DeadSet, Protocol):

@@ -1,9 +1,23 @@
 """Transports: open a session for a lane, try to send one message, say what came of it."""
 
-from typing import Protocol
+import asyncio
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Final, Protocol, runtime_checkable
 
 from postroad.model.outcome import Outcome
 from postroad.model.words import LaneKey, Message, Policy, Queue
+
+Beat = Callable[[float], None]
+
+
+def _no_deadline(_seconds: float) -> None:
+    """Nobody counts."""
+
+
+BEAT: Final[ContextVar[Beat]] = ContextVar("postroad_beat", default=_no_deadline)
+"""Known inside a try: it still goes on, and may take so many seconds from now. To be called in
+the loop's thread."""
 
 
 class Session(Protocol):
@@ -18,6 +32,15 @@ class Session(Protocol):
 
     async def close(self) -> None:
         """Give back what the session holds."""
+
+
+@runtime_checkable
+class Lingers(Protocol):
+    """A session whose tries may go on after they were cut, as threads do."""
+
+    def remains(self, number: int) -> "asyncio.Future[None] | None":
+        """What still runs of a message's try that was just cut: it counts as in flight until
+        this is done."""
 
 
 class Transport(Protocol):

@@ -42,6 +42,8 @@ class World:
         self.store = WatchedStore(folder / "road.db", self.clock, self.ledger)
         self.behaviours: dict[str, Behaviour] = {}
         self.members: dict[str, Member] = {}
+        self.equip: Callable[[str, Postroad], None] = lambda _name, _road: None
+        """Called with each new engine's name and road before it starts, to register handlers."""
         self._settings = Settings(limits=limits or Limits())
         self._server = loop.node("store")
         self._client: Postroad | None = None
@@ -83,6 +85,7 @@ class World:
 
         receivers.on_start = on_start
         receivers.on_receipt = self._receipt
+        self.equip(name, road)
         node = self.loop.node(name)
         member = Member(name, node, road, receivers, node.spawn(_live(road)))
         self.members[name] = member

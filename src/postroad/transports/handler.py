@@ -1,57 +1,26 @@
 """Handlers: functions of this process as recipients."""
 
 import asyncio
-import contextvars
 import inspect
+import threading
 from collections.abc import Awaitable, Callable
-from functools import cached_property
-from typing import Any
+from functools import partial
+from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from postroad.model.errors import Reject, RetryLater, UnknownQueue
-from postroad.model.ids import to_text
 from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
 from postroad.model.words import HANDLER_SHARDS, LaneKey, Message, Policy, Queue
+from postroad.ports.transport import BEAT, Beat
+from postroad.transports.job import Job, Reads, plain
+from postroad.transports.threads import Call, Calls, Threads
 
-ERROR_CHARACTERS_MAX = 2_000
+__all__ = ["Handle", "Handler", "HandlerSession", "HandlerTransport", "Job", "is_async"]
 
-
-class Job:
-    """What a handler gets."""
-
-    def __init__(self, message: Message) -> None:
-        self._message = message
-
-    @property
-    def id(self) -> str:
-        """The message's id, the same over all tries."""
-        return to_text(self._message.id)
-
-    @cached_property
-    def headers(self) -> dict[str, str]:
-        """What the sender gave beside the body."""
-        packed = self._message.headers
-        return msgspec.json.decode(packed, type=dict[str, str]) if packed else {}
-
-    @cached_property
-    def body(self) -> Any:
-        """What was sent: plain data, or bytes if bytes were sent."""
-        if self.headers.get("content-type") == "application/octet-stream":
-            return self._message.body
-        return msgspec.json.decode(self._message.body)
-
-    @property
-    def level(self) -> int:
-        """How many steps of its ladder the message has climbed."""
-        return self._message.level
-
-    @property
-    def attempt(self) -> int:
-        """Which try this is, from 1."""
-        return self._message.attempts + 1
-
+ERROR_CHARACTERS_MAX: Final = 2_000
+PLAIN_CONCURRENCY: Final = 32
+"""Threads of a plain function that names no `concurrency`."""
 
 Handle = Callable[[Job], Awaitable[object]] | Callable[[Job], object]
 
@@ -62,6 +31,13 @@ class Handler(Struct, frozen=True):
     function: Handle
     policy: Policy
     concurrency: int
+    reads: Reads = plain
+
+
+def is_async(function: Callable[..., object]) -> bool:
+    """Whether it runs in the loop; everything else gets a thread."""
+    call = getattr(function, "__call__", None)  # noqa: B004 - an object may be async to call
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
 class HandlerTransport:
@@ -70,8 +46,10 @@ class HandlerTransport:
     name = "handler"
     shards = HANDLER_SHARDS
 
-    def __init__(self) -> None:
+    def __init__(self, threads: Callable[[str, int], Calls] = Threads) -> None:
         self.handlers: dict[str, Handler] = {}
+        self._make_threads = threads
+        self._threads: dict[str, Calls] = {}
 
     def address(self, queue: str, tenant: str) -> LaneKey:
         """The lane, without its shard, of a handler's queue."""
@@ -92,45 +70,75 @@ class HandlerTransport:
 
     def concurrency(self, pool: str) -> int:
         """How many calls of one handler may run at once in this process."""
-        return self.handlers[pool.removeprefix("handler:")].concurrency
+        handler = self.handlers[pool.removeprefix("handler:")]
+        return handler.concurrency or (0 if is_async(handler.function) else PLAIN_CONCURRENCY)
 
     async def open(self, lane: LaneKey) -> "HandlerSession":
-        """Handlers need no connection."""
-        return HandlerSession(self.handlers[lane.server])
+        """Handlers need no connection; plain ones share their threads over all their lanes."""
+        handler = self.handlers[lane.server]
+        threads = None
+        if not is_async(handler.function):
+            most = self.concurrency(lane.pool)
+            threads = self._threads.setdefault(lane.server, self._make_threads(lane.server, most))
+        return HandlerSession(handler, threads)
 
 
 class HandlerSession:
     """Calls one handler."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, threads: Calls | None) -> None:
         self._function = handler.function
-        self._is_async = inspect.iscoroutinefunction(handler.function)
+        self._reads = handler.reads
+        self._threads = threads
+        self._limit_s = handler.policy.timeout_ms / 1000
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._left: dict[int, asyncio.Future[None]] = {}
 
     async def send(self, queue: Queue, message: Message) -> Outcome:  # noqa: ARG002
         """One call, and what it says."""
+        job = Job(message, self._reads, partial(self._beat, BEAT.get()))
         try:
-            if self._is_async:
-                await self._function(Job(message))  # type: ignore[misc]
+            if self._reads is not plain:
+                job.body  # noqa: B018 - a body that does not fit is rejected before the call
+            if self._threads is None:
+                await self._function(job)  # type: ignore[misc]
             else:
-                await self._in_thread(Job(message))
+                await self._in_thread(self._threads.call(partial(self._function, job)), message)
         except Reject as error:
             return rejected(_text(error))
         except RetryLater as error:
             return later(str(error), after_ms=error.after_ms)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             return failed(f"{type(error).__name__}: {_text(error)}")
+        finally:
+            job.over = True
         return DELIVERED
 
-    async def _in_thread(self, job: Job) -> None:
-        loop = asyncio.get_running_loop()
-        context = contextvars.copy_context()
-        answer = await loop.run_in_executor(None, context.run, self._function, job)
+    async def _in_thread(self, call: Call, message: Message) -> None:
+        try:
+            answer = await call.answer
+        except asyncio.CancelledError:
+            if not call.ended.done():
+                self._left[message.id] = call.ended
+            raise
         if inspect.isawaitable(answer):
             await answer
 
+    def _beat(self, beat: Beat) -> None:
+        if threading.get_ident() == self._thread:
+            beat(self._limit_s)
+        else:
+            self._loop.call_soon_threadsafe(beat, self._limit_s)
+
+    def remains(self, number: int) -> "asyncio.Future[None] | None":
+        """The thread of a call that was cut, which nobody can stop."""
+        return self._left.pop(number, None)
+
     def overdue(self, seconds: float) -> Outcome:
-        """A handler that was cut has failed: its own clean-up has run."""
-        return failed(f"cut after {seconds:g} s, the handler's timeout")
+        """A handler that was cut has failed. A coroutine's own clean-up has run."""
+        thread = "" if self._threads is None else "; its thread runs on until it ends by itself"
+        return failed(f"cut after {seconds:g} s, the handler's timeout{thread}")
 
     async def close(self) -> None:
         """Nothing to give back."""

@@ -57,10 +57,10 @@ def ticks_after(schedule: Schedule, after_ms: int) -> Iterator[int]:
             yield at_ms
 
 
-def come(schedule: Schedule, now_ms: int) -> tuple[list[int], int]:
-    """Ticks that have come since the schedule was last decided, at most a batch, and the next."""
+def come(schedule: Schedule, decided_ms: int, now_ms: int) -> tuple[list[int], int]:
+    """The ticks that have come and are not decided, at most a batch; and the one after them."""
     found: list[int] = []
-    for at_ms in ticks_after(schedule, schedule.decided_ms):
+    for at_ms in ticks_after(schedule, decided_ms):
         if at_ms > now_ms or len(found) == BATCH:
             return found, at_ms
         found.append(at_ms)
@@ -79,12 +79,13 @@ def to_send(found: Sequence[int], next_ms: int, missed: Missed, now_ms: int) -> 
 
 
 class Entry(Struct):
-    """A timetable of this process: its plan, where it stands, and which queue its messages go to."""
+    """A timetable of this process: its plan, where it stands, and the queue of its messages."""
 
     plan: Schedule
     missed: Missed
     queue: str
-    stands: Schedule | None = None
+    is_open: bool = False
+    decided_ms: int = 0
     next_ms: int = 0
 
 
@@ -112,19 +113,22 @@ class Scheduler:
 
     async def run(self) -> None:
         """Decide every tick when it comes."""
-        while True:
-            wakes_ms = [await self._serve(entry) for entry in self._entries]
-            self.caught_up.set()
-            wait_s = (min(wakes_ms) - self._clock.now_ms()) / 1000
-            await self._clock.sleep(max(0.0, min(wait_s, WATCH_S)))
+        try:
+            while True:
+                wakes_ms = [await self._serve(entry) for entry in self._entries]
+                self.caught_up.set()
+                wait_s = (min(wakes_ms) - self._clock.now_ms()) / 1000
+                await self._clock.sleep(max(0.0, min(wait_s, WATCH_S)))
+        finally:
+            self.caught_up.set()  # nobody is to wait for what broke
 
     async def _serve(self, entry: Entry) -> int:
         """Decide what has come; answers when to come again."""
         try:
-            if entry.stands is None:
+            if not entry.is_open:
                 await self._open(entry)
-            while entry.next_ms <= (now_ms := self._clock.now_ms()):
-                await self._decide(entry, entry.plan, now_ms)
+            while entry.next_ms <= self._clock.now_ms():
+                await self._decide(entry, entry.plan, self._clock.now_ms())
         except StoreError as error:
             self._log.warning("ticks wait", schedule=entry.plan.name, error=str(error))
             return self._clock.now_ms() + int(RETRY_S * 1000)
@@ -132,35 +136,37 @@ class Scheduler:
 
     async def _open(self, entry: Entry) -> None:
         stored = await self._store.open_schedule(entry.plan)
-        old = (stored.cron, stored.tz)
-        entry.stands, entry.next_ms = stored, stored.decided_ms
-        if old == (entry.plan.cron, entry.plan.tz):
-            return
-        # What came by the old plan until now was missed by the old plan.
-        while entry.next_ms <= (now_ms := self._clock.now_ms()):
-            await self._decide(entry, stored, now_ms)
-        self._log.info("schedule changed", schedule=stored.name, cron=entry.plan.cron, was=old)
-        entry.stands = await self._store.tick(entry.plan, [], now_ms)
-        entry.next_ms = now_ms
+        entry.decided_ms = entry.next_ms = stored.decided_ms
+        if (stored.cron, stored.tz) != (entry.plan.cron, entry.plan.tz):
+            await self._change(entry, stored)
+        entry.is_open = True
+
+    async def _change(self, entry: Entry, old: Schedule) -> None:
+        """What came by the old plan until now was missed by the old plan."""
+        self._log.info("schedule changed", schedule=old.name, cron=entry.plan.cron, was=old.cron)
+        try:
+            check_plan(old.cron, old.tz)
+        except BadInput as error:
+            self._log.warning("its old plan cannot be read", error=str(error))
+            entry.next_ms = NEVER
+        while entry.next_ms <= self._clock.now_ms():
+            await self._decide(entry, old, self._clock.now_ms())
+        now_ms = entry.next_ms = self._clock.now_ms()
+        entry.decided_ms = (await self._store.tick(entry.plan, [], now_ms)).decided_ms
 
     async def _decide(self, entry: Entry, plan: Schedule, now_ms: int) -> None:
-        decided_ms = entry.stands.decided_ms if entry.stands else now_ms
-        at = Schedule(plan.name, plan.cron, plan.tz, decided_ms)
-        found, next_ms = come(at, now_ms)
-        sent = to_send(found, next_ms, entry.missed, now_ms)
-        ticks = [await self._tick(entry, plan, at_ms, at_ms in sent) for at_ms in found]
+        found, next_ms = come(plan, entry.decided_ms, now_ms)
+        chosen = to_send(found, next_ms, entry.missed, now_ms)
+        drafts = {at_ms: await self._draft(entry, plan, at_ms) for at_ms in chosen}
         if found:
-            entry.stands = await self._store.tick(at, ticks, found[-1])
-            self._tell(at, found, len(sent), now_ms)
+            ticks = [Tick(at_ms, drafts.get(at_ms)) for at_ms in found]
+            entry.decided_ms = (await self._store.tick(plan, ticks, found[-1])).decided_ms
+            if now_ms - found[0] > LATE_MS:
+                self._log.warning(
+                    "ticks were missed", schedule=plan.name, count=len(found), sent=len(chosen)
+                )
         entry.next_ms = next_ms
 
-    async def _tick(self, entry: Entry, plan: Schedule, at_ms: int, send: bool) -> Tick:  # noqa: FBT001
-        if not send:
-            return Tick(at_ms)
+    async def _draft(self, entry: Entry, plan: Schedule, at_ms: int) -> Draft:
         at = datetime.fromtimestamp(at_ms / 1000, ZoneInfo(plan.tz)).isoformat()
-        return Tick(at_ms, await self._drafting(entry.queue, {"schedule": plan.name, "at": at}))
-
-    def _tell(self, at: Schedule, found: list[int], sent: int, now_ms: int) -> None:
-        if now_ms - found[0] > LATE_MS:
-            count = len(found)
-            self._log.warning("ticks were missed", schedule=at.name, count=count, sent=sent)
+        return await self._drafting(entry.queue, {"schedule": plan.name, "at": at})

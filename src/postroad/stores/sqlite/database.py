@@ -28,15 +28,21 @@ RungKey = tuple[int, int, int, int, int]
 
 
 class Database:
-    """A connection that knows the queries by name and counts what it runs."""
+    """A connection that knows the queries by name and counts what it runs. One that is given
+    is the caller's own, as it is."""
 
-    def __init__(self, path: Path, *, readonly: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, readonly: bool = False, connection: apsw.Connection | None = None
+    ) -> None:
         self.path = path
         self.counts: Counter[str] = Counter()
         self.label = "other"
         self.rings: list[Ring] = []
         self.rungs: dict[RungKey, int] = {}
         """Rung numbers by (lane, queue, level, priority, slot); forgotten on rollback."""
+        if connection is not None:
+            self.connection = connection
+            return
         with named_errors(path):
             self.connection = apsw.Connection(str(path))
             self._check_ours()

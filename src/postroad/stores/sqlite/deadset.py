@@ -68,8 +68,12 @@ def letter(db: Database, tenant: str | None, number: int) -> DeadLetter | None:
 
 def tries(db: Database, number: int) -> tuple[Try, ...]:
     """A message's tries that did not deliver."""
-    rows = db.all("attempts_of", number)
-    return tuple(Try(*row[:3], Kind(row[3]), *row[4:]) for row in rows)
+    return tuple(_try(row) for row in db.all("attempts_of", number))
+
+
+def _try(row: Row) -> Try:
+    number, started_at, level, kind, status, took_ms, error = row
+    return Try(number, started_at, level, Kind(kind), status, took_ms, error)
 
 
 def _message(row: Row) -> DeadMessage:

@@ -23,6 +23,8 @@ from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.stores.sqlite import control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import Base
 from postroad.stores.sqlite.deadset import DeadVerbs
+from postroad.stores.sqlite.insight import InsightVerbs
+from postroad.stores.sqlite.joining import JoinVerbs
 from postroad.stores.sqlite.ticks import TickVerbs
 
 RETAIN_SLICE: Final = 1_000
@@ -122,7 +124,7 @@ class LeaseVerbs(Base):
 
 
 class UpkeepVerbs(Base):
-    """What the janitor does, and what can be asked."""
+    """What the janitor does."""
 
     async def sweep(self, limit: int) -> Swept:
         """Move what has expired, or outlived a spell, to the dead set."""
@@ -135,11 +137,6 @@ class UpkeepVerbs(Base):
         return await self._write(
             "retain", lambda db: upkeep.retain(db, now_ms, history_ms, dead_ms, RETAIN_SLICE)
         )
-
-    async def counts(self) -> dict[str, int]:
-        """Messages by state."""
-        now_ms = self.clock.now_ms()
-        return await self._read("insight", lambda db: dict(db.all("counts", now_ms)))
 
 
 class ControlVerbs(Base):
@@ -184,5 +181,7 @@ class ControlVerbs(Base):
         await self._write("control", lambda db: control.unblock_lane(db, lane))
 
 
-class SqliteStore(InboxVerbs, LeaseVerbs, UpkeepVerbs, ControlVerbs, TickVerbs):
+class SqliteStore(
+    InboxVerbs, LeaseVerbs, UpkeepVerbs, ControlVerbs, DeadVerbs, InsightVerbs, TickVerbs, JoinVerbs
+):
     """One file, one process."""

@@ -27,7 +27,8 @@ def sweep(db: Database, now_ms: int, limit: int) -> Swept:
         if since_ms + ttl_ms > now_ms:
             next_at_ms = min(next_at_ms, since_ms + ttl_ms)
             continue
-        old = db.all("spell_messages", queue, first_after(now_ms - ttl_ms + 1), limit, lane)
+        edge_ms = now_ms - ttl_ms
+        old = db.all("spell_messages", queue, first_after(edge_ms + 1), limit, lane, edge_ms)
         for (number,) in old:
             die(db, number, spell_expiry(kind), now_ms)
         done += len(old)

@@ -159,6 +159,13 @@ class Writer:
         self._drive.wake()
         return cast("asyncio.Future[T]", future)
 
+    def grown(self, pages: int) -> None:
+        """Another connection has committed, and the log has so many pages now."""
+        if pages > CHECKPOINT_PAGES and self._open:
+            self._wal_pages = pages
+            turn = self.submit(lambda _db: None, durable=False)
+            turn.add_done_callback(lambda done: done.cancelled() or done.exception())
+
     async def close(self) -> None:
         """Finish what was handed over, then stop."""
         self._open = False

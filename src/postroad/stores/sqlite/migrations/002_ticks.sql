@@ -1,4 +1,4 @@
--- Timetables: how far each is decided, and what became of its ticks.
+-- The timetables: how far each is decided, and what became of its ticks.
 
 create table schedule (
   name       text primary key,

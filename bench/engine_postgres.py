@@ -1,0 +1,55 @@
+"""engine-postgres: no-op handlers on one private server, against pgqueuer and a bare COPY."""
+
+from pathlib import Path
+
+from bench.databases import start_server
+from bench.shape import Options, Rates, Run, Say
+
+NAME = "engine-postgres"
+SLICE_S = 2.0
+
+OURS: dict[str, Options] = {
+    "1 process, every commit waits": {"workers": 1, "recording": "on", "batch": 1_000, "callers": 1},
+    "1 process, results do not wait": {"workers": 1, "recording": "off", "batch": 1_000, "callers": 2},
+    "2 processes, results do not wait": {
+        "workers": 2, "recording": "off", "batch": 500, "callers": 4,
+    },
+}  # fmt: skip
+PGQUEUERS: dict[str, Options] = {
+    "batches of 100, enqueue by 500": {"batch": 100, "enqueue": 500},
+    "batches of 500, enqueue by 1,000": {"batch": 500, "enqueue": 1_000},
+    "batches of 1,000, enqueue by 5,000": {"batch": 1_000, "enqueue": 5_000},
+}
+COPIES = {f"{size:,} rows a commit": size for size in (1_000, 5_000, 20_000)}
+
+
+def lineup(_folder: Path, say: Say) -> list[Run]:
+    """Ours and pgqueuer at three settings each, COPY at three sizes."""
+    server = start_server()
+    say(f"PostgreSQL {server.version // 10_000}.{server.version % 10_000}, a private server")
+    dsn = server.dsn()
+    ours = [
+        Run("ours", setting, "bench.pg_roads:drain", {"server": dsn, **options})
+        for setting, options in OURS.items()
+    ]
+    peers = [
+        Run("peers", setting, "bench.pgqueuers:run", {"server": dsn, **options})
+        for setting, options in PGQUEUERS.items()
+    ]
+    copies = [
+        Run("limit", setting, "bench.raw_copy:run", {"server": dsn, "batch": size})
+        for setting, size in COPIES.items()
+    ]
+    return [run for three in zip(ours, peers, copies, strict=True) for run in three]
+
+
+def reached(rates: Rates) -> dict[str, float]:
+    """`engine` waits for the disk at every commit, as pgqueuer does; peers and limit count at
+    their best."""
+    send_many = rates.rate("send-many")
+    return {
+        "times-pgqueuer": rates.rate("engine") / rates.rate("pgqueuer", "peers"),
+        "send-many-times-pgqueuer": send_many / rates.rate("pgqueuer-enqueue", "peers"),
+        "send-many-share-of-copy": send_many / rates.rate("copy", "limit"),
+        "two-processes-times-one": rates.rate("engine-2-processes") / rates.rate("engine-as-shipped"),
+    }

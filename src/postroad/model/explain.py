@@ -1,0 +1,201 @@
+"""Explain: what happened to a message, what holds it back, what comes next. Pure."""
+
+from msgspec import Struct
+
+from postroad.model.circuit import CLOSED, Circuit
+from postroad.model.facts import LaneFacts, LaneState, MessageFacts, Owner, QueueFacts, Tally
+from postroad.model.ids import to_text
+from postroad.model.outlook import (
+    Hold,
+    Outlook,
+    Scope,
+    What,
+    holds_on_lane,
+    holds_on_message,
+    holds_on_queue,
+    outlook,
+)
+from postroad.model.states import NEVER, DeadReason, State
+from postroad.model.telling import tell_lane, tell_message, tell_queue
+from postroad.model.tries import Try
+
+
+class Explanation(Struct, frozen=True):
+    """One message: for programs, and in `sentence` for people."""
+
+    id: str
+    tenant: str
+    queue: str
+    state: State
+    reason: DeadReason | None
+    late: bool
+    """It was dead when its delivery was proven."""
+    level: int
+    retries: int
+    """The last level of its ladder."""
+    accepted_at_ms: int
+    finished_at_ms: int | None
+    expires_at_ms: int | None
+    tries: tuple[Try, ...]
+    blocks: tuple[Hold, ...]
+    circuit: Circuit
+    lane: int | None
+    next: Outlook
+    sentence: str
+
+
+class LaneBrief(Struct, frozen=True):
+    """A lane of a queue: its number, where it goes, who serves it."""
+
+    id: int
+    transport: str
+    server: str
+    shard: int
+    circuit: Circuit
+    owner: Owner | None
+
+
+class QueueExplanation(Struct, frozen=True):
+    """One queue: what waits and what is held, by level."""
+
+    tenant: str
+    queue: str
+    waiting: dict[int, int]
+    held: dict[int, int]
+    uncertain: int
+    dead: int
+    oldest_due_ms: int | None
+    blocks: tuple[Hold, ...]
+    lanes: tuple[LaneBrief, ...]
+    next: Outlook
+    sentence: str
+
+
+class LaneExplanation(Struct, frozen=True):
+    """One lane: what waits and what is held, by level, and who serves it."""
+
+    lane: LaneBrief
+    tenant: str
+    queues: int
+    waiting: dict[int, int]
+    held: dict[int, int]
+    uncertain: int
+    oldest_due_ms: int | None
+    blocks: tuple[Hold, ...]
+    next: Outlook
+    sentence: str
+
+
+def explain(facts: MessageFacts, now_ms: int, *, sending: bool = False) -> Explanation:
+    """Explain a message. `sending`: an engine of this process has a try of it under way."""
+    holds = holds_on_message(facts, now_ms)
+    state = _state(facts, holds, sending=sending)
+    coming = outlook(facts, holds, now_ms, sending=sending)
+    live, ended = facts.live, facts.ended
+    return Explanation(
+        id=to_text(facts.id),
+        tenant=facts.queue.tenant,
+        queue=facts.queue.name,
+        state=state,
+        reason=ended.reason if ended else None,
+        late=bool(ended and ended.late),
+        level=live.level if live else ended.level if ended else 0,
+        retries=facts.queue.policy.ladder.retries,
+        accepted_at_ms=facts.accepted_at_ms,
+        finished_at_ms=ended.at_ms if ended else None,
+        expires_at_ms=live.expires_at_ms if live and live.expires_at_ms < NEVER else None,
+        tries=facts.tries,
+        blocks=tuple(holds),
+        circuit=facts.lane.circuit if facts.lane else CLOSED,
+        lane=facts.lane.id if facts.lane else None,
+        next=coming,
+        sentence=tell_message(facts, state, coming, now_ms),
+    )
+
+
+def _state(facts: MessageFacts, holds: list[Hold], *, sending: bool) -> State:
+    live = facts.live
+    if live is None:
+        return facts.ended.state if facts.ended else State.waiting
+    if live.uncertain:
+        return State.uncertain
+    if sending:
+        return State.sending
+    on_queue = any(hold.scope is Scope.queue for hold in holds)
+    lane_paused = facts.lane is not None and facts.lane.paused_at_ms > 0
+    return State.held if on_queue or lane_paused or live.held else State.waiting
+
+
+def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
+    """Explain a queue."""
+    holds = holds_on_queue(facts.queue, facts.paused_at_ms, now_ms)
+    on_lanes = [holds_on_lane(lane) for lane in facts.lanes]
+    shared = [on_lane for on_lane in on_lanes if on_lane]
+    if shared and len(shared) == len(facts.lanes):
+        holds += shared[0]  # what holds all its lanes holds the queue
+    probing = facts.queue.block is not None
+    coming = _outlook(facts.tallies, holds, now_ms, probing=probing)
+    return QueueExplanation(
+        tenant=facts.queue.tenant,
+        queue=facts.queue.name,
+        waiting=_by_level(facts.tallies, State.waiting),
+        held=_by_level(facts.tallies, State.held),
+        uncertain=sum(_by_level(facts.tallies, State.uncertain).values()),
+        dead=facts.dead,
+        oldest_due_ms=_oldest_due_ms(facts.tallies),
+        blocks=tuple(holds),
+        lanes=tuple(_brief(lane) for lane in facts.lanes),
+        next=coming,
+        sentence=tell_queue(facts, holds, coming, now_ms),
+    )
+
+
+def explain_lane(facts: LaneFacts, now_ms: int) -> LaneExplanation:
+    """Explain a lane."""
+    holds = holds_on_lane(facts.lane)
+    coming = _outlook(facts.tallies, holds, now_ms, probing=facts.lane.circuit.is_open)
+    return LaneExplanation(
+        lane=_brief(facts.lane),
+        tenant=facts.lane.tenant,
+        queues=facts.queues,
+        waiting=_by_level(facts.tallies, State.waiting),
+        held=_by_level(facts.tallies, State.held),
+        uncertain=sum(_by_level(facts.tallies, State.uncertain).values()),
+        oldest_due_ms=_oldest_due_ms(facts.tallies),
+        blocks=tuple(holds),
+        next=coming,
+        sentence=tell_lane(facts, holds, coming, now_ms),
+    )
+
+
+def _outlook(
+    tallies: tuple[Tally, ...], holds: list[Hold], now_ms: int, *, probing: bool
+) -> Outlook:
+    """When the first of many may start; never exact, since each has its own blocks."""
+    oldest_ms = _oldest_due_ms(tallies)
+    if oldest_ms is None:
+        return Outlook(What.nothing, "nothing waits")
+    if any(hold.until_ms is None for hold in holds):
+        return Outlook(What.held, "it waits until somebody resumes or unblocks it")
+    ends = [hold.until_ms for hold in holds if hold.until_ms is not None]
+    not_before_ms = max([now_ms, oldest_ms, *ends])
+    if probing:
+        return Outlook(What.probe, "one try goes first and decides", not_before_ms)
+    return Outlook(What.attempt, "the first of its messages is due then", not_before_ms)
+
+
+def _by_level(tallies: tuple[Tally, ...], state: State) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for tally in tallies:
+        if tally.state is state:
+            found[tally.level] = found.get(tally.level, 0) + tally.count
+    return dict(sorted(found.items()))
+
+
+def _oldest_due_ms(tallies: tuple[Tally, ...]) -> int | None:
+    live = [tally for tally in tallies if tally.state is not State.uncertain]
+    return min((tally.oldest_due_ms for tally in live), default=None)
+
+
+def _brief(lane: LaneState) -> LaneBrief:
+    return LaneBrief(lane.id, lane.transport, lane.server, lane.shard, lane.circuit, lane.owner)

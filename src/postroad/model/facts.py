@@ -1,0 +1,102 @@
+"""What a store knows about a message, a queue or a lane, for those who ask why."""
+
+from msgspec import Struct
+
+from postroad.model.circuit import Circuit
+from postroad.model.states import DeadReason, State
+from postroad.model.tries import Try
+from postroad.model.words import Queue
+
+
+class Owner(Struct, frozen=True):
+    """The process that serves a lane, and when it was last heard from."""
+
+    process: int
+    host: str
+    pid: int
+    heard_at_ms: int
+
+
+class LaneState(Struct, frozen=True):
+    """A lane without its credential, which nobody has to see."""
+
+    id: int
+    tenant: str
+    transport: str
+    server: str
+    shard: int
+    circuit: Circuit
+    paused_at_ms: int
+    """0 is not paused."""
+    crashes: int
+    owner: Owner | None
+
+
+class Live(Struct, frozen=True):
+    """Where a message is that is not finished."""
+
+    level: int
+    attempts: int
+    due_ms: int
+    expires_at_ms: int
+    uncertain: bool
+    held: str
+    """Why the exhausted head of its slot holds it; "" when it does not."""
+    before: int
+    """Ordered: the message right before it in its slot; 0 when it is the head."""
+    others_due: int
+    """Messages of its lane and queue that are due when it is; many are not counted to the end."""
+
+
+class Ended(Struct, frozen=True):
+    """What became of a finished message."""
+
+    state: State
+    at_ms: int
+    level: int
+    attempts: int
+    reason: DeadReason | None = None
+    late: bool = False
+    """It was dead when its delivery was proven."""
+
+
+class MessageFacts(Struct, frozen=True):
+    """One message; either `live` or `ended`. The lane of a delivered one is not remembered."""
+
+    id: int
+    accepted_at_ms: int
+    queue: Queue
+    paused_at_ms: int
+    """Since when its queue is paused; 0 is not."""
+    tries: tuple[Try, ...]
+    live: Live | None = None
+    ended: Ended | None = None
+    lane: LaneState | None = None
+
+
+class Tally(Struct, frozen=True):
+    """How many messages of one lane are in a state at a level, and since when the first is due."""
+
+    lane: int
+    state: State
+    level: int
+    count: int
+    oldest_due_ms: int
+
+
+class QueueFacts(Struct, frozen=True):
+    """One queue, its lanes, and what waits in them."""
+
+    queue: Queue
+    paused_at_ms: int
+    lanes: tuple[LaneState, ...]
+    tallies: tuple[Tally, ...]
+    dead: int
+
+
+class LaneFacts(Struct, frozen=True):
+    """One lane and what waits in it."""
+
+    lane: LaneState
+    queues: int
+    tallies: tuple[Tally, ...]

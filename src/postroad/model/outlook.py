@@ -1,0 +1,228 @@
+"""What holds a message back, and what will happen to it next if nothing else changes."""
+
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.model.block import BlockKind
+from postroad.model.facts import LaneState, Live, MessageFacts
+from postroad.model.ids import to_text
+from postroad.model.outcome import Kind
+from postroad.model.states import NEVER
+from postroad.model.words import Queue
+
+SWEEP_LATE_MS: Final = 600_000
+"""A message that outlived a spell is found by a sweep no later than this."""
+LATE_MS: Final = 1_000
+"""What is due for longer and has not started waits for something that the store does not know."""
+SILENT_MS: Final = 15_000
+"""An owner says every 10 s that it is here: after this long it may be dead."""
+
+
+class Scope(StrEnum):
+    """What a block is on."""
+
+    message = "message"
+    queue = "queue"
+    lane = "lane"
+
+
+class Hold(Struct, frozen=True):
+    """A block that applies: not before a time, because of something. `until_ms` None: until
+    somebody, or another message, ends it."""
+
+    scope: Scope
+    kind: str
+    """retry, scheduled, later, order; or a BlockKind."""
+    reason: str
+    since_ms: int
+    until_ms: int | None
+
+
+class What(StrEnum):
+    """What comes next."""
+
+    attempt = "try"
+    probe = "probe"
+    """One try of the lane or queue goes first and decides about the others."""
+    answer = "answer"
+    """A try is under way; its answer decides."""
+    after = "after"
+    """It goes when the message before it in its slot is finished."""
+    held = "held"
+    """Nothing, until somebody resumes, unblocks, replays or cancels."""
+    expire = "expire"
+    """It dies untried."""
+    nothing = "nothing"
+
+
+class Outlook(Struct, frozen=True):
+    """What will happen, if nobody does anything. No try starts before `not_before_ms` (None: no
+    such time is known), unless what holds it back is lifted. `exact`: one starts then, given an
+    engine that serves the lane and has room."""
+
+    what: What
+    why: str
+    not_before_ms: int | None = None
+    exact: bool = False
+    after: str = ""
+    """The message before it in its slot."""
+
+
+def holds_on_message(facts: MessageFacts, now_ms: int) -> list[Hold]:
+    """Every block that applies to a message that is not finished."""
+    live = facts.live
+    if live is None or live.uncertain:
+        return []
+    found: list[Hold] = []
+    if live.due_ms > now_ms:
+        found.append(_wait(facts, live))
+    if live.before:
+        why = f"{to_text(live.before)} of its slot goes first"
+        found.append(Hold(Scope.message, "order", why, facts.accepted_at_ms, None))
+    elif live.held:
+        since_ms = _last_ended_ms(facts)
+        found.append(Hold(Scope.message, BlockKind.exhausted_head, live.held, since_ms, None))
+    found += holds_on_queue(facts.queue, facts.paused_at_ms, now_ms)
+    return found + (holds_on_lane(facts.lane) if facts.lane else [])
+
+
+def _wait(facts: MessageFacts, live: Live) -> Hold:
+    last = facts.tries[-1] if facts.tries else None
+    if last is None:
+        return Hold(Scope.message, "scheduled", "", facts.accepted_at_ms, live.due_ms)
+    kind = "later" if last.outcome is Kind.later else "retry"
+    return Hold(Scope.message, kind, last.error, _last_ended_ms(facts), live.due_ms)
+
+
+def _last_ended_ms(facts: MessageFacts) -> int:
+    last = facts.tries[-1] if facts.tries else None
+    return last.started_at_ms + last.took_ms if last else facts.accepted_at_ms
+
+
+def holds_on_queue(queue: Queue, paused_at_ms: int, now_ms: int) -> list[Hold]:
+    """Blocks on a queue."""
+    found: list[Hold] = []
+    if queue.paused:
+        found.append(Hold(Scope.queue, BlockKind.paused, "paused by hand", paused_at_ms, None))
+    block = queue.block
+    if block is not None and block.until_ms > now_ms:
+        until_ms = None if block.until_ms >= NEVER else block.until_ms
+        found.append(Hold(Scope.queue, block.kind, block.reason, block.since_ms, until_ms))
+    return found
+
+
+def holds_on_lane(lane: LaneState) -> list[Hold]:
+    """Blocks on a lane. An open circuit is one also when its time is over: a probe decides."""
+    found: list[Hold] = []
+    if lane.paused_at_ms:
+        reason = "paused by hand"
+        found.append(Hold(Scope.lane, BlockKind.paused, reason, lane.paused_at_ms, None))
+    circuit = lane.circuit
+    if circuit.is_open:
+        kind, reason = BlockKind.unreachable, circuit.reason
+        found.append(Hold(Scope.lane, kind, reason, circuit.since_ms, circuit.until_ms))
+    return found
+
+
+def outlook(facts: MessageFacts, holds: list[Hold], now_ms: int, *, sending: bool) -> Outlook:
+    """What will happen to a message."""
+    live = facts.live
+    if live is None:
+        return Outlook(What.nothing, "it is finished")
+    if live.uncertain:
+        why = "it may have been delivered, and its queue wants no second try after doubt"
+        return Outlook(What.nothing, why)
+    if sending:
+        return Outlook(What.answer, "a try is under way")
+    ends = [hold.until_ms for hold in holds if hold.until_ms is not None]
+    not_before_ms = max([now_ms, *ends])
+    stopped = [hold for hold in holds if hold.until_ms is None and hold.kind != "order"]
+    slot_held = bool(live.before and live.held)
+    dies_at_ms = _dies_at_ms(facts, live)
+    if dies_at_ms < NEVER and (stopped or dies_at_ms <= not_before_ms):
+        own = dies_at_ms == live.expires_at_ms
+        why = "its deadline comes first" if own else "it outlives the time that its queue allows"
+        return Outlook(What.expire, why, dies_at_ms)
+    if stopped:
+        return Outlook(What.held, WAITS_FOR[stopped[0].kind])
+    if live.before:
+        why = SLOT_HELD if slot_held else "messages of one slot go in order of acceptance"
+        when_ms = None if slot_held else not_before_ms
+        return Outlook(What.after, why, when_ms, after=to_text(live.before))
+    return _attempt(facts, live, holds, not_before_ms, now_ms)
+
+
+WAITS_FOR: Final[dict[str, str]] = {
+    BlockKind.paused: "it waits until somebody resumes what is paused",
+    BlockKind.disabled: "its queue is disabled until somebody unblocks it",
+    BlockKind.exhausted_head: "its ladder is spent, and it holds its slot until somebody replays "
+    "or cancels it",
+}
+SLOT_HELD: Final = (
+    "the head of its slot is exhausted and holds it until somebody replays or cancels"
+)
+
+
+def _attempt(
+    facts: MessageFacts, live: Live, holds: list[Hold], not_before_ms: int, now_ms: int
+) -> Outlook:
+    last = max(holds, key=lambda hold: hold.until_ms or 0, default=None)
+    why = "it is due" if last is None else ENDS.get((last.scope, last.kind), "its wait ends then")
+    lane, block = facts.lane, facts.queue.block
+    if lane and lane.circuit.is_open:
+        # Its success lifts the queue's `unreachable` block too, before that one's own end.
+        lifts = block is not None and block.kind is BlockKind.unreachable
+        first_ms = max(now_ms, live.due_ms, lane.circuit.until_ms)
+        return Outlook(What.probe, ENDS[AWAY], first_ms if lifts else not_before_ms)
+    if block is not None:
+        return Outlook(What.probe, ENDS[(Scope.queue, block.kind)], not_before_ms)
+    exact = _is_exact(facts, live, now_ms)
+    if not exact and live.due_ms <= now_ms:
+        why = "it is due, and goes when an engine that serves its lane has room for it"
+    elif live.others_due:
+        why += f"; {live.others_due} others of its lane are due by then"
+    return Outlook(What.attempt, why, not_before_ms, exact)
+
+
+AWAY: Final = (Scope.lane, "unreachable")
+ENDS: Final = {
+    AWAY: "its server cannot be reached: one probe an interval goes out and decides",
+    (Scope.queue, "quota"): "its queue takes no more for now: then one try goes first and decides",
+    (Scope.queue, "unreachable"): "its recipient cannot be reached: then one try goes first",
+    (Scope.message, "retry"): "the delay of its retry level ends then",
+    (Scope.message, "scheduled"): "its sender asked for that time",
+    (Scope.message, "later"): "its handler asked for that time",
+}
+
+
+def _is_exact(facts: MessageFacts, live: Live, now_ms: int) -> bool:
+    """Whether nothing that is known can delay its try: nobody else is due, nothing has gone
+    wrong, and it does not wait for something that only its engine knows."""
+    lane, last = facts.lane, facts.tries[-1] if facts.tries else None
+    if lane is None or lane.crashes or live.others_due:
+        return False
+    if lane.owner and now_ms - lane.owner.heard_at_ms > SILENT_MS:
+        return False
+    if live.due_ms > now_ms:
+        return True
+    tried_in_place = last is not None and last.outcome is Kind.unreachable
+    return now_ms - live.due_ms < LATE_MS and not tried_in_place
+
+
+def _dies_at_ms(facts: MessageFacts, live: Live) -> int:
+    """When it expires: by its own deadline, or by a spell that it will have outlived."""
+    at_ms, queue, lane = live.expires_at_ms, facts.queue, facts.lane
+    if queue.paused:
+        return at_ms
+    policy, block, from_ms = queue.policy, queue.block, max(facts.accepted_at_ms, live.due_ms)
+    if block and block.kind in (BlockKind.quota, BlockKind.unreachable):
+        quota = block.kind is BlockKind.quota
+        ttl_ms = policy.quota_ttl_ms if quota else policy.unreachable_ttl_ms
+        at_ms = min(at_ms, max(from_ms, block.since_ms) + ttl_ms + SWEEP_LATE_MS)
+    if lane and lane.circuit.is_open and not lane.paused_at_ms:
+        since_ms = max(from_ms, lane.circuit.since_ms)
+        at_ms = min(at_ms, since_ms + policy.unreachable_ttl_ms + SWEEP_LATE_MS)
+    return at_ms
+

@@ -1,0 +1,123 @@
+"""Explanations in sentences. Bodies, headers, errors and the paths of addresses stay out of them:
+a sentence is what gets pasted into a chat."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from postroad.model.facts import LaneFacts, MessageFacts, QueueFacts, Tally
+from postroad.model.ids import to_text
+from postroad.model.outlook import Hold, Outlook, What
+from postroad.model.states import State
+from postroad.model.tries import Try
+
+UNITS_S: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+
+
+def tell_message(facts: MessageFacts, state: State, coming: Outlook, now_ms: int) -> str:
+    """A message's story, short."""
+    name = f"{to_text(facts.id)} for {door(facts.queue.name)}"
+    ended = facts.ended
+    if ended is not None:
+        tries = _count(ended.attempts, "try", "tries")
+        if ended.state is State.delivered:
+            late = " (after it had been given up)" if ended.late else ""
+            return f"{name} was delivered at {moment(ended.at_ms)}, in {tries}{late}."
+        if ended.state is State.dead:
+            return f"{name} is dead since {moment(ended.at_ms)}: {ended.reason}, after {tries}."
+        return f"{name} was cancelled at {moment(ended.at_ms)}, after {tries}."
+    last = f" {_last(facts.tries)}" if facts.tries else " It has not been tried yet."
+    return f"{name} is {state}.{last} {_next(coming, now_ms)}"
+
+
+def tell_queue(facts: QueueFacts, holds: list[Hold], coming: Outlook, now_ms: int) -> str:
+    """A queue's state, short."""
+    name = f"Queue {door(facts.queue.name)}"
+    return f"{name} has {_amounts(facts.tallies)}, {facts.dead} dead.{_blocked(holds)} " + _next(
+        coming, now_ms
+    )
+
+
+def tell_lane(facts: LaneFacts, holds: list[Hold], coming: Outlook, now_ms: int) -> str:
+    """A lane's state, short."""
+    lane = facts.lane
+    owner = lane.owner
+    served = f"served by process {owner.pid} on {owner.host}" if owner else "served by nobody now"
+    queues = _count(facts.queues, "queue", "queues")
+    name = f"Lane {lane.id} ({lane.transport}, {door(lane.server)}, shard {lane.shard})"
+    amounts = _amounts(facts.tallies)
+    return (
+        f"{name}, {served}, has {queues} with {amounts}.{_blocked(holds)} {_next(coming, now_ms)}"
+    )
+
+
+def door(name: str) -> str:
+    """A queue's name without what may be secret in it: of an address, only its server."""
+    scheme, mark, rest = name.partition("://")
+    if not mark:
+        return name
+    server = rest.partition("/")[0].partition("?")[0].rpartition("@")[2]
+    return f"{scheme}://{server}/…"
+
+
+def moment(at_ms: int) -> str:
+    """A time for people, to the second."""
+    return f"{datetime.fromtimestamp(at_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def span(ms: int) -> str:
+    """How long, in the two largest units."""
+    left_s, words = ms // 1000, []
+    for unit, seconds in UNITS_S:
+        if left_s >= seconds:
+            words.append(f"{left_s // seconds} {unit}")
+            left_s %= seconds
+    return " ".join(words[:2]) or "0 s"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _last(tries: tuple[Try, ...]) -> str:
+    last = tries[-1]
+    status = f" ({last.status})" if last.status else ""
+    when = f" at {moment(last.started_at_ms)}" if last.started_at_ms else ""
+    return f"Try {last.number}{when}, at level {last.level}: {last.outcome}{status}."
+
+
+def _next(coming: Outlook, now_ms: int) -> str:
+    when = ""
+    if coming.not_before_ms is not None:
+        wait_ms = coming.not_before_ms - now_ms
+        word = "at" if coming.exact or coming.what is What.expire else "not before"
+        when = f" {word} {moment(coming.not_before_ms)}, in {span(wait_ms)}" if wait_ms > 0 else ""
+    match coming.what:
+        case What.attempt:
+            return f"It is tried{when or ' now'}: {coming.why}."
+        case What.probe:
+            return f"Its next try comes{when or ' soon'}: {coming.why}."
+        case What.after:
+            return f"It goes after {coming.after}{when}: {coming.why}."
+        case What.expire:
+            return f"It expires{when or ' now'}: {coming.why}."
+        case What.answer:
+            return "A try is under way, and its answer decides."
+        case What.held | What.nothing:
+            return f"Nothing will happen by itself: {coming.why}."
+
+
+def _amounts(tallies: tuple[Tally, ...]) -> str:
+    counts = {
+        state: sum(t.count for t in tallies if t.state is state)
+        for state in (State.waiting, State.held, State.uncertain)
+    }
+    return ", ".join(f"{count} {state}" for state, count in counts.items())
+
+
+def _blocked(holds: list[Hold]) -> str:
+    words = [
+        f"{hold.kind} on the {hold.scope}"
+        + (f" until {moment(hold.until_ms)}" if hold.until_ms is not None else "")
+        for hold in holds
+    ]
+    return f" Blocked: {'; '.join(words)}." if words else ""

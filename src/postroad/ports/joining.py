@@ -1,0 +1,20 @@
+"""Sending inside the caller's own transaction."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from postroad.model.words import Accepted, Draft, Queue, QueueSpec
+
+
+@runtime_checkable
+class Joins(Protocol):
+    """A store that can write through somebody else's connection. Nothing of it may wait for the
+    store's own writer, which may be waiting for that transaction to end."""
+
+    async def queue_in(self, connection: object, spec: QueueSpec) -> Queue:
+        """The queue of that name, made when it is new. It counts for this transaction alone:
+        a rollback may undo it."""
+
+    async def send_in(self, connection: object, drafts: Sequence[Draft]) -> list[Accepted]:
+        """Store them if the caller's transaction commits, and ring after that; BadInput when the
+        connection is of the wrong kind or not in a transaction."""

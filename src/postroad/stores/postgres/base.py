@@ -1,0 +1,181 @@
+"""An open PostgreSQL store: its connections, its bell, and how statements reach them."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, Protocol, TypeVar
+
+import asyncpg
+import msgspec
+from msgspec import Struct
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.errors import NotOpen, StoreError
+from postroad.observe.log import make_log
+from postroad.ports.clock import Clock, system_chance
+from postroad.stores.postgres import schema
+from postroad.stores.postgres.bell import FleetBell, Ring
+from postroad.stores.postgres.clock import DatabaseClock
+from postroad.stores.postgres.connections import QUERIES, Line, dial, is_pooled, read_address
+from postroad.stores.postgres.errors import named
+from postroad.stores.postgres.listening import Ear
+
+ARRIVALS_BATCH: Final = 500
+RETRY_S: Final = 1.0
+
+
+class Answer(Struct, frozen=True):
+    """What every function answers: the database's time, and who is to know."""
+
+    now: int
+    rings: list[Ring] = []
+
+
+class Moved(Answer, frozen=True):
+    """How many arrivals found their rungs."""
+
+    moved: int = 0
+
+
+class Timed(Protocol):
+    """An answer that carries the database's time."""
+
+    @property
+    def now(self) -> int:
+        """When it was given."""
+
+
+A = TypeVar("A", bound=Answer)
+T = TypeVar("T", bound=Timed)
+
+
+class Base:
+    """`read` serves the owners of lanes, `write` takes their results, `accept` messages; `side`
+    does everything else, and helps to accept. Claims are there too: they wait for accepting
+    transactions, which must hold up neither readings nor results."""
+
+    def __init__(self, dsn: str, clock: Clock, log: FilteringBoundLogger | None = None) -> None:
+        self.address = read_address(dsn)
+        self.clock = DatabaseClock(clock)
+        self.log = log or make_log("warning")
+        self._counts: Counter[str] = Counter()
+        chance = system_chance()
+        self._read, self._write, self._accept, self._side = self._lines = [
+            Line(name, self.address, self._counts, clock, chance)
+            for name in ("read", "write", "accept", "side")
+        ]
+        self.bell = FleetBell(self.clock, self._notify, self._arrived)
+        self._ear = Ear(self.address, self.bell, self._counts, clock, chance, self.log)
+        self._arrivals = asyncio.Event()
+        self._mover: asyncio.Task[None] | None = None
+        self._open = False
+        self._reaped: dict[int, int] = {}
+        """How often each owner of this process was told that its lanes were taken away."""
+        self._looked_whole_s = clock.steady_s()
+
+    @property
+    def queries(self) -> dict[str, int]:
+        """Statements sent so far, by what for."""
+        return dict(self._counts)
+
+    async def open(self) -> None:
+        """Connect, check server and schema, begin to listen."""
+        pooled = await self._check()
+        for line in self._lines:
+            line.pooled = pooled
+        self._open = True
+        if pooled and not self.address.listen:
+            self.log.warning(
+                "a pooler such as PgBouncer stands before the database: everything works, but the "
+                "bell cannot be heard through it and levels are polled; add ?listen=postgresql://… "
+                "with the database's own address",
+                store=self.address.name,
+            )
+        else:
+            pids = self._lines
+            await self._ear.start(lambda pid: any(line.pid == pid for line in pids))
+        self._mover = asyncio.get_running_loop().create_task(self._move(), name="postroad mover")
+
+    async def _check(self) -> bool:
+        raw = await dial(self.address, pooled=True)
+        try:
+            pooled = await is_pooled(raw)
+            await schema.check(raw, self.address.name)
+            async with raw.transaction():
+                self.clock.heard(await raw.fetchval(QUERIES["now"]))
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+            raise named(error, self.address.name) from error
+        finally:
+            raw.terminate()
+        return pooled
+
+    async def close(self) -> None:
+        """Finish what was handed over, then let go."""
+        if self._mover is not None:
+            self._mover.cancel()
+            await asyncio.gather(self._mover, return_exceptions=True)
+        await self._ear.close()
+        await self.bell.close()
+        self._open = False
+        for line in self._lines:
+            await line.close()
+
+    async def _one(self, line: Line, label: str, query: str, *values: object) -> str:
+        self._check_open()
+        return await line.one(label, query, values)
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise NotOpen("the road is not open: use it inside `async with road:`")
+
+    def _read_answer(self, text: str, kind: "msgspec.json.Decoder[A]") -> A:
+        """An answer, taken in: the clock is set by it, and whom it concerns is told."""
+        answer = kind.decode(text)
+        self.clock.heard(answer.now)
+        if answer.rings:
+            self.bell.ring(answer.rings)
+        return answer
+
+    async def _notify(self, payload: str) -> object:
+        return await self._one(self._side, "bell", "notify", payload)
+
+    # Arrivals: sent inside a caller's own transaction
+
+    def _arrived(self) -> None:
+        self._arrivals.set()
+
+    async def _move(self) -> None:
+        """Arrivals find their rungs, in any process that listens."""
+        while True:
+            await self._arrivals.wait()
+            self._arrivals.clear()
+            if not self.bell.heard:
+                continue
+            try:
+                while await self.move_arrivals():
+                    pass
+            except StoreError as error:
+                self.log.warning("arrivals wait", error=str(error))
+                await self.clock.sleep(RETRY_S)
+                self._arrivals.set()
+
+    async def move_arrivals(self) -> int:
+        """Move one batch; answers how many there were."""
+        text = await self._one(self._side, "arrivals", "move_arrivals", ARRIVALS_BATCH)
+        return self._read_answer(text, MOVED).moved
+
+
+MOVED: Final = msgspec.json.Decoder(Moved)
+
+
+def decoder(kind: type[A]) -> "msgspec.json.Decoder[A]":
+    """Reads the JSON of one kind of answer."""
+    return msgspec.json.Decoder(kind)
+
+
+def flat(rows: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
+    """Lists of numbers as (place of the list from 1, number) columns."""
+    return (
+        [place for place, row in enumerate(rows, start=1) for _ in row],
+        [number for row in rows for number in row],
+    )

@@ -1,0 +1,205 @@
+"""The bell of the fleet: rings in this process at once, to the others by NOTIFY."""
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from postroad.model.errors import StoreError
+from postroad.model.ladder import LAST_POLLED_LEVEL
+from postroad.ports.bell import Listener
+from postroad.ports.clock import Clock
+
+GATHER_MS: Final = 5
+"""Rings for other processes are gathered for so long. Inside the accepting transaction each would
+hold PostgreSQL's one lock on notifications until the disk has answered."""
+PAYLOAD_BYTES_MAX: Final = 7_500
+RUNGS_MAX: Final = 8
+"""A lane with rings for more rungs than this is looked at whole."""
+RETRY_MS: Final = 1_000
+
+
+class Ring(Struct, frozen=True, array_like=True):
+    """One wake-up: for the owner of a lane, or (None) for all pollers."""
+
+    owner: int | None
+    lane: int
+    rung: int
+    level: int
+    at_ms: int
+    recall: int = 0
+    """A message to be cancelled; then only the lane counts."""
+
+
+class Notice(Struct, frozen=True, omit_defaults=True):
+    """What goes over the channel."""
+
+    rings: list[Ring] = []
+    expiry: int = 0
+    arrivals: bool = False
+    probe: int = 0
+
+
+NOTICES: Final = msgspec.json.Decoder(Notice)
+
+
+class FleetBell:
+    """`alive` is the listening connection's to say; rings inside the process are never lost."""
+
+    def __init__(
+        self, clock: Clock, send: Callable[[str], Awaitable[object]], arrived: Callable[[], None]
+    ) -> None:
+        self.alive = False
+        self.lanes: dict[int, set[int]] = {}
+        """Lanes that owners of this process have, or had a moment ago."""
+        self._clock = clock
+        self._send = send
+        self._arrived = arrived
+        # Each listener is called in its own context, not in that of whoever committed.
+        self._listeners: dict[int, tuple[Listener, contextvars.Context]] = {}
+        self._outgoing: dict[tuple[int | None, int, int, int], Ring] = {}
+        self._expiry_ms = 0
+        self._expiry_told_ms = 0
+        self._flushing: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def listen(self, owner: int, listener: Listener) -> None:
+        """Hear from now on."""
+        self._listeners[owner] = (listener, contextvars.copy_context())
+        self._arrived()
+
+    def leave(self, owner: int) -> None:
+        """Hear no more."""
+        self._listeners.pop(owner, None)
+
+    @property
+    def heard(self) -> bool:
+        """Whether anyone here listens."""
+        return bool(self._listeners)
+
+    # In this process
+
+    def ring(self, rings: Sequence[Ring]) -> None:
+        """Wake whom it concerns, here and in other processes. (Pollers elsewhere were told by the
+        transaction itself.)"""
+        self._ring_here(rings)
+        for ring in rings:
+            if ring.owner is not None and ring.owner not in self._listeners:
+                self._keep(ring)
+        if self._outgoing:
+            self._flush_soon()
+
+    def _ring_here(self, rings: Sequence[Ring]) -> None:
+        loop = asyncio.get_running_loop()
+        for ring in rings:
+            if ring.owner is None:
+                for listener, context in self._listeners.values():
+                    loop.call_soon(listener.on_ready, ring.level, ring.at_ms, context=context)
+            elif ring.owner in self._listeners:
+                listener, context = self._listeners[ring.owner]
+                if ring.recall:
+                    loop.call_soon(listener.on_recall, ring.lane, ring.recall, context=context)
+                else:
+                    call = listener.on_lane
+                    loop.call_soon(call, ring.lane, ring.rung, ring.at_ms, context=context)
+
+    def ring_expiry(self, at_ms: int) -> None:
+        """Something expires then. Others are told only what is sooner than they know."""
+        self._expiry_here(at_ms)
+        now_ms = self._clock.now_ms()
+        if at_ms < self._expiry_told_ms or self._expiry_told_ms <= now_ms:
+            self._expiry_ms = self._expiry_told_ms = at_ms
+            self._flush_soon()
+
+    def _expiry_here(self, at_ms: int) -> None:
+        loop = asyncio.get_running_loop()
+        for listener, context in self._listeners.values():
+            loop.call_soon(listener.on_expiry, at_ms, context=context)
+
+    def ring_lanes(self) -> None:
+        """A ring may have been lost: all lanes that are owned here are looked at whole."""
+        self._ring_here(
+            [Ring(owner, lane, 0, 0, 0) for owner, lanes in self.lanes.items() for lane in lanes]
+        )
+
+    def ring_all(self) -> None:
+        """Nobody knows what was missed: all levels are asked, all lanes looked at."""
+        now_ms = self._clock.now_ms()
+        self._ring_here([Ring(None, 0, 0, n, now_ms) for n in range(LAST_POLLED_LEVEL + 1)])
+        self.ring_lanes()
+        self._expiry_here(now_ms)
+        self._arrived()
+
+    # From and to other processes
+
+    def hear(self, payload: str, *, own: bool) -> int:
+        """A notification; what this process sent itself was rung before. Answers a probe."""
+        try:
+            notice = NOTICES.decode(payload)
+        except msgspec.DecodeError:
+            return 0  # somebody else uses our channel
+        if notice.arrivals and self._listeners:
+            self._arrived()
+        if not own:
+            self._ring_here(notice.rings)
+            if notice.expiry:
+                self._expiry_here(notice.expiry)
+        return notice.probe
+
+    def _keep(self, ring: Ring) -> None:
+        key = (ring.owner, ring.lane, ring.rung, ring.recall)
+        known = self._outgoing.get(key)
+        if known is None or ring.at_ms < known.at_ms:
+            self._outgoing[key] = ring
+
+    def _flush_soon(self) -> None:
+        if self._flushing is None and not self._closed:
+            self._flushing = asyncio.get_running_loop().create_task(self._flush())
+
+    async def _flush(self) -> None:
+        try:
+            await self._clock.sleep(GATHER_MS / 1000)
+            while self._outgoing or self._expiry_ms:
+                await self._send_gathered()
+        finally:
+            self._flushing = None
+
+    async def _send_gathered(self) -> None:
+        rings, self._outgoing = list(self._outgoing.values()), {}
+        expiry_ms, self._expiry_ms = self._expiry_ms, 0
+        try:
+            for payload in payloads(rings, expiry_ms):
+                await self._send(payload)
+        except StoreError:
+            if self._closed:
+                return
+            for ring in rings:
+                self._keep(ring)
+            self._expiry_ms = self._expiry_ms or expiry_ms
+            await self._clock.sleep(RETRY_MS / 1000)
+
+    async def close(self) -> None:
+        """Send what was gathered, and nothing more."""
+        self._closed = True
+        if self._flushing is not None:
+            await self._flushing
+
+
+def payloads(rings: list[Ring], expiry_ms: int) -> list[str]:
+    """Rings for other processes, in pieces that NOTIFY takes."""
+    rungs: dict[int, int] = {}
+    for ring in rings:
+        rungs[ring.lane] = rungs.get(ring.lane, 0) + (ring.recall == 0)
+    whole = {
+        ring.lane: Ring(ring.owner, ring.lane, 0, 0, 0)
+        for ring in rings
+        if rungs[ring.lane] > RUNGS_MAX
+    }
+    sent = [ring for ring in rings if ring.recall or ring.lane not in whole] + [*whole.values()]
+    size = max(1, PAYLOAD_BYTES_MAX // 120)
+    pieces = [sent[start : start + size] for start in range(0, len(sent), size)] or [[]]
+    notices = [Notice(piece, expiry_ms if n == 0 else 0) for n, piece in enumerate(pieces)]
+    return [msgspec.json.encode(notice).decode() for notice in notices]

@@ -1,0 +1,176 @@
+"""Few long-lived connections, each for its own kind of work; statements go one after the other."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import asyncpg
+from asyncpg import Record
+from msgspec import Struct
+
+from postroad.model.errors import BadDsn, ServerTooOld, StoreUnavailable
+from postroad.ports.clock import Chance, Clock
+from postroad.stores.postgres.errors import AGAIN, is_lost, named
+from postroad.stores.sql import load
+
+QUERIES: Final = load("postroad.stores.postgres", "queries")
+OLDEST_SERVER: Final = 15
+CONNECT_S: Final = 10.0
+ANSWER_S: Final = 30.0
+"""A server that is silent for so long is given up; an owner starts nothing long before that."""
+BACKOFF_S: Final = (0.05, 0.2, 0.5, 1.0, 2.0)
+
+if TYPE_CHECKING:  # only the stubs know that it is generic
+    Raw = asyncpg.Connection[Record]
+else:
+    Raw = asyncpg.Connection
+T = TypeVar("T")
+
+
+class Address(Struct, frozen=True):
+    """Where the database is. `listen`: a way to it that does not go through PgBouncer."""
+
+    dsn: str
+    listen: str = ""
+
+    @property
+    def name(self) -> str:
+        """The address without its password, for errors and logs."""
+        parts = urlsplit(self.dsn)
+        port = f":{parts.port}" if parts.port else ""
+        return f"postgresql://{parts.hostname or ''}{port}{parts.path}"
+
+
+def read_address(dsn: str) -> Address:
+    """The address that a DSN names; `?listen=` is ours, everything else is PostgreSQL's."""
+    try:
+        parts = urlsplit(dsn)
+        _ = parts.port
+    except ValueError as error:
+        raise BadDsn(f"the PostgreSQL address is malformed ({error})") from None
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    listen = dict(query).get("listen", "")
+    if listen and not listen.startswith(("postgresql://", "postgres://")):
+        raise BadDsn("?listen= takes a whole address: listen=postgresql://host:5432/database")
+    rest = urlencode([(name, value) for name, value in query if name != "listen"])
+    return Address(urlunsplit(parts._replace(query=rest)), listen)
+
+
+async def dial(address: Address, *, direct: bool = False, pooled: bool = False) -> Raw:
+    """A new connection. `pooled`: nothing of it outlives a transaction."""
+    dsn = address.listen if direct and address.listen else address.dsn
+    try:
+        raw: Raw = await asyncpg.connect(
+            dsn,
+            timeout=CONNECT_S,
+            statement_cache_size=0 if pooled else 100,
+            max_cached_statement_lifetime=0,
+            server_settings={"application_name": "postroad"},
+        )
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
+        raise named(error, address.name) from error
+    if raw.get_server_version().major < OLDEST_SERVER:
+        version = raw.get_server_version().major
+        raw.terminate()
+        raise ServerTooOld(
+            f"{address.name} is PostgreSQL {version}: Postroad needs {OLDEST_SERVER} or newer"
+        )
+    return raw
+
+
+async def is_pooled(raw: Raw) -> bool:
+    """Whether something like PgBouncer stands between: then the process that answers is not the
+    one that we were told of. (In session mode it would do no harm, but cannot be told apart.)"""
+    async with raw.transaction():
+        pid: int = await raw.fetchval("select pg_backend_pid()")
+    return pid != raw.get_server_pid()
+
+
+class Line:
+    """One connection, made when it is needed and made again, at growing intervals, when it is
+    lost. What was under way then may have been done, or not."""
+
+    def __init__(
+        self, name: str, address: Address, counts: Counter[str], clock: Clock, chance: Chance
+    ) -> None:
+        self.name = name
+        self.pooled = False
+        self.pid = 0
+        self._address = address
+        self._counts = counts
+        self._clock = clock
+        self._chance = chance
+        self._raw: Raw | None = None
+        self._lock = asyncio.Lock()
+        self._failures = 0
+        self._not_before_s = 0.0
+        self._why: Exception | None = None
+
+    async def one(self, label: str, query: str, values: Sequence[object] = ()) -> str:
+        """The only value of a query's only row: our functions answer with one JSON document."""
+        return await self._run(
+            label, lambda raw: raw.fetchval(QUERIES[query], *values, timeout=ANSWER_S)
+        )
+
+    async def rows(self, label: str, query: str, values: Sequence[object] = ()) -> list[Record]:
+        """All rows of a query."""
+        return await self._run(
+            label, lambda raw: raw.fetch(QUERIES[query], *values, timeout=ANSWER_S)
+        )
+
+    async def close(self) -> None:
+        """Let go, when what is under way has ended."""
+        async with self._lock:
+            raw, self._raw = self._raw, None
+            if raw is not None:
+                try:
+                    await raw.close(timeout=CONNECT_S)
+                except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+                    raw.terminate()
+
+    async def _run(self, label: str, work: Callable[[Raw], Awaitable[T]]) -> T:
+        async with self._lock:
+            for turn in (1, 2):
+                raw = await self._ready()
+                self._counts[label] += 1
+                try:
+                    return await self._statement(raw, work)
+                except AGAIN as error:
+                    if turn == 2:
+                        raise named(error, self._address.name) from error
+                except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+                    if is_lost(error) or raw.is_closed():
+                        self._drop(raw)
+                    raise named(error, self._address.name) from error
+        raise AssertionError("two turns, and neither returned")  # pragma: no cover
+
+    async def _statement(self, raw: Raw, work: Callable[[Raw], Awaitable[T]]) -> T:
+        if not self.pooled:
+            return await work(raw)
+        # Parse and execute are two steps, which must reach the same server.
+        async with raw.transaction():
+            return await work(raw)
+
+    async def _ready(self) -> Raw:
+        if self._raw is not None and not self._raw.is_closed():
+            return self._raw
+        if self._clock.steady_s() < self._not_before_s:
+            raise StoreUnavailable(f"{self._address.name} is away: {self._why}")
+        try:
+            self._raw = await dial(self._address, pooled=self.pooled)
+        except Exception as error:
+            wait_s = BACKOFF_S[min(self._failures, len(BACKOFF_S) - 1)]
+            self._not_before_s = self._clock.steady_s() + wait_s * (0.5 + self._chance.random())
+            self._failures += 1
+            self._why = error
+            raise
+        self._failures = 0
+        self.pid = self._raw.get_server_pid()
+        return self._raw
+
+    def _drop(self, raw: Raw) -> None:
+        self._raw = None
+        self.pid = 0
+        raw.terminate()

@@ -1,0 +1,59 @@
+"""Cancel, pause, resume, unblock."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from postroad.model.control import CancelState, MessageFilter
+from postroad.model.words import Lane
+from postroad.stores.postgres.base import Answer, Base, decoder
+from postroad.stores.postgres.leases import ANSWER
+
+
+class Cancelling(Answer, frozen=True):
+    """What came of each wish; unknown ones are left out."""
+
+    states: dict[int, CancelState] = {}
+
+
+CANCELLING: Final = decoder(Cancelling)
+
+
+class ControlVerbs(Base):
+    """Cancel, pause, resume, unblock."""
+
+    async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
+        """Cancel what nobody owns; ask the owners of the rest."""
+        text = await self._one(self._side, "cancel", "cancel", tenant, list(ids))
+        states = self._read_answer(text, CANCELLING).states
+        return {number: states.get(number, CancelState.unknown) for number in ids}
+
+    async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
+        """The lane's owner takes these out as cancelled."""
+        values = (owner, lane.id, lane.epoch, list(ids))
+        return bool(await self._one(self._side, "cancel", "withdraw", *values))
+
+    async def live(self, which: MessageFilter, after: int, limit: int) -> list[int]:
+        """Messages that are not finished, in order of id."""
+        self._check_open()
+        before_ms = which.accepted_before_ms
+        values = (which.tenant, which.queue, which.order_key, before_ms, after, limit)
+        return [row["id"] for row in await self._side.rows("insight", "live_messages", values)]
+
+    async def pause_queue(self, queue: int, *, paused: bool) -> None:
+        """Hold all of a queue's messages, or let them go on."""
+        await self._change("pause_queue", queue, paused)
+
+    async def unblock_queue(self, queue: int) -> None:
+        """Lift a queue's hold-off, also one that disabled it."""
+        await self._change("unblock_queue", queue)
+
+    async def pause_lane(self, lane: int, *, paused: bool) -> None:
+        """Hold all queues of a lane, or let them go on."""
+        await self._change("pause_lane", lane, paused)
+
+    async def unblock_lane(self, lane: int) -> None:
+        """Close a lane's circuit, and lift its queues' `unreachable` hold-offs."""
+        await self._change("unblock_lane", lane)
+
+    async def _change(self, query: str, *values: object) -> None:
+        self._read_answer(await self._one(self._side, "control", query, *values), ANSWER)

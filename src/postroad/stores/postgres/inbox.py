@@ -1,0 +1,270 @@
+"""How messages get in: queues made on first use, drafts accepted in one transaction."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.errors import NotOpen, StoreUnavailable
+from postroad.model.states import NEVER
+from postroad.model.words import Accepted, Draft, Queue, QueueSpec
+from postroad.ports.clock import Clock
+from postroad.stores.postgres.base import Answer, Base, decoder
+from postroad.stores.postgres.connections import Line
+
+ROWS_MAX: Final = 2_000
+"""More are not merged into one statement: claims of the same lanes wait for its commit."""
+QUEUES: Final = msgspec.json.Decoder(list[Queue])
+QUEUE: Final = msgspec.json.Decoder(Queue | None)
+
+
+class Took(Answer, frozen=True):
+    """`seen`: (place of a draft from 1, first message with its key, digest of that one's body)."""
+
+    seen: list[tuple[int, int, str]] = []
+
+
+TOOK: Final = decoder(Took)
+
+
+def digest_of(draft: Draft) -> bytes:
+    """What tells one body from another under the same key."""
+    return blake2b(draft.body + b"\0" + draft.headers, digest_size=16).digest()
+
+
+class Batch:
+    """Drafts as the columns that the store takes: each rung once, each key once."""
+
+    def __init__(self, drafts: Sequence[Draft]) -> None:
+        self.drafts = drafts
+        self._rungs: dict[tuple[int, int, int, int], int] = {}
+        self._of = [self._rung(draft) for draft in drafts]
+        self._due = [NEVER] * len(self._rungs)
+        self._count = [0] * len(self._rungs)
+        self._nth = [self._place(draft, of) for draft, of in zip(drafts, self._of, strict=True)]
+        self._digests: dict[int, bytes] = {}
+        self._first: dict[tuple[int, str], int] = {}
+        self._repeats: list[int] = []
+        for place, draft in enumerate(drafts):
+            if draft.key:
+                self._use(draft, place)
+
+    def _rung(self, draft: Draft) -> int:
+        priority = 0 if draft.slot else draft.priority
+        key = (draft.lane, draft.queue, priority, draft.slot)
+        return self._rungs.setdefault(key, len(self._rungs) + 1)
+
+    def _place(self, draft: Draft, of: int) -> int:
+        if draft.due_ms < self._due[of - 1]:
+            self._due[of - 1] = draft.due_ms
+        if not draft.slot:
+            return 0
+        self._count[of - 1] += 1
+        return self._count[of - 1]
+
+    def _use(self, draft: Draft, place: int) -> None:
+        self._digests[place] = digest_of(draft)
+        if self._first.setdefault((draft.queue, draft.key), place) != place:
+            self._repeats.append(place)
+
+    def columns(self) -> tuple[object, ...]:
+        """The arguments of accept."""
+        # What repeats a key of this very batch is not sent at all.
+        skipped = set(self._repeats)
+        sent = [n for n in range(len(self.drafts)) if n not in skipped]
+        drafts = [self.drafts[n] for n in sent] if skipped else self.drafts
+        self._sent = sent
+        place_of = {n: place for place, n in enumerate(sent, start=1)}
+        firsts = list(self._first.values())
+        lanes, queues, priorities, slots = zip(*self._rungs, strict=True)
+        ordered = any(slots)
+        return (
+            lanes,
+            queues,
+            priorities,
+            slots,
+            self._due,
+            self._count,
+            [d.id for d in drafts],
+            [self._of[n] for n in sent] if skipped else self._of,
+            [self._nth[n] for n in sent] if ordered else [],
+            [d.due_ms for d in drafts],
+            [d.accepted_at_ms for d in drafts],
+            [d.expires_at_ms for d in drafts] if any(d.expires_at_ms < NEVER for d in drafts) else [],
+            [d.order_key for d in drafts] if any(d.order_key for d in drafts) else [],
+            [d.headers for d in drafts] if any(d.headers for d in drafts) else [],
+            [d.body for d in drafts],
+            [place_of[n] for n in firsts],
+            [self.drafts[n].key for n in firsts],
+            [self._digests[n] for n in firsts],
+        )
+
+    def answers(self, seen: Sequence[tuple[int, int, str]]) -> list[Accepted]:
+        """Each draft's own id, or that of the first use of its key."""
+        answers = [Accepted(draft.id) for draft in self.drafts]
+        winners: dict[tuple[int, str], tuple[int, bytes]] = {}
+        for place, first, digest in seen:
+            number = self._sent[place - 1]
+            draft = self.drafts[number]
+            winners[(draft.queue, draft.key)] = (first, bytes.fromhex(digest))
+            answers[number] = self._repeated(number, first, bytes.fromhex(digest))
+        for number in self._repeats:
+            draft = self.drafts[number]
+            key = (draft.queue, draft.key)
+            own = self._first[key]
+            first, winner = winners.get(key, (self.drafts[own].id, self._digests[own]))
+            answers[number] = self._repeated(number, first, winner)
+        return answers
+
+    def _repeated(self, number: int, first: int, digest: bytes) -> Accepted:
+        same = self._digests[number] == digest
+        return Accepted(first, duplicate=same, conflict=not same)
+
+
+class Handed(Struct):
+    """Drafts of one caller, who waits for their answers."""
+
+    drafts: Sequence[Draft]
+    answers: "asyncio.Future[list[Accepted]]"
+    ordered: bool
+
+
+class Gathering:
+    """While two accepting statements are under way, what else comes is gathered for the next."""
+
+    def __init__(
+        self, lines: Sequence[Line], store: Callable[[Line, Batch], Awaitable[list[Accepted]]]
+    ) -> None:
+        self._idle = list(lines)
+        self._store = store
+        self._waiting: deque[Handed] = deque()
+        self._ordered = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def put(self, drafts: Sequence[Draft]) -> list[Accepted]:
+        """Hand over; the answers come after the commit."""
+        answers: asyncio.Future[list[Accepted]] = asyncio.get_running_loop().create_future()
+        ordered = any(draft.slot for draft in drafts)
+        self._waiting.append(Handed(drafts, answers, ordered))
+        self._start()
+        return await answers
+
+    async def drained(self) -> None:
+        """All that was handed over is answered."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _start(self) -> None:
+        while self._idle and (batch := self._next()):
+            line = self._idle.pop(0)
+            task = asyncio.get_running_loop().create_task(self._run(line, batch))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _next(self) -> list[Handed]:
+        """The next callers together. One batch with ordered messages at a time: two at once could
+        be committed in the wrong order."""
+        batch: list[Handed] = []
+        rows = 0
+        while self._waiting:
+            handed = self._waiting[0]
+            full = batch and rows + len(handed.drafts) > ROWS_MAX
+            if full or (handed.ordered and self._ordered):
+                break
+            batch.append(self._waiting.popleft())
+            rows += len(handed.drafts)
+        self._ordered += any(handed.ordered for handed in batch)
+        return batch
+
+    async def _run(self, line: Line, batch: list[Handed]) -> None:
+        try:
+            await self._together(line, batch)
+        finally:
+            self._ordered -= any(handed.ordered for handed in batch)
+            self._idle.append(line)
+            self._start()
+
+    async def _together(self, line: Line, batch: list[Handed]) -> None:
+        drafts = [draft for handed in batch for draft in handed.drafts]
+        try:
+            answers = await self._store(line, Batch(drafts))
+        except (StoreUnavailable, NotOpen) as error:
+            # Perhaps it was stored: only who sent it can say whether to send it again.
+            for handed in batch:
+                _fail(handed, error)
+        except Exception as error:  # noqa: BLE001 - handed to those who wait
+            if len(batch) == 1:
+                _fail(batch[0], error)
+                return
+            for handed in batch:  # one of them is bad: the others must not suffer for it
+                await self._together(line, [handed])
+        else:
+            start = 0
+            for handed in batch:
+                end = start + len(handed.drafts)
+                if not handed.answers.done():
+                    handed.answers.set_result(answers[start:end])
+                start = end
+
+
+def _fail(handed: Handed, error: Exception) -> None:
+    if not handed.answers.done():
+        handed.answers.set_exception(error)
+
+
+class InboxVerbs(Base):
+    """Queues and drafts."""
+
+    def __init__(self, dsn: str, clock: Clock, log: FilteringBoundLogger | None = None) -> None:
+        super().__init__(dsn, clock, log)
+        self._gathering = Gathering((self._accept, self._side), self._store)
+
+    async def open_queues(self, specs: Sequence[QueueSpec]) -> list[Queue]:
+        """The queues of these names, made where they are new."""
+        rows = [
+            {
+                "tenant": spec.tenant,
+                "name": spec.name,
+                "policy": spec.policy,
+                "lane_tenant": spec.lane.tenant,
+                "transport": spec.lane.transport,
+                "server": spec.lane.server,
+                "credential": spec.lane.credential,
+                "shards": spec.shards,
+                "pool": spec.lane.pool,
+            }
+            for spec in specs
+        ]
+        text = await self._one(self._side, "queues", "open_queues", msgspec.json.encode(rows).decode())
+        return QUEUES.decode(text)
+
+    async def find_queue(self, tenant: str, name: str) -> Queue | None:
+        """The queue of that name."""
+        text = await self._one(self._side, "queues", "find_queue", tenant, name)
+        return QUEUE.decode(text or "null")
+
+    async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
+        """Store them all in one transaction, then answer."""
+        if not drafts:
+            return []
+        answers = await self._gathering.put(drafts)
+        soonest = min(draft.expires_at_ms for draft in drafts)
+        if soonest < NEVER:
+            self.bell.ring_expiry(soonest)
+        return answers
+
+    async def _store(self, line: Line, batch: Batch) -> list[Accepted]:
+        text = await self._one(line, "accept", "accept", *batch.columns())
+        return batch.answers(self._read_answer(text, TOOK).seen)
+
+    async def close(self) -> None:
+        """Finish what was handed over, then let go."""
+        await self._gathering.drained()
+        await super().close()
+
+

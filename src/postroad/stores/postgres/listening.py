@@ -1,0 +1,135 @@
+"""The connection that listens: supervised, and made to prove that it still hears."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+import asyncpg
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.errors import StoreError
+from postroad.ports.clock import Chance, Clock
+from postroad.stores.postgres.bell import FleetBell
+from postroad.stores.postgres.connections import BACKOFF_S, CONNECT_S, QUERIES, Address, Raw, dial
+
+CHANNEL: Final = "postroad"
+PROBE_S: Final = 240.0
+"""15 statements an hour; a connection that ends in good order is noticed at once anyway."""
+
+
+class Ear:
+    """Listens for as long as the store is open; while it cannot, the bell is not alive."""
+
+    def __init__(
+        self,
+        address: Address,
+        bell: FleetBell,
+        counts: Counter[str],
+        clock: Clock,
+        chance: Chance,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self._address = address
+        self._bell = bell
+        self._counts = counts
+        self._clock = clock
+        self._chance = chance
+        self._log = log
+        self._own: Callable[[int], bool] = lambda _: False
+        self._raw: Raw | None = None
+        self._ended = asyncio.Event()
+        self._proof = asyncio.Event()
+        self._probes = 0
+        self._failures = 0
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self, own: Callable[[int], bool]) -> None:
+        """Begin. `own` tells the server processes that serve this one."""
+        self._own = own
+        try:
+            await self._connect()
+        except StoreError as error:
+            self._log.warning("the bell cannot be heard, levels are polled", error=str(error))
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="postroad bell")
+
+    async def close(self) -> None:
+        """Listen no more."""
+        self._bell.alive = False
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._raw is not None:
+            self._raw.terminate()
+
+    async def _run(self) -> None:
+        while True:
+            if self._raw is None:
+                await self._reconnect()
+            elif not await self._still_hears():
+                self._lose()
+
+    async def _reconnect(self) -> None:
+        wait_s = BACKOFF_S[min(self._failures, len(BACKOFF_S) - 1)]
+        await self._clock.sleep(wait_s * (0.5 + self._chance.random()))
+        self._failures += 1
+        try:
+            await self._connect()
+        except StoreError as error:
+            self._log.debug("the bell is still down", error=str(error))
+            return
+        self._failures = 0
+        self._log.info("the bell is heard again")
+        self._bell.ring_all()
+
+    async def _connect(self) -> None:
+        raw = await dial(self._address, direct=True)
+        self._ended = asyncio.Event()
+        raw.add_termination_listener(lambda _: self._ended.set())
+        try:
+            self._counts["bell"] += 1
+            await raw.add_listener(CHANNEL, self._heard)
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+            raw.terminate()
+            raise StoreError(f"cannot listen ({error})") from error
+        self._raw = raw
+        self._bell.alive = True
+
+    def _heard(self, _raw: object, pid: int, _channel: str, payload: object) -> None:
+        probe = self._bell.hear(str(payload), own=self._own(pid))
+        if probe == self._probes and self._raw is not None and pid == self._raw.get_server_pid():
+            self._proof.set()
+
+    async def _still_hears(self) -> bool:
+        """Wait for the connection's end, or for the time of the next proof."""
+        if await self._within(self._ended, PROBE_S):
+            return False
+        raw = self._raw
+        if raw is None:  # pragma: no cover - only this task lets go of it
+            return False
+        self._probes += 1
+        self._proof.clear()
+        payload = f'{{"probe": {self._probes}}}'
+        self._counts["bell"] += 1
+        try:
+            await raw.fetchval(QUERIES["notify"], payload, timeout=CONNECT_S)
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+            return False
+        return await self._within(self._proof, CONNECT_S)
+
+    async def _within(self, event: asyncio.Event, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await event.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _lose(self) -> None:
+        """Pollers that sleep until a ring are woken, and go by their table from then on."""
+        raw, self._raw = self._raw, None
+        self._bell.alive = False
+        if raw is not None:
+            raw.terminate()
+        self._log.warning("the bell is down, levels are polled")
+        self._bell.ring_all()

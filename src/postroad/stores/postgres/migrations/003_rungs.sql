@@ -1,0 +1,219 @@
+-- Rungs: found or made, woken, settled, gated; and lanes as pollers see them.
+
+-- The rungs of these (lane, queue, level, priority, slot), made where they are new.
+create function rungs_v1(p_lane bigint[], p_queue bigint[], p_level int[], p_priority int[],
+                         p_slot int[])
+returns bigint[] language plpgsql as $$
+declare
+  v_found bigint[];
+begin
+  for turn in 1..2 loop
+    -- A subquery, not a join: a join was planned as a scan of all rungs while there were few.
+    select array_agg((select r.id from rung r
+                       where r.lane_id = x.lane and r.queue_id = x.queue and r.slot = x.slot
+                         and r.step = case when x.slot > 0 then 0 else x.level end
+                         and r.priority = x.priority) order by x.n)
+      into v_found
+      from unnest(p_lane, p_queue, p_level, p_priority, p_slot) with ordinality
+        as x(lane, queue, level, priority, slot, n);
+    if array_position(v_found, null) is null then
+      return v_found;
+    end if;
+    -- A new rung is under its queue's block; who changes that waits, or we do.
+    perform from queue where id = any (p_queue) order by id for share;
+    insert into rung (lane_id, queue_id, level, priority, slot, blocked_until)
+    select x.lane, x.queue, x.level, x.priority, x.slot,
+           case when x.level < 0 then never()
+                else (select case when q.paused_at > 0 then never() else q.block_until end
+                        from queue q where q.id = x.queue) end
+      from unnest(p_lane, p_queue, p_level, p_priority, p_slot) with ordinality
+        as x(lane, queue, level, priority, slot, n)
+     where v_found[x.n] is null
+     order by 1, 2, 5, 3, 4
+    on conflict do nothing;
+  end loop;
+  raise exception 'a rung was made and is not there';
+end $$;
+
+-- Free lanes can be claimed: when, by level, is what their rungs and circuits say. The last poller
+-- (level 6) serves all higher levels. The caller has the lanes alone.
+create function open_lanes_v1(p_lanes bigint[]) returns jsonb language plpgsql as $$
+declare
+  v_rings jsonb;
+begin
+  update lane_level set ready_at = never() where lane_id = any (p_lanes) and ready_at < never();
+  with opened as (
+    insert into lane_level (lane_id, level, pool, ready_at)
+    select l.id, v.level, l.pool,
+           greatest(v.at, case when l.paused_at > 0 then never() else l.circuit_until end)
+      from lane l
+     cross join lateral (select least(r.level, 6) as level, min(r.ready_at) as at from rung r
+                          where r.lane_id = l.id and r.level >= 0 and r.ready_at < never()
+                          group by 1) v
+     where l.id = any (p_lanes)
+    on conflict (lane_id, level) do update set ready_at = excluded.ready_at
+    returning lane_level.level, lane_level.ready_at),
+  soonest as (select level, min(ready_at) as at from opened where ready_at < never() group by 1)
+  select jsonb_agg(jsonb_build_array(null, 0, 0, level, at, 0)) into v_rings from soonest;
+  if v_rings is null then
+    return '[]';
+  end if;
+  perform notify_v1(v_rings);
+  return v_rings;
+end $$;
+
+-- Something about these lanes' rungs changed: their owners look again, or they can be claimed.
+create function touch_v1(p_lanes bigint[]) returns jsonb language plpgsql as $$
+declare
+  v_free bigint[];
+  v_rings jsonb;
+begin
+  select coalesce(array_agg(id) filter (where owner is null), '{}'),
+         coalesce(jsonb_agg(jsonb_build_array(owner, id, 0, 0, 0, 0)) filter (where owner is not null), '[]')
+    into v_free, v_rings
+    from lane where id = any (p_lanes);
+  return v_rings || open_lanes_v1(v_free);
+end $$;
+
+-- The rungs of these queues obey their gates: the later of the block and of the first message.
+-- The caller has all lanes of the queues alone.
+create function gate_v1(p_queues bigint[]) returns void language plpgsql as $$
+begin
+  perform from rung where queue_id = any (p_queues) and held = '' and level >= 0
+    order by id for no key update;
+  update rung r
+     set blocked_until = g.gate,
+         ready_at = greatest(g.gate, coalesce((select m.due from message m where m.rung_id = r.id
+                                                order by m.place, m.id limit 1), never()))
+    from (select q.id, case when q.paused_at > 0 then never() else q.block_until end as gate
+            from queue q where q.id = any (p_queues) offset 0) g
+   where r.queue_id = any (p_queues) and r.queue_id = g.id and r.held = '' and r.level >= 0;
+end $$;
+
+-- Rungs got something: lower their ready times, then tell their lanes' owners, or the pollers.
+-- The caller shares the lanes. Rungs and lanes that are awake are not written at all.
+create function wake_v1(p_lane bigint[], p_rung bigint[], p_due bigint[]) returns jsonb
+language plpgsql set enable_nestloop = off as $$
+declare
+  v_asleep bigint[];
+  v_lane bigint[];
+  v_at bigint[];
+  v_rings jsonb := '[]';
+  v_ready bigint;
+begin
+  select array_agg(x.rung) into v_asleep from unnest(p_rung, p_due) x(rung, due)
+   where (select r.ready_at > greatest(x.due, r.blocked_until)
+             and (r.slot = 0 or r.ready_at = never())  -- else its head decides
+            from rung r where r.id = x.rung);
+  if v_asleep is not null then
+    perform from rung where id = any (v_asleep) order by id for no key update;
+    with woken as (
+      update rung r set ready_at = greatest(x.due, r.blocked_until)
+        from unnest(p_rung, p_due) x(rung, due)
+       where r.id = any (v_asleep) and r.id = x.rung and r.ready_at > greatest(x.due, r.blocked_until)
+      returning r.lane_id, r.ready_at),
+    soonest as (select lane_id, min(ready_at) as at from woken group by 1)
+    select array_agg(s.lane_id order by s.lane_id), array_agg(s.at order by s.lane_id)
+      into v_lane, v_at from soonest s;
+    select min(t.ready_at) into v_ready from lower_lanes_v1(v_lane, v_at) t;
+    if v_ready < never() then
+      v_rings := jsonb_build_array(jsonb_build_array(null, 0, 0, 0, v_ready, 0));
+      perform notify_v1(v_rings);
+    end if;
+  end if;
+  return v_rings || (
+    select coalesce(jsonb_agg(jsonb_build_array(l.owner, x.lane, x.rung, r.level,
+                                                greatest(x.due, r.blocked_until), 0)), '[]')
+      from unnest(p_lane, p_rung, p_due) x(lane, rung, due)
+     cross join lateral (select owner from lane
+                          where id = x.lane and owner is not null limit 1) l
+     cross join lateral (select level, blocked_until from rung
+                          where id = x.rung and blocked_until < never() limit 1) r);
+end $$;
+
+-- Unowned lanes are ready at level 0 from these times on, or sooner if they were.
+create function lower_lanes_v1(p_lane bigint[], p_at bigint[]) returns table (ready_at bigint)
+language plpgsql set enable_nestloop = off as $$
+declare
+  v_free bigint[];
+  v_at bigint[];
+begin
+  select array_agg(x.lane), array_agg(greatest(x.at, l.until)) into v_free, v_at
+    from unnest(p_lane, p_at) x(lane, at)
+   cross join lateral (select case when paused_at > 0 then never() else circuit_until end as until
+                         from lane where id = x.lane and owner is null limit 1) l;
+  if v_free is null then
+    return;
+  end if;
+  perform from lane_level t where t.lane_id = any (v_free) and t.level = 0
+    order by t.lane_id for no key update;
+  return query
+  update lane_level t set ready_at = x.at from unnest(v_free, v_at) x(lane, at)
+   where t.lane_id = any (v_free) and t.level = 0 and t.lane_id = x.lane and t.ready_at > x.at
+  returning t.ready_at;
+end $$;
+
+-- Ordered slots go on with whoever is their head now: at its level, at its time, and held if it
+-- holds them. Their lanes are locked, so that who owns them does not change; `p_known` is an owner
+-- that knows it already. Positions are given under the lock on the rung, so none is in the making.
+create function settle_v1(p_rungs bigint[], p_known bigint) returns jsonb
+language plpgsql set enable_nestloop = off as $$
+declare
+  v_now bigint := now_ms();
+  v_slots bigint[];
+  v_rings jsonb;
+  v_ready jsonb;
+begin
+  select array_agg(x.id) into v_slots
+    from (select id from rung where id = any (p_rungs) and slot > 0 order by id for no key update) x;
+  if v_slots is null then
+    return '[]';
+  end if;
+  with head as materialized (
+    select r.id, h.message, h.level, h.due,
+           case when h.due = never() then never()
+                else (select case when q.paused_at > 0 then never() else q.block_until end
+                        from queue q where q.id = r.queue_id) end as gate
+      from rung r
+      left join lateral (select m.id as message, m.level, m.due from message m
+                          where m.rung_id = r.id order by m.place, m.id limit 1) h on true
+     where r.id = any (v_slots)),
+  goal as materialized (
+    select id, coalesce(level, 0) as level, gate, greatest(gate, coalesce(due, never())) as ready_at,
+           case when due = never()
+                then 'exhausted: ' || coalesce((select a.error from attempt a where a.message_id = message
+                                                 order by a.number desc limit 1), '')
+                else '' end as held
+      from head),
+  changed as (
+    update rung r
+       set level = g.level, blocked_until = g.gate, held = g.held, ready_at = g.ready_at
+      from goal g
+     where r.id = any (v_slots) and r.id = g.id
+       and (r.level <> g.level or r.blocked_until <> g.gate or r.held <> g.held
+            or r.ready_at > g.ready_at or (g.ready_at > v_now and r.ready_at <> g.ready_at))
+    returning r.id, r.lane_id, r.level, r.ready_at),
+  told as materialized (
+    select c.*, l.owner, l.pool, l.until from changed c
+     cross join lateral (select owner, pool,
+                                case when paused_at > 0 then never() else circuit_until end as until
+                           from lane where id = c.lane_id limit 1) l
+     where c.ready_at < never()),
+  opened as (
+    insert into lane_level (lane_id, level, pool, ready_at)
+    select t.lane_id, least(t.level, 6), t.pool, greatest(min(t.ready_at), t.until) from told t
+     where t.owner is null and t.until < never()
+     group by t.lane_id, least(t.level, 6), t.pool, t.until order by 1, 2
+    on conflict (lane_id, level) do update set ready_at = excluded.ready_at
+     where lane_level.ready_at > excluded.ready_at
+    returning lane_level.level, lane_level.ready_at),
+  soonest as (select level, min(ready_at) as at from opened group by 1)
+  select (select jsonb_agg(jsonb_build_array(t.owner, t.lane_id, t.id, t.level, t.ready_at, 0))
+            from told t where t.owner <> p_known),
+         (select jsonb_agg(jsonb_build_array(null, 0, 0, s.level, s.at, 0)) from soonest s)
+    into v_rings, v_ready;
+  if v_ready is not null then
+    perform notify_v1(v_ready);
+  end if;
+  return coalesce(v_rings, '[]') || coalesce(v_ready, '[]');
+end $$;

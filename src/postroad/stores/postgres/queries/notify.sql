@@ -1,0 +1,2 @@
+-- Ring.
+select pg_notify('postroad', $1)

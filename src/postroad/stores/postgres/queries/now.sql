@@ -1,0 +1,2 @@
+-- The database's time.
+select postroad.now_ms()

@@ -1,0 +1,2 @@
+-- Whether this database has a road.
+select to_regclass('postroad.schema_version') is not null

@@ -1,0 +1,2 @@
+-- Close a lane's circuit.
+select postroad.unblock_lane_v1($1)

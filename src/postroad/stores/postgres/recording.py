@@ -1,0 +1,213 @@
+"""Results on their way into the tables."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from postroad.model.decide import Move
+from postroad.model.record import LaneChange, QueueChange, Record, Recorded, Result
+from postroad.model.states import NEVER
+from postroad.stores.postgres.base import Answer, Base, decoder
+
+UNCERTAIN_LEVEL: Final = -1
+
+
+class Applied(Answer, frozen=True):
+    """Which of the batch's lanes are the owner's."""
+
+    held: list[bool] = []
+
+
+APPLIED: Final = decoder(Applied)
+
+
+class Failed(Struct, frozen=True):
+    """One result that did not deliver, as fail_v1 reads it. `pair` is the place of its lane in the
+    batch; `since` the tries before the first result of this message in the batch, `last` whether
+    this is the last one. What is None stays as it is."""
+
+    pair: int
+    id: int
+    queue: int
+    tries: int
+    since: int
+    last: bool
+    was: int
+    level: int
+    to: int | None
+    due: int | None
+    place: int | None
+    gone: str | None
+    reason: str | None
+    kind: str
+    status: int
+    error: str
+    started: int
+    took: int
+    slot: int
+    priority: int
+
+
+class Target(Struct, frozen=True):
+    """A rung that results go to, and the first due time of them."""
+
+    pair: int
+    queue: int
+    level: int
+    priority: int
+    due: int
+
+
+class RecordVerbs(Base):
+    """Recording."""
+
+    async def record(self, record: Record) -> Recorded:
+        """Apply results in one transaction, fenced."""
+        batch = RecordBatch(record)
+        text = await self._one(self._write, "record", "record", record.owner, *batch.columns())
+        held = self._read_answer(text, APPLIED).held
+        return Recorded(frozenset(lane for lane, ours in zip(batch.lanes, held, strict=True) if not ours))
+
+
+class RecordBatch:
+    """A record as the arguments of record_v1."""
+
+    def __init__(self, record: Record) -> None:
+        self._pairs: dict[tuple[int, int], int] = {}
+        self._record = record
+        self._done = [r for r in record.results if r.move is Move.deliver]
+        self._failed = [r for r in record.results if r.move is not Move.deliver]
+        for result in record.results:
+            self._pair(result.message.lane, result.epoch)
+        for change in (*record.queues, *record.lanes):
+            self._pair(change.lane, change.epoch)
+
+    @property
+    def lanes(self) -> list[int]:
+        """The lanes of the batch, pair by pair."""
+        return [lane for lane, _ in self._pairs]
+
+    def _pair(self, lane: int, epoch: int) -> int:
+        return self._pairs.setdefault((lane, epoch), len(self._pairs) + 1)
+
+    def columns(self) -> tuple[object, ...]:
+        """All arguments but the owner."""
+        done = self._done
+        return (
+            self.lanes,
+            [epoch for _, epoch in self._pairs],
+            [r.message.id for r in done],
+            [r.message.queue for r in done],
+            [r.message.attempts for r in done],
+            [r.took_ms for r in done],
+            list({r.message.rung for r in self._record.results if r.slot}),
+            _json(self._failures()),
+            _json(self._targets()),
+            _json(self._queues(self._record.queues)),
+            _json(self._lanes(self._record.lanes)),
+        )
+
+    def _failures(self) -> list[Failed]:
+        since: dict[int, int] = {}
+        last: dict[int, Result] = {}
+        for result in self._failed:
+            since.setdefault(result.message.id, result.message.attempts)
+            last[result.message.id] = result
+        return [
+            self._failure(r, since[r.message.id], last=last[r.message.id] is r) for r in self._failed
+        ]
+
+    def _failure(self, result: Result, since: int, *, last: bool) -> Failed:
+        message = result.message
+        to, due, place = _way(result)
+        gone = {Move.die: "dead", Move.cancel: "cancelled"}.get(result.move)
+        return Failed(
+            pair=self._pair(message.lane, result.epoch),
+            id=message.id,
+            queue=message.queue,
+            tries=message.attempts,
+            since=since,
+            last=last,
+            was=message.level,
+            level=message.level if result.move is Move.doubt else result.level,
+            to=to,
+            due=due,
+            place=place,
+            gone=gone,
+            reason=(result.reason or "exhausted") if gone == "dead" else None,
+            kind=result.kind,
+            status=result.status,
+            error=plain(result.error),
+            started=result.started_ms,
+            took=result.took_ms,
+            slot=result.slot,
+            priority=result.priority,
+        )
+
+    def _targets(self) -> list[Target]:
+        found: dict[tuple[int, int, int, int], int] = {}
+        for result in self._failed:
+            to, due, _ = _way(result)
+            if to is not None:
+                pair = self._pair(result.message.lane, result.epoch)
+                key = (pair, result.message.queue, to, result.priority)
+                found[key] = min(found.get(key, NEVER), due or NEVER)
+        return [Target(*key, due=due) for key, due in found.items()]
+
+    def _queues(self, changes: Sequence[QueueChange]) -> list[dict[str, object]]:
+        """The last change of each queue counts."""
+        last = {change.queue: change for change in changes}
+        return [
+            {
+                "pair": self._pair(change.lane, change.epoch),
+                "queue": change.queue,
+                "kind": change.block.kind if change.block else "",
+                "until": change.block.until_ms if change.block else 0,
+                "reason": plain(change.block.reason) if change.block else "",
+                "streak": change.block.streak if change.block else 0,
+                "since": change.block.since_ms if change.block else 0,
+            }
+            for change in last.values()
+        ]
+
+    def _lanes(self, changes: Sequence[LaneChange]) -> list[dict[str, object]]:
+        last = {change.lane: change for change in changes}
+        return [
+            {
+                "pair": self._pair(change.lane, change.epoch),
+                "strikes": change.circuit.strikes,
+                "opened": change.circuit.opened,
+                "until": change.circuit.until_ms,
+                "since": change.circuit.since_ms,
+                "reason": plain(change.circuit.reason),
+                "crashes": change.crashes,
+            }
+            for change in last.values()
+        ]
+
+
+def _way(result: Result) -> tuple[int | None, int | None, int | None]:
+    """Where a message goes: (level of its next rung, due time, place); None: stays as it is."""
+    match result.move:
+        case Move.climb | Move.wait if result.slot:
+            return None, result.due_ms, None  # a failed head stays the head
+        case Move.climb | Move.wait:
+            return result.level, result.due_ms, result.due_ms
+        case Move.doubt:
+            return UNCERTAIN_LEVEL, None, result.message.due_ms
+        case Move.hold:
+            return None, NEVER, None
+        case _:
+            return None, None, None
+
+
+def _json(rows: Iterable[object]) -> str | None:
+    listed = list(rows)
+    return msgspec.json.encode(listed).decode() if listed else None
+
+
+def plain(text: str) -> str:
+    """A text that PostgreSQL takes: no zero characters, no halves of characters."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()

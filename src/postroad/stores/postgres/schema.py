@@ -1,0 +1,67 @@
+"""Schema versions: made on first use, checked at every start, moved on only by `postroad migrate`."""
+
+from typing import Final
+
+import asyncpg
+
+from postroad.model.errors import SchemaTooNew, SchemaTooOld
+from postroad.stores.postgres.connections import QUERIES, Address, Raw, dial
+from postroad.stores.postgres.errors import MIGRATE, named
+from postroad.stores.sql import load
+
+MIGRATIONS: Final = load("postroad.stores.postgres", "migrations")
+VERSION: Final = len(MIGRATIONS)
+OLDEST: Final = 1
+"""Processes that know only this version can still work with a schema of ours."""
+LOCK: Final = 0x526F6164
+
+
+async def check(raw: Raw, where: str) -> None:
+    """Whether this release can work with the schema; in an empty database it is made."""
+    try:
+        async with raw.transaction():
+            version, oldest = await _versions(raw)
+        if version == 0:
+            await move(raw)
+            return
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        raise named(error, where) from error
+    if version < VERSION:
+        raise SchemaTooOld(f"{where} has schema {version}, this release needs {VERSION}: {MIGRATE}")
+    if oldest > VERSION:
+        raise SchemaTooNew(
+            f"{where} has schema {version}, this release knows {VERSION}: upgrade Postroad"
+        )
+
+
+async def migrate(address: Address) -> int:
+    """Bring the schema to this release's version; answers how many steps were taken."""
+    raw = await dial(address, pooled=True)
+    try:
+        return await move(raw)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        raise named(error, address.name) from error
+    finally:
+        raw.terminate()
+
+
+async def move(raw: Raw) -> int:
+    """The steps that are missing, in one transaction; of several processes one takes them."""
+    async with raw.transaction():
+        await raw.execute(f"select pg_advisory_xact_lock({LOCK}, 67)")
+        version, oldest = await _versions(raw)
+        if version == 0:
+            await raw.execute(QUERIES["schema_create"])
+        await raw.execute("set local search_path = postroad, pg_temp")
+        for name in sorted(MIGRATIONS)[version:]:
+            await raw.execute(MIGRATIONS[name])
+        if version < VERSION:
+            await raw.execute(QUERIES["schema_stamp"].format(VERSION, max(oldest, OLDEST)))
+    return max(0, VERSION - version)
+
+
+async def _versions(raw: Raw) -> tuple[int, int]:
+    if not await raw.fetchval(QUERIES["schema_exists"]):
+        return 0, 0
+    row = await raw.fetchrow(QUERIES["schema_version"])
+    return (row["version"], row["oldest"]) if row else (0, 0)

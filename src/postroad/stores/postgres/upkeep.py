@@ -1,0 +1,81 @@
+"""What the janitor does, and what can be asked."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.model.block import BlockKind
+from postroad.model.decide import spell_expiry
+from postroad.model.ids import first_after
+from postroad.model.record import Swept
+from postroad.model.states import NEVER
+from postroad.model.words import Policy
+from postroad.stores.postgres.base import Answer, Base, decoder
+
+RETAIN_SLICE: Final = 1_000
+SPELL_RECHECK_MS: Final = 600_000
+"""While a spell is over age its queue is looked at this often: each message has its own start."""
+
+
+class Spell(Struct, frozen=True):
+    """An unbroken spell of quota or silence, of a queue on all its lanes or (not 0) on one."""
+
+    queue: int
+    policy: Policy
+    kind: BlockKind
+    since: int
+    lane: int
+
+    @property
+    def ttl_ms(self) -> int:
+        """How long a message may outlive it."""
+        quota = self.kind is BlockKind.quota
+        return self.policy.quota_ttl_ms if quota else self.policy.unreachable_ttl_ms
+
+
+class SweptOnce(Answer, frozen=True):
+    """What died of its own deadline, when the next one does, and spells to be judged."""
+
+    expired: int = 0
+    next: int | None = None
+    spells: list[Spell] = []
+
+
+SWEPT: Final = decoder(SweptOnce)
+
+
+class UpkeepVerbs(Base):
+    """Expiry, retention, counts."""
+
+    async def sweep(self, limit: int) -> Swept:
+        """Move what has expired, or outlived a spell, to the dead set."""
+        swept = self._read_answer(await self._one(self._side, "sweep", "sweep", limit), SWEPT)
+        done, next_at_ms = swept.expired, swept.next or NEVER
+        for spell in swept.spells:
+            ends_ms = spell.since + spell.ttl_ms
+            if ends_ms > swept.now:
+                next_at_ms = min(next_at_ms, ends_ms)
+                continue
+            gone = await self._sweep_spell(spell, swept.now, limit)
+            done += gone
+            wait_ms = 0 if gone >= limit else SPELL_RECHECK_MS
+            next_at_ms = min(next_at_ms, swept.now + wait_ms)
+        return Swept(done, next_at_ms)
+
+    async def _sweep_spell(self, spell: Spell, now_ms: int, limit: int) -> int:
+        edge = first_after(now_ms - spell.ttl_ms + 1)
+        reason = spell_expiry(spell.kind)
+        values = (spell.queue, spell.lane, edge, reason, limit)
+        text = await self._one(self._side, "sweep", "sweep_spell", *values)
+        return self._read_answer(text, SWEPT).expired
+
+    async def retain(self, history_ms: int, dead_ms: int) -> int:
+        """Delete finished work older than these."""
+        values = (history_ms, dead_ms, RETAIN_SLICE)
+        return int(await self._one(self._side, "retain", "retain", *values))
+
+    async def counts(self) -> dict[str, int]:
+        """Messages by state."""
+        self._check_open()
+        rows = await self._side.rows("insight", "counts")
+        return {row["state"]: row["n"] for row in rows}

@@ -1,0 +1,128 @@
+"""Connections for the caller's own tables, and sending inside the caller's transaction."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+from weakref import WeakKeyDictionary
+
+import apsw
+
+from postroad.model.errors import BadInput, NotOpen, StoreUnavailable
+from postroad.model.states import NEVER
+from postroad.model.words import Accepted, Draft, Queue, QueueSpec
+from postroad.ports.clock import Clock
+from postroad.stores.sqlite import inbox
+from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.bell import Ring
+from postroad.stores.sqlite.database import Database, named_errors
+from postroad.stores.sqlite.writer import Drive, ThreadDrive
+
+STDLIB: Final = (
+    "a connection of Python's sqlite3 module cannot be used: it brings a second SQLite into this "
+    "process, and the two do not see each other's locks. Closing it throws away the road's locks "
+    "and its log, and a committed message was seen to vanish. Take one from road.connection()"
+)
+
+
+class Guest:
+    """One connection that was given out, and what is to be rung after its next commit."""
+
+    def __init__(self, after: Callable[[list[Ring], int, int], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._after = after
+        self.rings: list[Ring] = []
+        self.expires_ms = NEVER
+
+    def committed(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
+        """SQLite says so, in the caller's thread."""
+        rings, expires_ms = self.rings, self.expires_ms
+        self.rolled_back()
+        with suppress(RuntimeError):  # the road is gone: the next one finds what was sent
+            self._loop.call_soon_threadsafe(self._after, rings, expires_ms, pages)
+        return apsw.SQLITE_OK
+
+    def rolled_back(self) -> None:
+        """Nothing was sent."""
+        self.rings, self.expires_ms = [], NEVER
+
+
+class JoinVerbs(Base):
+    """The caller's transactions on the road's file."""
+
+    def __init__(self, path: Path, clock: Clock, drive: Callable[[], Drive] = ThreadDrive) -> None:
+        super().__init__(path, clock, drive)
+        self._guests: WeakKeyDictionary[apsw.Connection, Guest] = WeakKeyDictionary()
+
+    def connection(self) -> apsw.Connection:
+        """A connection to the road's file for the caller's own tables. Commits reach the disk;
+        while a transaction is open nobody else can write, the road included."""
+        if self._writer is None:
+            raise NotOpen("the road is not open: use it inside `async with road:`")
+        connection = Database(self.path).connection
+        # The writer is the only checkpointer, also when this is the last to close.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        guest = self._guests[connection] = Guest(self._joined)
+        connection.set_wal_hook(guest.committed)
+        connection.set_rollback_hook(guest.rolled_back)
+        return connection
+
+    async def queue_in(self, connection: object, spec: QueueSpec) -> Queue:
+        """The queue of that name as this transaction sees it, made when it is new."""
+        with self._inside(connection) as (db, _guest):
+            return inbox.open_queue(db, spec)
+
+    async def send_in(self, connection: object, drafts: Sequence[Draft]) -> list[Accepted]:
+        """Store them if the caller's transaction commits."""
+        with self._inside(connection) as (db, guest):
+            answers = inbox.accept(db, drafts)
+        guest.rings += db.rings
+        guest.expires_ms = min([guest.expires_ms, *(draft.expires_at_ms for draft in drafts)])
+        return answers
+
+    @contextmanager
+    def _inside(self, connection: object) -> Iterator[tuple[Database, Guest]]:
+        """The caller's transaction; what fails in here leaves it as it was."""
+        own = _ours(connection)
+        guest = self._guests.get(own)
+        if guest is None:
+            raise BadInput(
+                "this connection is not one of the road's: take one from road.connection()"
+            )
+        if not own.in_transaction:
+            raise BadInput(
+                "send_in belongs to a transaction, and none is open: begin one with "
+                "connection.execute('begin immediate'), or use send"
+            )
+        try:
+            with own:
+                yield Database(self.path, connection=own), guest
+        except apsw.BusyError as error:
+            raise StoreUnavailable(
+                f"{self.path} was written since this transaction began to read: roll it back, and "
+                f"start it with 'begin immediate' ({error})"
+            ) from error
+        except apsw.Error:
+            with named_errors(self.path):
+                raise
+
+    def _joined(self, rings: list[Ring], expires_ms: int, pages: int) -> None:
+        if self._writer is None:
+            return
+        self.bell.ring(rings)
+        if expires_ms < NEVER:
+            self.bell.ring_expiry(expires_ms)
+        self._writer.grown(pages)
+
+
+def _ours(connection: object) -> apsw.Connection:
+    if isinstance(connection, apsw.Connection):
+        return connection
+    kind = type(connection)
+    if kind.__module__.partition(".")[0] in ("sqlite3", "_sqlite3"):
+        raise BadInput(STDLIB)
+    raise BadInput(
+        f"a {kind.__module__}.{kind.__qualname__} is not a connection to this road: take one "
+        "from road.connection()"
+    )

@@ -1,0 +1,163 @@
+"""What a handler gets: its message, with the body as it wants it."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from functools import cached_property, partial
+from typing import Any, Final, Generic, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from postroad.model import words
+from postroad.model.errors import BadInput, Reject
+from postroad.model.ids import to_text
+
+T = TypeVar("T")
+RAW: Final = "application/octet-stream"
+
+Reads = Callable[[bytes, dict[str, str]], Any]
+"""How a body is read, by its bytes and the message's headers."""
+
+
+def plain(body: bytes, headers: dict[str, str]) -> Any:
+    """Plain data, or bytes if bytes were sent."""
+    return body if headers.get("content-type") == RAW else msgspec.json.decode(body)
+
+
+def _no_beat() -> None:
+    return
+
+
+class Message(Generic[T]):
+    """What a handler gets. `Message[Order]` in its signature has the body checked and made an
+    `Order` before it is called; a body that does not fit is rejected."""
+
+    def __init__(
+        self, message: words.Message, reads: Reads = plain, beat: Callable[[], None] = _no_beat
+    ) -> None:
+        self._message = message
+        self._reads = reads
+        self._beat = beat
+        self.over = False
+        """The try has ended, or was cut."""
+
+    @property
+    def id(self) -> str:
+        """The message's id, the same over all tries."""
+        return to_text(self._message.id)
+
+    @cached_property
+    def headers(self) -> dict[str, str]:
+        """What the sender gave beside the body."""
+        packed = self._message.headers
+        return msgspec.json.decode(packed, type=dict[str, str]) if packed else {}
+
+    @cached_property
+    def body(self) -> T:
+        """What was sent."""
+        read: T = self._reads(self._message.body, self.headers)
+        return read
+
+    @property
+    def level(self) -> int:
+        """How many steps of its ladder the message has climbed."""
+        return self._message.level
+
+    @property
+    def attempt(self) -> int:
+        """Which try this is, from 1."""
+        return self._message.attempts + 1
+
+    def heartbeat(self) -> None:
+        """It still goes on: the timeout counts from now. Raises TimeoutError when this try was
+        cut already, so that a thread, which nobody can stop, can end itself."""
+        if self.over:
+            raise TimeoutError("this try is over: it was cut, and its message is tried again")
+        self._beat()
+
+
+Job = Message[Any]
+
+
+def takes_message(function: Callable[..., object]) -> bool:
+    """Whether it can be called with the message alone."""
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # written in C, without a signature
+        return True
+    return True
+
+
+def body_reader(function: Callable[..., object]) -> Reads:
+    """How a handler wants its bodies, by the `Message[…]` in its signature."""
+    kind = _body_kind(function)
+    if kind in (Any, object) or isinstance(kind, TypeVar):
+        return plain
+    if kind is bytes:
+        return _bytes_only
+    try:
+        decoder = msgspec.json.Decoder(kind)
+    except (TypeError, ValueError) as error:
+        raise BadInput(
+            f"{_named(function)}: Message[{_named(kind)}] cannot be read: {error}"
+        ) from None
+    return partial(_typed, decoder, _named(kind))
+
+
+def _body_kind(function: Callable[..., object]) -> Any:
+    try:
+        first = next(iter(inspect.signature(function).parameters.values()), None)
+    except ValueError:
+        return Any
+    if first is None or first.annotation is first.empty:
+        return Any
+    hint = _resolve(function, first.annotation)
+    if get_origin(hint) is Message:
+        return get_args(hint)[0]
+    if isinstance(hint, type) and (issubclass(hint, msgspec.Struct) or is_dataclass(hint)):
+        raise BadInput(
+            f"{_named(function)} takes the message, not its body: write Message[{_named(hint)}], "
+            f"and message.body is a {_named(hint)}"
+        )
+    return Any
+
+
+def _resolve(function: Callable[..., object], annotation: object) -> object:
+    """An annotation that was written as text, as what it names."""
+    if not isinstance(annotation, str):
+        return annotation
+    holder = type("Holder", (), {"__annotations__": {"message": annotation}})
+    inner = inspect.unwrap(getattr(function, "func", function))
+    names = getattr(getattr(inner, "__func__", inner), "__globals__", {})
+    try:
+        return get_type_hints(holder, globalns=names)["message"]
+    except Exception as error:  # noqa: BLE001 - whatever the text does when it is evaluated
+        if "[" not in annotation:
+            return Any
+        raise BadInput(
+            f"{_named(function)}: {annotation} cannot be read ({error}): the names in it must be "
+            "there when the handler is registered, at the top level of their module"
+        ) from None
+
+
+def _typed(
+    decoder: "msgspec.json.Decoder[Any]", name: str, body: bytes, headers: dict[str, str]
+) -> Any:
+    if headers.get("content-type") == RAW:
+        raise Reject(f"the body does not fit {name}: it was sent as bytes")
+    try:
+        return decoder.decode(body)
+    except msgspec.MsgspecError as error:
+        raise Reject(f"the body does not fit {name}: {error}") from None
+
+
+def _bytes_only(body: bytes, headers: dict[str, str]) -> bytes:
+    if headers.get("content-type") != RAW:
+        raise Reject("the body does not fit bytes: it was sent as data")
+    return body
+
+
+def _named(thing: object) -> str:
+    return str(getattr(thing, "__name__", thing))

@@ -1,0 +1,130 @@
+"""Register functions: as the handler of a queue, or to be called by the clock."""
+
+import inspect
+from collections.abc import Callable
+from typing import TypedDict, TypeVar, Unpack
+
+from postroad.model.errors import BadInput
+from postroad.model.ladder import DEFAULT_LADDER, Ladder, with_retries
+from postroad.model.ticks import Missed, Schedule
+from postroad.model.words import Policy
+from postroad.transports.handler import Handle, Handler, HandlerTransport, is_async
+from postroad.transports.job import Job, body_reader, takes_message
+from postroad.verbs.cron import Entry, check_plan
+
+F = TypeVar("F", bound=Handle)
+G = TypeVar("G", bound=Callable[..., object])
+
+
+class HandlerOptions(TypedDict, total=False):
+    """How a handler's messages are treated."""
+
+    retries: int
+    ladder: Ladder
+    timeout: float
+    concurrency: int
+    ordered: bool
+    on_exhausted: str
+    at_most_once: bool
+
+
+class Registry:
+    """The functions of one road."""
+
+    def __init__(self, handlers: HandlerTransport) -> None:
+        self._handlers = handlers
+        self.timetables: list[Entry] = []
+
+    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
+        """Register a function, plain or async, as the recipient of a queue."""
+        policy, concurrency = _policy(name, options)
+
+        def register(function: F) -> F:
+            if not takes_message(function):
+                raise BadInput(f"the handler of {name!r} is called with one argument, the message")
+            self._add(name, Handler(function, policy, concurrency, body_reader(function)))
+            return function
+
+        return register
+
+    def every(
+        self,
+        cron: str,
+        *,
+        tz: str = "UTC",
+        missed: str = "latest",
+        name: str = "",
+        **options: Unpack[HandlerOptions],
+    ) -> Callable[[G], G]:
+        """Have a function called by the clock, once in the whole fleet at each tick. `missed`
+        says what is done about ticks that nobody was there for: "latest", "all" or "skip"."""
+        check_plan(cron, tz)
+        if missed not in Missed.__members__:
+            raise BadInput(f"missed={missed!r}: give {', '.join(map(repr, Missed.__members__))}")
+
+        def register(function: G) -> G:
+            named = name or getattr(function, "__name__", "")
+            queue = f"cron:{named}"
+            policy, concurrency = _policy(queue, options)
+            handle = function if _wants(function) else _without_message(function)
+            self._add(queue, Handler(handle, policy, concurrency, body_reader(handle)))
+            self.timetables.append(Entry(Schedule(named, cron, tz), Missed(missed), queue))
+            return function
+
+        return register
+
+    def _add(self, name: str, handler: Handler) -> None:
+        if name in self._handlers.handlers:
+            raise BadInput(f"a handler {name!r} is registered already: names are unique")
+        self._handlers.handlers[name] = handler
+
+
+def _wants(function: Callable[..., object]) -> bool:
+    """Whether a function that the clock calls takes the tick's message."""
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        if takes_message(function):
+            return True
+        raise BadInput(
+            f"{function!r} is called by the clock, with nothing or the message"
+        ) from None
+    except ValueError:  # written in C, without a signature
+        pass
+    return False
+
+
+def _without_message(function: Callable[..., object]) -> Handle:
+    if is_async(function):
+
+        async def call_async(_message: Job) -> None:
+            await function()  # type: ignore[misc]
+
+        return call_async
+
+    def call(_message: Job) -> object:
+        return function()
+
+    return call
+
+
+def _policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:
+    if not name or "://" in name or len(name) > 200:
+        raise BadInput(f"{name!r} cannot be a handler's name: give a short word, not an address")
+    ladder = options.get("ladder", DEFAULT_LADDER)
+    if "retries" in options:
+        ladder = with_retries(ladder, options["retries"])
+    exhausted = options.get("on_exhausted", "hold")
+    if exhausted not in ("hold", "skip"):
+        raise BadInput(f"on_exhausted={exhausted!r}: 'hold' or 'skip'")
+    timeout, concurrency = options.get("timeout", 30.0), options.get("concurrency", 0)
+    if timeout <= 0 or concurrency < 0:
+        raise BadInput(f"handler {name!r}: timeout must be positive, concurrency not negative")
+    policy = Policy(
+        ladder=ladder,
+        ordered=options.get("ordered", False),
+        skip_exhausted=exhausted == "skip",
+        at_most_once=options.get("at_most_once", False),
+        timeout_ms=int(timeout * 1000),
+    )
+    return policy, concurrency

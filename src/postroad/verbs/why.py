@@ -1,0 +1,53 @@
+"""Why does it not arrive? What happened, what holds it back, what comes next."""
+
+from collections.abc import Callable
+
+from postroad.model.errors import UnknownLane, UnknownMessage, UnknownQueue
+from postroad.model.explain import (
+    Explanation,
+    LaneExplanation,
+    QueueExplanation,
+    explain,
+    explain_lane,
+    explain_queue,
+)
+from postroad.model.ids import to_number
+from postroad.model.words import DEFAULT_TENANT
+from postroad.ports.clock import Clock
+from postroad.ports.insight import Insight
+
+
+class Why:
+    """Explains messages, queues and lanes. `sends`: whether an engine of this process has a try
+    of a message under way."""
+
+    def __init__(self, store: Insight, clock: Clock, sends: Callable[[int], bool]) -> None:
+        self._store = store
+        self._clock = clock
+        self._sends = sends
+
+    async def explain(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> Explanation:  # noqa: A002
+        """What happened to a message, what holds it back, what comes next, when and why."""
+        number = to_number(id)
+        facts = await self._store.message_facts(tenant, number)
+        if facts is None:
+            raise UnknownMessage(
+                f"this road knows no message {id} of tenant {tenant!r}: it may have been "
+                "forgotten for its age"
+            )
+        return explain(facts, self._clock.now_ms(), sending=self._sends(number))
+
+    async def explain_queue(self, name: str, *, tenant: str = DEFAULT_TENANT) -> QueueExplanation:
+        """What waits in a queue, what holds it back, what comes next."""
+        facts = await self._store.queue_facts(tenant, name)
+        if facts is None:
+            raise UnknownQueue(f"this road has no queue {name!r} of tenant {tenant!r}")
+        return explain_queue(facts, self._clock.now_ms())
+
+    async def explain_lane(self, lane: int) -> LaneExplanation:
+        """What waits in a lane, what holds it back, who serves it; lanes have numbers, as in
+        `explain_queue`."""
+        facts = await self._store.lane_facts(lane)
+        if facts is None:
+            raise UnknownLane(f"this road has no lane {lane}: see the lanes of `explain_queue`")
+        return explain_lane(facts, self._clock.now_ms())

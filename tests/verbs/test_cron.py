@@ -1,0 +1,321 @@
+"""Cron: once in the whole fleet at each tick, and none silently missing."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroad import Message, Postroad
+from postroad.model.errors import BadInput
+from postroad.model.limits import Limits
+from postroad.model.ticks import Fate, Missed, Schedule
+from postroad.stores.sqlite import ticks as sqlite_ticks
+from postroad.stores.sqlite.database import QUERIES
+from postroad.testing.world import World, simulate
+from postroad.verbs.cron import come, ticks_after, to_send
+from tests.verbs.ticking import cron_days
+
+DAY_S = 86_400
+BERLIN = "Europe/Berlin"
+
+
+# The fleet
+
+
+@pytest.mark.parametrize(("missed", "seed"), [("latest", 1), ("all", 2), ("skip", 3)])
+def test_three_engines_over_a_day_with_crashes_miss_no_tick_and_repeat_none(
+    missed: str, seed: int
+) -> None:
+    """With pauses, a failing store, and hours in which nobody runs."""
+    count, broken = cron_days(seed, 1, missed)
+    assert count >= 313
+    assert broken == []
+
+
+def test_without_its_guards_ticks_come_twice_and_the_checker_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each engine believes that it is the first."""
+    find = sqlite_ticks._find
+
+    def undecided(db: Any, name: str) -> Schedule:
+        known = find(db, name)
+        return Schedule(name, known.cron, known.tz, known.decided_ms - 1)
+
+    monkeypatch.setattr(sqlite_ticks, "_find", undecided)
+    replace = QUERIES["tick_insert"].replace("insert into", "insert or replace into")
+    monkeypatch.setitem(QUERIES, "tick_insert", replace)
+    _, broken = cron_days(1, 1, "latest")
+    assert any("came as" in breach for breach in broken)
+
+
+def stay(world: World, cron: str, **options: Any) -> list[int]:
+    """Every engine of the world has this schedule; answers the ticks as they are handled."""
+    handled: list[int] = []
+
+    def equip(_name: str, road: Postroad) -> None:
+        @road.every(cron, name="it", **options)
+        async def handle(message: Message[dict[str, str]]) -> None:
+            handled.append(round(datetime.fromisoformat(message.body["at"]).timestamp()))
+
+    world.equip = equip
+    return handled
+
+
+@pytest.mark.parametrize(
+    ("missed", "sent"), [("latest", ["+5"]), ("all", ["+1", "+2", "+3", "+4", "+5"]), ("skip", [])]
+)
+def test_ticks_that_nobody_was_there_for_are_treated_as_told(missed: str, sent: list[str]) -> None:
+    """And each of them is noted."""
+
+    async def story(world: World) -> None:
+        start_s = world.clock.now_ms() // 1000
+        handled = stay(world, "0 * * * *", missed=missed)
+        world.start("one")
+        await asyncio.sleep(60)
+        world.crash("one")
+        await asyncio.sleep(5 * 3600 + 600)
+        world.start("two")
+        await asyncio.sleep(60)
+        assert [f"+{(at - start_s) // 3600}" for at in handled] == sent
+        notes = await world.store.tick_notes("it", 0, 100)
+        assert [(note.at_ms // 1000 - start_s) // 3600 for note in notes] == [1, 2, 3, 4, 5]
+        assert [note.fate for note in notes].count(Fate.sent) == len(sent)
+        await asyncio.sleep(3600)
+        assert len(handled) == len(sent) + 1
+
+    simulate(1, story)
+
+
+def test_a_schedule_counts_from_the_first_time_that_it_is_seen() -> None:
+    """A road that is new in the afternoon has not missed the morning."""
+
+    async def story(world: World) -> None:
+        await asyncio.sleep(3 * 3600)
+        handled = stay(world, "0 * * * *", missed="all")
+        world.start("one")
+        await asyncio.sleep(1800)
+        assert handled == []
+
+    simulate(2, story)
+
+
+def test_a_changed_plan_settles_what_the_old_one_missed() -> None:
+    """Hourly until now, then daily: the hours that were missed are noted by the hour."""
+
+    async def story(world: World) -> None:
+        start_s = world.clock.now_ms() // 1000
+        handled = stay(world, "0 * * * *")
+        world.start("one")
+        await asyncio.sleep(60)
+        await world.stop("one")
+        await asyncio.sleep(3 * 3600)
+        handled = stay(world, "30 12 * * *")
+        world.start("two")
+        await asyncio.sleep(12 * 3600)
+        assert [(at - start_s) / 3600 for at in handled] == [3, 12.5]
+        notes = await world.store.tick_notes("it", 0, 100)
+        fates = [str(note.fate) for note in notes]
+        assert fates == ["skipped", "skipped", "sent", "sent"]
+
+    simulate(3, story)
+
+
+def test_thousands_of_missed_minutes_are_noted_in_batches() -> None:
+    """Two days of nobody: 2,880 ticks, one message."""
+
+    async def story(world: World) -> None:
+        handled = stay(world, "* * * * *")
+        world.start("one")
+        await asyncio.sleep(30)
+        world.crash("one")
+        await asyncio.sleep(2 * DAY_S)
+        world.start("two")
+        await asyncio.sleep(5)
+        assert len(handled) == 1
+        assert len(await world.store.tick_notes("it", 0, 10_000)) == 2880
+
+    simulate(4, story)
+
+
+def test_between_ticks_the_store_is_not_asked() -> None:
+    """A day without a tick costs nothing."""
+
+    async def story(world: World) -> None:
+        stay(world, "0 0 1 7 *")
+        world.start("one")
+        await asyncio.sleep(60)
+        before = world.store.queries["cron"]
+        await asyncio.sleep(DAY_S)
+        assert world.store.queries["cron"] == before
+
+    simulate(5, story)
+
+
+def test_notes_are_forgotten_with_finished_work_and_no_tick_comes_again() -> None:
+    """A process that stood still for longer than notes are kept repeats none."""
+
+    async def story(world: World) -> None:
+        handled = stay(world, "0 */6 * * *")
+        world.start("one")
+        world.start("two")
+        await asyncio.sleep(7 * 3600)
+        world.pause("two", 5 * DAY_S)
+        await asyncio.sleep(6 * DAY_S)
+        notes = await world.store.tick_notes("it", 0, 100)
+        assert 4 <= len(notes) <= 6
+        assert len(handled) == len(set(handled)) == 25
+
+    simulate(6, story, Limits(history_ms=DAY_S * 1000))
+
+
+def test_running_until_idle_sends_what_was_missed() -> None:
+    """A script that is started by hand does the work of the ticks since its last run."""
+
+    async def story(world: World) -> None:
+        handled = stay(world, "0 * * * *")
+        road = world._road(world.client._transports["sim"])  # type: ignore[arg-type]
+        world.equip("script", road)
+        async with road:
+            await road.run(until_idle=True)
+            assert handled == []
+            await asyncio.sleep(2 * 3600)
+            await road.run(until_idle=True)
+            assert len(handled) == 1
+
+    simulate(7, story)
+
+
+# The timetable
+
+
+def local(tz: str, cron: str, after: str, count: int) -> list[str]:
+    """The next ticks in local time."""
+    zone = datetime.fromisoformat(after).replace(tzinfo=UTC)
+    found = ticks_after(Schedule("it", cron, tz), int(zone.timestamp() * 1000))
+    return [
+        datetime.fromtimestamp(next(found) / 1000, UTC).strftime("%m-%d %H:%M")
+        for _ in range(count)
+    ]
+
+
+def test_an_hour_that_does_not_exist_is_made_up_and_one_that_comes_twice_counts_once() -> None:
+    """Berlin, March and October 2026; the times shown are UTC."""
+    nightly = "30 2 * * *"
+    assert local(BERLIN, nightly, "2026-03-28", 3) == ["03-28 01:30", "03-29 01:00", "03-30 00:30"]
+    assert local(BERLIN, nightly, "2026-10-24", 3) == ["10-24 00:30", "10-25 00:30", "10-26 01:30"]
+    # In the repeated hour itself, after its first pass, nothing of it comes again.
+    assert local(BERLIN, nightly, "2026-10-25T00:45", 1) == ["10-26 01:30"]
+    half_hours = "*/30 * * * *"
+    assert local(BERLIN, half_hours, "2026-10-25T00:29", 3) == [
+        "10-25 00:30",
+        "10-25 01:00",
+        "10-25 01:30",
+    ]
+
+
+@given(
+    cron=st.sampled_from(
+        ["*/7 * * * *", "30 2 * * *", "0,30 1-3 * * *", "15 */2 * * SUN", "0 0 1 * *"]
+    ),
+    start_min=st.integers(0, 1_000_000),
+    cut=st.integers(1, 19),
+)
+def test_wherever_one_starts_to_count_the_ticks_are_the_same(
+    cron: str, start_min: int, cut: int
+) -> None:
+    """Else two engines would not agree on what a tick is."""
+    start_ms = 1_767_225_600_000 + start_min * 60_000
+    plan = Schedule("it", cron, BERLIN)
+    whole = ticks_after(plan, start_ms)
+    ticks = [next(whole) for _ in range(20)]
+    assert ticks == sorted(set(ticks))
+    again = ticks_after(plan, ticks[cut - 1])
+    assert [next(again) for _ in range(20 - cut)] == ticks[cut:]
+    between = ticks_after(plan, (ticks[cut - 1] + ticks[cut]) // 2)
+    assert next(between) == ticks[cut]
+
+
+def test_what_is_sent_of_what_has_come() -> None:
+    """Pure: the ticks, the next one, the policy, the time."""
+    plan, minute = Schedule("it", "* * * * *", "UTC"), 60_000
+    found, next_ms = come(plan, 0, 5 * minute + 1)
+    assert found == [n * minute for n in (1, 2, 3, 4, 5)]
+    assert next_ms == 6 * minute
+    now_ms = 5 * minute + 1
+    assert to_send(found, next_ms, Missed.latest, now_ms) == {5 * minute}
+    assert to_send(found, next_ms, Missed.all, now_ms) == set(found)
+    assert to_send(found, next_ms, Missed.skip, now_ms) == {5 * minute}
+    many, next_ms = come(plan, 0, 1000 * minute)
+    assert len(many) == 500
+    assert to_send(many, next_ms, Missed.latest, 1000 * minute) == set()
+
+
+# At registration
+
+
+@pytest.mark.parametrize(
+    ("cron", "says"),
+    [
+        ("* * * *", "wrong number of fields; give minute, hour"),
+        ("61 * * * *", "bad minute"),
+        ("0 25 * * *", "bad hour"),
+        ("0 0 30 2 *", "bad day-of-month"),
+        ("@daily", "wrong number"),
+        ("", "wrong number"),
+    ],
+)
+def test_a_bad_cron_is_refused_where_it_is_written(road: Postroad, cron: str, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        road.every(cron)
+
+
+@pytest.mark.parametrize("tz", ["", "Nowhere/Town", "../etc/passwd", "UTC\0"])
+def test_a_bad_time_zone_is_refused_where_it_is_written(road: Postroad, tz: str) -> None:
+    with pytest.raises(BadInput, match="is not a time zone: give a name like"):
+        road.every("0 0 * * *", tz=tz)
+
+
+def test_other_mistakes_are_refused_too(road: Postroad) -> None:
+    """A policy that is none, a second schedule of one name, a function of two arguments."""
+    with pytest.raises(BadInput, match="'latest', 'all', 'skip'"):
+        road.every("0 0 * * *", missed="none")
+    with pytest.raises(BadInput, match="retries=-1"):
+        road.every("0 0 * * *", retries=-1)(lambda: None)
+
+    @road.every("0 0 * * *")
+    def tidy() -> None: ...
+
+    with pytest.raises(BadInput, match="'cron:tidy' is registered already"):
+        road.every("0 1 * * *")(tidy)
+    with pytest.raises(BadInput, match="with nothing or the message"):
+        road.every("0 1 * * *", name="two")(lambda one, two: (one, two))
+
+
+def test_plain_functions_and_messages_are_called_in_real_time(
+    road: Postroad, within: Callable[..., Any]
+) -> None:
+    """Every second, in a thread: cron with six fields has seconds."""
+    seen: list[str] = []
+
+    @road.every("* * * * * *", tz=BERLIN)
+    def each() -> None:
+        seen.append("each")
+        road.stop()
+
+    @road.every("* * * * * *", tz=BERLIN)
+    async def told(message: Message[dict[str, str]]) -> None:
+        seen.append(message.body["at"][-6:])
+
+    async def story() -> None:
+        async with road:
+            while len(set(seen)) < 2:
+                await road.run()
+
+    within(story())
+    assert "each" in seen
+    assert {"+01:00", "+02:00"} & set(seen)
