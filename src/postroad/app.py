@@ -28,6 +28,7 @@ from postroad.ports.joining import Joins
 from postroad.ports.store import Store
 from postroad.ports.ticks import Ticks
 from postroad.ports.transport import Transport
+from postroad.stores.postgres.store import PostgresStore
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.transports.handler import HandlerTransport
 from postroad.transports.threads import Calls, Threads
@@ -76,7 +77,9 @@ def open_store(dsn: str, clock: Clock) -> Store:
         if not name or name == ":memory:":
             raise BadDsn(f"{dsn!r}: name a file, as in sqlite:///road.db; a road outlives memory")
         return SqliteStore(Path(name), clock)
-    raise BadDsn(f"{dsn!r} is not understood: use sqlite:///FILE")
+    if dsn.startswith(("postgresql://", "postgres://")):
+        return PostgresStore(dsn, clock)
+    raise BadDsn(f"{dsn!r} is not understood: use sqlite:///FILE or postgresql://…")
 
 
 class Postroad:
@@ -119,11 +122,15 @@ class Postroad:
     async def __aenter__(self) -> Self:
         if self._own_store:
             await self.store.open()
-        self.owner = await self.store.join()
-        self._ids = IdSequence(self.owner)
-        self._intake = Intake(self.store)
-        for name in self._handlers.handlers:
-            await self._open_queue(DEFAULT_TENANT, name)
+        try:
+            self.owner = await self.store.join()
+            self._ids = IdSequence(self.owner)
+            self._intake = Intake(self.store)
+            for name in self._handlers.handlers:
+                await self._open_queue(DEFAULT_TENANT, name)
+        except BaseException:
+            await self.__aexit__(None, None, None)  # the file must not stay ours
+            raise
         return self
 
     async def __aexit__(
@@ -146,7 +153,8 @@ class Postroad:
         return (await self.send_many([Send(queue, body, **options)]))[0]
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
-        """Hand over many; nothing is stored if one of them cannot be."""
+        """Hand over many, stored in one transaction; none is when one of them is bad input. A
+        key's Conflict is found in the store: the error then has the receipts of the others."""
         intake = self._intake
         if intake is None:
             raise NotOpen("the road is not open: use it inside `async with road:`")
@@ -154,7 +162,7 @@ class Postroad:
         queues = [await self._queue(send.tenant, send.queue) for send in asked]
         drafts = [self._draft(send, queue) for send, queue in zip(asked, queues, strict=True)]
         answers = await asyncio.gather(*[intake.put(one) for one in drafts])
-        return [_receipt(send, answer) for send, answer in zip(asked, answers, strict=True)]
+        return _receipts(asked, answers)
 
     def connection(self) -> apsw.Connection:
         """On SQLite: a connection for your own tables in the road's file, and for `send_in`."""
@@ -173,8 +181,8 @@ class Postroad:
         found = known or await self.store.find_queue(send.tenant, queue)
         if found is None:
             found = await self.store.queue_in(connection, self._spec(send.tenant, queue))
-        (answer,) = await self.store.send_in(connection, [self._draft(send, found)])
-        return _receipt(send, answer)
+        answers = await self.store.send_in(connection, [self._draft(send, found)])
+        return _receipts([send], answers)[0]
 
     def _draft(self, send: Send, queue: Queue) -> Draft:
         now_ms = self.store.clock.now_ms()
@@ -230,13 +238,13 @@ class Postroad:
         if self._stop_asked:
             engine.ask_to_stop()
         try:
-            if until_idle:
+            with _signals(self.stop):
+                if not until_idle:
+                    await engine.until_stopped()
+                    return
                 if scheduler is not None:
                     await scheduler.caught_up.wait()
                 await engine.until_idle()
-            else:
-                with _signals(self.stop):
-                    await engine.until_stopped()
         finally:
             await engine.stop()
             self.engine = None
@@ -278,10 +286,14 @@ def _signals(stop: Callable[[], None]) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-def _receipt(send: Send, answer: Accepted) -> Receipt:
-    if answer.conflict:
-        raise Conflict(
-            f"key {send.key!r} was used for {send.queue!r} within a day with another body: "
-            f"it is {to_text(answer.id)}; use a new key for a new message"
-        )
-    return Receipt(to_text(answer.id), send.queue, answer.duplicate)
+def _receipts(sends: Sequence[Send], answers: Sequence[Accepted]) -> list[Receipt]:
+    pairs = list(zip(sends, answers, strict=True))
+    receipts = [Receipt(to_text(a.id), s.queue, a.duplicate) for s, a in pairs if not a.conflict]
+    for send, answer in pairs:
+        if answer.conflict:
+            raise Conflict(
+                f"key {send.key!r} was used for {send.queue!r} within a day with another body: "
+                f"it is {to_text(answer.id)}; use a new key for a new message",
+                [receipt.id for receipt in receipts],
+            )
+    return receipts

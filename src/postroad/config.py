@@ -10,5 +10,5 @@ class Settings(Struct, frozen=True):
 
     dsn: str = "sqlite:///road.db"
     body_bytes_max: int = 1 << 20
-    log_level: str = "warning"
+    log_level: str = "info"
     limits: Limits = Limits()

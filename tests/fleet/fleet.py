@@ -25,7 +25,7 @@ from tests.fleet.words import BRISK, Line, Mail, Work
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 30.0
-POLL_S = 0.1
+POLL_S = 0.05
 
 
 class Fleet:
@@ -177,13 +177,13 @@ class Fleet:
 
     def wait(self, until: Callable[[], bool], what: str, seconds: float = PATIENCE_S) -> None:
         """Read what the ledger writes until a condition holds, which may be about other things
-        too: it is looked at every tenth of a second."""
+        too: it is looked at every so often."""
         until_s = time.monotonic() + seconds
         while not until():
             if time.monotonic() > until_s:
                 raise Late(f"{what}: not in {seconds} s")
             self.check_alive()
-            self._hear(POLL_S)
+            self.rest(POLL_S)
 
     def rest(self, seconds: float) -> None:
         """Let time pass."""

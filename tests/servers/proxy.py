@@ -77,6 +77,7 @@ class Proxy:
         self.port = 0
         self.trap: _Trap | None = None
         self.open = asyncio.Event()
+        self._down = False
         self._links: set[_Link] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
@@ -111,6 +112,14 @@ class Proxy:
         """Reset every connection now; new ones are accepted."""
         self._call(self._cut)
 
+    def down(self) -> None:
+        """Reset every connection, and each new one as soon as it is made."""
+        self._call(self._go_down)
+
+    def up(self) -> None:
+        """Serve new connections again."""
+        self._down = False
+
     def hold(self) -> None:
         """Pass no more bytes in either direction; connections stay open."""
         self._call(self.open.clear)
@@ -142,6 +151,10 @@ class Proxy:
 
         asyncio.run_coroutine_threadsafe(on_loop(), self._loop).result(10)
 
+    def _go_down(self) -> None:
+        self._down = True
+        self._cut()
+
     def _cut(self) -> None:
         for link in self._links:
             link.cut()
@@ -172,6 +185,8 @@ class Proxy:
             self._tasks.discard(task)
 
     async def _join(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+        if self._down:
+            return
         try:
             answers, server = await asyncio.open_connection(
                 self._parts.hostname, self._parts.port or 5432

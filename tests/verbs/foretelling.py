@@ -100,13 +100,15 @@ class Seer:
     def _judge_early(self, said: Foretold, starts: dict[int, list[int]]) -> None:
         coming, mine = said.told.next, starts[said.number]
         until_ms = min((t for t in self.touched_ms if t > said.at_ms), default=1 << 62)
-        if coming.what is What.answer or self._lifted(said, until_ms):
+        if coming.what is What.answer:
             return
-        self.checked[f"next {coming.what}"] += 1
         if coming.what is What.after:
             self._judge_order(said, [t for t in mine if said.at_ms < t < until_ms], starts)
         if coming.what in (What.attempt, What.probe, What.after):
             until_ms = min(until_ms, coming.not_before_ms or 0)
+        if self._lifted(said, until_ms):
+            return
+        self.checked[f"next {coming.what}"] += 1
         early = [t for t in mine if said.at_ms < t < until_ms]
         if early:
             self._breach(said, f"started {early[0] - said.at_ms} ms after it was said")

@@ -10,7 +10,6 @@ from postroad.model.states import State
 from postroad.model.ticks import Fate, TickNote
 from postroad.testing.world import World, simulate
 
-DAY_S = 86_400
 PLANS = {"often": ("*/5 * * * *", 300), "hourly": ("0 * * * *", 3600)}
 
 
@@ -33,7 +32,7 @@ class Day:
             road.every(cron, name=name, missed=self.missed)(handle)
 
 
-def cron_days(first_seed: int, days: int, missed: str) -> tuple[int, list[str]]:
+def cron_days(first_seed: int, days: int, missed: str, hours: int = 24) -> tuple[int, list[str]]:
     """Lives through days with crashes, pauses, a failing store and hours in which nobody runs;
     answers how many ticks there were, and every one that came twice or is missing."""
     count = 0
@@ -48,7 +47,7 @@ def cron_days(first_seed: int, days: int, missed: str) -> tuple[int, list[str]]:
             for n in range(3):
                 world.start(f"engine-{n}")
             await asyncio.sleep(1)
-            await disturb(world, start_ms + DAY_S * 1000)
+            await disturb(world, start_ms + hours * 3_600_000)
             await asyncio.sleep(400)
             end_ms = world.clock.now_ms()
             await world.settled(within_s=0)

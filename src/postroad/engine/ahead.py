@@ -23,8 +23,9 @@ class ReadAhead:
         self._hungry: dict[int, RungBuffer] = {}
         self._asking = 0
         self._due: list[tuple[int, int]] = []
+        self._due_of: dict[int, int] = {}
         self._looking = False
-        self._looks = 0
+        self.looks = 0
         self._look_at_ms = 0
         self._looked_ms = -1
         self._look_whole = False
@@ -39,7 +40,8 @@ class ReadAhead:
 
     def wake_at_ms(self) -> int:
         """When something is due without a ring."""
-        return min(self._look_at_ms, self._due[0][0] if self._due else NEVER)
+        look_at_ms = NEVER if self._looking else self._look_at_ms
+        return min(look_at_ms, self._due[0][0] if self._due else NEVER)
 
     def ring(self, rung: int, due_ms: int, now_ms: int) -> None:
         """The store has something new: for a rung, or (0) anywhere in the lane."""
@@ -64,14 +66,17 @@ class ReadAhead:
 
     def due(self, at_ms: int, rung: int) -> None:
         """A known rung has something from then on."""
-        heapq.heappush(self._due, (at_ms, rung))
+        # Only the soonest of each rung: reading it then says when the next one is due.
+        if at_ms < self._due_of.get(rung, NEVER):
+            self._due_of[rung] = at_ms
+            heapq.heappush(self._due, (at_ms, rung))
 
     def look(self, now_ms: int) -> Look | None:
         """What to ask about rungs, if anything."""
         if self._looking or (self._look_at_ms > now_ms and not self._unseen):
             return None
         self._looking = True
-        self._looks += 1
+        self.looks += 1
         whole = self._look_whole
         ask = Look(
             self._lane,
@@ -90,7 +95,7 @@ class ReadAhead:
         self._looking = False
         self.look_from(view.next_at_ms)
         for queue in view.queues:
-            self.turns.setdefault(queue.id, Turn(queue)).learn(queue, self._looks)
+            self.turns.setdefault(queue.id, Turn(queue, self._looked_ms)).learn(queue, self.looks)
         for row in view.rungs:
             self._learn_rung(row)
 
@@ -112,6 +117,7 @@ class ReadAhead:
         """Which rungs to read from, and how much; `only_one` message when it is a probe."""
         while self._due and self._due[0][0] <= now_ms:
             due_ms, number = heapq.heappop(self._due)
+            self._due_of.pop(number, None)
             self.rungs[number].ring(due_ms)
             self.feed(self.rungs[number])
         share = max(4, self._buffer // max(1, len(self._hungry)))
@@ -137,7 +143,7 @@ class ReadAhead:
         have been answered before that."""
         turn = self.turns[queue]
         turn.unrecorded -= 1
-        turn.settled_at_look = self._looks
+        turn.settled_at_look = self.looks
 
     def forget(self, turn: Turn) -> None:
         """Nothing of a queue goes for now: it comes back by a look."""

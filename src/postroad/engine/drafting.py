@@ -12,6 +12,7 @@ from postroad.model.words import PRIORITIES, Draft, Queue, shard_of, slot_of
 
 HEADERS_BYTES_MAX: Final = 16 << 10
 KEY_CHARACTERS_MAX: Final = 255
+DELAY_S_MAX: Final = 100 * 366 * 86_400
 RAW: Final = {"content-type": "application/octet-stream"}
 
 
@@ -42,6 +43,8 @@ def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: in
     for name, text in (("key", send.key), ("order_key", send.order_key)):
         if len(text) > KEY_CHARACTERS_MAX:
             raise BadInput(f"{name} has {len(text)} characters: at most {KEY_CHARACTERS_MAX}")
+        if not _is_text(text):
+            raise BadInput(f"{name} has half a character (a lone surrogate) in it: give whole text")
     due_ms = _due_ms(send, now_ms)
     expires_ms = NEVER if send.expires_at is None else _moment_ms(send.expires_at, "expires_at")
     if expires_ms <= max(due_ms, now_ms):
@@ -91,13 +94,23 @@ def _encode(send: Send, body_bytes_max: int) -> tuple[bytes, bytes]:
 
 
 def _due_ms(send: Send, now_ms: int) -> int:
-    if send.delay < 0:
-        raise BadTime(f"delay={send.delay}: give seconds from now, not a negative number")
+    if not 0 <= send.delay <= DELAY_S_MAX:
+        raise BadTime(
+            f"delay={send.delay}: give seconds from now, not a negative number, at most a century"
+        )
     if send.deliver_at is None:
         return now_ms + int(send.delay * 1000)
     if send.delay:
         raise BadTime("give delay or deliver_at, not both")
     return max(now_ms, _moment_ms(send.deliver_at, "deliver_at"))
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _moment_ms(moment: datetime, name: str) -> int:

@@ -15,6 +15,7 @@ from postroad.engine.recorder import Recorder
 from postroad.engine.room import Room
 from postroad.engine.runners import Runners
 from postroad.engine.sessions import Sessions
+from postroad.model.errors import StoreError
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
 from postroad.ports.clock import Chance
@@ -40,7 +41,7 @@ class Engine:
         self._log = log
         self._pools = sorted({pool for t in transports.values() for pool in t.pools()})
         room = Room(limits, {p: t.concurrency(p) for t in transports.values() for p in t.pools()})
-        sessions = self._sessions = Sessions(transports)
+        sessions = Sessions(transports, log)
         self.owned = Owned(store, owner, limits, sessions, log, self._pump)
         self.janitor = Janitor(store, owner, limits, log)
         self.recorder = Recorder(store, owner, limits, log, self._recorded, self.owned.lost)
@@ -52,6 +53,7 @@ class Engine:
         )
         self.pollers = Pollers(store, limits, log, self._claim, self.owned.calm.set)
         self._loops: list[asyncio.Task[None]] = []
+        self._claimers: list[asyncio.Task[None]] = []
         self._stop_asked = asyncio.Event()
         self._broken: BaseException | None = None
 
@@ -108,17 +110,19 @@ class Engine:
     def ask_to_stop(self) -> None:
         """The run is to end."""
         self._stop_asked.set()
+        self.owned.calm.set()
 
     async def until_idle(self) -> None:
         """Wait until nothing is due, in flight or unrecorded; what waits for later stays."""
-        while self._broken is None:
+        while self._broken is None and not self._stop_asked.is_set():
             self.owned.calm.clear()
             if self._is_calm():
-                await self.pollers.drain(range(len(self.pollers.levels)))
+                await self.pollers.drain_all()
                 if self._is_calm():
                     return
             await self.owned.calm.wait()
-        raise self._broken
+        if self._broken is not None:
+            raise self._broken
 
     def _is_calm(self) -> bool:
         busy = self._runners.tasks or self.recorder.unrecorded or self.pollers.claiming
@@ -128,14 +132,25 @@ class Engine:
         """Start nothing more, wait for what is in flight, then give everything back. What does
         not end in time is stopped and spends no attempt."""
         self._store.bell.leave(self.owner)
+        await self._cancel(self._claimers)
         await self._runners.stop(self.limits.drain_s)
-        if self._broken is None:
-            await self.recorder.settled()
-        for task in self._loops:
-            task.cancel()
-        await asyncio.gather(*self._loops, return_exceptions=True)
+        try:
+            async with asyncio.timeout(self.limits.drain_s):
+                await self.recorder.settled()
+        except TimeoutError:
+            # A store that cannot write: what was done is unknown to it, and will be done again.
+            self._log.error("stopped with results unwritten", count=self.recorder.unrecorded)
+        await self._cancel(self._loops)
         await self.owned.release(list(self.lanes.values()))
-        await self._sessions.close_all()
+        try:
+            await self._store.disown(self.owner, [])
+        except StoreError as error:
+            self._log.warning("lanes could not be given back", error=str(error))
+
+    async def _cancel(self, tasks: "list[asyncio.Task[None]]") -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     # What the bell says
 

@@ -44,11 +44,10 @@ class InPlace:
         """A message got an answer: what was tried before does not count any more."""
         self._tries.pop(number, None)
 
-    def remove(self, number: int) -> bool:
-        """A message is not to be tried again; False when it does not wait here."""
-        kept = [item for item in self._waiting if item[1] != number]
-        found = len(kept) < len(self._waiting)
-        self._keep(kept)
+    def remove(self, number: int) -> Message | None:
+        """A message is not to be tried again; None when it does not wait here."""
+        found = next((item[2] for item in self._waiting if item[1] == number), None)
+        self._keep([item for item in self._waiting if item[1] != number])
         return found
 
     def give_up(self, queue: int | None) -> list[Message]:

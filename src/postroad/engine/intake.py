@@ -2,10 +2,9 @@
 
 import asyncio
 
+from postroad.model.errors import StoreError
 from postroad.model.words import Accepted, Draft
 from postroad.ports.store import Inbox
-
-BATCH_MAX = 1_000
 
 
 class Intake:
@@ -25,8 +24,6 @@ class Intake:
         answer: asyncio.Future[Accepted] = loop.create_future()
         self._drafts.append(draft)
         self._waiting.append(answer)
-        if len(self._drafts) >= BATCH_MAX:
-            self._flush()
         return answer
 
     def _flush(self) -> None:
@@ -44,6 +41,11 @@ class Intake:
         try:
             answers = await self._store.accept(drafts)
         except Exception as error:  # noqa: BLE001 - handed to those who wait
+            if len(drafts) > 1 and not isinstance(error, StoreError):
+                # One of them cannot be stored at all: its neighbours must not suffer for it.
+                for draft, future in zip(drafts, waiting, strict=True):
+                    await self._store_all([draft], [future])
+                return
             for future in waiting:
                 if not future.done():
                     future.set_exception(error)

@@ -83,8 +83,7 @@ class Janitor:
         started_s = self._store.clock.steady_s()
         if owns() and not await self._store.beat(self._owner):
             dead()
-        else:
-            self._beat_s = started_s
+        self._beat_s = started_s
         reaped = await self._store.reap(self._limits.lease_ms)
         if reaped.lost:
             self._log.warning("leases were lost", lanes=reaped.lost)

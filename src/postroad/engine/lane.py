@@ -2,31 +2,29 @@
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Final
 
 from msgspec.structs import replace
 
 from postroad.engine.ahead import ReadAhead
 from postroad.engine.inplace import InPlace
+from postroad.engine.trust import Trust
 from postroad.engine.turns import Admits, RungBuffer, Turn
 from postroad.engine.verdict import (
     LOST_LEASES_MAX,
     Attempt,
     Verdict,
+    cancelled,
     result_of,
     stopped,
     suspected,
 )
 from postroad.model.block import BlockKind
-from postroad.model.decide import Move, Next, Situation, decide
+from postroad.model.decide import Move, Next, Situation, decide, expired
 from postroad.model.limits import Limits
 from postroad.model.outcome import Outcome
 from postroad.model.record import LaneChange, Look, QueueChange, Reading, Result, View, Want
+from postroad.model.states import NEVER
 from postroad.model.words import Lane, Message
-
-CLEAN_AFTER: Final = 8
-"""After a lost lease so many go one at a time: a whole window would make the neighbours of a
-poison message look guilty too."""
 
 
 class LaneWorker:
@@ -41,8 +39,7 @@ class LaneWorker:
         """Something could go, but this process has no room for it."""
         self.ahead = ReadAhead(lane.id, limits)
         self._window = limits.window
-        self._crashes = lane.crashes
-        self._clean = 0
+        self._trust = Trust(lane.crashes)
         self._busy_turns = 0
         self._listed: deque[Turn] = deque()
         self._known: set[int] = set()
@@ -51,11 +48,13 @@ class LaneWorker:
         self._flying: set[int] = set()
         self._recalled: set[int] = set()
         self._unrecorded_changes = 0
+        self._settled_at_look = 0
+        self._capped: list[Turn] = []
 
     @property
     def marking(self) -> bool:
         """After a lost lease: one at a time, each noted before it starts."""
-        return self._crashes > 0
+        return self._trust.marking
 
     @property
     def quiet(self) -> bool:
@@ -68,6 +67,8 @@ class LaneWorker:
 
     def wake_at_ms(self) -> int:
         """When something changes without a ring."""
+        if self.lane.paused or self._probe or (self.marking and self.in_flight):
+            return NEVER
         soonest = min(self.ahead.wake_at_ms(), self._in_place.due_ms())
         return max(soonest, self.circuit.until_ms) if self.circuit.is_open else soonest
 
@@ -82,7 +83,8 @@ class LaneWorker:
         if view.paused and not self.lane.paused:
             self._give_up_all()
         self.lane = replace(self.lane, paused=view.paused)
-        if self.circuit.is_open and not view.circuit.is_open and not self._unrecorded_changes:
+        newest = not self._unrecorded_changes and self.ahead.looks > self._settled_at_look
+        if self.circuit.is_open and not view.circuit.is_open and newest:
             self.circuit = view.circuit  # somebody closed it by hand
             self._probe = 0
         for turn in list(self.ahead.turns.values()):
@@ -148,6 +150,8 @@ class LaneWorker:
         return message
 
     def _next_in_place(self, now_ms: int, admits: Admits) -> Message | None:
+        while self._in_place.due_ms() <= now_ms and expired(self._in_place.first(), now_ms):
+            self._forget_in_place(self._in_place.take())
         if self._in_place.due_ms() > now_ms or self.in_flight >= self._window:
             return None
         if not admits(self._in_place.first().level):
@@ -160,14 +164,17 @@ class LaneWorker:
             return None
         full = self.in_flight >= self._window
         share = max(1, self._window // max(1, self._busy_turns, len(self._listed)))
-        for _ in range(len(self._listed)):
+        visits = len(self._listed)
+        while visits:
+            visits -= 1
             turn = self._listed.popleft()
             turn.listed = False
             if turn.blocked_until_ms() > now_ms:
                 self._give_up(turn)
                 continue
             if turn.in_flight >= turn.cap(share):
-                continue  # listed again when one of its sends ends
+                self._capped.append(turn)  # listed again when a send ends, its own or another's
+                continue
             # A full window still has a place for a queue with nothing in flight: else slow
             # recipients could hold everyone up.
             rung = None if full and turn.in_flight else turn.best(admits)
@@ -177,8 +184,10 @@ class LaneWorker:
             else:
                 self.ahead.feed(rung)
             self._list(turn)
-            if message is not None and message.expires_at_ms > now_ms:
-                return message  # one past its deadline is the sweep's
+            if message is not None:
+                if not expired(message, now_ms):
+                    return message
+                visits += turn.listed  # one past its deadline is the sweep's: the next one goes
         return None
 
     # What an answer changes
@@ -219,9 +228,13 @@ class LaneWorker:
         final = after.move in (Move.deliver, Move.die)
         return after if final else replace(after, move=Move.cancel)
 
-    def abandon(self, message: Message) -> None:
-        """A try was stopped from our side: it spends nothing."""
+    def abandon(self, message: Message) -> Verdict | None:
+        """A try was stopped from our side: it spends nothing. Answers a verdict when the message
+        was to be cancelled."""
         self._ended(message)
+        if message.id in self._recalled:
+            self._recalled.discard(message.id)
+            return cancelled(self.lane, self.ahead.rungs[message.rung].row, message)
         self._known.discard(message.id)
         rung = self.ahead.rungs[message.rung]
         rung.busy = False
@@ -229,6 +242,7 @@ class LaneWorker:
         rung.ring(0)
         self.ahead.feed(rung)
         self._probe = 0 if self._probe == message.id else self._probe
+        return None
 
     def doubt(self, message: Message) -> Verdict:
         """A try that was stopped from our side where a second one is not allowed."""
@@ -242,6 +256,10 @@ class LaneWorker:
         turn.in_flight -= 1
         self._busy_turns -= turn.in_flight == 0
         self._list(turn)
+        if turn.in_flight == 0:  # each of the others may have a larger share now
+            for capped in self._capped:
+                self._list(capped)
+            self._capped.clear()
         return turn
 
     def _place(self, message: Message, after: Next) -> None:
@@ -281,7 +299,7 @@ class LaneWorker:
 
     def change(self) -> LaneChange:
         """The lane's circuit and lost leases, to be written."""
-        return LaneChange(self.lane.id, self.lane.epoch, self.circuit, self._crashes)
+        return LaneChange(self.lane.id, self.lane.epoch, self.circuit, self._trust.lost_leases)
 
     def _give_up(self, turn: Turn) -> None:
         """A blocked queue's messages go back to their rungs, also those tried in place."""
@@ -301,8 +319,12 @@ class LaneWorker:
 
     def _return_in_place(self, queue: int | None) -> None:
         for message in self._in_place.give_up(queue):
-            self._known.discard(message.id)
-            self.ahead.rungs[message.rung].busy = False
+            self._forget_in_place(message)
+
+    def _forget_in_place(self, message: Message) -> None:
+        self._in_place.ended(message.id)
+        self._known.discard(message.id)
+        self.ahead.rungs[message.rung].busy = False
 
     # What the store has taken
 
@@ -315,8 +337,12 @@ class LaneWorker:
             self.ahead.settled(verdict.queue.queue)
         if verdict.lane:
             self._unrecorded_changes -= 1
+            self._settled_at_look = self.ahead.looks
         if (verdict.queue and verdict.queue.block is None) or verdict.lane:
             self.ahead.look_from(0, whole=True)  # what was blocked is not any more
+        elif verdict.queue and verdict.queue.block:
+            # Whole: it may have been written after its own end, and would look like old news.
+            self.ahead.look_from(verdict.queue.block.until_ms, whole=True)
         if result.move is not Move.again:
             self._known.discard(message.id)
             if rung.asking:
@@ -326,13 +352,7 @@ class LaneWorker:
                 rung.ring(0)
                 self.ahead.feed(rung)
             self._list(self.ahead.turns[message.queue])
-        if not self.marking:
-            return None
-        self._clean += 1
-        if self._clean < CLEAN_AFTER:
-            return None
-        self._crashes = 0
-        return self.change()
+        return self.change() if self._trust.regained() else None
 
     def _goes_on(self, result: Result, rung: RungBuffer) -> bool:
         """Whether the rung is to be read again now, not only by a look when its time has come."""
@@ -354,7 +374,10 @@ class LaneWorker:
         if number in self._flying:
             self._recalled.add(number)
             return False
-        if not self._in_place.remove(number) and number in self._known:
+        waiting = self._in_place.remove(number)
+        if waiting is not None:
+            self.ahead.rungs[waiting.rung].busy = False
+        elif number in self._known:
             return False  # ended, and about to be recorded: ask again
         for rung in self.ahead.rungs.values():
             rung.withdraw(number)

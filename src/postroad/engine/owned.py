@@ -122,7 +122,7 @@ class Owned:
         """Give lanes back in good order."""
         for worker in workers:
             self.drop(worker)
-            await self._sessions.close(worker.lane.id)
+        await self._sessions.keep(self.lanes)
         if not workers:
             return
         try:
@@ -143,16 +143,16 @@ class Owned:
         if timer is not None:
             timer.cancel()
 
-    def lost(self, lane: int) -> None:
-        """The store says that this lane is not ours any more."""
-        worker = self.lanes.get(lane)
-        if worker is not None:
+    def lost(self, worker: LaneWorker) -> None:
+        """The store says that this worker's lane is not its own any more."""
+        if self.lanes.get(worker.lane.id) is worker:
             self._log.warning("lane was taken over", lane=worker.lane.key.server)
             self.drop(worker)
+            self.unsettled.set()
 
     def lost_all(self) -> None:
         """A peer declared this owner dead: nothing is ours any more, but what it claimed since
         and will give back."""
         self._doubtful = True
-        for lane in list(self.lanes):
-            self.lost(lane)
+        for worker in list(self.lanes.values()):
+            self.lost(worker)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from structlog.typing import FilteringBoundLogger
 
 from postroad.model.errors import StoreError
+from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
 from postroad.model.states import NEVER
@@ -88,13 +89,22 @@ class Pollers:
         poller = self.levels[level]
         while True:
             await poller.due()
-            await self.drain([level])
+            await self.drain(self._served(level))
+
+    def _served(self, level: int) -> Sequence[int]:
+        """The last poller serves all higher levels too."""
+        last = level == len(self.levels) - 1
+        return range(level, LAST_POLLED_LEVEL + 1) if last else [level]
 
     async def run_safety(self) -> None:
         """Ask for all levels at once, seldom: a ring may have been lost."""
         while True:
-            await self.drain(range(len(self.levels)))
+            await self.drain_all()
             await self._store.clock.sleep(self._limits.safety_poll_s)
+
+    async def drain_all(self) -> None:
+        """Take whatever is ready at any level."""
+        await self.drain(range(LAST_POLLED_LEVEL + 1))
 
     async def drain(self, levels: Sequence[int]) -> None:
         """Take lanes until an answer is not full: never one a tick."""
@@ -102,7 +112,7 @@ class Pollers:
         try:
             while True:
                 for level in levels:
-                    self.levels[level].forget()
+                    self.levels[min(level, len(self.levels) - 1)].forget()
                 claim = await self._claim(levels)
                 for level, at_ms in claim.next_at_ms.items():
                     self.ring(level, at_ms)

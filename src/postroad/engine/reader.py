@@ -34,11 +34,6 @@ class Reader:
         self._wants: list[tuple[LaneWorker, Want]] = []
         self._work = asyncio.Event()
 
-    @property
-    def busy(self) -> bool:
-        """Whether anything is asked for."""
-        return self._work.is_set()
-
     def ask(self, lane: LaneWorker, look: Look | None, wants: list[Want]) -> None:
         """Ask for a lane; it is told when the answer is there."""
         if look is not None:
@@ -70,12 +65,12 @@ class Reader:
     async def _fetch(self, asked: list[tuple[LaneWorker, Want]]) -> None:
         wants = [want for _, want in asked]
         readings = await self._patiently(lambda: self._store.fetch(wants))
-        touched: dict[int, LaneWorker] = {}
+        touched: dict[LaneWorker, None] = {}
         for (lane, _), reading in zip(asked, readings, strict=True):
             for verdict in lane.read(reading):
                 self._put(lane, verdict)
-            touched[lane.lane.id] = lane
-        for lane in touched.values():
+            touched[lane] = None
+        for lane in touched:
             self._after(lane)
 
     async def _patiently(self, question: Callable[[], Awaitable[T]]) -> T:

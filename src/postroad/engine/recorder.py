@@ -26,7 +26,7 @@ class Recorder:
         limits: Limits,
         log: FilteringBoundLogger,
         after: Callable[[Iterable[LaneWorker]], None],
-        lost: Callable[[int], None],
+        lost: Callable[[LaneWorker], None],
     ) -> None:
         self._store = store
         self._owner = owner
@@ -77,8 +77,9 @@ class Recorder:
         )
         lost = await self._until_written(record)
         self.unrecorded -= len(batch)
-        for number in lost:
-            self._lost(number)
+        for worker in dict.fromkeys(worker for worker, _ in batch):
+            if worker.lane.id in lost:
+                self._lost(worker)
         self._tell(batch)
 
     async def _until_written(self, record: Record) -> frozenset[int]:
@@ -91,12 +92,12 @@ class Recorder:
                 await self._store.clock.sleep(RETRY_S)
 
     def _tell(self, batch: list[tuple[LaneWorker, Verdict]]) -> None:
-        touched: dict[int, LaneWorker] = {}
+        touched: dict[LaneWorker, None] = {}
         for lane, verdict in batch:
             result = verdict.result
             self.outcomes[(result.message.level, result.kind)] += 1
-            touched[lane.lane.id] = lane
+            touched[lane] = None
             change = lane.recorded(verdict)
             if change is not None:
                 self._changes.append(change)
-        self._after(touched.values())
+        self._after(touched)

@@ -14,7 +14,7 @@ from postroad.engine.room import Room
 from postroad.engine.sessions import Sessions
 from postroad.engine.verdict import Attempt, Verdict
 from postroad.model.errors import StoreError
-from postroad.model.outcome import Outcome, failed, unreachable
+from postroad.model.outcome import Outcome, failed, unknown, unreachable
 from postroad.model.words import Message
 from postroad.ports.clock import Chance
 from postroad.ports.store import Store
@@ -23,6 +23,18 @@ from postroad.ports.transport import BEAT, Lingers, Session
 YIELD_AFTER: Final = 64
 """A runner whose handlers never wait lets others run after so many messages."""
 NOTE_RETRY_S: Final = 1.0
+
+
+class Try:
+    """How far one try has come."""
+
+    __slots__ = ("noted", "session")
+
+    def __init__(self, *, noted: bool) -> None:
+        self.noted = noted
+        """Its start is written down before it is made."""
+        self.session: Session | None = None
+        """Set when it may have left."""
 
 
 class Runners:
@@ -38,7 +50,8 @@ class Runners:
         self._room = room
         self._sessions = sessions
         self._deadlines = Deadlines(store.clock)
-        self._starting: set[int] = set()
+        self._starting: set[LaneWorker] = set()
+        self._passes = 0
         self.starved: deque[LaneWorker] = deque()
         """Lanes that could go on, but this process had no room or must not start anything."""
 
@@ -61,10 +74,11 @@ class Runners:
 
     def start(self, worker: LaneWorker, now_ms: int) -> None:
         """One more runner for the lane, unless one is about to start anyway."""
-        number = worker.lane.id
-        if number in self._starting or self.stopping or not worker.startable(now_ms):
+        if worker in self._starting or self.stopping or worker.stopped:
             return
-        self._starting.add(number)
+        if not worker.startable(now_ms):
+            return
+        self._starting.add(worker)
         # The task is told its own name here: asking asyncio for it costs 1 µs a message.
         runner: list[asyncio.Task[None]] = []
         task = asyncio.get_running_loop().create_task(self._run(worker, runner))
@@ -84,7 +98,9 @@ class Runners:
         for task in list(self.tasks):
             task.cancel()
         if self.tasks:
-            await asyncio.wait(self.tasks)
+            await asyncio.wait(self.tasks, timeout=drain_s)
+        if self.tasks:  # a handler that swallows its cancellation must not hold up the stop
+            self._log.error("stopped beside handlers that would not", count=len(self.tasks))
         self._deadlines.stop()
 
     def serve_starved(self) -> bool:
@@ -98,7 +114,7 @@ class Runners:
             self.starved.append(worker)
 
     async def _run(self, worker: LaneWorker, runner: "list[asyncio.Task[None]]") -> None:
-        self._starting.discard(worker.lane.id)
+        self._starting.discard(worker)
         pool = worker.lane.key.pool
         BEAT.set(partial(self._deadlines.extend, runner[0]))
         count = 0
@@ -116,11 +132,17 @@ class Runners:
                 verdict = worker.done(message, outcome, attempt, now_ms, self._chance.random())
                 self._log_attempt(verdict)
                 self._put(worker, verdict)
-            if self.starved:
-                self.serve_starved()
             count += 1
+            if self.starved:
+                # Others have waited for this place: to the end of the line.
+                self._passes = len(self.starved)
+                self._starve(worker)
+                break
             if count % YIELD_AFTER == 0:
                 await self._clock.sleep(0)
+        if self.starved and self._passes:
+            self._passes -= 1  # one who cannot use the place passes it on, once round
+            self.start(self.starved.popleft(), self._clock.now_ms())
         self._after(worker)
 
     def _next(self, worker: LaneWorker, pool: str) -> Message | None:
@@ -137,36 +159,68 @@ class Runners:
     async def _send(
         self, worker: LaneWorker, message: Message, task: "asyncio.Task[None]"
     ) -> Outcome | None:
-        """One try; None when it did not take place."""
-        queue = worker.ahead.turns[message.queue].queue
-        once = queue.policy.at_most_once
-        if (worker.marking or once) and not await self._mark(worker, message):
-            worker.abandon(message)
-            return None
-        session = self._sessions.get(worker.lane.id)
+        """One try, cut at its deadline; None when it did not take place."""
+        policy = worker.ahead.turns[message.queue].queue.policy
+        limit_s = policy.timeout_ms / 1000
+        attempt = Try(noted=worker.marking or policy.at_most_once)
+        self._deadlines.start(task, limit_s)
         try:
-            if session is None:
-                session = await self._sessions.open(worker.lane.id, worker.lane.key)
+            outcome = await self._attempt(worker, message, attempt)
+        except asyncio.CancelledError:
+            cut = self._deadlines.end(task)
+            if attempt.session is None:
+                if cut:
+                    return unreachable(f"no session within {limit_s:g} s")
+                await self._not_started(worker, message, attempt)
+                raise
+            self._linger(worker, message, attempt.session)
+            if not cut:
+                await self._give_back(worker, message, once=policy.at_most_once)
+                raise
+            doubt = unknown(f"cut after {limit_s:g} s")
+            return doubt if policy.at_most_once else attempt.session.overdue(limit_s)
+        self._deadlines.end(task)
+        return outcome
+
+    async def _attempt(self, worker: LaneWorker, message: Message, attempt: Try) -> Outcome | None:
+        lane = worker.lane
+        try:
+            if attempt.noted and not await self._store.mark(self._owner, lane, [message.id]):
+                self._abandon(worker, message)  # the lane is not ours any more
+                return None
+        except StoreError as error:
+            self._log.warning("nothing is sent that cannot be noted", error=str(error))
+            await self._not_started(worker, message, attempt)
+            return None
+        try:
+            session = self._sessions.get(lane.id) or await self._sessions.open(lane.id, lane.key)
         except Exception as error:  # noqa: BLE001 - a server that cannot be reached
             return unreachable(f"no session: {error}")
         if worker.stopped or not self._may_start():
-            worker.abandon(message)  # while the session was opened the lease may have been lost
+            # While the start was noted or the session opened the lease may have been lost.
+            await self._not_started(worker, message, attempt)
             return None
-        limit_s = queue.policy.timeout_ms / 1000
-        self._deadlines.start(task, limit_s)
+        attempt.session = session
         try:
-            outcome = await session.send(queue, message)
-        except asyncio.CancelledError:
-            self._linger(worker, message, session)
-            if self._deadlines.end(task):
-                return session.overdue(limit_s)
-            await self._give_back(worker, message, once=once)
-            raise
+            return await session.send(worker.ahead.turns[message.queue].queue, message)
         except Exception as error:  # noqa: BLE001 - a fault in a transport is a failed try
             self._log.error("a transport raised", exc_info=error)
-            outcome = failed(f"{type(error).__name__}: {error}")
-        self._deadlines.end(task)
-        return outcome
+            return failed(f"{type(error).__name__}: {error}")
+
+    async def _not_started(self, worker: LaneWorker, message: Message, attempt: Try) -> None:
+        """It was not sent after all: a note that it was would make it suspect for ever."""
+        while attempt.noted:
+            try:
+                await self._store.unmark([message.id])
+                break
+            except StoreError:
+                await self._clock.sleep(NOTE_RETRY_S)
+        self._abandon(worker, message)
+
+    def _abandon(self, worker: LaneWorker, message: Message) -> None:
+        verdict = worker.abandon(message)
+        if verdict is not None:
+            self._put(worker, verdict)
 
     def _linger(self, worker: LaneWorker, message: Message, session: Session) -> None:
         """What goes on after its try was cut keeps its place until it ends."""
@@ -185,23 +239,12 @@ class Runners:
 
         rest.add_done_callback(ended)
 
-    async def _mark(self, worker: LaneWorker, message: Message) -> bool:
-        try:
-            return await self._store.mark(self._owner, worker.lane, [message.id])
-        except StoreError as error:
-            self._log.warning("nothing is sent that cannot be noted", error=str(error))
-            await self._clock.sleep(NOTE_RETRY_S)
-            return False
-
     async def _give_back(self, worker: LaneWorker, message: Message, *, once: bool) -> None:
         """A stop cut this try: it spends no attempt, and is no lost lease."""
         if once:
             self._put(worker, worker.doubt(message))
-            return
-        marked = worker.marking
-        worker.abandon(message)
-        if marked:
-            await self._store.unmark([message.id])
+        else:
+            await self._not_started(worker, message, Try(noted=worker.marking))
 
     def _log_attempt(self, verdict: Verdict) -> None:
         result = verdict.result

@@ -1,6 +1,9 @@
 """Sessions: one per lane, opened when first needed, closed when the lane is given back."""
 
 import asyncio
+from collections.abc import Container
+
+from structlog.typing import FilteringBoundLogger
 
 from postroad.model.words import LaneKey
 from postroad.ports.transport import Session, Transport
@@ -9,8 +12,9 @@ from postroad.ports.transport import Session, Transport
 class Sessions:
     """Open ways to servers, by lane."""
 
-    def __init__(self, transports: dict[str, Transport]) -> None:
+    def __init__(self, transports: dict[str, Transport], log: FilteringBoundLogger) -> None:
         self._transports = transports
+        self._log = log
         self._open: dict[int, Session] = {}
         self._opening: dict[int, asyncio.Lock] = {}
 
@@ -29,10 +33,14 @@ class Sessions:
         """Give one back."""
         self._opening.pop(lane, None)
         session = self._open.pop(lane, None)
-        if session is not None:
+        if session is None:
+            return
+        try:
             await session.close()
+        except Exception as error:  # noqa: BLE001 - it is given up in any case
+            self._log.warning("a session did not close well", lane=lane, error=str(error))
 
-    async def close_all(self) -> None:
-        """Give all back."""
-        for lane in list(self._open):
+    async def keep(self, lanes: Container[int]) -> None:
+        """Give back all but those of these lanes."""
+        for lane in [lane for lane in self._open if lane not in lanes]:
             await self.close(lane)

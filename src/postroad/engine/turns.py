@@ -11,6 +11,7 @@ from postroad.model.words import Message, Queue, Rung
 
 Admits = Callable[[int], bool]
 START = (-1, -1)
+RAMP_MS = 60_000
 
 
 class RungBuffer:
@@ -110,13 +111,13 @@ class Turn:
         "unrecorded",
     )
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: Queue, now_ms: int) -> None:
         self.queue = queue
         self.block: Block | None = queue.block
         self.rungs: dict[int, RungBuffer] = {}
         self.in_flight = 0
         self.listed = False
-        self.ramp = 1 if queue.resumed_at_ms else 0
+        self.ramp = 1 if queue.resumed_at_ms > now_ms - RAMP_MS else 0
         """After a pause: how many may be in flight, doubled by each success; 0 is no ramp."""
         self.unrecorded = 0
         """Changes of its hold-off that the store does not know yet."""

@@ -1,5 +1,7 @@
 """Every error a user can meet. Each message says what happened and what to do."""
 
+from collections.abc import Sequence
+
 
 class PostroadError(Exception):
     """Root of all errors that Postroad raises on purpose."""
@@ -42,7 +44,12 @@ class NotDead(BadInput):
 
 
 class Conflict(BadInput):
-    """The idempotency key was used within its time for another body."""
+    """The idempotency key was used within its time for another body. `stored` are the ids of
+    those sent with it that are stored."""
+
+    def __init__(self, text: str, stored: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.stored = tuple(stored)
 
 
 class NotOpen(PostroadError):

@@ -225,4 +225,3 @@ def _dies_at_ms(facts: MessageFacts, live: Live) -> int:
         since_ms = max(from_ms, lane.circuit.since_ms)
         at_ms = min(at_ms, since_ms + policy.unreachable_ttl_ms + SWEEP_LATE_MS)
     return at_ms
-

@@ -74,13 +74,6 @@ class Queue(Struct, frozen=True):
     resumed_at_ms: int = 0
     """After a pause a queue does not go on at full speed at once."""
 
-    @property
-    def deliver_after_ms(self) -> int:
-        """Before this time nothing of the queue is sent."""
-        if self.paused:
-            return NEVER
-        return self.block.until_ms if self.block else 0
-
 
 class Lane(Struct, frozen=True):
     """A lane as its owner received it."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 import asyncpg
 import msgspec
@@ -37,16 +37,7 @@ class Moved(Answer, frozen=True):
     moved: int = 0
 
 
-class Timed(Protocol):
-    """An answer that carries the database's time."""
-
-    @property
-    def now(self) -> int:
-        """When it was given."""
-
-
 A = TypeVar("A", bound=Answer)
-T = TypeVar("T", bound=Timed)
 
 
 class Base:

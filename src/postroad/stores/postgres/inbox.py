@@ -95,7 +95,9 @@ class Batch:
             [self._nth[n] for n in sent] if ordered else [],
             [d.due_ms for d in drafts],
             [d.accepted_at_ms for d in drafts],
-            [d.expires_at_ms for d in drafts] if any(d.expires_at_ms < NEVER for d in drafts) else [],
+            [d.expires_at_ms for d in drafts]
+            if any(d.expires_at_ms < NEVER for d in drafts)
+            else [],
             [d.order_key for d in drafts] if any(d.order_key for d in drafts) else [],
             [d.headers for d in drafts] if any(d.headers for d in drafts) else [],
             [d.body for d in drafts],
@@ -240,7 +242,9 @@ class InboxVerbs(Base):
             }
             for spec in specs
         ]
-        text = await self._one(self._side, "queues", "open_queues", msgspec.json.encode(rows).decode())
+        text = await self._one(
+            self._side, "queues", "open_queues", msgspec.json.encode(rows).decode()
+        )
         return QUEUES.decode(text)
 
     async def find_queue(self, tenant: str, name: str) -> Queue | None:
@@ -266,5 +270,3 @@ class InboxVerbs(Base):
         """Finish what was handed over, then let go."""
         await self._gathering.drained()
         await super().close()
-
-

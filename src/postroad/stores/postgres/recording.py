@@ -68,7 +68,9 @@ class RecordVerbs(Base):
         batch = RecordBatch(record)
         text = await self._one(self._write, "record", "record", record.owner, *batch.columns())
         held = self._read_answer(text, APPLIED).held
-        return Recorded(frozenset(lane for lane, ours in zip(batch.lanes, held, strict=True) if not ours))
+        return Recorded(
+            frozenset(lane for lane, ours in zip(batch.lanes, held, strict=True) if not ours)
+        )
 
 
 class RecordBatch:
@@ -116,7 +118,8 @@ class RecordBatch:
             since.setdefault(result.message.id, result.message.attempts)
             last[result.message.id] = result
         return [
-            self._failure(r, since[r.message.id], last=last[r.message.id] is r) for r in self._failed
+            self._failure(r, since[r.message.id], last=last[r.message.id] is r)
+            for r in self._failed
         ]
 
     def _failure(self, result: Result, since: int, *, last: bool) -> Failed:

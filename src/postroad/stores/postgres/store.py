@@ -1,11 +1,23 @@
 """The PostgreSQL store: the verbs of all rooms, on one database."""
 
 from postroad.stores.postgres.control import ControlVerbs
-from postroad.stores.postgres.inbox import InboxVerbs
+from postroad.stores.postgres.deadset import DeadVerbs
+from postroad.stores.postgres.insight import InsightVerbs
 from postroad.stores.postgres.leases import LeaseVerbs
 from postroad.stores.postgres.recording import RecordVerbs
+from postroad.stores.postgres.sending import JoinVerbs
+from postroad.stores.postgres.ticks import TickVerbs
 from postroad.stores.postgres.upkeep import UpkeepVerbs
 
 
-class PostgresStore(InboxVerbs, LeaseVerbs, RecordVerbs, UpkeepVerbs, ControlVerbs):
-    """One database, many processes."""
+class PostgresStore(
+    JoinVerbs,
+    LeaseVerbs,
+    RecordVerbs,
+    UpkeepVerbs,
+    ControlVerbs,
+    DeadVerbs,
+    InsightVerbs,
+    TickVerbs,
+):
+    """One database, many processes; the messages come in by JoinVerbs and InboxVerbs."""

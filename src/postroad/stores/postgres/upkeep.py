@@ -1,4 +1,4 @@
-"""What the janitor does, and what can be asked."""
+"""What the janitor does: expiry by deadline and by spell, and retention."""
 
 from typing import Final
 
@@ -45,7 +45,7 @@ SWEPT: Final = decoder(SweptOnce)
 
 
 class UpkeepVerbs(Base):
-    """Expiry, retention, counts."""
+    """Expiry and retention."""
 
     async def sweep(self, limit: int) -> Swept:
         """Move what has expired, or outlived a spell, to the dead set."""
@@ -73,9 +73,3 @@ class UpkeepVerbs(Base):
         """Delete finished work older than these."""
         values = (history_ms, dead_ms, RETAIN_SLICE)
         return int(await self._one(self._side, "retain", "retain", *values))
-
-    async def counts(self) -> dict[str, int]:
-        """Messages by state."""
-        self._check_open()
-        rows = await self._side.rows("insight", "counts")
-        return {row["state"]: row["n"] for row in rows}

@@ -156,7 +156,7 @@ create table dead (
   body        bytea not null
 );
 create index dead_queue on dead (queue_id, id);
-create index dead_died on dead (died_at);
+create index dead_died on dead (died_at, id);
 
 create table idempotency (
   queue_id   bigint not null,

@@ -97,9 +97,9 @@ language plpgsql set enable_nestloop = off as $$
 declare
   v_asleep bigint[];
   v_lane bigint[];
+  v_level int[];
   v_at bigint[];
   v_rings jsonb := '[]';
-  v_ready bigint;
 begin
   select array_agg(x.rung) into v_asleep from unnest(p_rung, p_due) x(rung, due)
    where (select r.ready_at > greatest(x.due, r.blocked_until)
@@ -111,15 +111,10 @@ begin
       update rung r set ready_at = greatest(x.due, r.blocked_until)
         from unnest(p_rung, p_due) x(rung, due)
        where r.id = any (v_asleep) and r.id = x.rung and r.ready_at > greatest(x.due, r.blocked_until)
-      returning r.lane_id, r.ready_at),
-    soonest as (select lane_id, min(ready_at) as at from woken group by 1)
-    select array_agg(s.lane_id order by s.lane_id), array_agg(s.at order by s.lane_id)
-      into v_lane, v_at from soonest s;
-    select min(t.ready_at) into v_ready from lower_lanes_v1(v_lane, v_at) t;
-    if v_ready < never() then
-      v_rings := jsonb_build_array(jsonb_build_array(null, 0, 0, 0, v_ready, 0));
-      perform notify_v1(v_rings);
-    end if;
+      returning r.lane_id, least(r.level, 6) as level, r.ready_at),
+    soonest as (select lane_id, level, min(ready_at) as at from woken group by 1, 2)
+    select array_agg(lane_id), array_agg(level), array_agg(at) into v_lane, v_level, v_at from soonest;
+    v_rings := lower_v1(v_lane, v_level, v_at);
   end if;
   return v_rings || (
     select coalesce(jsonb_agg(jsonb_build_array(l.owner, x.lane, x.rung, r.level,
@@ -131,26 +126,30 @@ begin
                           where id = x.rung and blocked_until < never() limit 1) r);
 end $$;
 
--- Unowned lanes are ready at level 0 from these times on, or sooner if they were.
-create function lower_lanes_v1(p_lane bigint[], p_at bigint[]) returns table (ready_at bigint)
+-- Those of these lanes that nobody owns are ready at a level from a time on, or sooner if they were;
+-- the pollers are told. The caller keeps the lanes from being claimed and freed.
+create function lower_v1(p_lane bigint[], p_level int[], p_at bigint[]) returns jsonb
 language plpgsql set enable_nestloop = off as $$
 declare
-  v_free bigint[];
-  v_at bigint[];
+  v_rings jsonb;
 begin
-  select array_agg(x.lane), array_agg(greatest(x.at, l.until)) into v_free, v_at
-    from unnest(p_lane, p_at) x(lane, at)
-   cross join lateral (select case when paused_at > 0 then never() else circuit_until end as until
-                         from lane where id = x.lane and owner is null limit 1) l;
-  if v_free is null then
-    return;
+  with lowered as (
+    insert into lane_level (lane_id, level, pool, ready_at)
+    select x.lane, x.level, l.pool, greatest(x.at, l.circuit_until)
+      from unnest(p_lane, p_level, p_at) x(lane, level, at)
+     cross join lateral (select pool, circuit_until from lane
+                          where id = x.lane and owner is null and paused_at = 0 limit 1) l
+     where x.at < never() order by 1, 2
+    on conflict (lane_id, level) do update set ready_at = excluded.ready_at
+     where lane_level.ready_at > excluded.ready_at
+    returning lane_level.level, lane_level.ready_at),
+  soonest as (select level, min(ready_at) as at from lowered group by 1)
+  select jsonb_agg(jsonb_build_array(null, 0, 0, level, at, 0)) into v_rings from soonest;
+  if v_rings is null then
+    return '[]';
   end if;
-  perform from lane_level t where t.lane_id = any (v_free) and t.level = 0
-    order by t.lane_id for no key update;
-  return query
-  update lane_level t set ready_at = x.at from unnest(v_free, v_at) x(lane, at)
-   where t.lane_id = any (v_free) and t.level = 0 and t.lane_id = x.lane and t.ready_at > x.at
-  returning t.ready_at;
+  perform notify_v1(v_rings);
+  return v_rings;
 end $$;
 
 -- Ordered slots go on with whoever is their head now: at its level, at its time, and held if it
@@ -161,8 +160,10 @@ language plpgsql set enable_nestloop = off as $$
 declare
   v_now bigint := now_ms();
   v_slots bigint[];
+  v_lane bigint[];
+  v_level int[];
+  v_at bigint[];
   v_rings jsonb;
-  v_ready jsonb;
 begin
   select array_agg(x.id) into v_slots
     from (select id from rung where id = any (p_rungs) and slot > 0 order by id for no key update) x;
@@ -194,26 +195,20 @@ begin
             or r.ready_at > g.ready_at or (g.ready_at > v_now and r.ready_at <> g.ready_at))
     returning r.id, r.lane_id, r.level, r.ready_at),
   told as materialized (
-    select c.*, l.owner, l.pool, l.until from changed c
-     cross join lateral (select owner, pool,
-                                case when paused_at > 0 then never() else circuit_until end as until
-                           from lane where id = c.lane_id limit 1) l
-     where c.ready_at < never()),
-  opened as (
-    insert into lane_level (lane_id, level, pool, ready_at)
-    select t.lane_id, least(t.level, 6), t.pool, greatest(min(t.ready_at), t.until) from told t
-     where t.owner is null and t.until < never()
-     group by t.lane_id, least(t.level, 6), t.pool, t.until order by 1, 2
-    on conflict (lane_id, level) do update set ready_at = excluded.ready_at
-     where lane_level.ready_at > excluded.ready_at
-    returning lane_level.level, lane_level.ready_at),
-  soonest as (select level, min(ready_at) as at from opened group by 1)
-  select (select jsonb_agg(jsonb_build_array(t.owner, t.lane_id, t.id, t.level, t.ready_at, 0))
-            from told t where t.owner <> p_known),
-         (select jsonb_agg(jsonb_build_array(null, 0, 0, s.level, s.at, 0)) from soonest s)
-    into v_rings, v_ready;
-  if v_ready is not null then
-    perform notify_v1(v_ready);
+    select c.*, (select l.owner from lane l where l.id = c.lane_id) as owner from changed c
+     where c.ready_at < never())
+  select coalesce(jsonb_agg(jsonb_build_array(owner, lane_id, id, level, ready_at, 0))
+                  filter (where owner <> p_known), '[]'),
+         array_agg(lane_id) filter (where owner is null),
+         array_agg(least(level, 6)) filter (where owner is null),
+         array_agg(ready_at) filter (where owner is null)
+    into v_rings, v_lane, v_level, v_at from told;
+  if v_lane is null then
+    return v_rings;
   end if;
-  return coalesce(v_rings, '[]') || coalesce(v_ready, '[]');
+  -- Several slots of one lane may be told: each row can be lowered once in a statement.
+  select array_agg(x.lane), array_agg(x.level), array_agg(x.at) into v_lane, v_level, v_at from (
+    select lane, level, min(at) as at from unnest(v_lane, v_level, v_at) y(lane, level, at)
+     group by 1, 2) x;
+  return v_rings || lower_v1(v_lane, v_level, v_at);
 end $$;

@@ -109,6 +109,8 @@ begin
   delete from attempt where message_id = any (v_dead);
   delete from idempotency where (queue_id, key) in (
     select queue_id, key from idempotency where expires_at <= v_now limit p_limit);
+  delete from tick where (schedule, at) in (
+    select schedule, at from tick where decided_at < v_edge limit p_limit);
   delete from process p where p.beat_at <= v_now - 86400000
      and not exists (select from lane l where l.owner = p.id);
   return v_gone + cardinality(v_dead);

@@ -71,3 +71,17 @@ create function accept_rows_v1(p_rows arrival[]) returns json language sql as $$
                    m.accepted, m.expires, m.order_key, m.headers, m.body, k.of, k.key, k.digest)
     from r, m, k
 $$;
+
+-- Send inside the caller's own transaction. The ring is heard if that commits.
+create function arrive_v1(
+  a_id bigint[], a_queue bigint[], a_lane bigint[], a_slot int[], a_priority int[], a_accepted bigint[],
+  a_due bigint[], a_expires bigint[], a_order_key text[], a_key text[], a_digest bytea[],
+  a_headers bytea[], a_body bytea[])
+returns void language plpgsql set search_path = postroad, pg_temp as $$
+begin
+  insert into arrival (id, queue_id, lane_id, slot, priority, accepted_at, due, expires_at, order_key,
+                       key, digest, headers, body)
+  select * from unnest(a_id, a_queue, a_lane, a_slot, a_priority, a_accepted, a_due, a_expires,
+                       a_order_key, a_key, a_digest, a_headers, a_body);
+  perform pg_notify('postroad', '{"arrivals": true}');
+end $$;

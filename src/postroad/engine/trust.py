@@ -1,0 +1,30 @@
+"""Trust: after a lost lease a lane's messages are suspects until some of them went well."""
+
+from typing import Final
+
+CLEAN_AFTER: Final = 8
+"""So many go one at a time: a whole window would make the neighbours of a poison message look
+guilty too."""
+
+
+class Trust:
+    """How many leases of a lane were lost in a row, and what went well since."""
+
+    def __init__(self, lost_leases: int) -> None:
+        self.lost_leases = lost_leases
+        self._clean = 0
+
+    @property
+    def marking(self) -> bool:
+        """One at a time, each noted before it starts."""
+        return self.lost_leases > 0
+
+    def regained(self) -> bool:
+        """One more went well; True when that was enough."""
+        if not self.marking:
+            return False
+        self._clean += 1
+        if self._clean < CLEAN_AFTER:
+            return False
+        self.lost_leases = 0
+        return True

@@ -1,0 +1,92 @@
+"""The dead set: pages of it, replays and purges in one transaction."""
+
+from typing import Final, NoReturn
+
+import msgspec
+from asyncpg import Record
+
+from postroad.model.dead import DeadFilter, DeadLetter, DeadMessage, Place, ReplayMode
+from postroad.model.errors import NotDead, UnknownMessage
+from postroad.model.ids import to_text
+from postroad.model.states import DeadReason
+from postroad.model.tries import Try
+from postroad.stores.postgres.base import Answer, Base, decoder
+
+TRIM_SLICE: Final = 1_000
+HEADERS: Final = msgspec.json.Decoder(dict[str, str])
+TRIES: Final = msgspec.json.Decoder(tuple[Try, ...])
+
+
+class Chosen(Answer, frozen=True):
+    """How many were meant; or one that is not dead, and where it is instead."""
+
+    count: int = 0
+    refused: int = 0
+    state: str | None = None
+
+
+CHOSEN: Final = decoder(Chosen)
+
+
+class DeadVerbs(Base):
+    """Look at the dead, send them again, forget them."""
+
+    async def dead_page(self, which: DeadFilter, after: Place, limit: int) -> list[DeadMessage]:
+        """A page, the latest death first."""
+        self._check_open()
+        values = (*_filters(which), *after, limit)
+        return [_message(row) for row in await self._side.rows("dead", "dead_page", values)]
+
+    async def dead_letter(self, tenant: str | None, number: int) -> DeadLetter | None:
+        """One dead message with its body, headers and tries."""
+        self._check_open()
+        rows = await self._side.rows("dead", "dead_letter", (number, tenant))
+        if not rows:
+            return None
+        (row,) = rows
+        named = HEADERS.decode(row["headers"]) if row["headers"] else {}
+        return DeadLetter(_message(row), named, row["body"], TRIES.decode(row["tries"]))
+
+    async def dead_replay(
+        self, which: DeadFilter, mode: ReplayMode, *, count: int, dry_run: bool
+    ) -> int:
+        """Put dead messages back on their rungs."""
+        once = mode is ReplayMode.once
+        return await self._choose("replay", which, count, once, dry_run)
+
+    async def dead_purge(self, which: DeadFilter, *, count: int, dry_run: bool) -> int:
+        """Delete dead messages and their tries."""
+        return await self._choose("purge", which, count, dry_run)
+
+    async def _choose(self, query: str, which: DeadFilter, count: int, *rest: bool) -> int:
+        ids = None if which.ids is None else list(dict.fromkeys(which.ids))
+        values = (*_filters(which), ids, count, *rest)
+        text = await self._one(self._side, "dead", query, *values)
+        chosen = self._read_answer(text, CHOSEN)
+        if chosen.refused:
+            _refuse(chosen)
+        return chosen.count
+
+    async def dead_trim(self, keep: int) -> int:
+        """Delete a slice of the longest dead beyond so many."""
+        return int(await self._one(self._side, "retain", "trim", keep, TRIM_SLICE))
+
+
+def _filters(which: DeadFilter) -> tuple[object, ...]:
+    filters = (which.tenant, which.queue, which.reason, which.error)
+    return (*filters, which.since_ms, which.until_ms)
+
+
+def _message(row: Record) -> DeadMessage:
+    number, tenant, queue, reason, *rest = row
+    return DeadMessage(to_text(number), tenant, queue, DeadReason(reason), *rest[:8])
+
+
+def _refuse(chosen: Chosen) -> NoReturn:
+    name = to_text(chosen.refused)
+    if chosen.state is None:
+        raise UnknownMessage(
+            f"{name} is not in the dead set, and nowhere else on this road: check the id and its "
+            "tenant; it may have been purged, or forgotten for its age"
+        )
+    raise NotDead(f"{name} is {chosen.state}, not dead: nothing was changed")

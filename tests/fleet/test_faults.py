@@ -1,0 +1,157 @@
+"""The server goes away in mid-load, connections are cut at the worst moments, the bell is silent:
+nothing is lost, and the workers recover by themselves."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+
+from postroad.model.ids import to_number
+from tests.crash.book import Book, now_ms
+from tests.crash.killing import Report, check
+from tests.crash.orders import Parcel, tag
+from tests.fleet.fleet import Fleet
+from tests.fleet.killing import assorted, check_lanes
+from tests.fleet.states import look_into, number, waiting
+from tests.fleet.words import Line, Mail
+from tests.servers.postgres import ELSEWHERE, PrivatePostgres
+from tests.servers.proxy import Proxy
+
+SURE = Mail("", "", batch=10, rest_ms=60, sure=True)
+FORGOTTEN_MS = 1_000
+"""Results are recorded with synchronous_commit off: a crash of the server forgets those of the last
+three rounds of its WAL writer, 600 ms; the rest is for a busy machine."""
+
+
+@pytest.fixture
+def own_server() -> Iterator[PrivatePostgres]:
+    """One that may be stopped."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(ELSEWHERE, raising=False)
+        with PrivatePostgres() as pg:
+            yield pg
+
+
+@pytest.fixture
+def proxy(dsn: str) -> Iterator[Proxy]:
+    with Proxy(dsn) as proxy:
+        yield proxy
+
+
+def checked(fleet: Fleet, cut: Counter[str]) -> Report:
+    """Every promise; `cut` are the tries whose results may have been forgotten."""
+    fleet.wait(lambda: waiting(fleet.dsn) == 0, "all is over", 40.0)
+    for name in list(fleet.workers):
+        fleet.stop(name)
+    report = Report()
+    lines = fleet.fsynced_lines()
+    check(Book(lines), look_into(fleet.dsn), cut, report)
+    check_lanes(lines, report)
+    return report
+
+
+def test_a_server_that_crashes_in_mid_load(own_server: PrivatePostgres) -> None:
+    with Fleet(own_server.create_database()) as fleet:
+        fleet.crew(2)
+        sender = fleet.mail(assorted(800), SURE)
+        fleet.wait(lambda: len(fleet.said("done")) > 150, "some are done")
+        own_server.stop("immediate")
+        stopped_ms = now_ms()
+        fleet.rest(1.0)
+        own_server.start()
+        started_s = time.monotonic()
+        before = len(fleet.lines)
+        fleet.wait_sent(sender)
+        fleet.wait(lambda: _goes_on(fleet.lines[before:]), "workers deliver again", 15.0)
+        recovered_s = time.monotonic() - started_s
+        forgotten = Counter(
+            line.id
+            for line in fleet.said("start")
+            if stopped_ms - FORGOTTEN_MS < line.at_ms + _wait_ms(line) and line.at_ms < stopped_ms
+        )
+        report = checked(fleet, forgotten)
+    assert report.breaches == []
+    assert report.accepted == 800
+    assert report.repeats <= report.cut
+    assert recovered_s < 15.0
+
+
+def _wait_ms(_line: Line) -> int:
+    return 60  # the slowest of `assorted`
+
+
+def _goes_on(lines: list[Line]) -> bool:
+    return sum(line.word == "done" for line in lines) > 20
+
+
+def test_connections_cut_between_a_commit_and_its_answer(fleet: Fleet, proxy: Proxy) -> None:
+    fleet.crew(2, dsn=proxy.dsn())
+    slow = [Parcel(tag(queue, 0, n), wait_ms=500) for queue in ("quick", "box-1.1") for n in range(3)]
+    for turn, parcel in enumerate(slow):
+        one = Parcel(tag(parcel.queue, turn, 0), wait_ms=parcel.wait_ms)
+        fleet.send([one], Mail("", "", sure=True))
+        _cut_its_record(fleet, proxy, one)
+    # The claim's commit: the lane is owned by a process that does not know it.
+    for turn in range(2):
+        cut = proxy.cut_after_next(b"handler:flaky")
+        fleet.send([Parcel(tag("flaky", 9, turn))], Mail("", "", sure=True))
+        assert cut.wait(10)
+    report = checked(fleet, Counter())
+    assert report.breaches == []
+    assert report.repeats == 0
+
+
+def _cut_its_record(fleet: Fleet, proxy: Proxy, parcel: Parcel) -> None:
+    """Cut the connection that takes the result of a message that is in flight now."""
+    fleet.wait(lambda: any(line.tag == parcel.tag for line in fleet.said("start")), "it starts")
+    (name,) = {line.id for line in fleet.said("start") if line.tag == parcel.tag}
+    cut = proxy.cut_after_next(to_number(name).to_bytes(8, "big"))
+    assert cut.wait(10), "its result goes through the proxy"
+    count = "select count(*) from postroad.history where id = $1"
+    assert number(fleet.dsn, count, to_number(name)) == 1, "it was the record that was cut"
+
+
+def test_sends_cut_between_their_commit_and_its_answer(fleet: Fleet, proxy: Proxy) -> None:
+    fleet.crew(1)
+    order = Mail("", proxy.dsn(), batch=1, sure=True)
+    parcels = [Parcel(tag("quick", 0, n)) for n in range(3)]
+    cuts: list[threading.Event] = []
+    cuts.append(proxy.cut_after_next(parcels[0].tag.encode()))
+    fleet.send(parcels, order)
+    assert cuts[0].is_set()
+    report = checked(fleet, Counter())
+    assert fleet.said("refused"), "the sender was told that it is not known"
+    assert report.breaches == []
+    assert (report.accepted, report.states) == (3, {"delivered": 3})
+
+
+def test_connections_that_are_cut_again_and_again(fleet: Fleet, proxy: Proxy) -> None:
+    fleet.crew(2, dsn=proxy.dsn())
+    sender = fleet.mail(assorted(400), Mail("", proxy.dsn(), batch=10, rest_ms=80, sure=True))
+    for _ in range(4):
+        fleet.rest(0.7)
+        proxy.cut()
+    fleet.wait_sent(sender)
+    report = checked(fleet, Counter())
+    assert report.breaches == []
+    assert (report.accepted, report.repeats) == (400, 0)
+
+
+def test_delivery_goes_on_while_the_bell_is_silent(fleet: Fleet, proxy: Proxy) -> None:
+    heard = f"{fleet.dsn}?listen={quote(proxy.dsn(), safe='')}"
+    (worker,) = fleet.crew(1, dsn=heard)
+    fleet.send([Parcel(tag("quick", 0, 0))])
+    proxy.cut()  # the listener comes back by itself
+    fleet.send([Parcel(tag("quick", 1, n)) for n in range(20)])
+    fleet.wait(lambda: len(fleet.said("done")) == 21, "delivered after a cut", 5.0)
+    proxy.down()  # and now it stays away: level 0 is polled every 5 s
+    fleet.rest(2.0)
+    fleet.send([Parcel(tag("quick", 2, n)) for n in range(20)])
+    fleet.wait(lambda: len(fleet.said("done")) == 41, "delivered without a bell", 8.0)
+    proxy.up()
+    fleet.rest(3.0)
+    fleet.send([Parcel(tag("keys", 3, 0, "a"))])
+    fleet.wait(lambda: len(fleet.said("done", worker)) == 42, "the bell is heard again", 2.0)

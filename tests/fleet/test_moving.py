@@ -1,0 +1,110 @@
+"""Workers come and go: lanes move to where there is somebody, and nothing is lost on the way."""
+
+import asyncio
+import time
+from collections import Counter
+
+from postroad import Postroad
+from tests.crash.book import Book, now_ms
+from tests.crash.killing import Report, check
+from tests.crash.orders import Parcel, tag
+from tests.fleet.fleet import Fleet
+from tests.fleet.killing import assorted, check_lanes
+from tests.fleet.states import look_into, number, waiting
+from tests.fleet.words import BRISK, Mail
+
+MARGIN_S = 4.0
+"""For a busy machine."""
+OWNED = "select count(*) from postroad.lane where owner is not null"
+
+
+def parcels(queue: str, count: int, wait_ms: int = 0, life: int = 0) -> list[Parcel]:
+    return [Parcel(tag(queue, life, n), wait_ms=wait_ms) for n in range(count)]
+
+
+def all_is_well(fleet: Fleet) -> Report:
+    """Everything came to its end, and every promise was kept without a repeat."""
+    fleet.wait(lambda: waiting(fleet.dsn) == 0, "all is over")
+    for name in list(fleet.workers):
+        fleet.stop(name)
+    report = Report()
+    lines = fleet.fsynced_lines()
+    check(Book(lines), look_into(fleet.dsn), Counter(), report)
+    check_lanes(lines, report)
+    assert report.breaches == []
+    assert report.repeats == 0
+    assert number(fleet.dsn, OWNED) == 0
+    return report
+
+
+def test_roads_that_open_together_make_the_schema_once(dsn: str) -> None:
+    async def open_all() -> None:
+        roads = [Postroad(dsn) for _ in range(6)]
+        await asyncio.gather(*[road.__aenter__() for road in roads])
+        assert len({road.owner for road in roads}) == 6
+        for road in roads:
+            await road.__aexit__(None, None, None)
+
+    asyncio.run(open_all())
+
+
+def test_workers_are_added_and_removed_without_loss(fleet: Fleet) -> None:
+    fleet.crew(1)
+    sender = fleet.mail(assorted(600), Mail("", "", batch=10, rest_ms=100))
+    for _ in range(3):
+        (new,) = fleet.crew(1)
+        fleet.wait(lambda new=new: bool(fleet.said("start", new)), f"{new} gets work", 10.0)
+        fleet.stop(sorted(fleet.workers)[0])
+    fleet.wait_sent(sender)
+    report = all_is_well(fleet)
+    assert report.accepted == 600
+
+
+def test_a_handler_scales_over_its_shards(fleet: Fleet) -> None:
+    # Each worker could have all of it: 16 lanes, some 3 s of work for 64 at once a lane.
+    crew = fleet.crew(2)
+    fleet.send(parcels("quick", 3_000, wait_ms=300))
+    fleet.wait(lambda: waiting(fleet.dsn) == 0, "all is over")
+    shares = Counter(line.worker for line in fleet.said("start"))
+    assert min(shares[name] for name in crew) > 3_000 / 5, shares
+
+
+def test_a_second_worker_gets_its_share_of_what_waits(fleet: Fleet) -> None:
+    fleet.crew(1)
+    fleet.send(parcels("quick", 4_000, wait_ms=700))
+    (new,) = fleet.crew(1)
+    fleet.wait(lambda: bool(fleet.said("start", new)), "the new worker gets work", 8.0)
+
+
+def test_lanes_of_a_killed_worker_are_taken_over_in_time(fleet: Fleet) -> None:
+    (first,) = fleet.crew(1)
+    fleet.send(parcels("quick", 40, wait_ms=60_000) + parcels("box-1.1", 5, wait_ms=60_000))
+    fleet.wait(lambda: len(fleet.said("start", first)) == 45, "all are started")
+    (second,) = fleet.crew(1)
+    fleet.kill(first)
+    killed_s = time.monotonic()
+    lanes = {line.lane for line in fleet.said("start", first)}
+    bound_s = (BRISK.lease_ms + BRISK.beat_ms) / 1000 + MARGIN_S
+    fleet.wait(
+        lambda: {line.lane for line in fleet.said("start", second)} >= lanes, "taken over", bound_s
+    )
+    # And not before the lease is over, counted from the last sign of life.
+    assert time.monotonic() - killed_s > (BRISK.lease_ms - BRISK.beat_ms) / 1000 - 1
+    report = Report()
+    check_lanes(fleet.lines, report)
+    assert report.breaches == []
+
+
+def test_a_stopped_worker_hands_its_lanes_over_at_once(fleet: Fleet) -> None:
+    (first,) = fleet.crew(1)
+    fleet.send(parcels("quick", 64, wait_ms=60_000))
+    fleet.wait(lambda: len(fleet.said("start", first)) == 64, "all are started")
+    (second,) = fleet.crew(1)
+    # In flight for longer than the drain time: given back, and no try is spent.
+    took_s = fleet.stop(first)
+    assert took_s < BRISK.drain_s + MARGIN_S
+    stopped_ms = now_ms()
+    fleet.wait(lambda: len(fleet.said("start", second)) == 64, "all are started again", 5.0)
+    again = fleet.said("start", second)
+    assert max(line.at_ms for line in again) - stopped_ms < 2_000
+    assert {line.attempt for line in again} == {1}

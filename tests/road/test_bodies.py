@@ -1,0 +1,184 @@
+"""Typed bodies: what a handler's signature asks for is checked before it is called."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import msgspec
+import pytest
+
+from postroad import Message, Postroad
+from postroad.model.errors import BadInput
+
+Within = Callable[..., Any]
+
+
+class Order(msgspec.Struct):
+    id: int
+    items: list[str] = []
+
+
+@dataclass
+class Place:
+    street: str
+    number: int = 1
+
+
+class Loose(TypedDict):
+    word: str
+
+
+async def died(road: Postroad) -> list[tuple[str, str]]:
+    """Why each dead message died."""
+    page = await road.dead.list()
+    return [(entry.reason, entry.error) for entry in page.messages]
+
+
+def test_a_struct_a_dataclass_and_other_types_are_made_of_the_body(
+    road: Postroad, within: Within
+) -> None:
+    """Sent as the same type, or as plain data."""
+    seen: list[object] = []
+
+    @road.handler("orders")
+    async def on_order(message: Message[Order]) -> None:
+        seen.append(message.body)
+
+    @road.handler("places")
+    def on_place(message: Message[Place]) -> None:
+        seen.append(message.body)
+
+    @road.handler("loose")
+    async def on_loose(message: Message[Loose | int]) -> None:
+        seen.append(message.body)
+
+    @road.handler("text")
+    async def on_text(message: "Message[list[Place]]") -> None:
+        seen.append(message.body)
+
+    @road.handler("raw")
+    async def on_raw(message: Message[bytes]) -> None:
+        seen.append(message.body)
+
+    async def story() -> None:
+        async with road:
+            await road.send("orders", Order(1, ["cup"]))
+            await road.send("orders", {"id": 2})
+            await road.send("places", Place("High Street", 3))
+            await road.send("loose", {"word": "a"})
+            await road.send("loose", 7)
+            await road.send("text", [{"street": "Low Street"}])
+            await road.send("raw", b"\xff")
+            await road.run(until_idle=True)
+
+    within(story())
+    expected = [
+        Order(1, ["cup"]),
+        Order(2),
+        Place("High Street", 3),
+        {"word": "a"},
+        7,
+        [Place("Low Street")],
+        b"\xff",
+    ]
+    assert sorted(map(repr, seen)) == sorted(map(repr, expected))
+
+
+BAD = [
+    ("orders", {"id": "seven"}, r"does not fit Order: Expected `int`, got `str` - at `\$.id`"),
+    ("orders", {}, "does not fit Order: Object missing required field `id`"),
+    ("orders", {"id": 1, "items": ["a", 2]}, r"got `int` - at `\$.items\[...\]`"),
+    ("orders", b"bytes", "does not fit Order: it was sent as bytes"),
+    (
+        "places",
+        {"street": None},
+        r"does not fit Place: Expected `str`, got `null` - at `\$.street`",
+    ),
+    ("raw", {"a": 1}, "does not fit bytes: it was sent as data"),
+]
+
+
+@pytest.mark.parametrize(("queue", "body", "says"), BAD)
+def test_a_body_that_does_not_fit_is_rejected_and_the_error_names_the_field(
+    road: Postroad, within: Within, queue: str, body: object, says: str
+) -> None:
+    """Dead at once: no retry makes it fit. The handler is not called."""
+    called: list[object] = []
+
+    @road.handler("orders")
+    async def on_order(message: Message[Order]) -> None:
+        called.append(message)
+
+    @road.handler("places")
+    def on_place(message: Message[Place]) -> None:
+        called.append(message)
+
+    @road.handler("raw")
+    async def on_raw(message: Message[bytes]) -> None:
+        called.append(message)
+
+    async def story() -> list[tuple[str, str]]:
+        async with road:
+            await road.send(queue, body)
+            await road.run(until_idle=True)
+            return await died(road)
+
+    ((reason, error),) = within(story())
+    assert reason == "rejected"
+    with pytest.raises(ValueError, match=says):
+        raise ValueError(error)
+    assert called == []
+
+
+def test_a_handler_that_says_nothing_gets_plain_data(road: Postroad, within: Within) -> None:
+    """Also one that says Message[Any], or something else."""
+    seen: list[object] = []
+    road.handler("a")(lambda message: seen.append(message.body))
+
+    @road.handler("b")
+    async def any_of(message: Message[Any]) -> None:
+        seen.append(message.body)
+
+    @road.handler("c")
+    async def other(message: object) -> None:
+        seen.append(message.body)  # type: ignore[attr-defined]
+
+    class Deep:
+        async def __call__(self, message: "Unknown") -> None:  # type: ignore[name-defined]  # noqa: F821
+            seen.append(message.body)
+
+    road.handler("d")(Deep())
+
+    async def story() -> None:
+        async with road:
+            for queue in "abcd":
+                await road.send(queue, {"id": "x"})
+            await road.run(until_idle=True)
+
+    within(story())
+    assert seen == [{"id": "x"}] * 4
+
+
+def test_a_signature_that_cannot_be_meant_is_refused_at_once(road: Postroad) -> None:
+    """Where it is written, not when a message comes."""
+
+    async def takes_order(order: Order) -> None: ...
+
+    def takes_place(place: Place) -> None: ...
+
+    async def local(message: "Message[NotThere]") -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+    async def odd(message: Message[type]) -> None: ...
+
+    async def nothing() -> None: ...
+
+    with pytest.raises(BadInput, match=r"write Message\[Order\], and message.body is a Order"):
+        road.handler("work")(takes_order)  # type: ignore[type-var]
+    with pytest.raises(BadInput, match=r"write Message\[Place\]"):
+        road.handler("work")(takes_place)  # type: ignore[type-var]
+    with pytest.raises(BadInput, match="'NotThere' is not defined"):
+        road.handler("work")(local)
+    with pytest.raises(BadInput, match=r"Message\[type\] cannot be read"):
+        road.handler("work")(odd)
+    with pytest.raises(BadInput, match="with one argument, the message"):
+        road.handler("work")(nothing)  # type: ignore[type-var]

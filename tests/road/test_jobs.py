@@ -1,0 +1,312 @@
+"""Handlers as jobs: threads that are cut, heartbeats, ladders, priorities, an end in good order."""
+
+import asyncio
+import io
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from postroad import Message, Postroad, Send
+from postroad.app import Parts
+from postroad.config import Settings
+from postroad.model.ladder import Exponential, Steps
+from postroad.model.limits import Limits
+from postroad.observe.log import make_log
+from postroad.testing.world import World, simulate
+from postroad.transports.handler import PLAIN_CONCURRENCY
+
+Within = Callable[..., Any]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait, bounded by the test."""
+    while not condition():  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+
+
+def test_a_cut_thread_keeps_its_place_until_it_ends(tmp_path: Path, within: Within) -> None:
+    """Nobody can stop a thread: one that hangs must not be joined by ever more of them."""
+    stream = io.StringIO()
+    parts = Parts(log=make_log("info", stream))
+    road = Postroad(f"sqlite:///{tmp_path}/road.db", parts=parts)
+    go, seen = threading.Event(), list[object]()
+
+    @road.handler("slow", timeout=0.1, retries=0, concurrency=1)
+    def slow(message: Message[str]) -> None:
+        seen.append(message.body)
+        if message.body == "hangs":
+            go.wait(20)
+
+    async def story() -> None:
+        async with road:
+            await road.send("slow", "hangs")
+            running = asyncio.create_task(road.run())
+            await until(lambda: "keeps its place" in stream.getvalue())
+            await road.send("slow", "next")
+            while not (await road.store.counts())["dead"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+            await asyncio.sleep(0.7)  # lanes that found no room look again after half a second
+            assert seen == ["hangs"]
+            go.set()
+            await until(lambda: len(seen) == 2)
+            road.stop()
+            await running
+            page = await road.dead.list()
+            assert "its thread runs on" in page.messages[0].error
+
+    within(story())
+    assert seen == ["hangs", "next"]
+    log = stream.getvalue()
+    assert 'event="cut, but its thread runs on and keeps its place"' in log
+    assert "taken=2" in log or "taken=1" in log
+    assert 'event="a thread ended after it was cut"' in log
+
+
+def test_a_thread_that_was_cut_is_told_so_by_its_heartbeat(road: Postroad, within: Within) -> None:
+    """So it can end itself."""
+    told: list[str] = []
+    cut = threading.Event()
+
+    @road.handler("slow", timeout=0.1, retries=0)
+    def slow(message: Message[object]) -> None:
+        cut.wait(20)
+        try:
+            message.heartbeat()
+        except TimeoutError as error:
+            told.append(str(error))
+
+    async def story() -> None:
+        async with road:
+            await road.send("slow", 1)
+            await road.run(until_idle=True)
+            assert (await road.store.counts())["dead"] == 1
+            cut.set()
+            await until(lambda: bool(told))
+
+    within(story())
+    assert told == ["this try is over: it was cut, and its message is tried again"]
+
+
+def test_a_heartbeat_lets_a_thread_take_longer(road: Postroad, within: Within) -> None:
+    """Each one gives it the whole timeout again."""
+
+    @road.handler("slow", timeout=0.4, retries=0)
+    def slow(message: Message[object]) -> None:
+        for _ in range(8):
+            time.sleep(0.1)
+            message.heartbeat()
+
+    async def story() -> None:
+        async with road:
+            await road.send("slow", 1)
+            await road.run(until_idle=True)
+            assert (await road.store.counts())["delivered"] == 1
+
+    within(story())
+
+
+def test_a_heartbeat_lets_a_coroutine_take_longer_and_the_last_one_counts() -> None:
+    """In simulated time: an hour of work with a timeout of a minute, then silence."""
+
+    async def story(world: World) -> None:
+        ended: list[tuple[object, float]] = []
+
+        def equip(_name: str, road: Postroad) -> None:
+            @road.handler("long", timeout=60, retries=0)
+            async def long(message: Message[bool]) -> None:
+                started_s = world.loop.time()
+                try:
+                    for _ in range(72):
+                        await asyncio.sleep(50)
+                        # From a task of its own, as a library might.
+                        await asyncio.create_task(asyncio.sleep(0))
+                        message.heartbeat()
+                    if message.body:
+                        await asyncio.sleep(3600)
+                finally:
+                    ended.append((message.body, world.loop.time() - started_s))
+
+        world.equip = equip
+        member = world.start("one")
+        await asyncio.sleep(1)
+        await member.road.send("long", body=False)
+        await member.road.send("long", body=True)
+        await asyncio.sleep(4000)
+        assert sorted(ended, key=repr) == [(False, 3600.0), (True, 3660.0)] or [
+            (body, round(took_s)) for body, took_s in sorted(ended, key=repr)
+        ] == [(False, 3600), (True, 3660)]
+        counts = await world.store.counts()
+        assert (counts["delivered"], counts["dead"]) == (1, 1)
+
+    simulate(1, story)
+
+
+def test_plain_functions_have_a_thread_for_every_place(road: Postroad, within: Within) -> None:
+    """A call never waits for a thread while its time runs; by default 32 run at once."""
+    lock, now, most = threading.Lock(), 0, 0
+    full = threading.Event()
+
+    @road.handler("plain", timeout=10, retries=0)
+    def plain(_message: Message[int]) -> None:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+            if now == PLAIN_CONCURRENCY:
+                full.set()
+        full.wait(10)
+        with lock:
+            now -= 1
+
+    async def story() -> None:
+        async with road:
+            await road.send_many([("plain", n) for n in range(100)])
+            await road.run(until_idle=True)
+            assert (await road.store.counts())["delivered"] == 100
+
+    within(story())
+    assert most == PLAIN_CONCURRENCY
+
+
+def test_each_handler_climbs_its_own_ladder() -> None:
+    """Steps, exponential, and `retries` that cuts either."""
+
+    async def story(world: World) -> None:
+        tries: dict[str, list[float]] = {"steps": [], "exponential": [], "cut": []}
+        ladders: dict[str, dict[str, Any]] = {
+            "steps": {"ladder": Steps(retries=2, delays_ms=(10_000, 100_000))},
+            "exponential": {"ladder": Exponential(retries=5, base_ms=8_000)},
+            "cut": {"ladder": Exponential(retries=5, base_ms=8_000), "retries": 1},
+        }
+
+        def equip(_name: str, road: Postroad) -> None:
+            for name, options in ladders.items():
+
+                async def fails(message: Message[str]) -> None:
+                    tries[message.body].append(world.loop.time())
+                    raise ValueError("no")
+
+                road.handler(name, **options)(fails)
+
+        world.equip = equip
+        member = world.start("one")
+        await asyncio.sleep(1)
+        for name in ladders:
+            await member.road.send(name, name)
+        await asyncio.sleep(3600)
+        expected = {"steps": [10, 100], "exponential": [8, 16, 32, 64, 128], "cut": [8]}
+        for name, waits in expected.items():
+            gaps = [b - a for a, b in pairwise(tries[name])]
+            assert len(gaps) == len(waits)
+            for gap, wait in zip(gaps, waits, strict=True):
+                assert 0.74 * wait <= gap <= 1.3 * wait + 0.5
+        assert (await world.store.counts())["dead"] == 3
+
+    simulate(2, story)
+
+
+def test_a_higher_priority_is_handled_first(road: Postroad, within: Within) -> None:
+    """Among the messages that wait in one queue."""
+    seen: list[object] = []
+
+    @road.handler("work", concurrency=1, ordered=False)
+    async def work(message: Message[object]) -> None:
+        seen.append(message.body)
+
+    async def story() -> None:
+        async with road:
+            sends = [Send("work", p, priority=p, order_key="") for p in (0, -9, 9, 5) * 20]
+            await road.send_many(sends)
+            await road.run(until_idle=True)
+
+    within(story())
+    # 16 lanes take turns, each of which keeps to the priorities of its own messages.
+    half = len(seen) // 2
+    assert sum(map(int, seen[:half])) > sum(map(int, seen[half:])) + 100
+
+
+HUNG = """
+import asyncio, sys, threading
+from postroad import Postroad
+from postroad.config import Settings
+from postroad.model.limits import Limits
+
+road = Postroad(f"sqlite:///{sys.argv[1]}/road.db", settings=Settings(limits=Limits(drain_s=0.2)))
+
+@road.handler("hangs", timeout=60)
+def hangs(message):
+    road.stop()
+    threading.Event().wait()
+
+async def main():
+    async with road:
+        await road.send("hangs", 1)
+        await road.run()
+        print((await road.store.counts())["waiting"])
+
+asyncio.run(main())
+"""
+
+
+def test_a_hung_thread_does_not_keep_the_process_from_ending(tmp_path: Path) -> None:
+    """Its message is given back, without an attempt spent."""
+    done = subprocess.run(
+        (sys.executable, "-c", HUNG, str(tmp_path)),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    assert done.stdout == "1\n"
+
+
+def test_a_stop_waits_for_a_thread_that_is_about_to_end(tmp_path: Path, within: Within) -> None:
+    """Graceful shutdown: it is recorded as delivered."""
+    settings = Settings(limits=Limits(drain_s=20))
+    road = Postroad(f"sqlite:///{tmp_path}/road.db", settings=settings)
+    started, go = threading.Event(), threading.Event()
+
+    @road.handler("slow")
+    def slow(_message: Message[object]) -> None:
+        started.set()
+        go.wait(20)
+
+    async def story() -> None:
+        async with road:
+            await road.send("slow", 1)
+            running = asyncio.create_task(road.run())
+            await until(started.is_set)
+            road.stop()
+            go.set()
+            await running
+            assert (await road.store.counts())["delivered"] == 1
+
+    within(story())
+
+
+def test_what_a_thread_raises_is_its_outcome(road: Postroad, within: Within) -> None:
+    """Also SystemExit, which would end a script but must not end the engine."""
+
+    @road.handler("exits", retries=0)
+    def exits(_message: Message[object]) -> None:
+        raise SystemExit(3)
+
+    @road.handler("fails", retries=0)
+    def fails(_message: Message[object]) -> None:
+        raise KeyError("gone")
+
+    async def story() -> list[str]:
+        async with road:
+            await road.send_many([("exits", 1), ("fails", 1)])
+            await road.run(until_idle=True)
+            return [message.error for message in (await road.dead.list()).messages]
+
+    errors = sorted(within(story()))
+    assert errors == ["KeyError: 'gone'", "RuntimeError: the handler raised SystemExit(3)"]
