@@ -227,12 +227,13 @@ class Postroad:
         """Deliver, until stopped; or until nothing is due any more."""
         if self._intake is None:
             raise NotOpen("the road is not open: use it inside `async with road:`")
-        log_levels(self.log, self.settings.limits.poll_intervals_s)
+        if not until_idle:
+            log_levels(self.log, self.settings.limits.poll_intervals_s)
         engine = self.engine = Engine(
             self.store, self._transports, self.owner, self.settings.limits, self._chance, self.log
         )
-        engine.start()
         scheduler = self._scheduler()
+        engine.start()
         if scheduler is not None:
             engine.spawn(scheduler.run(), "cron")
         if self._stop_asked:

@@ -1,5 +1,6 @@
 """A ledger process and the worker processes beside it, which come and go."""
 
+import asyncio
 import os
 import selectors
 import shutil
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -17,15 +18,56 @@ from typing import Self
 
 import msgspec
 
-from tests.crash.book import Book
 from tests.crash.ledger_process import BOOK, SOCKET
 from tests.crash.orders import Parcel
 from tests.crash.stand import Late
 from tests.fleet.words import BRISK, Line, Mail, Work
+from tests.fleet.worker_process import send_all
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 30.0
 POLL_S = 0.05
+
+
+class Source:
+    """A process whose lines are read as they come."""
+
+    def __init__(self, module: str, folder: Path, errors: int) -> None:
+        self._process = subprocess.Popen(
+            (sys.executable, "-m", module),
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            bufsize=0,
+        )
+        self._rest = b""
+
+    @property
+    def descriptor(self) -> int:
+        if self._process.stdout is None:
+            raise RuntimeError("the process has no stdout")
+        return self._process.stdout.fileno()
+
+    def lines(self) -> list[bytes]:
+        """Those that have come."""
+        data = os.read(self.descriptor, 1 << 16)
+        if not data:
+            raise Late(f"{self._process.args!r} has ended")
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return lines
+
+    def tell(self, line: str) -> None:
+        if self._process.stdin is None:
+            raise RuntimeError("the process has no stdin")
+        self._process.stdin.write(line.encode() + b"\n")
+
+    def close(self) -> None:
+        if self._process.stdin and self._process.stdout:
+            self._process.stdin.close()
+            self._process.wait(PATIENCE_S)
+            self._process.stdout.close()
 
 
 class Fleet:
@@ -35,13 +77,15 @@ class Fleet:
         self.dsn = dsn
         self.folder = Path(tempfile.mkdtemp(prefix="postroad-fleet-"))
         self.lines: list[Line] = []
-        self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.workers: set[str] = set()
         """Those that should be alive."""
-        self._rest = b""
+        self._pids: dict[str, int] = {}
+        self._codes: dict[str, int] = {}
         self._numbers = count()
         self._errors = (self.folder / "stderr").open("ab")
-        self._ledger = self._start("tests.crash.ledger_process", pipes=True)
-        self._others: list[subprocess.Popen[bytes]] = []
+        errors = self._errors.fileno()
+        self._ledger = Source("tests.crash.ledger_process", self.folder, errors)
+        self._nursery = Source("tests.fleet.worker_process", self.folder, errors)
         self._own: socket.socket | None = None
 
     def __enter__(self) -> Self:
@@ -54,31 +98,17 @@ class Fleet:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for process in (*self.workers.values(), *self._others):
-            process.kill()
-            process.wait(PATIENCE_S)
+        for name in self._pids.keys() - self._codes.keys():
+            os.kill(self._pids[name], signal.SIGKILL)
         if self._own is not None:
             self._own.close()
-        if self._ledger.stdin and self._ledger.stdout:
-            self._ledger.stdin.close()
-            self._ledger.wait(PATIENCE_S)
-            self._ledger.stdout.close()
+        for source in (self._nursery, self._ledger):
+            source.close()
         self._errors.close()
         if error is None:
             shutil.rmtree(self.folder)
         else:
             error.add_note(f"see {self.folder}; stderr: …{self.stderr()[-2_000:]}")
-
-    def _start(self, *command: str, pipes: bool = False) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
-            (sys.executable, "-m", *command),
-            cwd=self.folder,
-            env=os.environ | {"PYTHONPATH": f"{os.environ.get('FLEETSHIM', '')}{ROOT / 'src'}:{ROOT}"},
-            stdin=subprocess.PIPE if pipes else subprocess.DEVNULL,
-            stdout=subprocess.PIPE if pipes else subprocess.DEVNULL,
-            stderr=self._errors,
-            bufsize=0,
-        )
 
     def stderr(self) -> str:
         return (self.folder / "stderr").read_text()
@@ -89,7 +119,8 @@ class Fleet:
         """Start a worker; answers its name."""
         name = f"w{next(self._numbers)}"
         order = msgspec.structs.replace(order or Work("", "", BRISK), name=name, dsn=dsn or self.dsn)
-        self.workers[name] = self._role("work", name, order)
+        self.workers.add(name)
+        self._bear("work", name, order)
         return name
 
     def crew(self, size: int, dsn: str = "", order: Work | None = None) -> list[str]:
@@ -103,67 +134,54 @@ class Fleet:
         return {line.worker for line in self.lines if line.word == "here"}
 
     def mail(self, parcels: Iterable[Parcel], order: Mail | None = None) -> str:
-        """Start a sender; answers its name. It ends by itself, and says "sent"."""
+        """Start a sender in a process of its own; answers its name. It ends by itself."""
         name = f"s{next(self._numbers)}"
-        order = order or Mail("", "")
-        order = msgspec.structs.replace(
-            order, name=name, dsn=order.dsn or self.dsn, parcels=list(parcels)
-        )
-        self._others.append(self._role("mail", name, order))
+        self._bear("mail", name, self._order(order, name, parcels))
         return name
 
-    def send(self, parcels: Iterable[Parcel], order: Mail | None = None) -> None:
-        """Send, and wait until all are accepted."""
-        self.wait_sent(self.mail(parcels, order))
-
     def wait_sent(self, name: str, seconds: float = PATIENCE_S) -> None:
-        self.wait(
-            lambda: any(line.word == "sent" and line.worker == name for line in self.lines),
-            f"{name} has sent all",
-            seconds,
-        )
+        """Wait until a sender has got all its receipts."""
+        self.wait(lambda: bool(self.said("sent", name)), f"{name} has sent all", seconds)
 
-    def _role(self, role: str, name: str, order: Work | Mail) -> "subprocess.Popen[bytes]":
+    def send(self, parcels: Iterable[Parcel], order: Mail | None = None) -> None:
+        """Send from this process; returns when all are accepted."""
+        order = self._order(order, "here", parcels)
+        if order.rest_ms == 0 and order.batch == Mail("", "").batch:
+            order = msgspec.structs.replace(order, batch=1_000)
+        asyncio.run(send_all(order, self._tell_all))
+
+    def _order(self, order: Mail | None, name: str, parcels: Iterable[Parcel]) -> Mail:
+        order = order or Mail("", "")
+        dsn = order.dsn or self.dsn
+        return msgspec.structs.replace(order, name=name, dsn=dsn, parcels=list(parcels))
+
+    def _bear(self, role: str, name: str, order: Work | Mail) -> None:
         path = self.folder / f"{name}.json"
         path.write_bytes(msgspec.json.encode(order))
-        return self._start("tests.fleet.worker_process", role, str(path))
+        self._nursery.tell(f"{role} {path}")
+        self.wait(lambda: name in self._pids, f"{name} is born")
 
     def kill(self, name: str) -> None:
         """kill -9; the ledger notes it when the process is gone."""
-        process = self.workers.pop(name)
-        process.kill()
-        code = process.wait(PATIENCE_S)
-        if code != -signal.SIGKILL:
-            raise AssertionError(f"{name} ended by itself, {code}: {self.stderr()[-2_000:]}")
-        self._tell(Line("killed", worker=name))
+        self.workers.remove(name)
+        os.kill(self._pids[name], signal.SIGKILL)
+        self._wait_end(name, -signal.SIGKILL, PATIENCE_S)
+        self._tell_all([Line("killed", worker=name)])
 
     def stop(self, name: str, seconds: float = PATIENCE_S) -> float:
         """SIGTERM; answers how long the end took."""
-        process = self.workers.pop(name)
+        self.workers.remove(name)
         start_s = time.monotonic()
-        process.terminate()
-        try:
-            code = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
-        if code != 0:
-            raise AssertionError(f"{name}: exit code {code}: {self.stderr()[-2_000:]}")
+        os.kill(self._pids[name], signal.SIGTERM)
+        self._wait_end(name, 0, seconds)
         return time.monotonic() - start_s
 
-    def check_alive(self) -> None:
-        """No worker has ended by itself."""
-        for name, process in self.workers.items():
-            if process.poll() is not None:
-                raise AssertionError(
-                    f"{name} ended by itself, {process.returncode}: {self.stderr()[-2_000:]}"
-                )
+    def _wait_end(self, name: str, code: int, seconds: float) -> None:
+        self.wait(lambda: name in self._codes, f"{name} ends", seconds)
+        if self._codes[name] != code:
+            raise AssertionError(f"{name} ended with {self._codes[name]}: {self.stderr()[-2_000:]}")
 
     # The ledger
-
-    @property
-    def book(self) -> Book:
-        return Book(self.lines)
 
     def fsynced_lines(self) -> list[Line]:
         """The ledger as its file has it."""
@@ -176,38 +194,40 @@ class Fleet:
         ]
 
     def wait(self, until: Callable[[], bool], what: str, seconds: float = PATIENCE_S) -> None:
-        """Read what the ledger writes until a condition holds, which may be about other things
+        """Read what the processes write until a condition holds, which may be about other things
         too: it is looked at every so often."""
         until_s = time.monotonic() + seconds
         while not until():
             if time.monotonic() > until_s:
                 raise Late(f"{what}: not in {seconds} s")
-            self.check_alive()
+            for name in self.workers & self._codes.keys():
+                raise AssertionError(f"{name} ended by itself: {self.stderr()[-2_000:]}")
             self.rest(POLL_S)
 
     def rest(self, seconds: float) -> None:
         """Let time pass."""
         until_s = time.monotonic() + seconds
-        while (left_s := until_s - time.monotonic()) > 0:
-            self._hear(left_s)
-
-    def _hear(self, seconds: float) -> None:
-        out = self._ledger.stdout
-        if out is None:
-            raise RuntimeError("the ledger has no stdout")
         with selectors.DefaultSelector() as selector:
-            selector.register(out, selectors.EVENT_READ)
-            if not selector.select(seconds):
-                return
-        data = os.read(out.fileno(), 1 << 16)
-        if not data:
-            raise Late("the ledger has ended")
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        self.lines += [msgspec.json.decode(line, type=Line) for line in lines]
+            selector.register(self._ledger.descriptor, selectors.EVENT_READ)
+            selector.register(self._nursery.descriptor, selectors.EVENT_READ)
+            while (left_s := until_s - time.monotonic()) > 0:
+                for key, _ in selector.select(left_s):
+                    if key.fd == self._ledger.descriptor:
+                        lines = self._ledger.lines()
+                        self.lines += [msgspec.json.decode(line, type=Line) for line in lines]
+                    else:
+                        self._note(self._nursery.lines())
 
-    def _tell(self, line: Line) -> None:
+    def _note(self, lines: Sequence[bytes]) -> None:
+        for line in lines:
+            name, word, value = line.decode().split()
+            (self._pids if word == "born" else self._codes)[name] = int(value)
+
+    def _tell_all(self, lines: Sequence[Line]) -> None:
         if self._own is None:
             self._own = socket.socket(socket.AF_UNIX)
             self._own.connect(str(self.folder / SOCKET))
-        self._own.sendall(line.line())
-        self._own.recv(1)
+        self._own.sendall(b"".join(line.line() for line in lines))
+        owed = len(lines)
+        while owed:
+            owed -= len(self._own.recv(owed))

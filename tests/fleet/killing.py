@@ -49,7 +49,7 @@ def kill_fleet(dsn: str, messages: int, every_s: float, send_s: float, order: Wo
         dice = random.Random(0)
         while not fleet.said("sent", sender):
             fleet.rest(every_s)
-            name = dice.choice(sorted(set(fleet.workers) & fleet.present()))
+            name = dice.choice(sorted(fleet.workers & fleet.present()))
             fleet.kill(name)
             report.kills += 1
             lost = tries_cut(fleet, name)
@@ -59,7 +59,7 @@ def kill_fleet(dsn: str, messages: int, every_s: float, send_s: float, order: Wo
         # A lease, its watcher's turn, and the work itself.
         patience_s = 30 + order.limits.lease_ms / 250
         fleet.wait(lambda: waiting(dsn) == 0, "all is over", patience_s)
-        for name in list(fleet.workers):
+        for name in sorted(fleet.workers):
             fleet.stop(name)
         lines = fleet.fsynced_lines()
         check(Book(lines), look_into(dsn), cut, report)

@@ -44,7 +44,7 @@ def proxy(dsn: str) -> Iterator[Proxy]:
 def checked(fleet: Fleet, cut: Counter[str]) -> Report:
     """Every promise; `cut` are the tries whose results may have been forgotten."""
     fleet.wait(lambda: waiting(fleet.dsn) == 0, "all is over", 40.0)
-    for name in list(fleet.workers):
+    for name in sorted(fleet.workers):
         fleet.stop(name)
     report = Report()
     lines = fleet.fsynced_lines()

@@ -25,7 +25,7 @@ def parcels(queue: str, count: int, wait_ms: int = 0, life: int = 0) -> list[Par
 def all_is_well(fleet: Fleet) -> Report:
     """Everything came to its end, and every promise was kept without a repeat."""
     fleet.wait(lambda: waiting(fleet.dsn) == 0, "all is over")
-    for name in list(fleet.workers):
+    for name in sorted(fleet.workers):
         fleet.stop(name)
     report = Report()
     lines = fleet.fsynced_lines()
@@ -54,7 +54,7 @@ def test_workers_are_added_and_removed_without_loss(fleet: Fleet) -> None:
     for _ in range(3):
         (new,) = fleet.crew(1)
         fleet.wait(lambda new=new: bool(fleet.said("start", new)), f"{new} gets work", 10.0)
-        fleet.stop(sorted(fleet.workers)[0])
+        fleet.stop(min(fleet.workers - {new}))
     fleet.wait_sent(sender)
     report = all_is_well(fleet)
     assert report.accepted == 600

@@ -87,7 +87,7 @@ def test_a_struct_a_dataclass_and_other_types_are_made_of_the_body(
 BAD = [
     ("orders", {"id": "seven"}, r"does not fit Order: Expected `int`, got `str` - at `\$.id`"),
     ("orders", {}, "does not fit Order: Object missing required field `id`"),
-    ("orders", {"id": 1, "items": ["a", 2]}, r"got `int` - at `\$.items\[...\]`"),
+    ("orders", {"id": 1, "items": ["a", 2]}, r"got `int` - at `\$.items\[1\]`"),
     ("orders", b"bytes", "does not fit Order: it was sent as bytes"),
     (
         "places",
@@ -168,7 +168,7 @@ def test_a_signature_that_cannot_be_meant_is_refused_at_once(road: Postroad) -> 
 
     async def local(message: "Message[NotThere]") -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
-    async def odd(message: Message[type]) -> None: ...
+    async def odd(message: Message[complex]) -> None: ...
 
     async def nothing() -> None: ...
 
@@ -178,7 +178,7 @@ def test_a_signature_that_cannot_be_meant_is_refused_at_once(road: Postroad) -> 
         road.handler("work")(takes_place)  # type: ignore[type-var]
     with pytest.raises(BadInput, match="'NotThere' is not defined"):
         road.handler("work")(local)
-    with pytest.raises(BadInput, match=r"Message\[type\] cannot be read"):
+    with pytest.raises(BadInput, match=r"Message\[complex\] cannot be read"):
         road.handler("work")(odd)
     with pytest.raises(BadInput, match="with one argument, the message"):
         road.handler("work")(nothing)  # type: ignore[type-var]

@@ -143,16 +143,21 @@ def test_the_log_prints_the_retry_levels_at_start_and_work_with_its_level(
 ) -> None:
     """As seed 001 does: level, interval, queries an hour, total."""
     stream = io.StringIO()
+    done = asyncio.Event()
     parts = Parts(log=make_log("debug", stream))
     road = Postroad(f"sqlite:///{tmp_path}/road.db", parts=parts)
 
     @road.handler("work")
-    async def work(_message: Any) -> None: ...
+    async def work(_message: Any) -> None:
+        done.set()
 
     async def story() -> None:
         async with road:
             await road.send("work", 1)
-            await road.run(until_idle=True)
+            running = asyncio.create_task(road.run())
+            await done.wait()
+            road.stop()
+            await running
 
     within(story())
     log = stream.getvalue()

@@ -64,7 +64,6 @@ def test_a_cut_thread_keeps_its_place_until_it_ends(tmp_path: Path, within: With
     assert seen == ["hangs", "next"]
     log = stream.getvalue()
     assert 'event="cut, but its thread runs on and keeps its place"' in log
-    assert "taken=2" in log or "taken=1" in log
     assert 'event="a thread ended after it was cut"' in log
 
 
@@ -138,9 +137,8 @@ def test_a_heartbeat_lets_a_coroutine_take_longer_and_the_last_one_counts() -> N
         await member.road.send("long", body=False)
         await member.road.send("long", body=True)
         await asyncio.sleep(4000)
-        assert sorted(ended, key=repr) == [(False, 3600.0), (True, 3660.0)] or [
-            (body, round(took_s)) for body, took_s in sorted(ended, key=repr)
-        ] == [(False, 3600), (True, 3660)]
+        took_s = {body: round(took_s) for body, took_s in ended}
+        assert took_s == {False: 3600, True: 3660}
         counts = await world.store.counts()
         assert (counts["delivered"], counts["dead"]) == (1, 1)
 
@@ -212,23 +210,24 @@ def test_each_handler_climbs_its_own_ladder() -> None:
 
 
 def test_a_higher_priority_is_handled_first(road: Postroad, within: Within) -> None:
-    """Among the messages that wait in one queue."""
-    seen: list[object] = []
+    """Each of a handler's 16 lanes keeps to it, and they take turns."""
+    seen: list[int] = []
 
-    @road.handler("work", concurrency=1, ordered=False)
-    async def work(message: Message[object]) -> None:
+    @road.handler("work", concurrency=1)
+    async def work(message: Message[int]) -> None:
+        await asyncio.sleep(0.002)
         seen.append(message.body)
 
     async def story() -> None:
         async with road:
-            sends = [Send("work", p, priority=p, order_key="") for p in (0, -9, 9, 5) * 20]
-            await road.send_many(sends)
+            await road.send_many([Send("work", p, priority=p) for p in (0, -9, 9, 5) * 40])
             await road.run(until_idle=True)
 
     within(story())
-    # 16 lanes take turns, each of which keeps to the priorities of its own messages.
-    half = len(seen) // 2
-    assert sum(map(int, seen[:half])) > sum(map(int, seen[half:])) + 100
+    quarters = [sum(seen[n : n + 40]) / 40 for n in (0, 40, 80, 120)]
+    assert quarters == sorted(quarters, reverse=True)
+    assert quarters[0] > 5
+    assert quarters[3] < -4
 
 
 HUNG = """

@@ -142,9 +142,10 @@ class Seer:
         tries = [r for r in self.world.ledger.book if r.message == said.number]
         under_way = any(r.started_ms < said.at_ms < r.ended_ms for r in tries)
         self.checked[f"state {said.told.state}"] += 1
-        if under_way and said.told.state not in (State.sending, State.dead, State.cancelled):
-            if not any(t >= said.at_ms - TAKEOVER_MS for t in self.crashed_ms if t < said.at_ms):
-                self._breach(said, "it was being sent")
+        final = said.told.state in (State.sending, State.dead, State.cancelled)
+        ages_ms = [said.at_ms - t for t in self.crashed_ms]
+        if under_way and not final and not any(0 < age_ms < TAKEOVER_MS for age_ms in ages_ms):
+            self._breach(said, "it was being sent")
 
     def _breach(self, said: Foretold, what: str) -> None:
         self.broken.append(

@@ -217,6 +217,26 @@ def test_what_died_of_a_spell_is_tried_when_the_block_of_its_queue_ends() -> Non
     simulate(7, story)
 
 
+@pytest.mark.parametrize("mode", ["once", "reset"])
+def test_what_expired_while_it_was_read_ahead_is_tried_in_its_turn(mode: str) -> None:
+    """Also on a lane that is never without work: the engine forgets its former life."""
+
+    async def story(world: World) -> None:
+        world.behaviours["ash"] = receivers.good(1.0)
+        world.start("one")
+        for _ in range(20):
+            await world.send("sim://ash/a")
+        number = await world.send("sim://ash/a", expires_at=now_of(world) + timedelta(seconds=5))
+        await asyncio.sleep(6)
+        assert await world.client.dead.replay(ids=[to_text(number)], mode=mode) == 1
+        for _ in range(60):
+            await world.send("sim://ash/a")
+            await asyncio.sleep(0.9)
+        assert [r.handled for r in world.ledger.book if r.message == number] == [True]
+
+    simulate(14, story, Limits(window=1))
+
+
 def test_an_ordered_message_goes_to_the_end_of_its_slot() -> None:
     """Several of one slot come back in the order they were accepted in."""
 
@@ -256,7 +276,7 @@ def test_an_exhausted_head_that_holds_its_slot_is_replayed_in_place(mode: str) -
         assert await dead.replay(ids=[head], mode=mode, dry_run=True) == 1
         assert await dead.replay(ids=[head], mode=mode) == 1
         await asyncio.sleep(600)
-        again = [entry for entry in tries_of(world, head, behind)[tried:]]
+        again = tries_of(world, head, behind)[tried:]
         levels = [4] if mode == "once" else [0, 1, 2, 3, 4]
         assert again == [(head, level) for level in levels]
         assert (await world.client.explain(head)).state is State.held

@@ -14,6 +14,7 @@ from postroad.demo.watch import Sight, Watch
 from postroad.engine.drafting import Send
 from postroad.model.errors import RetryLater
 from postroad.model.limits import Limits
+from postroad.observe.log import make_log
 from postroad.ports.clock import Clock, SystemClock
 from postroad.transports.handler import Job
 
@@ -53,7 +54,8 @@ async def run(trip: Trip, show: Show) -> list[str]:
     clock = SystemClock(trip.speed)
     # Each user of the limited server gets three messages in a hundred; it takes a third of them.
     transport = DemoTransport(clock, quota_messages=max(1, trip.messages // 100))
-    road = Postroad(f"sqlite:///{trip.path}", transports=[transport], parts=Parts(clock=clock))
+    parts = Parts(clock=clock, log=make_log("warning"))
+    road = Postroad(f"sqlite:///{trip.path}", transports=[transport], parts=parts)
     road.settings = replace(road.settings, limits=real_leases(road.settings.limits, trip.speed))
     road.handler(HANDLER, ladder=LADDER)(make_thumbnail)
     accepted: list[str] = []

@@ -73,9 +73,12 @@ class RungBuffer:
         started = known | ghosts
         if self.row.ordered and any(message.id in started for message in reading.messages):
             return  # its head is not settled: what lies behind it must not look like the head
-        held = {message.id for message in self.buffer} | started
-        fresh = [message for message in reading.messages if message.id not in held]
+        ahead = {message.id: message.place for message in self.buffer}
+        fresh = [m for m in reading.messages if m.id not in started and ahead.get(m.id) != m.place]
         again = bool(self.buffer) and self._cursor == START
+        for message in fresh:
+            if message.id in ahead:  # it expired while it was read ahead, and was replayed since
+                self.withdraw(message.id)
         self.buffer.extend(fresh)
         if again:  # what was rung for lies before what is read already
             self.buffer = deque(sorted(self.buffer, key=lambda m: (m.place, m.id)))

@@ -60,6 +60,7 @@ class QueueExplanation(Struct, frozen=True):
 
     tenant: str
     queue: str
+    paused: bool
     waiting: dict[int, int]
     held: dict[int, int]
     uncertain: int
@@ -76,6 +77,7 @@ class LaneExplanation(Struct, frozen=True):
 
     lane: LaneBrief
     tenant: str
+    paused: bool
     queues: int
     waiting: dict[int, int]
     held: dict[int, int]
@@ -138,6 +140,7 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
     return QueueExplanation(
         tenant=facts.queue.tenant,
         queue=facts.queue.name,
+        paused=facts.queue.paused,
         waiting=_by_level(facts.tallies, State.waiting),
         held=_by_level(facts.tallies, State.held),
         uncertain=sum(_by_level(facts.tallies, State.uncertain).values()),
@@ -157,6 +160,7 @@ def explain_lane(facts: LaneFacts, now_ms: int) -> LaneExplanation:
     return LaneExplanation(
         lane=_brief(facts.lane),
         tenant=facts.lane.tenant,
+        paused=facts.lane.paused_at_ms > 0,
         queues=facts.queues,
         waiting=_by_level(facts.tallies, State.waiting),
         held=_by_level(facts.tallies, State.held),

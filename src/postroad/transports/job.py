@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import Any, Final, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
+import msgspec.inspect
 
 from postroad.model import words
 from postroad.model.errors import BadInput, Reject
@@ -97,13 +98,23 @@ def body_reader(function: Callable[..., object]) -> Reads:
         return plain
     if kind is bytes:
         return _bytes_only
-    try:
-        decoder = msgspec.json.Decoder(kind)
-    except (TypeError, ValueError) as error:
+    decoder = _decoder(kind)
+    if decoder is None:
         raise BadInput(
-            f"{_named(function)}: Message[{_named(kind)}] cannot be read: {error}"
-        ) from None
+            f"{_named(function)}: Message[{_named(kind)}] cannot be read from JSON: give a msgspec "
+            "Struct, a dataclass, or plain types like dict[str, int]"
+        )
     return partial(_typed, decoder, _named(kind))
+
+
+def _decoder(kind: Any) -> "msgspec.json.Decoder[Any] | None":
+    try:
+        # A class that msgspec does not know would be found out by every single message.
+        if isinstance(msgspec.inspect.type_info(kind), msgspec.inspect.CustomType):
+            return None
+        return msgspec.json.Decoder(kind)
+    except (TypeError, ValueError):
+        return None
 
 
 def _body_kind(function: Callable[..., object]) -> Any:

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 import asyncpg
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from structlog.typing import FilteringBoundLogger
 
 from postroad.model.errors import NotOpen, StoreError
@@ -28,7 +28,7 @@ class Answer(Struct, frozen=True):
     """What every function answers: the database's time, and who is to know."""
 
     now: int
-    rings: list[Ring] = []
+    rings: list[Ring] = field(default_factory=list)
 
 
 class Moved(Answer, frozen=True):

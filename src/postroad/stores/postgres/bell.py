@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from postroad.model.errors import StoreError
 from postroad.model.ladder import LAST_POLLED_LEVEL
@@ -37,7 +37,7 @@ class Ring(Struct, frozen=True, array_like=True):
 class Notice(Struct, frozen=True, omit_defaults=True):
     """What goes over the channel."""
 
-    rings: list[Ring] = []
+    rings: list[Ring] = field(default_factory=list)
     expiry: int = 0
     arrivals: bool = False
     probe: int = 0

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec import field
+
 from postroad.model.control import CancelState, MessageFilter
 from postroad.model.words import Lane
 from postroad.stores.postgres.base import Answer, Base, decoder
@@ -12,7 +14,7 @@ from postroad.stores.postgres.leases import ANSWER
 class Cancelling(Answer, frozen=True):
     """What came of each wish; unknown ones are left out."""
 
-    states: dict[int, CancelState] = {}
+    states: dict[int, CancelState] = field(default_factory=dict)
 
 
 CANCELLING: Final = decoder(Cancelling)

@@ -42,31 +42,53 @@ def is_lost(error: BaseException) -> bool:
     return broken or isinstance(error, LOST)
 
 
-def named(error: Exception, where: str) -> PostroadError:  # noqa: PLR0911 - a table
+NAMES: Final[list[tuple[tuple[type[Exception], ...], type[PostroadError], str]]] = [
+    (
+        (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError),
+        AccessRefused,
+        "{where} refuses this login ({error}): check user and password",
+    ),
+    (
+        (asyncpg.InsufficientPrivilegeError,),
+        AccessRefused,
+        "{where}: {error}; grant this user CREATE on the database, and all in schema `postroad`",
+    ),
+    (
+        (asyncpg.InvalidCatalogNameError,),
+        NoSuchDatabase,
+        "{where} does not exist: create it (createdb), or name another",
+    ),
+    (
+        (asyncpg.DiskFullError,),
+        DiskFull,
+        "{where} has no space left: free some; nothing was half-written",
+    ),
+    (
+        (asyncpg.ReadOnlySQLTransactionError,),
+        ReadOnlyStore,
+        "{where} takes no writes: it is a standby; name its primary",
+    ),
+    (
+        (asyncpg.UndefinedFunctionError, asyncpg.UndefinedTableError),
+        SchemaTooOld,
+        "{where} lacks what this release needs ({error}): " + MIGRATE,
+    ),
+    (
+        (asyncpg.CharacterNotInRepertoireError, asyncpg.UntranslatableCharacterError),
+        BadInput,
+        "PostgreSQL cannot store a text with a zero character: remove it",
+    ),
+    ((asyncpg.ClientConfigurationError,), BadDsn, "{where}: {error}"),
+]
+
+
+def named(error: Exception, where: str) -> PostroadError:
     """What a user can do about it. `where` names the database, without its password."""
-    match error:
-        case PostroadError():
-            return error
-        case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
-            return AccessRefused(f"{where} refuses this login ({error}): check user and password")
-        case asyncpg.InsufficientPrivilegeError():
-            return AccessRefused(
-                f"{where}: {error}; grant this user CREATE on the database, or let one that may "
-                "run `postroad migrate` and grant it the schema `postroad`"
-            )
-        case asyncpg.InvalidCatalogNameError():
-            return NoSuchDatabase(f"{where} does not exist: create it (createdb), or name another")
-        case asyncpg.DiskFullError():
-            return DiskFull(f"{where} has no space left: free some; nothing was half-written")
-        case asyncpg.ReadOnlySQLTransactionError():
-            return ReadOnlyStore(f"{where} takes no writes: it is a standby, name its primary")
-        case asyncpg.UndefinedFunctionError() | asyncpg.UndefinedTableError():
-            return SchemaTooOld(f"{where} lacks what this release needs ({error}): {MIGRATE}")
-        case asyncpg.CharacterNotInRepertoireError() | asyncpg.UntranslatableCharacterError():
-            return BadInput("PostgreSQL cannot store a text with a zero character: remove it")
-        case asyncpg.ClientConfigurationError():
-            return BadDsn(f"{where}: {error}")
-        case _ if is_lost(error):
-            return StoreUnavailable(f"{where} does not answer ({type(error).__name__}: {error})")
-        case _:
-            return StoreError(f"{where}: {type(error).__name__}: {error}")
+    if isinstance(error, PostroadError):
+        return error
+    for kinds, ours, text in NAMES:
+        if isinstance(error, kinds):
+            return ours(text.format(where=where, error=error))
+    if is_lost(error):
+        return StoreUnavailable(f"{where} does not answer ({type(error).__name__}: {error})")
+    return StoreError(f"{where}: {type(error).__name__}: {error}")

@@ -4,10 +4,10 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from hashlib import blake2b
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from structlog.typing import FilteringBoundLogger
 
 from postroad.model.errors import NotOpen, StoreUnavailable
@@ -17,16 +17,17 @@ from postroad.ports.clock import Clock
 from postroad.stores.postgres.base import Answer, Base, decoder
 from postroad.stores.postgres.connections import Line
 
+T = TypeVar("T")
 ROWS_MAX: Final = 2_000
 """More are not merged into one statement: claims of the same lanes wait for its commit."""
 QUEUES: Final = msgspec.json.Decoder(list[Queue])
-QUEUE: Final = msgspec.json.Decoder(Queue | None)
+QUEUE: Final = msgspec.json.Decoder(Queue)
 
 
 class Took(Answer, frozen=True):
     """`seen`: (place of a draft from 1, first message with its key, digest of that one's body)."""
 
-    seen: list[tuple[int, int, str]] = []
+    seen: list[tuple[int, int, str]] = field(default_factory=list)
 
 
 TOOK: Final = decoder(Took)
@@ -60,8 +61,7 @@ class Batch:
         return self._rungs.setdefault(key, len(self._rungs) + 1)
 
     def _place(self, draft: Draft, of: int) -> int:
-        if draft.due_ms < self._due[of - 1]:
-            self._due[of - 1] = draft.due_ms
+        self._due[of - 1] = min(self._due[of - 1], draft.due_ms)
         if not draft.slot:
             return 0
         self._count[of - 1] += 1
@@ -95,11 +95,9 @@ class Batch:
             [self._nth[n] for n in sent] if ordered else [],
             [d.due_ms for d in drafts],
             [d.accepted_at_ms for d in drafts],
-            [d.expires_at_ms for d in drafts]
-            if any(d.expires_at_ms < NEVER for d in drafts)
-            else [],
-            [d.order_key for d in drafts] if any(d.order_key for d in drafts) else [],
-            [d.headers for d in drafts] if any(d.headers for d in drafts) else [],
+            _unless_all([d.expires_at_ms for d in drafts], NEVER),
+            _unless_all([d.order_key for d in drafts], ""),
+            _unless_all([d.headers for d in drafts], b""),
             [d.body for d in drafts],
             [place_of[n] for n in firsts],
             [self.drafts[n].key for n in firsts],
@@ -126,6 +124,11 @@ class Batch:
     def _repeated(self, number: int, first: int, digest: bytes) -> Accepted:
         same = self._digests[number] == digest
         return Accepted(first, duplicate=same, conflict=not same)
+
+
+def _unless_all(column: list[T], usual: T) -> list[T]:
+    """A column that holds nothing but the usual value need not be sent."""
+    return column if any(value != usual for value in column) else []
 
 
 class Handed(Struct):
@@ -250,7 +253,7 @@ class InboxVerbs(Base):
     async def find_queue(self, tenant: str, name: str) -> Queue | None:
         """The queue of that name."""
         text = await self._one(self._side, "queues", "find_queue", tenant, name)
-        return QUEUE.decode(text or "null")
+        return QUEUE.decode(text) if text else None
 
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
         """Store them all in one transaction, then answer."""

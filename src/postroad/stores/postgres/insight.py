@@ -7,9 +7,9 @@ import msgspec
 from postroad.model.facts import LaneFacts, MessageFacts, QueueFacts
 from postroad.stores.postgres.base import Base
 
-MESSAGE: Final = msgspec.json.Decoder(MessageFacts | None)
-QUEUE: Final = msgspec.json.Decoder(QueueFacts | None)
-LANE: Final = msgspec.json.Decoder(LaneFacts | None)
+MESSAGE: Final = msgspec.json.Decoder(MessageFacts)
+QUEUE: Final = msgspec.json.Decoder(QueueFacts)
+LANE: Final = msgspec.json.Decoder(LaneFacts)
 
 
 class InsightVerbs(Base):
@@ -24,14 +24,14 @@ class InsightVerbs(Base):
     async def message_facts(self, tenant: str | None, number: int) -> MessageFacts | None:
         """All that is known about a tenant's message."""
         text = await self._one(self._side, "insight", "message_facts", tenant, number)
-        return MESSAGE.decode(text or "null")
+        return MESSAGE.decode(text) if text else None
 
     async def queue_facts(self, tenant: str, name: str) -> QueueFacts | None:
         """A queue and what waits in it."""
         text = await self._one(self._side, "insight", "queue_facts", tenant, name)
-        return QUEUE.decode(text or "null")
+        return QUEUE.decode(text) if text else None
 
     async def lane_facts(self, number: int) -> LaneFacts | None:
         """A lane and what waits in it."""
         text = await self._one(self._side, "insight", "lane_facts", number)
-        return LANE.decode(text or "null")
+        return LANE.decode(text) if text else None

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from postroad.model.circuit import Circuit
 from postroad.model.record import Claim, Look, Reading, Reaped, Release, View, Want
@@ -22,8 +22,8 @@ LOOK_WHOLE_S: Final = 60.0
 class Claimed(Answer, frozen=True):
     """Lanes, and what is ahead."""
 
-    lanes: list[Lane] = []
-    next: dict[int, int] = {}
+    lanes: list[Lane] = field(default_factory=list)
+    next: dict[int, int] = field(default_factory=dict)
     full: bool = False
     owned: bool = False
     arrivals: bool = False
@@ -41,8 +41,8 @@ class Seen(Struct, frozen=True):
 class Looked(Answer, frozen=True):
     """Lanes as they were looked at, and the queues of their rungs."""
 
-    views: list[Seen] = []
-    queues: list[Queue] = []
+    views: list[Seen] = field(default_factory=list)
+    queues: list[Queue] = field(default_factory=list)
 
 
 class Beaten(Answer, frozen=True):

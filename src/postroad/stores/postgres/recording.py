@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from postroad.model.decide import Move
 from postroad.model.record import LaneChange, QueueChange, Record, Recorded, Result
@@ -17,7 +17,7 @@ UNCERTAIN_LEVEL: Final = -1
 class Applied(Answer, frozen=True):
     """Which of the batch's lanes are the owner's."""
 
-    held: list[bool] = []
+    held: list[bool] = field(default_factory=list)
 
 
 APPLIED: Final = decoder(Applied)
@@ -68,9 +68,8 @@ class RecordVerbs(Base):
         batch = RecordBatch(record)
         text = await self._one(self._write, "record", "record", record.owner, *batch.columns())
         held = self._read_answer(text, APPLIED).held
-        return Recorded(
-            frozenset(lane for lane, ours in zip(batch.lanes, held, strict=True) if not ours)
-        )
+        lanes = zip(batch.lanes, held, strict=True)
+        return Recorded(frozenset(lane for lane, ours in lanes if not ours))
 
 
 class RecordBatch:
@@ -83,8 +82,10 @@ class RecordBatch:
         self._failed = [r for r in record.results if r.move is not Move.deliver]
         for result in record.results:
             self._pair(result.message.lane, result.epoch)
-        for change in (*record.queues, *record.lanes):
+        for change in record.queues:
             self._pair(change.lane, change.epoch)
+        for lane_change in record.lanes:
+            self._pair(lane_change.lane, lane_change.epoch)
 
     @property
     def lanes(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""Schema versions: made on first use, checked at every start, moved on only by `postroad migrate`."""
+"""Schema versions: made on first use, checked at every start, moved on by `postroad migrate`."""
 
 from typing import Final
 

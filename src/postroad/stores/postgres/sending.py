@@ -72,7 +72,7 @@ async def _psycopg(connection: Any, values: Sequence[object]) -> None:
 
 
 async def _sqlalchemy(connection: Any, values: Sequence[object]) -> None:
-    options = getattr(connection, "get_execution_options", dict)()
+    options: dict[str, object] = getattr(connection, "get_execution_options", dict)()
     if options.get("isolation_level") == "AUTOCOMMIT":
         raise BadInput(NO_TRANSACTION)
     text = import_module("sqlalchemy").text(_marked("cast(:v{place} as {type}[])"))

@@ -10,14 +10,13 @@ from postroad.stores.postgres.ticks import TickVerbs
 from postroad.stores.postgres.upkeep import UpkeepVerbs
 
 
-class PostgresStore(
-    JoinVerbs,
-    LeaseVerbs,
-    RecordVerbs,
-    UpkeepVerbs,
-    ControlVerbs,
-    DeadVerbs,
-    InsightVerbs,
-    TickVerbs,
-):
-    """One database, many processes; the messages come in by JoinVerbs and InboxVerbs."""
+class OwnerVerbs(LeaseVerbs, RecordVerbs, UpkeepVerbs):
+    """What engines do."""
+
+
+class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, TickVerbs):
+    """What users do, besides sending."""
+
+
+class PostgresStore(JoinVerbs, OwnerVerbs, AskerVerbs):
+    """One database, many processes."""

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from postroad.model.block import BlockKind
 from postroad.model.decide import spell_expiry
@@ -38,7 +38,7 @@ class SweptOnce(Answer, frozen=True):
 
     expired: int = 0
     next: int | None = None
-    spells: list[Spell] = []
+    spells: list[Spell] = field(default_factory=list)
 
 
 SWEPT: Final = decoder(SweptOnce)

@@ -1,0 +1,228 @@
+"""The blocking face of a road, for Django, scripts and threads: the same verbs without `await`.
+
+    from postroad.sync import Postroad
+
+    with Postroad("sqlite:///road.db") as road:
+        road.send("resize-image", {"id": 7})
+
+The road itself lives in one background thread; any thread may call it.
+"""
+
+import asyncio
+import signal
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from functools import wraps
+from types import FrameType
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+
+import apsw
+
+from postroad import app
+from postroad.app import Parts, Receipt
+from postroad.config import Settings
+from postroad.engine.drafting import Send
+from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
+from postroad.ports.transport import Transport
+from postroad.transports.job import Message
+from postroad.verbs.control import Controls, LaneControls
+from postroad.verbs.dead import Dead
+from postroad.verbs.why import Why
+
+__all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Waits(Protocol):
+    """Something with verbs that can be waited for."""
+
+    _target: Any
+
+    def _wait(self, verb: Coroutine[Any, Any, R]) -> R: ...
+
+
+def blocking(
+    verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[Waits, P], R]:
+    """The same verb, waited for. It is looked up by its name, so that it keeps one text."""
+    name = verb.__name__
+
+    @wraps(verb)
+    def call(self: Waits, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        started: Coroutine[Any, Any, R] = getattr(self._target, name)(*args, **kwargs)
+        return self._wait(started)
+
+    return call
+
+
+class Verbs:
+    """Verbs of a part of the road."""
+
+    def __init__(self, target: object, wait: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+        self._target = target
+        self._wait = wait
+
+
+class BlockingDead(Verbs):
+    """Messages that will not be tried again: inspect, replay, purge."""
+
+    list = blocking(Dead.list)
+    show = blocking(Dead.show)
+    replay = blocking(Dead.replay)
+    purge = blocking(Dead.purge)
+
+
+class BlockingLanes(Verbs):
+    """Pause, resume and unblock whole lanes, by their number."""
+
+    pause = blocking(LaneControls.pause)
+    resume = blocking(LaneControls.resume)
+    unblock = blocking(LaneControls.unblock)
+
+
+class Face(ABC):
+    """All verbs of a road, for whoever knows how to wait for one."""
+
+    def __init__(self, road: app.Postroad) -> None:
+        self._target = road
+        self.handler, self.every = road.handler, road.every
+        self.dead = BlockingDead(road.dead, self._wait)
+        self.lanes = BlockingLanes(road.lanes, self._wait)
+
+    @abstractmethod
+    def _wait(self, verb: Coroutine[Any, Any, R]) -> R:
+        """Live through a verb, and answer what it does."""
+
+    send = blocking(app.Postroad.send)
+    send_many = blocking(app.Postroad.send_many)
+    send_in = blocking(app.Postroad.send_in)
+    cancel = blocking(Controls.cancel)
+    cancel_all = blocking(Controls.cancel_all)
+    pause = blocking(Controls.pause)
+    resume = blocking(Controls.resume)
+    unblock = blocking(Controls.unblock)
+    explain = blocking(Why.explain)
+    explain_queue = blocking(Why.explain_queue)
+    explain_lane = blocking(Why.explain_lane)
+
+    def connection(self) -> apsw.Connection:
+        """On SQLite: a connection for your own tables in the road's file, and for `send_in`."""
+
+        async def give() -> apsw.Connection:
+            return self._target.connection()
+
+        return self._wait(give())
+
+
+class Postroad(Face):
+    """A road that blocks: register handlers, send messages, run. Open it after a fork."""
+
+    def __init__(
+        self,
+        dsn: str | None = None,
+        *,
+        settings: Settings | None = None,
+        transports: Sequence[Transport] = (),
+        parts: Parts | None = None,
+    ) -> None:
+        super().__init__(app.Postroad(dsn, settings=settings, transports=transports, parts=parts))
+        self._opening = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._runs: set[Future[None]] = set()
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open(self) -> None:
+        """For a process that stays, such as a web server; `with road:` does the same."""
+        with self._opening:
+            if self._loop is not None:
+                raise BadInput("this road is open already: open it once, any thread may use it")
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="postroad", daemon=True)
+            thread.start()
+            self._loop, self._thread = loop, thread
+            try:
+                self._wait(self._target.__aenter__())
+            except BaseException:
+                self._end()
+                raise
+
+    def close(self) -> None:
+        """Stop running, and let go of the store."""
+        with self._opening:
+            if self._loop is None:
+                return
+            try:
+                if self._runs:
+                    self.stop()
+                    wait(self._runs)
+                self._wait(self._target.__aexit__(None, None, None))
+            finally:
+                self._end()
+
+    def _end(self) -> None:
+        loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is None or thread is None:
+            return
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+    def run(self, *, until_idle: bool = False) -> None:
+        """Deliver, until stopped; or until nothing is due any more. In the main thread SIGTERM
+        and SIGINT end it in good order."""
+        with _signals(self.stop):
+            running = self._start(self._target.run(until_idle=until_idle))
+            self._runs.add(running)
+            running.add_done_callback(self._runs.discard)
+            running.result()
+
+    def stop(self) -> None:
+        """End `run`: in-flight work is finished, or given back without spending a try."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._target.stop)
+
+    def _wait(self, verb: Coroutine[Any, Any, R]) -> R:
+        return self._start(verb).result()
+
+    def _start(self, verb: Coroutine[Any, Any, R]) -> "Future[R]":
+        loop, thread = self._loop, self._thread
+        if loop is None:
+            verb.close()
+            raise NotOpen("the road is not open: use it inside `with road:`, or open() it")
+        if threading.current_thread() is thread:
+            verb.close()
+            raise BadInput(
+                "this would wait for itself: an async handler runs in the road's own loop; make it "
+                "a plain function, or use postroad.Postroad"
+            )
+        return asyncio.run_coroutine_threadsafe(verb, loop)
+
+
+@contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and SIGINT end the run, where this is the main thread of a process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def heard(_number: int, _frame: FrameType | None) -> None:
+        stop()
+
+    old = {number: signal.signal(number, heard) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
