@@ -17,6 +17,7 @@ ITEMS = {
     "blocked-claim": "proof.blocked_claim:prove",
     "simulation": "proof.simulation:prove",
     "cancel-races": "proof.simulation:prove_cancel",
+    "cron-days": "proof.cron_days:prove",
     "kills": "proof.kills:prove",
     "crash-loop": "proof.kills:prove_crash_loop",
     "wal-cuts": "proof.kills:prove_wal_cuts",

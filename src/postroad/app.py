@@ -101,8 +101,8 @@ class Postroad:
         self.store = parts.store or open_store(self.dsn, parts.clock or SystemClock())
         self._own_store = parts.store is None
         self._handlers = HandlerTransport(parts.threads)
-        self._registry = Registry(self._handlers)
-        self.handler, self.every = self._registry.handler, self._registry.every
+        self.registry = Registry(self._handlers)
+        self.handler, self.every = self.registry.handler, self.registry.every
         self._transports: dict[str, Transport] = {t.name: t for t in (self._handlers, *transports)}
         self._queues: dict[tuple[str, str], Queue] = {}
         self.owner = 0
@@ -252,7 +252,7 @@ class Postroad:
             self._stop_asked = False
 
     def _scheduler(self) -> Scheduler | None:
-        entries = [replace(entry) for entry in self._registry.timetables]
+        entries = [replace(entry) for entry in self.registry.timetables]
         if not entries:
             return None
         if not isinstance(self.store, Ticks):

@@ -43,19 +43,17 @@ class Waits(Protocol):
 
     _target: Any
 
-    def _wait(self, verb: Coroutine[Any, Any, R]) -> R: ...
-
 
 def blocking(
-    verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
+    verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]], via: str = "_wait"
 ) -> Callable[Concatenate[Waits, P], R]:
-    """The same verb, waited for. It is looked up by its name, so that it keeps one text."""
+    """The same verb, waited for: `via` is the method that knows how."""
     name = verb.__name__
 
     @wraps(verb)
     def call(self: Waits, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        started: Coroutine[Any, Any, R] = getattr(self._target, name)(*args, **kwargs)
-        return self._wait(started)
+        wait: Callable[[Coroutine[Any, Any, R]], R] = getattr(self, via)
+        return wait(getattr(self._target, name)(*args, **kwargs))
 
     return call
 
@@ -93,6 +91,11 @@ class Face(ABC):
         self.handler, self.every = road.handler, road.every
         self.dead = BlockingDead(road.dead, self._wait)
         self.lanes = BlockingLanes(road.lanes, self._wait)
+
+    @property
+    def postroad(self) -> app.Postroad:
+        """The road itself, with its async face."""
+        return self._target
 
     @abstractmethod
     def _wait(self, verb: Coroutine[Any, Any, R]) -> R:

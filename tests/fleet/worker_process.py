@@ -35,7 +35,8 @@ TellAll = Callable[[Sequence[Line]], None]
 async def work(order: Work) -> None:
     """Deliver until SIGTERM."""
     desk = Desk(Teller(), order.name)
-    road = Postroad(order.dsn, settings=Settings(limits=order.limits), transports=[Boxes(desk)])
+    settings = Settings(limits=order.limits, log_level="warning")
+    road = Postroad(order.dsn, settings=settings, transports=[Boxes(desk)])
     register(road, desk)
     async with road:
         desk.tell(Line("here", note=str(os.getpid())))
@@ -133,7 +134,7 @@ def bear(role: str, path: Path) -> int:
         return pid
     code = 1
     try:
-        os.close(0)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         live(role, path)
         code = 0
     except BaseException:  # noqa: BLE001 - told, and then it ends whatever it was

@@ -247,12 +247,12 @@ def test_a_hold_off_that_is_written_after_its_own_end_is_not_forgotten() -> None
         number = await world.send("sim://ash/a")
         real = world.store.record
 
-        async def record(batch: Record) -> Recorded:
+        async def patched(record: Record) -> Recorded:
             if world.clock.now_ms() < until_ms:
                 raise StoreUnavailable("full")
-            return await real(batch)
+            return await real(record)
 
-        world.store.record = record  # type: ignore[method-assign]
+        world.store.record = patched  # type: ignore[method-assign]
         await asyncio.sleep(400)
         for _ in range(600):
             await world.send("sim://ash/b")

@@ -71,7 +71,7 @@ def test_the_dead_set_and_the_controls(road: Postroad) -> None:
         held = road.send("picky", "good")
         road.run(until_idle=True)
         assert road.explain(held.id).state == "held"
-        assert road.explain_queue("picky").paused
+        assert road.explain_queue("picky").held == {0: 1}
         road.resume("picky")
         road.unblock("picky")
         assert road.cancel_all("picky")

@@ -22,18 +22,21 @@ class Call:
         self.answer: asyncio.Future[object] = self._loop.create_future()
         self.ended: asyncio.Future[None] = self._loop.create_future()
 
+    def work(self) -> tuple[object, BaseException | None]:
+        """Do it; answers what came of it."""
+        try:
+            return self._context.run(self._work), None
+        except BaseException as raised:  # noqa: BLE001 - handed to the one who waits
+            return None, raised
+
     def run(self) -> None:
         """Do it, then tell the loop."""
-        value: object = None
-        error: BaseException | None = None
-        try:
-            value = self._context.run(self._work)
-        except BaseException as raised:  # noqa: BLE001 - handed to the one who waits
-            error = raised
+        value, error = self.work()
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(self._finish, value, error)
+            self._loop.call_soon_threadsafe(self.finish, value, error)
 
-    def _finish(self, value: object, error: BaseException | None) -> None:
+    def finish(self, value: object, error: BaseException | None) -> None:
+        """It is done; in the loop's thread."""
         self.ended.set_result(None)
         if self.answer.done():
             return

@@ -21,8 +21,12 @@ class Controls:
         self._sends = sends
 
     async def cancel(
-        self, id: str, *, tenant: str = DEFAULT_TENANT, wait: float = 40.0
-    ) -> Cancelled:  # noqa: A002
+        self,
+        id: str,  # noqa: A002 - the word that receipts use
+        *,
+        tenant: str = DEFAULT_TENANT,
+        wait: float = 40.0,
+    ) -> Cancelled:
         """Cancel one message. After `cancelled` no try of it starts; `wait` is how long to wait
         for the owner of its lane, in seconds."""
         (state,) = (await self._cancel([to_number(id)], tenant, wait)).values()

@@ -32,7 +32,7 @@ class Registry:
     """The functions of one road."""
 
     def __init__(self, handlers: HandlerTransport) -> None:
-        self._handlers = handlers
+        self.functions = handlers
         self.timetables: list[Entry] = []
 
     def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
@@ -73,10 +73,16 @@ class Registry:
 
         return register
 
+    def adopt(self, other: "Registry") -> None:
+        """Take over what is registered elsewhere."""
+        for name, handler in other.functions.handlers.items():
+            self._add(name, handler)
+        self.timetables += other.timetables
+
     def _add(self, name: str, handler: Handler) -> None:
-        if name in self._handlers.handlers:
+        if name in self.functions.handlers:
             raise BadInput(f"a handler {name!r} is registered already: names are unique")
-        self._handlers.handlers[name] = handler
+        self.functions.handlers[name] = handler
 
 
 def _wants(function: Callable[..., object]) -> bool:

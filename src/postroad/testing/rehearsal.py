@@ -1,0 +1,240 @@
+"""A road for tests of programs: on a temporary file, in simulated time, without `await`."""
+
+import asyncio
+import math
+import threading
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from postroad import app
+from postroad.app import Parts
+from postroad.config import Settings
+from postroad.model.errors import BadInput
+from postroad.model.ids import to_text
+from postroad.model.limits import Limits
+from postroad.observe.log import make_log
+from postroad.ports.clock import LoopClock
+from postroad.stores.sqlite.database import Database, Row
+from postroad.stores.sqlite.store import SqliteStore
+from postroad.stores.sqlite.writer import InlineDrive
+from postroad.sync import Face, blocking
+from postroad.testing.actors import Actor, Actors
+from postroad.testing.simloop import SimLoop
+from postroad.transports.job import plain
+
+R = TypeVar("R")
+START_MS: Final = 1_767_225_600_000
+DRAIN_S: Final = 0.01
+
+# Inside the transactions that store messages, whichever verb sent them: what is rolled back, or
+# was sent before under its key, is not noted; what is replayed is not noted again.
+NOTE: Final = """
+create table rehearsal_sent (id integer primary key, queue text, headers blob, body blob);
+create trigger rehearsal_note after insert on message begin
+  insert or ignore into rehearsal_sent
+  select new.id, queue.name, new.headers, new.body
+    from rung join queue on queue.id = rung.queue_id where rung.id = new.rung_id;
+end;
+"""
+
+
+class Sent(Struct, frozen=True):
+    """A message that was sent in the test."""
+
+    id: str
+    queue: str
+    body: object
+    headers: dict[str, str]
+
+
+class Rehearsal(Face):
+    """Sends, and delivers when told to: time stands still but in `deliver_all`, `advance` and
+    `run`. The start is 2026-01-01 in UTC."""
+
+    def __init__(self, path: Path, seed: int = 0) -> None:
+        self._loop = SimLoop(seed)
+        self._store = SqliteStore(path, LoopClock(START_MS), drive=InlineDrive)
+        super().__init__(
+            app.Postroad(
+                settings=Settings(limits=Limits(drain_s=DRAIN_S)),
+                parts=Parts(
+                    store=self._store,
+                    chance=self._loop.rng,
+                    log=make_log("warning"),
+                    threads=Actors,
+                ),
+            )
+        )
+        self._node = self._loop.node("road")
+        self._running: asyncio.Task[None] | None = None
+        self._pools: list[str] = []
+
+    def __enter__(self) -> Self:
+        self._hand_over(self._open())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._thaw()
+            self._hand_over(self._close())
+        finally:
+            self._loop.close()
+
+    @property
+    def now(self) -> datetime:
+        """The simulated time."""
+        return datetime.fromtimestamp(START_MS / 1000 + self._loop.time(), UTC)
+
+    def adopt(self, other: "app.Postroad | Face") -> None:
+        """Have the handlers and timetables of your program's own road."""
+        source = other if isinstance(other, app.Postroad) else other.postroad
+        self._target.registry.adopt(source.registry)
+
+    # Sending
+
+    send = blocking(app.Postroad.send, via="_hand_over")
+    send_many = blocking(app.Postroad.send_many, via="_hand_over")
+    send_in = blocking(app.Postroad.send_in, via="_hand_over")
+
+    def sent(self, queue: str = "") -> list[Sent]:
+        """What was sent so far, in order; to one queue, or to all."""
+
+        def read(db: Database) -> list[Row]:
+            return db.connection.execute("select * from rehearsal_sent order by id").fetchall()
+
+        async def ask() -> list[Row]:
+            return await self._store._read("insight", read)  # noqa: SLF001
+
+        return [_sent(row) for row in self._hand_over(ask()) if queue in ("", row[1])]
+
+    def assert_sent(
+        self, queue: str, body: object = ..., *, count: int | None = None
+    ) -> list[Sent]:
+        """Fails unless such a message was sent to the queue; `count` times if that is given.
+        Without a body, any counts. Answers those that were."""
+        __tracebackhide__ = True
+        all_sent = self.sent(queue)
+        found = [one for one in all_sent if body is ... or one.body == _as_read(body)]
+        if not found if count is None else len(found) != count:
+            times = "" if count is None else f" {count} times"
+            what = "a message" if body is ... else repr(body)
+            listed = "".join(f"\n  {one.body!r}" for one in all_sent) or " nothing"
+            raise AssertionError(f"{what} was not sent to {queue!r}{times}; sent there:{listed}")
+        return found
+
+    # Delivering
+
+    def deliver_all(self) -> int:
+        """Deliver all that is due, and what its handlers send; answers how many messages were
+        delivered. What waits for a later time waits."""
+
+        async def deliver() -> None:
+            await self._quiet()
+            if self._target.engine is not None:
+                await self._target.engine.until_idle()
+
+        before = self._hand_over(self._store.counts())
+        self._live(deliver())
+        return self._hand_over(self._store.counts())["delivered"] - before["delivered"]
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass while the road runs: retries, delays, deadlines and cron come due."""
+
+        async def pass_time() -> None:
+            await asyncio.sleep(seconds)
+            await self._quiet()
+
+        self._live(pass_time())
+
+    def run(self, story: Coroutine[Any, Any, R]) -> R:
+        """Live through a coroutine in simulated time, the road running beside it."""
+
+        async def whole() -> R:
+            answer = await story
+            await self._quiet()
+            return answer
+
+        return self._live(whole())
+
+    # How time passes
+
+    async def _open(self) -> None:
+        await self._store.open()
+        await self._store._write("test", lambda db: db.connection.execute(NOTE))  # noqa: SLF001
+        await self._target.__aenter__()
+
+    async def _close(self) -> None:
+        await self._end_run()
+        await self._target.__aexit__(None, None, None)
+        await self._store.close()
+
+    async def _end_run(self) -> None:
+        if self._running is not None:
+            running, self._running = self._running, None
+            self._target.stop()
+            await running
+
+    def _live(self, story: Coroutine[Any, Any, R]) -> R:
+        """Time passes, and the road runs."""
+
+        async def whole() -> R:
+            pools = self._target._handlers.pools()  # noqa: SLF001
+            if pools != self._pools:
+                await self._end_run()  # an engine serves the handlers that it began with
+            if self._running is None:
+                self._pools = pools
+                self._running = self._node.spawn(self._target.run())
+                await self._quiet()
+            return await story
+
+        if isinstance(threading.current_thread(), Actor):
+            story.close()
+            raise BadInput("let time pass from the test, not from a handler")
+        self._thaw()
+        try:
+            answer = self._hand_over(whole())
+        finally:
+            self._node.stopped_until = math.inf
+        if self._running is not None and self._running.done():
+            self._running.result()
+        return answer
+
+    def _thaw(self) -> None:
+        self._node.stopped_until = 0.0
+        self._node.pause(0)  # what was held back goes on
+
+    def _wait(self, verb: Coroutine[Any, Any, R]) -> R:
+        """A verb that a running engine may have to answer."""
+        apart = self._running is None or isinstance(threading.current_thread(), Actor)
+        return self._hand_over(verb) if apart else self._live(verb)
+
+    def _hand_over(self, verb: Coroutine[Any, Any, R]) -> R:
+        """A verb that needs nobody else: nothing is delivered meanwhile."""
+        actor = threading.current_thread()
+        if isinstance(actor, Actor):
+            return actor.ask(verb)
+        if self._loop.is_running():
+            verb.close()
+            raise BadInput("in a coroutine use `road.postroad`, and await it")
+        return self._loop.run(verb)
+
+    async def _quiet(self) -> None:
+        """All that can happen at this instant has happened."""
+        loop = self._loop
+        while loop._ready or (loop._scheduled and loop._scheduled[0].when() <= loop.time()):  # noqa: ASYNC110, SLF001
+            await asyncio.sleep(0)
+
+
+def _as_read(body: object) -> object:
+    return body if isinstance(body, bytes) else msgspec.json.decode(msgspec.json.encode(body))
+
+
+def _sent(row: Row) -> Sent:
+    number, queue, packed, body = row
+    headers = msgspec.json.decode(packed, type=dict[str, str]) if packed else {}
+    return Sent(to_text(number), queue, plain(body, headers), headers)
