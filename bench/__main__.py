@@ -10,22 +10,26 @@ from typing import Any, cast
 import msgspec
 from rich.console import Console
 
-from bench import blocked, engine_sqlite, report
+from bench import blocked, engine_postgres, engine_sqlite, idle, report
 from bench.disk import HERE, TEMPORARY, refuse_memory, workspace
 from bench.rounds import Standings, hold, plan
-from bench.shape import Bar, Benchmark, Refused, RunFailed
+from bench.shape import Bar, Benchmark, Refused, RunFailed, Watch
 
+ROUNDS_S = 60.0
 # Adding one: a module with NAME, SLICE_S, lineup and reached, named here, with floors in bars.toml.
 BENCHMARKS: dict[str, Benchmark] = {
-    module.NAME: cast("Benchmark", module) for module in (engine_sqlite, blocked)
+    module.NAME: cast("Benchmark", module) for module in (engine_sqlite, engine_postgres, blocked)
 }
+# Those that have no rounds: a module with NAME, SECONDS and watch.
+WATCHES: dict[str, Watch] = {idle.NAME: cast("Watch", idle)}
 
 
 def main(arguments: list[str]) -> int:
     asked = _arguments(arguments)
     console = Console(width=None if sys.stdout.isatty() else 120, highlight=False, markup=False)
+    look = _watch if asked.name in WATCHES else _measure
     try:
-        content = _measure(asked, console)
+        content = look(asked, console)
     except (Refused, RunFailed) as error:
         console.print(f"{asked.name}: {error}", style="red")
         nothing = {"bench": asked.name, "ours": {}, "peers": {}, "limit": {}, "bars": []}
@@ -38,12 +42,14 @@ def main(arguments: list[str]) -> int:
 
 def _arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("name", choices=sorted(BENCHMARKS))
-    parser.add_argument("--seconds", type=float, default=60.0, help="for all rounds together")
+    parser.add_argument("name", choices=sorted(BENCHMARKS | WATCHES))
+    parser.add_argument("--seconds", type=float, help="for all rounds together; 60")
     parser.add_argument("--folder", type=Path, default=TEMPORARY, help="where the data lies")
     parser.add_argument("--bars", type=Path, default=HERE / "bars.toml", help="the floors")
     parser.add_argument("--results", type=Path, default=HERE / "results")
     asked = parser.parse_args(arguments)
+    if asked.seconds is None:
+        asked.seconds = WATCHES[asked.name].SECONDS if asked.name in WATCHES else ROUNDS_S
     if asked.seconds <= 0:
         parser.error("--seconds: give a positive number")
     return asked
@@ -65,6 +71,22 @@ def _measure(asked: argparse.Namespace, console: Console) -> dict[str, Any]:
     bars = judge(benchmark, standings, floors)
     report.show(console, asked.name, standings, bars)
     return report.line(asked.name, standings, filesystem, bars)
+
+
+def _watch(asked: argparse.Namespace, console: Console) -> dict[str, Any]:
+    watch = WATCHES[asked.name]
+    floors = tomllib.loads(asked.bars.read_text())
+    refuse_memory(asked.folder)
+    say = partial(console.print, soft_wrap=True)
+    with console.status(f"{asked.name} …"), workspace(asked.folder) as folder:
+        seen = watch.watch(folder, asked.seconds, say)
+    wanted = {**floors["every"], **floors[asked.name]}
+    bars = [Bar(bar, floor, seen.reached[bar]) for bar, floor in wanted.items()]
+    for side, figures in (("ours", seen.ours), ("beside it", seen.peers), ("at most", seen.limit)):
+        say(f"{side}: {figures}")
+    report.show_bars(console, bars)
+    sides = {"ours": seen.ours, "peers": seen.peers, "limit": seen.limit}
+    return {"bench": asked.name, **sides, "bars": report.judged(bars)}
 
 
 def judge(

@@ -12,6 +12,7 @@ from bench.databases import database, durability, note, wait_when_recording
 from bench.pg_worker import QUEUE
 from bench.shape import Taken
 from postroad import Postroad
+from postroad.config import Settings
 from postroad.transports.handler import Job
 
 FILL_SHARE = 0.3
@@ -115,7 +116,7 @@ async def _drain(  # noqa: PLR0917
 
 
 def _road(dsn: str) -> Postroad:
-    road = Postroad(dsn)
+    road = Postroad(dsn, settings=Settings(log_level="warning"))
 
     @road.handler(QUEUE)
     async def no_op(message: Job) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import uvloop
 
 from postroad import Postroad
+from postroad.config import Settings
 from postroad.transports.handler import Job
 
 QUEUE = "no-op"
@@ -49,7 +50,7 @@ def say(text: str) -> None:
 async def work(dsn: str, path: Path) -> None:
     """Deliver between "go" and "stop"."""
     counter = Counter()
-    road = Postroad(dsn)
+    road = Postroad(dsn, settings=Settings(log_level="warning"))
     road.handler(QUEUE)(counter.take)
     stdin = asyncio.StreamReader()
     loop = asyncio.get_running_loop()

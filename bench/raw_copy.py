@@ -11,6 +11,7 @@ from bench.databases import database, durability, note
 from bench.pg_roads import PADDING
 from bench.shape import Taken
 from postroad import Postroad
+from postroad.config import Settings
 
 COLUMNS = (
     "id", "rung_id", "place", "due", "level", "accepted_at", "expires_at", "order_key", "headers", "body",
@@ -30,7 +31,7 @@ def run(_folder: Path, seconds: float, *, server: str, batch: int) -> list[Taken
 
 async def _run(seconds: float, server: str, batch: int) -> list[Taken]:
     async with database(server) as dsn:
-        async with Postroad(dsn):
+        async with Postroad(dsn, settings=Settings(log_level="warning")):
             pass  # makes the tables, with their indexes
         connection = await asyncpg.connect(dsn)
         before = await connection.fetchval("select count(*) from postroad.message")

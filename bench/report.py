@@ -35,6 +35,11 @@ def show(console: Console, name: str, standings: Standings, bars: list[Bar]) -> 
         f"disk: one fdatasync takes {median(syncs_us):,.0f} µs "
         f"({syncs_us[0]:,.0f} to {syncs_us[-1]:,.0f} over the rounds)"
     )
+    show_bars(console, bars)
+
+
+def show_bars(console: Console, bars: list[Bar]) -> None:
+    """Which bars hold, for people."""
     verdicts = Table("bar", "floor", "reached", "")
     for bar in bars:
         word, style = ("holds", "green") if bar.holds else ("missed", "red")
@@ -50,11 +55,15 @@ def line(name: str, standings: Standings, filesystem: str, bars: list[Bar]) -> d
     }
     syncs_us = [round(took) for took in standings.syncs_us]
     sides["limit"]["fdatasync"] = {"median_us": round(median(syncs_us)), "rounds_us": syncs_us}
-    judged = [
+    return {"bench": name, **sides, "bars": judged(bars)}
+
+
+def judged(bars: list[Bar]) -> list[dict[str, Any]]:
+    """The bars, for programs."""
+    return [
         {"bar": b.bar, "floor": b.floor, "reached": round(b.reached, 4), "holds": b.holds}
         for b in bars
     ]
-    return {"bench": name, **sides, "bars": judged}
 
 
 def _figures(standings: Standings, side: Side, who: str, filesystem: str) -> dict[str, Any]:

@@ -88,6 +88,26 @@ class Rates(Protocol):
         """The median rate over the rounds, at the best setting."""
 
 
+class Seen(Struct, frozen=True):
+    """What a watch saw: figures of each side, and what each of its bars got."""
+
+    ours: dict[str, object]
+    peers: dict[str, object]
+    limit: dict[str, object]
+    reached: dict[str, float]
+
+
+class Watch(Protocol):
+    """A module of this package that looks at one thing for some time, without rounds."""
+
+    NAME: str
+    SECONDS: float
+    """How long, unless it is said."""
+
+    def watch(self, folder: Path, seconds: float, say: Say) -> Seen:
+        """Look for so long."""
+
+
 class Benchmark(Protocol):
     """A module of this package that can be run by its name."""
 

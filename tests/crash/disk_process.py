@@ -19,6 +19,7 @@ from apsw import URIFilename
 from msgspec import Struct
 
 from postroad import Message, Postroad
+from postroad.config import Settings
 from postroad.ports.clock import SystemClock
 from postroad.stores.sqlite import writer
 from postroad.stores.sqlite.store import SqliteStore
@@ -84,7 +85,7 @@ class RecordedFile(apsw.VFSFile):
 
 
 async def work(folder: Path, disk: Recorder, dice: random.Random) -> None:
-    road = Postroad(f"sqlite:///{folder / 'road.db'}")
+    road = Postroad(f"sqlite:///{folder / 'road.db'}", settings=Settings(log_level="warning"))
 
     @road.handler("quick")
     async def quick(_message: Message[str]) -> None:

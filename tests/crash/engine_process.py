@@ -143,7 +143,8 @@ async def tell_when_idle(road: Postroad, teller: Teller) -> None:
 
 async def live(order: Order) -> None:
     teller = Teller()
-    road = Postroad("sqlite:///road.db", settings=Settings(limits=Limits(drain_s=order.drain_s)))
+    settings = Settings(limits=Limits(drain_s=order.drain_s), log_level="warning")
+    road = Postroad("sqlite:///road.db", settings=settings)
     Recipients(teller, hurries=order.hurries).register(road)
     async with road:
         if order.parcels and not order.senders:

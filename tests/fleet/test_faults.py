@@ -1,7 +1,6 @@
 """The server goes away in mid-load, connections are cut at the worst moments, the bell is silent:
 nothing is lost, and the workers recover by themselves."""
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from tests.servers.proxy import Proxy
 SURE = Mail("", "", batch=10, rest_ms=60, sure=True)
 FORGOTTEN_MS = 1_000
 """Results are recorded with synchronous_commit off: a crash of the server forgets those of the last
-three rounds of its WAL writer, 600 ms; the rest is for a busy machine."""
+three rounds of its WAL writer, 600 ms; the rest is for the tries themselves and a busy machine."""
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ def checked(fleet: Fleet, cut: Counter[str]) -> Report:
 def test_a_server_that_crashes_in_mid_load(own_server: PrivatePostgres) -> None:
     with Fleet(own_server.create_database()) as fleet:
         fleet.crew(2)
-        sender = fleet.mail(assorted(800), SURE)
+        sender = fleet.mail(assorted(500), SURE)
         fleet.wait(lambda: len(fleet.said("done")) > 150, "some are done")
         own_server.stop("immediate")
         stopped_ms = now_ms()
@@ -70,17 +69,13 @@ def test_a_server_that_crashes_in_mid_load(own_server: PrivatePostgres) -> None:
         forgotten = Counter(
             line.id
             for line in fleet.said("start")
-            if stopped_ms - FORGOTTEN_MS < line.at_ms + _wait_ms(line) and line.at_ms < stopped_ms
+            if stopped_ms - FORGOTTEN_MS < line.at_ms < stopped_ms
         )
         report = checked(fleet, forgotten)
     assert report.breaches == []
-    assert report.accepted == 800
+    assert report.accepted == 500
     assert report.repeats <= report.cut
     assert recovered_s < 15.0
-
-
-def _wait_ms(_line: Line) -> int:
-    return 60  # the slowest of `assorted`
 
 
 def _goes_on(lines: list[Line]) -> bool:
@@ -89,15 +84,14 @@ def _goes_on(lines: list[Line]) -> bool:
 
 def test_connections_cut_between_a_commit_and_its_answer(fleet: Fleet, proxy: Proxy) -> None:
     fleet.crew(2, dsn=proxy.dsn())
-    slow = [Parcel(tag(queue, 0, n), wait_ms=500) for queue in ("quick", "box-1.1") for n in range(3)]
-    for turn, parcel in enumerate(slow):
-        one = Parcel(tag(parcel.queue, turn, 0), wait_ms=parcel.wait_ms)
-        fleet.send([one], Mail("", "", sure=True))
-        _cut_its_record(fleet, proxy, one)
+    for turn, queue in enumerate(("quick", "box-1.1", "quick")):
+        slow = Parcel(tag(queue, turn, 0), wait_ms=400)
+        fleet.send([slow])
+        _cut_its_record(fleet, proxy, slow)
     # The claim's commit: the lane is owned by a process that does not know it.
     for turn in range(2):
         cut = proxy.cut_after_next(b"handler:flaky")
-        fleet.send([Parcel(tag("flaky", 9, turn))], Mail("", "", sure=True))
+        fleet.send([Parcel(tag("flaky", 9, turn))])
         assert cut.wait(10)
     report = checked(fleet, Counter())
     assert report.breaches == []
@@ -116,12 +110,10 @@ def _cut_its_record(fleet: Fleet, proxy: Proxy, parcel: Parcel) -> None:
 
 def test_sends_cut_between_their_commit_and_its_answer(fleet: Fleet, proxy: Proxy) -> None:
     fleet.crew(1)
-    order = Mail("", proxy.dsn(), batch=1, sure=True)
     parcels = [Parcel(tag("quick", 0, n)) for n in range(3)]
-    cuts: list[threading.Event] = []
-    cuts.append(proxy.cut_after_next(parcels[0].tag.encode()))
-    fleet.send(parcels, order)
-    assert cuts[0].is_set()
+    cut = proxy.cut_after_next(parcels[1].tag.encode())
+    fleet.send(parcels, Mail("", proxy.dsn(), batch=1, sure=True))
+    assert cut.is_set()
     report = checked(fleet, Counter())
     assert fleet.said("refused"), "the sender was told that it is not known"
     assert report.breaches == []

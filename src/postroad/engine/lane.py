@@ -61,6 +61,10 @@ class LaneWorker:
         """Nothing in flight, unrecorded, read ahead or asked for."""
         return not (self._known or self._in_place or self._listed or self.ahead.busy)
 
+    def knows(self, message: int) -> bool:
+        """Whether it is in flight or unrecorded here."""
+        return message in self._known and not self.stopped
+
     def startable(self, now_ms: int) -> bool:
         """Whether it is worth asking for the next message."""
         return bool(self._listed) or self._in_place.due_ms() <= now_ms
@@ -154,7 +158,7 @@ class LaneWorker:
             self._forget_in_place(self._in_place.take())
         if self._in_place.due_ms() > now_ms or self.in_flight >= self._window:
             return None
-        if not admits(self._in_place.first().level):
+        if not admits(self._in_place.first()):
             self.starved = True
             return None
         return self._in_place.take()

@@ -10,6 +10,7 @@ from structlog.typing import FilteringBoundLogger
 
 from postroad.engine.deadlines import Deadlines
 from postroad.engine.lane import LaneWorker
+from postroad.engine.quarantine import Quarantine
 from postroad.engine.room import Room
 from postroad.engine.sessions import Sessions
 from postroad.engine.verdict import Attempt, Verdict
@@ -51,6 +52,7 @@ class Runners:
         self._sessions = sessions
         self._deadlines = Deadlines(store.clock)
         self._starting: set[LaneWorker] = set()
+        self._quarantine = Quarantine()
         self._passes = 0
         self.starved: deque[LaneWorker] = deque()
         """Lanes that could go on, but this process had no room or must not start anything."""
@@ -149,9 +151,17 @@ class Runners:
         if not self._may_start():
             self._starve(worker)
             return None
-        message = worker.next(self._clock.now_ms(), lambda level: self._room.admits(level, pool))
+
+        def admits(message: Message) -> bool:
+            if worker.marking and not self._quarantine.admits(message):
+                return False
+            return self._room.admits(message.level, pool)
+
+        message = worker.next(self._clock.now_ms(), admits)
         if message is not None:
             self._room.take(message.level, pool)
+            if worker.marking:
+                self._quarantine.enter(worker, message)
         elif worker.starved:
             self._starve(worker)
         return message
@@ -175,7 +185,10 @@ class Runners:
                 raise
             self._linger(worker, message, attempt.session)
             if not cut:
-                await self._give_back(worker, message, once=policy.at_most_once)
+                if policy.at_most_once:
+                    self._put(worker, worker.doubt(message))
+                else:  # a stop cut this try: it spends no attempt, and is no lost lease
+                    await self._not_started(worker, message, attempt)
                 raise
             doubt = unknown(f"cut after {limit_s:g} s")
             return doubt if policy.at_most_once else attempt.session.overdue(limit_s)
@@ -238,13 +251,6 @@ class Runners:
             self.serve_starved()
 
         rest.add_done_callback(ended)
-
-    async def _give_back(self, worker: LaneWorker, message: Message, *, once: bool) -> None:
-        """A stop cut this try: it spends no attempt, and is no lost lease."""
-        if once:
-            self._put(worker, worker.doubt(message))
-        else:
-            await self._not_started(worker, message, Try(noted=worker.marking))
 
     def _log_attempt(self, verdict: Verdict) -> None:
         result = verdict.result

@@ -9,7 +9,7 @@ from postroad.model.record import Reading, Want
 from postroad.model.states import NEVER
 from postroad.model.words import Message, Queue, Rung
 
-Admits = Callable[[int], bool]
+Admits = Callable[[Message], bool]
 START = (-1, -1)
 RAMP_MS = 60_000
 
@@ -156,7 +156,7 @@ class Turn:
         """The rung whose head goes next: highest priority, then longest due."""
         chosen: RungBuffer | None = None
         for rung in self.rungs.values():
-            if not rung.startable or not admits(rung.buffer[0].level):
+            if not rung.startable or not admits(rung.buffer[0]):
                 continue
             if chosen is None or _order(rung) < _order(chosen):
                 chosen = rung

@@ -1,26 +1,36 @@
 """The ledger: what was asked, what was seen; and one checker that names every breach."""
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from itertools import pairwise
+from typing import Final
 
 from msgspec import Struct
 
 from postroad.model.ladder import JITTER
 from postroad.model.outcome import Kind
 from postroad.model.record import Result
-from postroad.model.states import State
+from postroad.model.states import FINAL, NEVER, State, is_legal
 from postroad.model.words import Policy
 from postroad.testing.receivers import Receipt
 
 
+LIVE: Final = frozenset({State.waiting, State.held})
+"""In the store's tables `sending` is one of these."""
+HEARD_WITHIN_MS: Final = 2_000
+"""An engine that is well has heard of a pause after so long."""
+
+
 class Sent(Struct, frozen=True):
-    """A message whose sender has a receipt."""
+    """A message whose sender has a receipt. `once`: its queue wants no second try after doubt."""
 
     number: int
     queue: str
     body: bytes
     due_ms: int
     order_key: str = ""
+    expires_ms: int = NEVER
+    once: bool = False
 
 
 class Breach(AssertionError):
@@ -42,10 +52,17 @@ class Ledger:
         self._unknown: Counter[int] = Counter()
         self._final_ms: dict[int, int] = {}
         self._faulty: set[int] = set()
+        self._states: dict[int, State] = {}
+        self._begun: set[int] = set()
+        self._taken: dict[int, set[tuple[int, int, int]]] = defaultdict(set)
+        self._results: set[tuple[int, tuple[int, int, int]]] = set()
+        self._paused_ms: dict[str, int] = {}
+        self._last_try: set[int] = set()
 
     def breach(self, promise: str, text: str) -> None:
         """A promise was broken."""
-        self.breaches.append(f"{promise}: {text}")
+        if (line := f"{promise}: {text}") not in self.breaches:
+            self.breaches.append(line)
 
     # What the witnesses say
 
@@ -64,12 +81,41 @@ class Ledger:
         """Who owns a lane, by the last claim."""
         return self._holders[lane][1]
 
-    def started(self, lane: str, owner: int, number: int) -> None:
-        """A try starts: only the lane's present owner may."""
+    def started(self, lane: str, owner: int, number: int, now_ms: int) -> None:
+        """A try starts: only the lane's present owner may, of what is live and not held."""
         _, holder = self._holders.get(lane, (0, owner))
         if holder != owner:
             self.breach("one holder", f"{owner} started {number} on {lane}, which {holder} owns")
         self._tries.append((number, owner))
+        self._begun.add(number)
+        if (state := self._states.get(number, State.waiting)) not in LIVE:
+            self.breach("legal states", f"{number} was started when it was {state}")
+        if owner not in self._faulty:
+            self._check_start(lane, number, now_ms)
+
+    def _check_start(self, lane: str, number: int, now_ms: int) -> None:
+        """An engine that is well knows what its users asked for."""
+        if number in self._last_try:
+            self.breach("cancel", f"{number} was started after the try that was its last")
+        sent = self.sent.get(number)
+        for name in (lane, sent.queue if sent else ""):
+            if now_ms - self._paused_ms.get(name, now_ms) > HEARD_WITHIN_MS:
+                self.breach("pause", f"{number} was started, and {name} is paused")
+
+    def marked(self, number: int) -> None:
+        """A start was noted."""
+        self._begun.add(number)
+
+    def paused(self, name: str, now_ms: int, *, paused: bool) -> None:
+        """A queue or lane is paused, or goes on."""
+        if paused:
+            self._paused_ms.setdefault(name, now_ms)
+        else:
+            self._paused_ms.pop(name, None)
+
+    def last_try(self, number: int) -> None:
+        """Whoever cancelled was told that the present try is the last one."""
+        self._last_try.add(number)
 
     def faulty(self, owner: int) -> None:
         """This owner crashed or was cut off: what it did not record is in doubt."""
@@ -77,11 +123,60 @@ class Ledger:
 
     def recorded(self, owner: int, result: Result, now_ms: int, *, live: bool) -> None:
         """A result was written by the lane's owner; what has left the live table is final."""
-        number = result.message.id
+        number, line = result.message.id, _line(owner, result)
+        if (number, line) in self._results:
+            return  # written twice: the answer to the first was lost
+        self._results.add((number, line))
         self._known[(number, owner)] += 1
         self._unknown[number] += result.kind is Kind.unknown
         if not live:
             self._final_ms.setdefault(number, now_ms)
+
+    def taken(self, owner: int, result: Result) -> None:
+        """A result found its message unfinished, or turned its death into a success."""
+        self._taken[result.message.id].add(_line(owner, result))
+
+    def moved(self, number: int, states: list[State]) -> None:
+        """A write touched a message; it is in these states now."""
+        old = self._states.get(number, State.waiting)
+        if len(states) > 1:
+            self.breach("legal states", f"{number} is {' and '.join(sorted(states))}")
+        elif not states:
+            if old not in FINAL:
+                self.breach("no loss", f"{number} was {old} and is nowhere")
+            self._states.pop(number, None)
+        elif not self._may_become(number, old, states[0]):
+            self.breach("legal states", f"{number} was {old} and is {states[0]}")
+        if states:
+            self._states[number] = states[0]
+
+    def _may_become(self, number: int, old: State, new: State) -> bool:
+        if old is new or is_legal(old, new):
+            return True
+        if old not in LIVE:
+            return False
+        # A block ends by time, and a try is not a row: nobody writes these two steps down.
+        return is_legal(State.waiting, new) or (
+            number in self._begun and is_legal(State.sending, new)
+        )
+
+    def tallied(
+        self, states: dict[int, State], counts: Mapping[str, int], attempts: Mapping[int, int]
+    ) -> None:
+        """What the store says of all messages, by id and in numbers, at one moment."""
+        by_state = Counter(states.values())
+        for state in State:
+            if counts.get(state, 0) != by_state[state]:
+                text = f"{counts.get(state, 0)} {state} in numbers, {by_state[state]} by id"
+                self.breach("counts", text)
+        for number, state in states.items():
+            seen = self._states.get(number, state)
+            if seen is not state and not {seen, state} <= LIVE:
+                self.breach("legal states", f"{number} is {state}, and was last seen {seen}")
+        for number, count in attempts.items():
+            tries = len(self._taken[number])
+            if count != tries:
+                self.breach("counts", f"{number} has {count} attempts, {tries} were recorded")
 
     # What must hold
 
@@ -90,6 +185,7 @@ class Ledger:
         self._check_loss(states)
         self._check_phantoms()
         self._check_repeats()
+        self._check_deadlines()
         self._check_due(policy)
         self._check_retry_after()
         self._check_order()
@@ -115,8 +211,10 @@ class Ledger:
     def _check_repeats(self) -> None:
         handled = Counter(receipt.message for receipt in self.book if receipt.handled)
         for number, times in handled.items():
-            doubts = self.doubts(number)
-            if times > 1 + doubts:
+            sent, doubts = self.sent.get(number), self.doubts(number)
+            if sent and sent.once and times > 1:
+                self.breach("at most once", f"{number} was handled {times} times")
+            elif times > 1 + doubts:
                 self.breach("repeats", f"{number} was handled {times} times, {doubts} in doubt")
 
     def doubts(self, number: int) -> int:
@@ -126,6 +224,12 @@ class Ledger:
         )
         lost = sum(max(0, n - self._known[(number, owner)]) for owner, n in cut_off.items())
         return lost + self._unknown[number]
+
+    def _check_deadlines(self) -> None:
+        for receipt in self.book:
+            sent = self.sent.get(receipt.message)
+            if sent and receipt.started_ms >= sent.expires_ms:
+                self.breach("deadline", f"{receipt.message} was started when it had expired")
 
     def _check_due(self, policy: Policy) -> None:
         last: dict[int, Receipt] = {}
@@ -169,3 +273,8 @@ class Ledger:
                     self.breach("order", f"{two} ({key} at {queue}) before {one} was final")
                 if two in first and one in first and first[two] < first[one]:
                     self.breach("order", f"{two} ({key} at {queue}) before {one}")
+
+
+def _line(owner: int, result: Result) -> tuple[int, int, int]:
+    """Tells a try of a message from its others."""
+    return owner, result.message.attempts, result.started_ms

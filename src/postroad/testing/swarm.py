@@ -6,6 +6,7 @@ import random
 from postroad.model.errors import StoreError
 from postroad.model.states import State
 from postroad.testing import receivers
+from postroad.testing.ledger import LIVE
 from postroad.testing.receivers import Behaviour
 from postroad.testing.world import World
 
@@ -38,9 +39,9 @@ async def swarm(world: World) -> None:
 
 
 def _check_life(world: World, states: dict[int, State]) -> None:
-    stuck = [n for n in world.ledger.sent if states.get(n) is State.waiting]
+    stuck = [n for n in world.ledger.sent if states.get(n) in LIVE]
     for number in stuck[:5]:
-        world.ledger.breach("not forgotten", f"{number} is still waiting after eight hours")
+        world.ledger.breach("not forgotten", f"{number} is {states[number]} after eight hours")
 
 
 def _behaviour(rng: random.Random, now_ms: int) -> Behaviour:

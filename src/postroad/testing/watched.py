@@ -2,31 +2,56 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from postroad.model.decide import Move
 from postroad.model.errors import StoreUnavailable
-from postroad.model.record import Claim, Record, Recorded
-from postroad.model.states import State
+from postroad.model.record import Claim, Record, Recorded, Result
+from postroad.model.states import FINAL, State
+from postroad.model.words import Lane
 from postroad.ports.clock import Clock
-from postroad.stores.sqlite import leases, recording
+from postroad.stores.sqlite import control, leases, recording
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.stores.sqlite.writer import InlineDrive
 from postroad.testing.ledger import Ledger
 
 T = TypeVar("T")
+PLACES: Final = frozenset({"message", "history", "dead"})
+STATES: Final = """
+with place (id, state) as (
+  select m.id, case when r.level < 0 then 'uncertain'
+                    when r.blocked_until > ?1 then 'held' else 'waiting' end
+    from message m join rung r on r.id = m.rung_id
+  union all select id, state from history
+  union all select id, 'dead' from dead)
+select id, state from place"""
+STATE: Final = f"{STATES} where id = ?2"
+ENDS: Final = "select id, attempts from history union all select id, attempts from dead"
+LANE_NAME: Final = "select server || '/' || shard from lane where id = ?1"
+QUEUE_NAME: Final = "select name from queue where id = ?1"
 
 
 class WatchedStore(SqliteStore):
-    """Tells the ledger who owns what, what became final, and what changed that must not."""
+    """Tells the ledger who owns what, what became of each message, and what changed that must
+    not."""
 
     def __init__(self, path: Path, clock: Clock, ledger: Ledger) -> None:
         super().__init__(path, clock, drive=InlineDrive)
         self._ledger = ledger
+        self._touched: dict[int, None] = {}
         self.claims = 0
         self.faults: Callable[[], str] = str
         """Asked at every write: "before" or "after" the commit the answer is an error."""
+
+    async def open(self) -> None:
+        """As the real one, with an ear on its tables."""
+        await super().open()
+        self._databases[0].connection.set_update_hook(self._on_change)
+
+    def _on_change(self, _kind: int, _database: str, table: str, row: int) -> None:
+        if table in PLACES:
+            self._touched[row] = None
 
     async def claim(
         self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
@@ -43,6 +68,17 @@ class WatchedStore(SqliteStore):
 
         return await self._write("claim", watched)
 
+    async def mark(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
+        """As in the real one, and noted."""
+
+        def watched(db: Database) -> bool:
+            ours = leases.mark(db, lane.id, lane.epoch, owner, ids)
+            for number in ids if ours else ():
+                self._ledger.marked(number)
+            return ours
+
+        return await self._write("mark", watched, durable=True)
+
     async def record(self, record: Record) -> Recorded:
         """As in the real one, with the fence watched from inside the transaction."""
         now_ms = self.clock.now_ms()
@@ -53,6 +89,9 @@ class WatchedStore(SqliteStore):
             ]
             failures = [r.message.id for r in late if r.move is not Move.deliver]
             before = [_row(db, number) for number in failures]
+            for result in record.results:
+                if self._takes(db, result, late=result in late):
+                    self._ledger.taken(record.owner, result)
             answer = recording.record(db, record, now_ms)
             for number, row in zip(failures, before, strict=True):
                 if _row(db, number) != row:
@@ -65,26 +104,69 @@ class WatchedStore(SqliteStore):
 
         return await self._write("record", watched)
 
+    def _takes(self, db: Database, result: Result, *, late: bool) -> bool:
+        """A success counts for what is live or dead, a failure only for what is live and ours."""
+        states = set(self._states_of(db, result.message.id))
+        if result.move is Move.deliver:
+            return not states & {State.delivered, State.cancelled}
+        return not late and not states & FINAL
+
+    def _states_of(self, db: Database, number: int) -> list[State]:
+        rows = db.connection.execute(STATE, (self.clock.now_ms(), number))
+        return [State(state) for _, state in rows]
+
+    async def pause_queue(self, queue: int, *, paused: bool) -> None:
+        """As in the real one, and noted."""
+        now_ms = self.clock.now_ms()
+
+        def watched(db: Database) -> None:
+            control.pause_queue(db, queue, now_ms, paused=paused)
+            self._ledger.paused(_name(db, QUEUE_NAME, queue), now_ms, paused=paused)
+
+        await self._write("control", watched)
+
+    async def pause_lane(self, lane: int, *, paused: bool) -> None:
+        """As in the real one, and noted."""
+        now_ms = self.clock.now_ms()
+
+        def watched(db: Database) -> None:
+            control.pause_lane(db, lane, now_ms, paused=paused)
+            self._ledger.paused(_name(db, LANE_NAME, lane), now_ms, paused=paused)
+
+        await self._write("control", watched)
+
     async def _write(
         self, label: str, work: Callable[[Database], T], *, durable: bool = False
     ) -> T:
         fault = self.faults()
         if fault == "before":
             raise StoreUnavailable("simulated: the store was away")
-        answer = await super()._write(label, work, durable=durable)
+
+        def watched(db: Database) -> T:
+            self._touched.clear()
+            answer = work(db)
+            self._follow(db)
+            return answer
+
+        answer = await super()._write(label, watched, durable=durable)
         if fault == "after":
             raise StoreUnavailable("simulated: committed, but the answer was lost")
         return answer
 
+    def _follow(self, db: Database) -> None:
+        for number in self._touched:
+            self._ledger.moved(number, self._states_of(db, number))
+
     async def states(self) -> dict[int, State]:
-        """Every message that the store knows, and where it is."""
+        """Every message that the store knows, and where it is; the ledger compares the sums."""
+        now_ms = self.clock.now_ms()
 
         def read(db: Database) -> dict[int, State]:
-            rows = db.connection.execute(
-                "select id, 'waiting' from message union all select id, state from history "
-                "union all select id, 'dead' from dead"
-            )
-            return {number: State(state) for number, state in rows}
+            rows = db.connection.execute(STATES, (now_ms,))
+            states = {number: State(state) for number, state in rows}
+            counts = dict(db.all("counts", now_ms))
+            self._ledger.tallied(states, counts, dict(db.connection.execute(ENDS)))
+            return states
 
         return await self._read("insight", read)
 
@@ -97,3 +179,7 @@ def _row(db: Database, number: int) -> Sequence[object]:
     return db.connection.execute(
         "select rung_id, level, attempts, place from message where id = ?", (number,)
     ).fetchall()
+
+
+def _name(db: Database, query: str, number: int) -> str:
+    return "".join(str(name) for (name,) in db.connection.execute(query, (number,)))

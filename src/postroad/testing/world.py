@@ -13,10 +13,10 @@ from postroad.engine.drafting import Send
 from postroad.model.errors import StoreError
 from postroad.model.ids import to_number
 from postroad.model.limits import Limits
-from postroad.model.states import State
+from postroad.model.states import NEVER, State
 from postroad.observe.log import make_log
 from postroad.ports.clock import LoopClock
-from postroad.testing.ledger import Ledger, Sent
+from postroad.testing.ledger import LIVE, Ledger, Sent
 from postroad.testing.receivers import QUICK, Behaviour, Receipt, Receivers
 from postroad.testing.simloop import Node, SimLoop
 from postroad.testing.watched import WatchedStore
@@ -80,7 +80,7 @@ class World:
         road = self._road(receivers)
 
         def on_start(server: str, number: int) -> None:
-            self.ledger.started(f"{server}/0", road.owner, number)
+            self.ledger.started(f"{server}/0", road.owner, number, self.clock.now_ms())
             self.loop.note("start", server, number)
 
         receivers.on_start = on_start
@@ -140,8 +140,17 @@ class World:
         send = Send(queue, str(self._bodies), **options)  # type: ignore[arg-type]
         (receipt,) = await self.client.send_many([send])
         number = to_number(receipt.id)
-        due_ms = now_ms + int(send.delay * 1000)
-        self.ledger.accepted(Sent(number, queue, body, due_ms, send.order_key))
+        self.ledger.accepted(
+            Sent(
+                number=number,
+                queue=queue,
+                body=body,
+                due_ms=now_ms + int(send.delay * 1000),
+                order_key=send.order_key,
+                expires_ms=int(send.expires_at.timestamp() * 1000) if send.expires_at else NEVER,
+                once=queue.endswith("/once"),
+            )
+        )
         self.loop.note("accepted", number)
         return number
 
@@ -150,7 +159,7 @@ class World:
         until_s = self.loop.time() + within_s
         while True:
             states = await self.store.states()
-            live = [n for n in self.ledger.sent if states.get(n) is State.waiting]
+            live = [n for n in self.ledger.sent if states.get(n) in LIVE]
             if not live or self.loop.time() >= until_s:
                 return states
             await asyncio.sleep(5)

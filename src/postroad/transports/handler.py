@@ -13,6 +13,7 @@ from postroad.model.errors import Reject, RetryLater, UnknownQueue
 from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
 from postroad.model.words import HANDLER_SHARDS, LaneKey, Message, Policy, Queue
 from postroad.ports.transport import BEAT, Beat
+from postroad.transports import job as received
 from postroad.transports.job import Job, Reads, plain
 from postroad.transports.threads import Call, Calls, Threads
 
@@ -97,7 +98,8 @@ class HandlerSession:
 
     async def send(self, queue: Queue, message: Message) -> Outcome:  # noqa: ARG002
         """One call, and what it says."""
-        job = Job(message, self._reads, partial(self._beat, BEAT.get()))
+        # Not `Job(…)`: calling an alias of a generic class costs 1 µs.
+        job: Job = received.Message(message, self._reads, self._beat, BEAT.get())
         try:
             if self._reads is not plain:
                 job.body  # noqa: B018 - a body that does not fit is rejected before the call

@@ -12,6 +12,7 @@ import msgspec.inspect
 from postroad.model import words
 from postroad.model.errors import BadInput, Reject
 from postroad.model.ids import to_text
+from postroad.ports.transport import Beat
 
 T = TypeVar("T")
 RAW: Final = "application/octet-stream"
@@ -25,19 +26,16 @@ def plain(body: bytes, headers: dict[str, str]) -> Any:
     return body if headers.get("content-type") == RAW else msgspec.json.decode(body)
 
 
-def _no_beat() -> None:
-    return
-
-
 class Message(Generic[T]):
     """What a handler gets. `Message[Order]` in its signature has the body checked and made an
     `Order` before it is called; a body that does not fit is rejected."""
 
     def __init__(
-        self, message: words.Message, reads: Reads = plain, beat: Callable[[], None] = _no_beat
+        self, message: words.Message, reads: Reads, beats: Callable[[Beat], None], beat: Beat
     ) -> None:
         self._message = message
         self._reads = reads
+        self._beats = beats
         self._beat = beat
         self.over = False
         """The try has ended, or was cut."""
@@ -74,7 +72,7 @@ class Message(Generic[T]):
         cut already, so that a thread, which nobody can stop, can end itself."""
         if self.over:
             raise TimeoutError("this try is over: it was cut, and its message is tried again")
-        self._beat()
+        self._beats(self._beat)
 
 
 Job = Message[Any]

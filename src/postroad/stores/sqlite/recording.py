@@ -117,7 +117,7 @@ def _move(db: Database, result: Result, now_ms: int) -> None:
         case Move.die:
             die(db, message.id, result.reason or "exhausted", now_ms, result)
         case Move.cancel:
-            cancel(db, message.id, now_ms)
+            cancel(db, message.id, now_ms, tried=1)
         case Move.climb | Move.wait if result.slot:
             row = (message.id, result.due_ms, result.level, tries)
             if db.many("message_retry_in_slot", [row]):
@@ -146,9 +146,9 @@ def die(db: Database, number: int, reason: str, now_ms: int, result: Result | No
     finish(db, number)
 
 
-def cancel(db: Database, number: int, now_ms: int) -> None:
-    """A message is not to be tried (again)."""
-    db.run("history_cancel", number, now_ms)
+def cancel(db: Database, number: int, now_ms: int, *, tried: int = 0) -> None:
+    """A message is not to be tried (again); `tried` counts the try that it was cancelled in."""
+    db.run("history_cancel", number, now_ms, tried)
     finish(db, number)
 
 

@@ -146,14 +146,16 @@ class ControlVerbs(Base):
         """Cancel what nobody owns; ask the owners of the rest."""
         now_ms = self.clock.now_ms()
         return await self._write(
-            "cancel", lambda db: {n: control.cancel(db, tenant, n, now_ms) for n in ids}
+            "cancel",
+            lambda db: {n: control.cancel(db, tenant, n, now_ms) for n in ids},
+            durable=True,
         )
 
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
         """The lane's owner takes these out as cancelled."""
         now_ms = self.clock.now_ms()
         return await self._write(
-            "cancel", lambda db: control.withdraw(db, owner, lane, ids, now_ms)
+            "cancel", lambda db: control.withdraw(db, owner, lane, ids, now_ms), durable=True
         )
 
     async def live(self, which: MessageFilter, after: int, limit: int) -> list[int]:
@@ -164,7 +166,9 @@ class ControlVerbs(Base):
         """Hold all of a queue's messages, or let them go on."""
         now_ms = self.clock.now_ms()
         await self._write(
-            "control", lambda db: control.pause_queue(db, queue, now_ms, paused=paused)
+            "control",
+            lambda db: control.pause_queue(db, queue, now_ms, paused=paused),
+            durable=True,
         )
 
     async def unblock_queue(self, queue: int) -> None:
@@ -174,7 +178,9 @@ class ControlVerbs(Base):
     async def pause_lane(self, lane: int, *, paused: bool) -> None:
         """Hold all queues of a lane, or let them go on."""
         now_ms = self.clock.now_ms()
-        await self._write("control", lambda db: control.pause_lane(db, lane, now_ms, paused=paused))
+        await self._write(
+            "control", lambda db: control.pause_lane(db, lane, now_ms, paused=paused), durable=True
+        )
 
     async def unblock_lane(self, lane: int) -> None:
         """Close a lane's circuit, and lift its queues' `unreachable` hold-offs."""

@@ -1,0 +1,154 @@
+"""idle: what an idle process sends in an hour, and how late it is when something falls due."""
+
+import asyncio
+import random
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import asyncpg
+import uvloop
+
+from bench.crew import Crew
+from bench.databases import start_server
+from bench.pg_roads import body
+from bench.pg_worker import QUEUE
+from bench.shape import Say, Seen
+from postroad import Postroad
+from postroad.config import Settings
+from postroad.engine.drafting import Send
+from postroad.model.limits import Limits
+
+NAME = "idle"
+SECONDS = 720.0
+"""Whole rounds of the safety poll (90 s) and of the listener's proof (240 s), and more than the
+five minutes that are asked for."""
+HOUR_S = 3_600.0
+STATEMENTS_MAX = 60.0
+LATENESS_MAX_MS = 250.0
+BESIDE = {"the level table of seed 001": 889, "a poll every half second": 7_200}
+EVERY_S = 0.1
+DUE_S_MAX = 40.0
+"""Messages fall due for so long, or for half of the time, one about every tenth of a second."""
+SENT = """
+select sum(calls)::bigint from pg_stat_statements s join pg_database d on d.oid = s.dbid
+ where d.datname = $1
+"""
+WHAT = """
+select calls, left(regexp_replace(query, '\\s+', ' ', 'g'), 70) from pg_stat_statements s
+  join pg_database d on d.oid = s.dbid where d.datname = $1 order by calls desc, query
+"""
+OWNED = "select count(*) from postroad.lane where owner is not null"
+
+
+def watch(folder: Path, seconds: float, say: Say) -> Seen:
+    """One worker process in peace for so long, then with messages that fall due."""
+    server = start_server()
+    try:
+        return uvloop.run(_watch(server.create_database(), server.create_database(), folder, seconds, say))
+    finally:
+        server.close()
+
+
+async def _watch(dsn: str, beside: str, folder: Path, seconds: float, say: Say) -> Seen:
+    crew = await Crew.start(dsn, folder, 1)
+    (worker,) = crew.workers
+    counting = asyncio.ensure_future(worker.count(asyncio.Event()))
+    # In another database, so that what it asks itself is not counted.
+    witness = await asyncpg.connect(beside)
+    try:
+        worker.tell("go")
+        await _settle(dsn, seconds, say)
+        database = urlsplit(dsn).path.removeprefix("/")
+        statements = await _count(witness, database, seconds, say)
+        due_ms = await _fall_due(dsn, min(DUE_S_MAX, seconds / 2))
+        worker.tell("stop")
+        await counting
+        numbers, moments_us = await worker.end()
+        recorded = await _recorded(dsn)
+    finally:
+        await witness.close()
+        crew.kill()
+    arrived = {n: us / 1000 for n, us in zip(numbers, moments_us, strict=True) if n >= 0}
+    late_ms = sorted(arrived[n] - at_ms for n, at_ms in due_ms.items() if n in arrived)
+    return _seen(statements * HOUR_S / seconds, late_ms, len(due_ms), (len(numbers), recorded))
+
+
+async def _settle(dsn: str, seconds: float, say: Say) -> None:
+    """One message is delivered, its lane is given back, and no lease is watched any more."""
+    async with _sender(dsn) as road:
+        await road.send(QUEUE, body(-1))
+    connection = await asyncpg.connect(dsn)
+    while await connection.fetchval("select count(*) from postroad.history") == 0:
+        await asyncio.sleep(0.1)
+    while await connection.fetchval(OWNED):
+        await asyncio.sleep(0.1)
+    await connection.close()
+    rest_s = min(seconds, Limits().beat_ms / 1000 + 2)
+    say(f"the worker owns nothing; counting begins in {rest_s:.0f} s and takes {seconds:.0f} s")
+    await asyncio.sleep(rest_s)
+
+
+def _sender(dsn: str) -> Postroad:
+    return Postroad(dsn, settings=Settings(log_level="warning"))
+
+
+async def _count(
+    witness: "asyncpg.Connection[asyncpg.Record]", database: str, seconds: float, say: Say
+) -> int:
+    """Everything that reached the database, from whichever connection."""
+    await witness.execute(
+        f"select pg_stat_statements_reset(0, d.oid, 0) from pg_database d where datname = '{database}'"
+    )
+    await asyncio.sleep(seconds)
+    statements = await witness.fetchval(SENT, database) or 0
+    for calls, query in await witness.fetch(WHAT, database):
+        say(f"{calls:>4} × {query}")
+    return int(statements)
+
+
+async def _fall_due(dsn: str, seconds: float) -> dict[int, float]:
+    """Messages with a time of delivery, sent beforehand from another process; returns when the
+    last one is a second overdue."""
+    dice = random.Random(0)
+    start = datetime.now(UTC) + timedelta(seconds=1)
+    moments = [
+        start + timedelta(seconds=EVERY_S * (n + dice.random())) for n in range(int(seconds / EVERY_S))
+    ]
+    async with _sender(dsn) as road:
+        await road.send_many(
+            [Send(QUEUE, body(n), deliver_at=moment) for n, moment in enumerate(moments)]
+        )
+        await asyncio.sleep(max(0.0, moments[-1].timestamp() - time.time()) + 1)
+    return {n: moment.timestamp() * 1000 for n, moment in enumerate(moments)}
+
+
+async def _recorded(dsn: str) -> int:
+    connection = await asyncpg.connect(dsn)
+    try:
+        return int(await connection.fetchval("select count(*) from postroad.history"))
+    finally:
+        await connection.close()
+
+
+def _seen(per_hour: float, late_ms: list[float], due: int, counts: tuple[int, int]) -> Seen:
+    p99_ms = late_ms[int(len(late_ms) * 0.99)] if late_ms else float("inf")
+    agree = counts == (due + 1, due + 1) and len(late_ms) == due
+    lateness = {
+        "messages": len(late_ms),
+        "median_ms": round(late_ms[len(late_ms) // 2], 1) if late_ms else None,
+        "p99_ms": round(p99_ms, 1),
+        "most_ms": round(late_ms[-1], 1) if late_ms else None,
+        "early": sum(late < -1 for late in late_ms),
+    }
+    return Seen(
+        ours={"statements_per_hour": round(per_hour, 1), "lateness": lateness},
+        peers={"statements_per_hour": BESIDE},
+        limit={"statements_per_hour": STATEMENTS_MAX, "p99_ms": LATENESS_MAX_MS},
+        reached={
+            "counts-agree": float(agree),
+            "60-over-statements-an-hour": STATEMENTS_MAX / max(per_hour, 1.0),
+            "250-ms-over-p99-lateness": LATENESS_MAX_MS / max(p99_ms, 1.0),
+        },
+    )

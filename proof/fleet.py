@@ -1,0 +1,53 @@
+"""fleet-kills, takeover: separate worker processes on a private PostgreSQL, limits as shipped."""
+
+import sys
+import time
+
+from postroad.model.limits import Limits
+from proof.shape import Reached
+from tests.crash.orders import Parcel, tag
+from tests.fleet.fleet import Fleet
+from tests.fleet.killing import kill_fleet
+from tests.fleet.words import Work
+from tests.servers.postgres import PrivatePostgres
+
+MESSAGES = 20_000
+EVERY_S = 4.0
+SHIPPED = Work("", "", Limits())
+TAKEOVER_S = 30.0
+
+
+def prove(seconds: float, messages: int = MESSAGES, order: Work = SHIPPED) -> Reached:
+    """Four workers, one killed every few seconds while 20,000 messages come in over the time."""
+    with PrivatePostgres() as pg:
+        report = kill_fleet(pg.create_database(), messages, EVERY_S, seconds, order)
+    sys.stdout.write(
+        f"{report.accepted:,} messages, {report.kills} kills ({report.in_flight} with tries in "
+        f"flight), {report.cut} tries of unknown outcome, {report.repeats} repeats: {report.states}\n"
+    )
+    broken = [*report.breaches]
+    if report.repeats > report.cut:
+        broken.append(f"repeats: {report.repeats} of {report.cut} unknown outcomes")
+    if report.accepted != messages:
+        broken.append(f"accepted: {report.accepted} of {messages}")
+    sys.stdout.write("".join(f"{line}\n" for line in broken))
+    return Reached(floor=messages, reached=sum(report.states.values()), broken=len(broken))
+
+
+def prove_takeover(_seconds: float, order: Work = SHIPPED) -> Reached:
+    """How much of the time that a takeover may take is left: 30 s from the owner's last sign of
+    life, and until its peers look next."""
+    bound_s = (order.limits.lease_ms + order.limits.beat_ms) / 1000
+    with PrivatePostgres() as pg, Fleet(pg.create_database()) as fleet:
+        (first,) = fleet.crew(1, order=order)
+        fleet.send([Parcel(tag("quick", 0, n), wait_ms=90_000) for n in range(100)])
+        fleet.wait(lambda: len(fleet.said("start", first)) == 100, "all are started")
+        (second,) = fleet.crew(1, order=order)
+        fleet.kill(first)
+        start_s = time.monotonic()
+        fleet.wait(
+            lambda: len(fleet.said("start", second)) == 100, "taken over", 2 * bound_s
+        )
+        took_s = time.monotonic() - start_s
+    sys.stdout.write(f"taken over after {took_s:.1f} s\n")
+    return Reached(floor=1.0, reached=round(bound_s / took_s, 3), broken=0)

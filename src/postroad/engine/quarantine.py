@@ -1,0 +1,28 @@
+"""Quarantine: who may start beside whom after lost leases."""
+
+from postroad.engine.verdict import LOST_LEASES_MAX, LaneWorker
+from postroad.model.words import Message
+
+
+class Quarantine:
+    """A process that dies takes a noted message of every lane with it. One that has a single start
+    left therefore goes alone among the noted ones: should the process die again, it was this one.
+    """
+
+    def __init__(self) -> None:
+        self._noted: dict[int, tuple[LaneWorker, bool]] = {}
+
+    def admits(self, message: Message) -> bool:
+        """Whether it may start beside those whose end is not recorded yet."""
+        self._noted = {n: one for n, one in self._noted.items() if one[0].knows(n)}
+        others = [alone for n, (_, alone) in self._noted.items() if n != message.id]
+        return not (any(others) or (others and last_start(message)))
+
+    def enter(self, worker: LaneWorker, message: Message) -> None:
+        """It starts."""
+        self._noted[message.id] = (worker, last_start(message))
+
+
+def last_start(message: Message) -> bool:
+    """Whether one more lost lease makes it a killer."""
+    return message.marks >= LOST_LEASES_MAX - 1

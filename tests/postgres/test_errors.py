@@ -1,0 +1,248 @@
+"""Bad input and bad servers: each has a name, and says what to do."""
+
+import asyncio
+import io
+from collections.abc import Callable, Coroutine
+from typing import Any
+from urllib.parse import quote
+
+import asyncpg
+import pytest
+
+from postroad import Postroad
+from postroad.app import Parts
+from postroad.model.errors import (
+    AccessRefused,
+    BadDsn,
+    BadInput,
+    NoSuchDatabase,
+    SchemaTooNew,
+    SchemaTooOld,
+    ServerTooOld,
+    StoreError,
+    StoreUnavailable,
+)
+from postroad.observe.log import make_log
+from postroad.ports.clock import SystemClock
+from postroad.stores.postgres.connections import read_address
+from postroad.stores.postgres.schema import VERSION, migrate
+from postroad.stores.postgres.store import PostgresStore
+from tests.servers import free_port
+from tests.servers.pgbouncer import PrivatePgBouncer
+from tests.servers.postgres import PrivatePostgres
+from tests.servers.proxy import Proxy
+
+Within = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+async def opened(dsn: str) -> None:
+    async with Postroad(dsn):
+        pass
+
+
+async def told(dsn: str, error: type[StoreError]) -> str:
+    """What opening says."""
+    with pytest.raises(error) as caught:
+        await opened(dsn)
+    assert type(caught.value) is error
+    return str(caught.value)
+
+
+async def run(dsn: str, *statements: str) -> None:
+    raw = await asyncpg.connect(dsn)
+    try:
+        for statement in statements:
+            await raw.execute(statement)
+    finally:
+        await raw.close()
+
+
+def test_a_wrong_password_is_refused_and_not_repeated(dsn: str, within: Within) -> None:
+    text = within(told(dsn.replace("road:", "road:secret"), AccessRefused))
+    assert "check user and password" in text
+    assert "secret" not in text
+
+
+def test_a_missing_database_is_named(dsn: str, within: Within) -> None:
+    assert "nowhere does not exist" in within(
+        told(dsn.rpartition("/")[0] + "/nowhere", NoSuchDatabase)
+    )
+
+
+def test_a_server_that_is_not_there_is_unavailable(within: Within) -> None:
+    text = within(told(f"postgresql://road:x@127.0.0.1:{free_port()}/road", StoreUnavailable))
+    assert "does not answer" in text
+
+
+@pytest.mark.parametrize(
+    "dsn", ["postgresql://host:port/road", "postgresql://host/road?listen=elsewhere"]
+)
+def test_a_malformed_address_is_said_so(dsn: str) -> None:
+    with pytest.raises(BadDsn):
+        Postroad(dsn)
+
+
+def test_a_user_who_may_not_make_the_schema_is_told_what_to_grant(
+    server: PrivatePostgres, dsn: str, within: Within
+) -> None:
+    name = dsn.rpartition("/")[2]
+    own = server._dsn_of("postgres")
+    server._psql(own, "create role guest login password 'guest'")
+    server._psql(own, f'revoke all on database "{name}" from public')
+    server._psql(own, f'grant connect on database "{name}" to guest')
+    guest = f"postgresql://guest:guest@127.0.0.1:{server.port}/{name}"
+    assert "grant this user CREATE" in within(told(guest, AccessRefused))
+
+
+def test_an_old_server_is_told_from_a_new_one(within: Within) -> None:
+    async def story() -> str:
+        async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read(8)
+            writer.write(b"N")  # no TLS here
+            await reader.read(1024)
+            version = b"server_version\0" + b"14.9\0"
+            writer.write(b"R" + bytes([0, 0, 0, 8, 0, 0, 0, 0]))
+            writer.write(b"S" + (4 + len(version)).to_bytes(4, "big") + version)
+            writer.write(b"K" + bytes([0, 0, 0, 12]) + bytes(8) + b"Z" + bytes([0, 0, 0, 5]) + b"I")
+            await reader.read(1024)
+            writer.close()
+
+        async with await asyncio.start_server(greet, "127.0.0.1", 0) as old:
+            port = old.sockets[0].getsockname()[1]
+            return await told(f"postgresql://road:x@127.0.0.1:{port}/road", ServerTooOld)
+
+    assert "is PostgreSQL 14: Postroad needs 15" in within(story())
+
+
+def test_an_older_schema_asks_for_migrate_which_mends_it(dsn: str, within: Within) -> None:
+    async def story() -> None:
+        await opened(dsn)
+        await run(dsn, f"update postroad.schema_version set version = {VERSION - 1}")
+        assert "postroad migrate" in await told(dsn, SchemaTooOld)
+        last = "lane_facts_v1(bigint)", "queue_facts_v1(text, text)", "tallies_v1(bigint[])"
+        more = (
+            "message_facts_v1(text, bigint)",
+            "others_due_v1(bigint, bigint, bigint, bigint, bigint)",
+            "lane_state_v1(bigint)",
+            "tries_v1(bigint)",
+        )
+        await run(dsn, *[f"drop function postroad.{name}" for name in (*last, *more)])
+        assert await migrate(read_address(dsn)) == 1
+        await opened(dsn)
+        assert await migrate(read_address(dsn)) == 0
+
+    within(story())
+
+
+def test_a_newer_schema_that_dropped_us_is_refused(dsn: str, within: Within) -> None:
+    async def story() -> None:
+        await opened(dsn)
+        await run(dsn, f"update postroad.schema_version set version = {VERSION + 5}")
+        await opened(dsn)  # its functions of our version are still there
+        await run(dsn, f"update postroad.schema_version set oldest = {VERSION + 1}")
+        assert "upgrade Postroad" in await told(dsn, SchemaTooNew)
+
+    within(story())
+
+
+def test_a_text_that_postgresql_cannot_store_takes_nobody_with_it(dsn: str, within: Within) -> None:
+    async def story() -> None:
+        async with Postroad(dsn) as road:
+            road.handler("h")(print)
+            sends = [
+                road.send("h", 1),
+                road.send("h", 2, order_key="a\0b"),
+                road.send("h", 3),
+            ]
+            one, two, three = await asyncio.gather(*sends, return_exceptions=True)
+            assert isinstance(two, BadInput)
+            assert not isinstance(one, BaseException)
+            assert not isinstance(three, BaseException)
+            assert (await road.store.counts())["waiting"] == 2
+
+    within(story())
+
+
+# PgBouncer in transaction mode
+
+
+async def drained(dsn: str, log: io.StringIO) -> tuple[int, bool]:
+    """How many of ten messages were delivered, and whether the bell could be heard."""
+    store = PostgresStore(dsn, SystemClock(), make_log("info", log))
+    await store.open()
+    road = Postroad(parts=Parts(store=store, log=make_log("error", log)))
+    done: list[int] = []
+
+    @road.handler("h")
+    async def handle(message: Any) -> None:
+        done.append(message.body)
+
+    try:
+        async with road:
+            await road.send_many([("h", number) for number in range(10)])
+            await road.run(until_idle=True)
+    finally:
+        await store.close()
+    return len(done), store.bell.alive
+
+
+def test_pgbouncer_works_and_says_that_the_bell_needs_an_address_of_its_own(
+    dsn: str, within: Within
+) -> None:
+    log = io.StringIO()
+    with PrivatePgBouncer(dsn) as bouncer:
+        delivered, _ = within(drained(bouncer.dsn(), log))
+    assert delivered == 10
+    assert "?listen=" in log.getvalue()
+
+
+def test_pgbouncer_with_a_direct_address_for_the_bell(dsn: str, within: Within) -> None:
+    log = io.StringIO()
+
+    async def story(pooled: str) -> bool:
+        store = PostgresStore(pooled, SystemClock(), make_log("info", log))
+        await store.open()
+        alive = store.bell.alive
+        await store.close()
+        return alive
+
+    with PrivatePgBouncer(dsn) as bouncer:
+        assert within(story(f"{bouncer.dsn()}?listen={quote(dsn, safe='')}"))
+        assert not within(story(bouncer.dsn()))
+
+
+# Connections that are lost
+
+
+def test_a_lost_answer_is_unavailable_and_the_next_statement_finds_its_way(
+    dsn: str, within: Within
+) -> None:
+    async def story(proxy: Proxy) -> None:
+        async with Postroad(proxy.dsn()) as road:
+            road.handler("h")(print)
+            await road.send("h", "first")
+            sprung = proxy.cut_after_next(b"second")
+            with pytest.raises(StoreUnavailable):
+                await road.send("h", "second")
+            assert sprung.is_set()
+            await road.send("h", "third")
+            assert (await road.store.counts())["waiting"] == 3  # it was stored after all
+
+    with Proxy(dsn) as proxy:
+        within(story(proxy))
+
+
+def test_a_server_that_was_restarted_costs_an_idle_road_nothing(within: Within) -> None:
+    async def story(server: PrivatePostgres, dsn: str) -> None:
+        async with Postroad(dsn) as road:
+            road.handler("h")(print)
+            await road.send("h", 1)
+            await asyncio.to_thread(server.restart)
+            await asyncio.sleep(0.1)  # its connections have ended
+            await road.send("h", 2)
+            assert (await road.store.counts())["waiting"] == 2
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("POSTROAD_TEST_POSTGRES", raising=False)
+        with PrivatePostgres() as server:
+            within(story(server, server.create_database()))
