@@ -13,7 +13,7 @@ import signal
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import contextmanager
 from functools import wraps
 from types import FrameType
@@ -178,6 +178,8 @@ class Postroad(Face):
         loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is None or thread is None:
             return
+        # Threads that still wait for a verb are told, not left waiting.
+        asyncio.run_coroutine_threadsafe(_cancel_others(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -197,7 +199,10 @@ class Postroad(Face):
             self._loop.call_soon_threadsafe(self._target.stop)
 
     def _wait(self, verb: Coroutine[Any, Any, R]) -> R:
-        return self._start(verb).result()
+        try:
+            return self._start(verb).result()
+        except CancelledError:
+            raise NotOpen("the road was closed while this waited for it") from None
 
     def _start(self, verb: Coroutine[Any, Any, R]) -> "Future[R]":
         loop, thread = self._loop, self._thread
@@ -211,6 +216,13 @@ class Postroad(Face):
                 "a plain function, or use postroad.Postroad"
             )
         return asyncio.run_coroutine_threadsafe(verb, loop)
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 @contextmanager

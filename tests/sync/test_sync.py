@@ -1,5 +1,6 @@
 """The blocking face: the same verbs without `await`, from any thread."""
 
+import asyncio
 import inspect
 import os
 import signal
@@ -142,6 +143,29 @@ def test_closing_ends_a_run_that_another_thread_waits_in(road: Postroad) -> None
     thread.join(20)
     with road:  # and it can be opened again
         road.run(until_idle=True)
+
+
+def test_closing_leaves_no_thread_waiting(road: Postroad) -> None:
+    """Whoever waits for a verb is told."""
+    errors: list[BaseException] = []
+    asked = threading.Event()
+
+    def wait_for_it() -> None:
+        async def never() -> None:
+            asked.set()
+            await asyncio.Event().wait()
+
+        try:
+            road._wait(never())
+        except NotOpen as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=wait_for_it)
+    with road:
+        thread.start()
+        assert asked.wait(20)
+    thread.join(20)
+    assert "closed while this waited" in str(errors[0])
 
 
 def test_own_rows_and_messages_are_committed_together(road: Postroad) -> None:

@@ -1,6 +1,7 @@
 """Cron: once in the whole fleet at each tick, and none silently missing."""
 
 import asyncio
+import functools
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -292,6 +293,8 @@ def test_other_mistakes_are_refused_too(road: Postroad) -> None:
 
     with pytest.raises(BadInput, match="'cron:tidy' is registered already"):
         road.every("0 1 * * *")(tidy)
+    with pytest.raises(BadInput, match="has no name of its own"):
+        road.every("0 1 * * *")(functools.partial(tidy))
     with pytest.raises(BadInput, match="with nothing or the message"):
         road.every("0 1 * * *", name="two")(lambda one, two: (one, two))
 

@@ -96,6 +96,10 @@ async def test_a_thread_can_commit(road: Postroad, seen: list[object]) -> None:
         await asyncio.to_thread(connection.execute, "commit")
         await running
         assert seen == [1]
+        connection = await asyncio.to_thread(road.connection)
+        connection.execute("begin immediate")
+    with pytest.raises(NotOpen):
+        await road.send_in(connection, "work", 2)
 
 
 async def test_all_options_of_send_work(road: Postroad, seen: list[object]) -> None:

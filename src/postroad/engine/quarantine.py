@@ -1,6 +1,7 @@
 """Quarantine: who may start beside whom after lost leases."""
 
-from postroad.engine.verdict import LOST_LEASES_MAX, LaneWorker
+from postroad.engine.lane import LaneWorker
+from postroad.engine.verdict import LOST_LEASES_MAX
 from postroad.model.words import Message
 
 

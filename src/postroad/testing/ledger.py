@@ -14,7 +14,6 @@ from postroad.model.states import FINAL, NEVER, State, is_legal
 from postroad.model.words import Policy
 from postroad.testing.receivers import Receipt
 
-
 LIVE: Final = frozenset({State.waiting, State.held})
 """In the store's tables `sending` is one of these."""
 HEARD_WITHIN_MS: Final = 2_000

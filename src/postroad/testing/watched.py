@@ -164,7 +164,7 @@ class WatchedStore(SqliteStore):
         def read(db: Database) -> dict[int, State]:
             rows = db.connection.execute(STATES, (now_ms,))
             states = {number: State(state) for number, state in rows}
-            counts = dict(db.all("counts", now_ms))
+            counts: dict[str, int] = dict(db.all("counts", now_ms))
             self._ledger.tallied(states, counts, dict(db.connection.execute(ENDS)))
             return states
 

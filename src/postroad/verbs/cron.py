@@ -137,6 +137,9 @@ class Scheduler:
     async def _open(self, entry: Entry) -> None:
         stored = await self._store.open_schedule(entry.plan)
         entry.decided_ms = entry.next_ms = stored.decided_ms
+        if stored.decided_ms > self._clock.now_ms() + LATE_MS:
+            # Some process had a clock that was ahead. No tick may come twice, so they wait.
+            self._log.error("no ticks before a time that is not yet", until_ms=stored.decided_ms)
         if (stored.cron, stored.tz) != (entry.plan.cron, entry.plan.tz):
             await self._change(entry, stored)
         entry.is_open = True

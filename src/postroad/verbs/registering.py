@@ -64,6 +64,8 @@ class Registry:
 
         def register(function: G) -> G:
             named = name or getattr(function, "__name__", "")
+            if not named:
+                raise BadInput(f"{function!r} has no name of its own: give every(…, name=…)")
             queue = f"cron:{named}"
             policy, concurrency = _policy(queue, options)
             handle = function if _wants(function) else _without_message(function)

@@ -19,6 +19,7 @@ from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database, named_errors
 from postroad.stores.sqlite.writer import Drive, ThreadDrive
 
+CLOSED: Final = "the road is not open: use it inside `async with road:`"
 STDLIB: Final = (
     "a connection of Python's sqlite3 module cannot be used: it brings a second SQLite into this "
     "process, and the two do not see each other's locks. Closing it throws away the road's locks "
@@ -29,8 +30,10 @@ STDLIB: Final = (
 class Guest:
     """One connection that was given out, and what is to be rung after its next commit."""
 
-    def __init__(self, after: Callable[[list[Ring], int, int], None]) -> None:
-        self._loop = asyncio.get_running_loop()
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, after: Callable[[list[Ring], int, int], None]
+    ) -> None:
+        self._loop = loop
         self._after = after
         self.rings: list[Ring] = []
         self.expires_ms = NEVER
@@ -54,16 +57,22 @@ class JoinVerbs(Base):
     def __init__(self, path: Path, clock: Clock, drive: Callable[[], Drive] = ThreadDrive) -> None:
         super().__init__(path, clock, drive)
         self._guests: WeakKeyDictionary[apsw.Connection, Guest] = WeakKeyDictionary()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def open(self) -> None:
+        """Own the file. Connections may be asked for by any thread: they ring in this loop."""
+        self._loop = asyncio.get_running_loop()
+        await super().open()
 
     def connection(self) -> apsw.Connection:
         """A connection to the road's file for the caller's own tables. Commits reach the disk;
         while a transaction is open nobody else can write, the road included."""
-        if self._writer is None:
-            raise NotOpen("the road is not open: use it inside `async with road:`")
+        if self._writer is None or self._loop is None:
+            raise NotOpen(CLOSED)
         connection = Database(self.path).connection
         # The writer is the only checkpointer, also when this is the last to close.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        guest = self._guests[connection] = Guest(self._joined)
+        guest = self._guests[connection] = Guest(self._loop, self._joined)
         connection.set_wal_hook(guest.committed)
         connection.set_rollback_hook(guest.rolled_back)
         return connection
@@ -84,6 +93,8 @@ class JoinVerbs(Base):
     @contextmanager
     def _inside(self, connection: object) -> Iterator[tuple[Database, Guest]]:
         """The caller's transaction; what fails in here leaves it as it was."""
+        if self._writer is None:
+            raise NotOpen(CLOSED)
         own = _ours(connection)
         guest = self._guests.get(own)
         if guest is None:
