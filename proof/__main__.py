@@ -18,6 +18,7 @@ ITEMS = {
     "simulation": "proof.simulation:prove",
     "cancel-races": "proof.simulation:prove_cancel",
     "fleet-kills": "proof.fleet:prove",
+    "server-stops": "proof.fleet:prove_stops",
     "takeover": "proof.fleet:prove_takeover",
     "postgres-claim": "proof.claims:prove",
     "pinned-claim": "proof.claims:prove_pinned",

@@ -1,6 +1,7 @@
 """postgres-claim, pinned-claim, many-lanes: what the claim costs where it could cost most."""
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from statistics import median
 
 from proof.shape import Reached
@@ -14,9 +15,20 @@ PINNED = 1 / 1.2
 LANES, DRAINED, ROUNDS, SHARE = 100, 50_000, 3, 0.3
 
 
-def prove(_seconds: float, queues: int = QUEUES, few: int = FEW, many: int = MANY) -> Reached:
+def a_server(given: PrivatePostgres | None) -> AbstractContextManager[PrivatePostgres]:
+    """The one that a test has already, or one for the proof alone."""
+    return nullcontext(given) if given else PrivatePostgres()
+
+
+def prove(
+    _seconds: float,
+    queues: int = QUEUES,
+    few: int = FEW,
+    many: int = MANY,
+    server: PrivatePostgres | None = None,
+) -> Reached:
     """How alike a claim's rows and buffers are beside few and beside many blocked messages."""
-    with PrivatePostgres() as pg:
+    with a_server(server) as pg:
         costs = {count: cost_of_claim(pg.create_database(), queues, count) for count in (few, many)}
     for count, cost in costs.items():
         sys.stdout.write(f"{queues:,} queues, half blocked with {count:,} messages: {cost}\n")
@@ -28,10 +40,12 @@ def prove(_seconds: float, queues: int = QUEUES, few: int = FEW, many: int = MAN
     return Reached(floor=ALIKE, reached=round(alike, 4), broken=int(less.lanes != more.lanes))
 
 
-def prove_pinned(seconds: float, load: Trickle | None = None) -> Reached:
+def prove_pinned(
+    seconds: float, load: Trickle | None = None, server: PrivatePostgres | None = None
+) -> Reached:
     """The claim's time without an open transaction elsewhere, by its time with one that was there
     from the start."""
-    with PrivatePostgres() as pg:
+    with a_server(server) as pg:
         databases = pg.create_database(), pg.create_database()
         free, pinned = spent_beside_a_pin(*databases, seconds, load or Trickle())
     for name, spent in (("free", free), ("pinned", pinned)):
@@ -43,11 +57,15 @@ def prove_pinned(seconds: float, load: Trickle | None = None) -> Reached:
 
 
 def prove_lanes(
-    _seconds: float, messages: int = DRAINED, lanes: int = LANES, rounds: int = ROUNDS
+    _seconds: float,
+    messages: int = DRAINED,
+    lanes: int = LANES,
+    rounds: int = ROUNDS,
+    server: PrivatePostgres | None = None,
 ) -> Reached:
     """Lanes with one message each, by few lanes with the same number of messages."""
     shares = []
-    with PrivatePostgres() as pg:
+    with a_server(server) as pg:
         for number in range(rounds):
             few = drain_rate(pg.create_database(), lanes, messages)
             many = drain_rate(pg.create_database(), messages, messages)

@@ -1,4 +1,4 @@
-"""fleet-kills, takeover: separate worker processes on a private PostgreSQL, limits as shipped."""
+"""fleet-kills, server-stops, takeover: separate worker processes on a private PostgreSQL, limits as shipped."""
 
 import sys
 import time
@@ -8,13 +8,14 @@ from proof.shape import Reached
 from tests.crash.orders import Parcel, tag
 from tests.fleet.fleet import Fleet
 from tests.fleet.killing import kill_fleet
+from tests.fleet.stopping import crash_server
 from tests.fleet.words import Work
 from tests.servers.postgres import PrivatePostgres
 
 MESSAGES = 20_000
 EVERY_S = 4.0
 SHIPPED = Work("", "", Limits())
-TAKEOVER_S = 30.0
+STOPS, STOPPED_MESSAGES = 8, 4_000
 
 
 def prove(seconds: float, messages: int = MESSAGES, order: Work = SHIPPED) -> Reached:
@@ -32,6 +33,19 @@ def prove(seconds: float, messages: int = MESSAGES, order: Work = SHIPPED) -> Re
         broken.append(f"accepted: {report.accepted} of {messages}")
     sys.stdout.write("".join(f"{line}\n" for line in broken))
     return Reached(floor=messages, reached=sum(report.states.values()), broken=len(broken))
+
+
+def prove_stops(_seconds: float, stops: int = STOPS, messages: int = STOPPED_MESSAGES) -> Reached:
+    """The server is stopped in immediate mode again and again, under load."""
+    with PrivatePostgres() as pg:
+        report = crash_server(pg, stops, messages)
+    sys.stdout.write(
+        f"{report.accepted:,} messages, {report.kills} stops, {report.repeats} repeats: "
+        f"{report.states}\n"
+    )
+    sys.stdout.write("".join(f"{line}\n" for line in report.breaches))
+    broken = len(report.breaches) + (report.repeats > report.cut)
+    return Reached(floor=messages, reached=sum(report.states.values()), broken=broken)
 
 
 def prove_takeover(_seconds: float, order: Work = SHIPPED) -> Reached:

@@ -1,7 +1,6 @@
 """The server goes away in mid-load, connections are cut at the worst moments, the bell is silent:
 nothing is lost, and the workers recover by themselves."""
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import quote
@@ -9,21 +8,16 @@ from urllib.parse import quote
 import pytest
 
 from postroad.model.ids import to_number
-from tests.crash.book import Book, now_ms
+from tests.crash.book import Book
 from tests.crash.killing import Report, check
 from tests.crash.orders import Parcel, tag
 from tests.fleet.fleet import Fleet
 from tests.fleet.killing import assorted, check_lanes
 from tests.fleet.states import look_into, number, waiting
-from tests.fleet.words import Line, Mail
+from tests.fleet.stopping import crash_server
+from tests.fleet.words import Mail
 from tests.servers.postgres import ELSEWHERE, PrivatePostgres
 from tests.servers.proxy import Proxy
-
-SURE = Mail("", "", batch=10, rest_ms=60, sure=True)
-FORGOTTEN_MS = 1_000
-"""Results are recorded with synchronous_commit off: a crash of the server forgets those of the last
-three rounds of its WAL writer, 600 ms; the rest is for the tries themselves and a busy machine."""
-
 
 @pytest.fixture
 def own_server() -> Iterator[PrivatePostgres]:
@@ -53,33 +47,10 @@ def checked(fleet: Fleet, cut: Counter[str]) -> Report:
 
 
 def test_a_server_that_crashes_in_mid_load(own_server: PrivatePostgres) -> None:
-    with Fleet(own_server.create_database()) as fleet:
-        fleet.crew(2)
-        sender = fleet.mail(assorted(500), SURE)
-        fleet.wait(lambda: len(fleet.said("done")) > 150, "some are done")
-        own_server.stop("immediate")
-        stopped_ms = now_ms()
-        fleet.rest(1.0)
-        own_server.start()
-        started_s = time.monotonic()
-        before = len(fleet.lines)
-        fleet.wait_sent(sender)
-        fleet.wait(lambda: _goes_on(fleet.lines[before:]), "workers deliver again", 15.0)
-        recovered_s = time.monotonic() - started_s
-        forgotten = Counter(
-            line.id
-            for line in fleet.said("start")
-            if stopped_ms - FORGOTTEN_MS < line.at_ms < stopped_ms
-        )
-        report = checked(fleet, forgotten)
+    report = crash_server(own_server, stops=1, messages=500)
     assert report.breaches == []
     assert report.accepted == 500
     assert report.repeats <= report.cut
-    assert recovered_s < 15.0
-
-
-def _goes_on(lines: list[Line]) -> bool:
-    return sum(line.word == "done" for line in lines) > 20
 
 
 def test_connections_cut_between_a_commit_and_its_answer(fleet: Fleet, proxy: Proxy) -> None:

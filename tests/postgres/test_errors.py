@@ -96,6 +96,8 @@ def test_a_user_who_may_not_make_the_schema_is_told_what_to_grant(
 
 def test_an_old_server_is_told_from_a_new_one(within: Within) -> None:
     async def story() -> str:
+        gone = asyncio.Event()
+
         async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.read(8)
             writer.write(b"N")  # no TLS here
@@ -106,10 +108,13 @@ def test_an_old_server_is_told_from_a_new_one(within: Within) -> None:
             writer.write(b"K" + bytes([0, 0, 0, 12]) + bytes(8) + b"Z" + bytes([0, 0, 0, 5]) + b"I")
             await reader.read(1024)
             writer.close()
+            gone.set()
 
         async with await asyncio.start_server(greet, "127.0.0.1", 0) as old:
             port = old.sockets[0].getsockname()[1]
-            return await told(f"postgresql://road:x@127.0.0.1:{port}/road", ServerTooOld)
+            text = await told(f"postgresql://road:x@127.0.0.1:{port}/road", ServerTooOld)
+            await gone.wait()
+            return text
 
     assert "is PostgreSQL 14: Postroad needs 15" in within(story())
 

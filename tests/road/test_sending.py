@@ -115,7 +115,7 @@ def test_a_queue_that_another_process_registered_can_be_sent_to(
     seen: list[object] = []
 
     @worker.handler("work")
-    async def work(message: "postroad.transports.handler.Job") -> None:  # type: ignore[name-defined]
+    async def work(message: postroad.Message[object]) -> None:
         seen.append(message.body)
 
     async def story() -> None:

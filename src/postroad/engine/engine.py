@@ -77,7 +77,7 @@ class Engine:
         self.spawn(self.janitor.run_sweep(), "sweep")
         self.spawn(self.janitor.run_retention(), "retention")
         owns = self.lanes.__len__
-        self.spawn(self.janitor.run_beat(lambda: owns() > 0, self.owned.lost_all), "beat")
+        self.spawn(self.janitor.run_beat(lambda: owns() > 0, self._declared_dead), "beat")
         self.spawn(self.owned.run(self._runners.serve_starved), "owned lanes")
         for poller in self.pollers.levels:
             self.spawn(self.pollers.run_level(poller.level), f"poller {poller.level}")
@@ -177,6 +177,12 @@ class Engine:
         self.janitor.expect(at_ms)
 
     # How the parts hear of each other
+
+    def _declared_dead(self) -> None:
+        """A peer took our lanes away. What was claimed since is given back by the next claim: now."""
+        self.owned.lost_all()
+        for poller in self.pollers.levels:
+            poller.ring(self._store.clock.now_ms())
 
     async def _claim(self, levels: Sequence[int]) -> Claim:
         claim = await self.owned.claim(levels, self._pools)

@@ -77,9 +77,8 @@ class Recorder:
         )
         lost = await self._until_written(record)
         self.unrecorded -= len(batch)
-        for worker in dict.fromkeys(worker for worker, _ in batch):
-            if worker.lane.id in lost:
-                self._lost(worker)
+        for worker in _losers(batch, lost):
+            self._lost(worker)
         self._tell(batch)
 
     async def _until_written(self, record: Record) -> frozenset[int]:
@@ -101,3 +100,20 @@ class Recorder:
             if change is not None:
                 self._changes.append(change)
         self._after(touched)
+
+
+def _losers(batch: list[tuple[LaneWorker, Verdict]], lost: frozenset[int]) -> list[LaneWorker]:
+    """The workers that the store spoke of. Of an old and a new one of the same lane it was the old
+    one; should the new one have lost it too, its next record says so."""
+    workers = list(dict.fromkeys(worker for worker, _ in batch if worker.lane.id in lost))
+    newest: dict[int, int] = {}
+    several: set[int] = set()
+    for worker in workers:
+        lane = worker.lane
+        several |= {lane.id} if lane.id in newest else set()
+        newest[lane.id] = max(newest.get(lane.id, 0), lane.epoch)
+    return [
+        worker
+        for worker in workers
+        if worker.lane.id not in several or worker.lane.epoch < newest[worker.lane.id]
+    ]

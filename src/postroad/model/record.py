@@ -70,6 +70,8 @@ class Claim(Struct, frozen=True):
     full: bool
     owned: bool
     """Whether anyone in the fleet owns a lane: if so, its sign of life is to be watched."""
+    surplus: int = 0
+    """Lanes that the owner has above its share, to be given back when their sends have ended."""
 
 
 class View(Struct, frozen=True):

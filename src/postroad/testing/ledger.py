@@ -97,7 +97,7 @@ class Ledger:
         if number in self._last_try:
             self.breach("cancel", f"{number} was started after the try that was its last")
         sent = self.sent.get(number)
-        for name in (lane, sent.queue if sent else ""):
+        for name in (lane, sent.queue) if sent else (lane,):
             if now_ms - self._paused_ms.get(name, now_ms) > HEARD_WITHIN_MS:
                 self.breach("pause", f"{number} was started, and {name} is paused")
 

@@ -26,6 +26,7 @@ class Claimed(Answer, frozen=True):
     next: dict[int, int] = field(default_factory=dict)
     full: bool = False
     owned: bool = False
+    surplus: int = 0
     arrivals: bool = False
 
 
@@ -86,7 +87,9 @@ class LeaseVerbs(Base):
             self._arrived()
         if safety:
             self._look_whole()
-        return Claim(claimed.lanes, claimed.next, claimed.full, claimed.owned)
+        return Claim(
+            claimed.lanes, claimed.next, claimed.full, claimed.owned, surplus=claimed.surplus
+        )
 
     def _look_whole(self) -> None:
         now_s = self.clock.steady_s()

@@ -63,9 +63,9 @@ class UpkeepVerbs(Base):
         return Swept(done, next_at_ms)
 
     async def _sweep_spell(self, spell: Spell, now_ms: int, limit: int) -> int:
-        edge = first_after(now_ms - spell.ttl_ms + 1)
-        reason = spell_expiry(spell.kind)
-        values = (spell.queue, spell.lane, edge, reason, limit)
+        before_ms = now_ms - spell.ttl_ms
+        edge, reason = first_after(before_ms + 1), spell_expiry(spell.kind)
+        values = (spell.queue, spell.lane, edge, before_ms, reason, limit)
         text = await self._one(self._side, "sweep", "sweep_spell", *values)
         return self._read_answer(text, SWEPT).expired
 

@@ -1,4 +1,4 @@
--- Rungs: found or made, woken, settled, gated; and lanes as pollers see them.
+-- The rungs: found or made, woken, settled, gated; and lanes as pollers see them.
 
 -- The rungs of these (lane, queue, level, priority, slot), made where they are new.
 create function rungs_v1(p_lane bigint[], p_queue bigint[], p_level int[], p_priority int[],

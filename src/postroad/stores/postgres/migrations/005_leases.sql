@@ -9,8 +9,12 @@ set plan_cache_mode = force_generic_plan as $$
 declare
   v_now bigint := now_ms();
   v_found int;
-  v_next json;
+  v_next jsonb;
   v_ready bigint[];
+  v_at bigint[];
+  v_share int;
+  v_mine int;
+  v_left bigint;
   v_lanes json := '[]';
 begin
   perform set_config('synchronous_commit', 'off', true);
@@ -20,30 +24,71 @@ begin
                           where t.pool = p.pool and t.level = v.level and t.ready_at <= v_now
                           order by t.ready_at, t.lane_id limit p_limit) x),
   longest as (select lane_id, min(ready_at) as at from ready group by 1 order by 2, 1 limit p_limit)
-  select (select count(*) from ready), (select array_agg(lane_id order by at, lane_id) from longest)
-    into v_found, v_ready;
-  select json_object_agg(v.level, coalesce(
+  select (select count(*) from ready), array_agg(lane_id order by at, lane_id),
+         array_agg(at order by at, lane_id)
+    into v_found, v_ready, v_at from longest;
+  select jsonb_object_agg(v.level, coalesce(
            (select min(n.at) from unnest(p_pools) p(pool)
              cross join lateral (select t.ready_at as at from lane_level t
                                   where t.pool = p.pool and t.level = v.level and t.ready_at > v_now
                                   order by t.ready_at limit 1) n), never()))
     into v_next from unnest(p_levels) v(level);
+  select s.share, s.mine into v_share, v_mine
+    from share_v1(p_owner, p_reaped, p_host, p_pid, p_pools, v_now, v_found) s;
   if v_ready is not null then
-    v_lanes := take_v1(p_owner, p_reaped, p_host, p_pid, v_ready, v_now);
+    -- What is ready for less than a second is left to others where this one has its share.
+    v_left := (select min(x.at) + 1000 from unnest(v_at) with ordinality x(at, n)
+                where x.n > v_share - v_mine and x.at > v_now - 1000);
+    v_ready := array(select x.lane from unnest(v_ready, v_at) with ordinality x(lane, at, n)
+                      where x.n <= v_share - v_mine or x.at <= v_now - 1000 order by x.n);
+    v_lanes := take_v1(p_owner, v_ready, v_now);
+    if v_left is not null then
+      v_next := (select jsonb_object_agg(key, least(value::bigint, v_left)) from jsonb_each_text(v_next));
+    end if;
   end if;
   return json_build_object(
-    'now', v_now, 'lanes', v_lanes, 'next', v_next, 'full', v_found >= p_limit,
+    'now', v_now, 'lanes', v_lanes, 'next', v_next, 'full', v_found >= p_limit and v_left is null,
+    'surplus', greatest(0, v_mine - v_share),
     'owned', exists (select from lane where owner is not null),
     'arrivals', exists (select from arrival));
 end $$;
 
-create function take_v1(p_owner bigint, p_reaped int, p_host text, p_pid int, p_ready bigint[],
-                        p_now bigint)
-returns json language plpgsql as $$
+-- How many lanes are one process's share of those that are owned or found ready, among all that
+-- asked for lanes of these pools of late; and how many it has. A newcomer makes the others ask, so
+-- that they see what they have above their shares.
+create function share_v1(p_owner bigint, p_reaped int, p_host text, p_pid int, p_pools text[], p_now bigint,
+                         p_found int, out share int, out mine int)
+language plpgsql as $$
+declare
+  v_asked bigint;
+  v_askers int;
+begin
+  select asked_at into v_asked from process where id = p_owner;
+  -- A process that was idle for long may have been forgotten.
+  insert into process (id, beat_at, asked_at, pools, reaped, host, pid)
+  values (p_owner, p_now, p_now, p_pools, p_reaped, p_host, p_pid)
+  on conflict (id) do update set asked_at = excluded.asked_at, pools = excluded.pools,
+    beat_at = case when p_found > 0 then excluded.beat_at else process.beat_at end;
+  select count(*) into v_askers from process where asked_at > p_now - 200000 and pools && p_pools;
+  mine := 0;
+  share := 1000000;
+  if v_askers > 1 then
+    select count(*) filter (where owner = p_owner), ceil((count(*) + p_found) / v_askers::numeric)
+      into mine, share from lane where owner is not null;
+    if coalesce(v_asked, 0) <= p_now - 200000 then
+      perform notify_v1(jsonb_build_array(jsonb_build_array(null, 0, 0, 0, p_now, 0)));
+    end if;
+  end if;
+end $$;
+
+create function take_v1(p_owner bigint, p_ready bigint[], p_now bigint) returns json language plpgsql as $$
 declare
   v_taken bigint[];
   v_lanes json;
 begin
+  if cardinality(p_ready) = 0 then
+    return '[]';
+  end if;
   perform lock_alone_v1(p_ready);
   select array_agg(x.id) into v_taken from (
     select l.id from lane l
@@ -53,9 +98,6 @@ begin
   if v_taken is null then
     return '[]';
   end if;
-  -- A process that was idle for long may have been forgotten.
-  insert into process (id, beat_at, reaped, host, pid) values (p_owner, p_now, p_reaped, p_host, p_pid)
-  on conflict (id) do update set beat_at = excluded.beat_at;
   update lane_level set ready_at = never() where lane_id = any (v_taken) and ready_at < never();
   with mine as (update lane set owner = p_owner, epoch = epoch + 1 where id = any (v_taken) returning *)
   select json_agg(json_build_object(
@@ -148,7 +190,7 @@ begin
     select array_agg(x.id) into v_lanes from (
       select id from lane where id = any (v_lanes) and owner = v_owner order by id for no key update) x;
     continue when v_lanes is null;
-    update process set reaped = reaped + 1 where id = v_owner;
+    update process set reaped = reaped + 1, asked_at = 0 where id = v_owner;
     update lane set owner = null, crashes = crashes + 1 where id = any (v_lanes);
     v_rings := v_rings || open_lanes_v1(v_lanes);
     v_lost := v_lost + cardinality(v_lanes);

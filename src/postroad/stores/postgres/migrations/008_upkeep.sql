@@ -66,9 +66,11 @@ begin
            and l.circuit_since <= v_now) s));
 end $$;
 
--- A queue's messages with ids from before an edge, on all its lanes or (not 0) on one, die of a
--- spell. Ids are in time order: only what is that old is walked, never all that the queue holds.
-create function sweep_spell_v1(p_queue bigint, p_lane bigint, p_edge bigint, p_reason text, p_limit int)
+-- A queue's messages with ids from before an edge, on all its lanes or (not 0) on one, which have
+-- been due for as long (not what was replayed since, or asked for later), die of a spell. Ids are in
+-- time order: only what is that old is walked, never all that the queue holds.
+create function sweep_spell_v1(p_queue bigint, p_lane bigint, p_edge bigint, p_due bigint, p_reason text,
+                               p_limit int)
 returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
@@ -76,7 +78,7 @@ declare
 begin
   v_ids := pick_v1(array(
     select m.id from message m
-     where m.id < p_edge
+     where m.id < p_edge and m.due <= p_due
        and (select r.queue_id = p_queue and r.level >= 0 and (p_lane = 0 or r.lane_id = p_lane)
               from rung r where r.id = m.rung_id)
      limit p_limit));
@@ -111,7 +113,7 @@ begin
     select queue_id, key from idempotency where expires_at <= v_now limit p_limit);
   delete from tick where (schedule, at) in (
     select schedule, at from tick where decided_at < v_edge limit p_limit);
-  delete from process p where p.beat_at <= v_now - 86400000
+  delete from process p where greatest(p.beat_at, p.asked_at) <= v_now - 86400000
      and not exists (select from lane l where l.owner = p.id);
   return v_gone + cardinality(v_dead);
 end $$;
@@ -126,7 +128,9 @@ begin
   for v_part in
     select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
      where i.inhparent = 'history'::regclass
-       and substr(c.relname, 9)::bigint * 86400000 < p_edge order by c.relname
+       and case when c.relname ~ '^history_[0-9]+$'
+                then substr(c.relname, 9)::bigint * 86400000 < p_edge end
+     order by c.relname
   loop
     execute format('select exists (select from %I where finished_at >= %s)', v_part, p_edge) into v_young;
     continue when v_young;

@@ -2,7 +2,7 @@
 
 -- The dead that a filter names, the longest dead first, locked; or those of these ids.
 create function choose_dead_v1(p_tenant text, p_queue text, p_reason text, p_error text, p_since bigint,
-                               p_until bigint, p_ids bigint[], p_count int)
+                               p_until bigint, p_ids bigint[], p_count bigint)
 returns bigint[] language plpgsql as $$
 begin
   if p_ids is not null then
@@ -35,7 +35,7 @@ $$;
 -- Put the dead that are meant back on their rungs, due now, without a deadline; named ones may also
 -- be exhausted heads that hold their slots. One that is neither is `refused`, and nothing is changed.
 create function replay_v1(p_tenant text, p_queue text, p_reason text, p_error text, p_since bigint,
-                          p_until bigint, p_ids bigint[], p_count int, p_once boolean, p_dry boolean)
+                          p_until bigint, p_ids bigint[], p_count bigint, p_once boolean, p_dry boolean)
 returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
@@ -138,7 +138,7 @@ end $$;
 
 -- Delete the dead that are meant and their tries; one that is not dead is `refused`.
 create function purge_v1(p_tenant text, p_queue text, p_reason text, p_error text, p_since bigint,
-                         p_until bigint, p_ids bigint[], p_count int, p_dry boolean)
+                         p_until bigint, p_ids bigint[], p_count bigint, p_dry boolean)
 returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare

@@ -1,6 +1,7 @@
 -- What is known about one message, queue or lane.
 
-create function tries_v1(p_id bigint) returns json language sql stable as $$
+create function tries_v1(p_id bigint) returns json language sql stable
+set search_path = postroad, pg_temp as $$
   select coalesce(json_agg(json_build_object(
            'number', number, 'started_at_ms', started_at, 'level', level, 'outcome', kind,
            'status', status, 'took_ms', took_ms, 'error', error) order by number), '[]')

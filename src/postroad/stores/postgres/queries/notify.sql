@@ -1,2 +1,2 @@
--- Ring.
+-- Rings the bell for all who listen.
 select pg_notify('postroad', $1)
