@@ -1,4 +1,4 @@
-"""A private PostgreSQL for the rounds, a database of its own for each run, and what they promise."""
+"""A private PostgreSQL, a database of its own for each run, and how durable they are."""
 
 import contextlib
 import secrets

@@ -8,13 +8,11 @@ from bench.shape import Options, Rates, Run, Say
 NAME = "engine-postgres"
 SLICE_S = 2.0
 
-OURS: dict[str, Options] = {
-    "1 process, every commit waits": {"workers": 1, "recording": "on", "batch": 1_000, "callers": 1},
-    "1 process, results do not wait": {"workers": 1, "recording": "off", "batch": 1_000, "callers": 2},
-    "2 processes, results do not wait": {
-        "workers": 2, "recording": "off", "batch": 500, "callers": 4,
-    },
-}  # fmt: skip
+OURS = {  # workers, whether results wait for the disk, messages a `send_many`, callers of it
+    "1 process, every commit waits; 1,000 from 1 caller": (1, "on", 1_000, 1),
+    "1 process, results do not wait; 1,000 from 2 callers": (1, "off", 1_000, 2),
+    "2 processes, results do not wait; 500 from 4 callers": (2, "off", 500, 4),
+}
 PGQUEUERS: dict[str, Options] = {
     "batches of 100, enqueue by 500": {"batch": 100, "enqueue": 500},
     "batches of 500, enqueue by 1,000": {"batch": 500, "enqueue": 1_000},
@@ -29,8 +27,8 @@ def lineup(_folder: Path, say: Say) -> list[Run]:
     say(f"PostgreSQL {server.version // 10_000}.{server.version % 10_000}, a private server")
     dsn = server.dsn()
     ours = [
-        Run("ours", setting, "bench.pg_roads:drain", {"server": dsn, **options})
-        for setting, options in OURS.items()
+        Run("ours", setting, "bench.pg_roads:drain", {"server": dsn, **_options(*values)})
+        for setting, values in OURS.items()
     ]
     peers = [
         Run("peers", setting, "bench.pgqueuers:run", {"server": dsn, **options})
@@ -43,13 +41,17 @@ def lineup(_folder: Path, say: Say) -> list[Run]:
     return [run for three in zip(ours, peers, copies, strict=True) for run in three]
 
 
+def _options(workers: int, recording: str, batch: int, callers: int) -> Options:
+    return {"workers": workers, "recording": recording, "batch": batch, "callers": callers}
+
+
 def reached(rates: Rates) -> dict[str, float]:
     """`engine` waits for the disk at every commit, as pgqueuer does; peers and limit count at
     their best."""
-    send_many = rates.rate("send-many")
+    send_many, one = rates.rate("send-many"), rates.rate("engine-as-shipped")
     return {
         "times-pgqueuer": rates.rate("engine") / rates.rate("pgqueuer", "peers"),
         "send-many-times-pgqueuer": send_many / rates.rate("pgqueuer-enqueue", "peers"),
         "send-many-share-of-copy": send_many / rates.rate("copy", "limit"),
-        "two-processes-times-one": rates.rate("engine-2-processes") / rates.rate("engine-as-shipped"),
+        "two-processes-times-one": rates.rate("engine-2-processes") / one,
     }

@@ -31,6 +31,9 @@ BESIDE = {"the level table of seed 001": 889, "a poll every half second": 7_200}
 EVERY_S = 0.1
 DUE_S_MAX = 40.0
 """Messages fall due for so long, or for half of the time, one about every tenth of a second."""
+RESET = """
+select pg_stat_statements_reset(0, oid, 0) from pg_database where datname = '{}'
+"""
 SENT = """
 select sum(calls)::bigint from pg_stat_statements s join pg_database d on d.oid = s.dbid
  where d.datname = $1
@@ -39,14 +42,19 @@ WHAT = """
 select calls, left(regexp_replace(query, '\\s+', ' ', 'g'), 70) from pg_stat_statements s
   join pg_database d on d.oid = s.dbid where d.datname = $1 order by calls desc, query
 """
-OWNED = "select count(*) from postroad.lane where owner is not null"
+OVER = """
+select exists (select from postroad.history)
+   and not exists (select from postroad.lane where owner is not null)
+"""
 
 
 def watch(folder: Path, seconds: float, say: Say) -> Seen:
     """One worker process in peace for so long, then with messages that fall due."""
     server = start_server()
     try:
-        return uvloop.run(_watch(server.create_database(), server.create_database(), folder, seconds, say))
+        return uvloop.run(
+            _watch(server.create_database(), server.create_database(), folder, seconds, say)
+        )
     finally:
         server.close()
 
@@ -80,9 +88,7 @@ async def _settle(dsn: str, seconds: float, say: Say) -> None:
     async with _sender(dsn) as road:
         await road.send(QUEUE, body(-1))
     connection = await asyncpg.connect(dsn)
-    while await connection.fetchval("select count(*) from postroad.history") == 0:
-        await asyncio.sleep(0.1)
-    while await connection.fetchval(OWNED):
+    while not await connection.fetchval(OVER):
         await asyncio.sleep(0.1)
     await connection.close()
     rest_s = min(seconds, Limits().beat_ms / 1000 + 2)
@@ -98,9 +104,7 @@ async def _count(
     witness: "asyncpg.Connection[asyncpg.Record]", database: str, seconds: float, say: Say
 ) -> int:
     """Everything that reached the database, from whichever connection."""
-    await witness.execute(
-        f"select pg_stat_statements_reset(0, d.oid, 0) from pg_database d where datname = '{database}'"
-    )
+    await witness.execute(RESET.format(database))
     await asyncio.sleep(seconds)
     statements = await witness.fetchval(SENT, database) or 0
     for calls, query in await witness.fetch(WHAT, database):
@@ -114,7 +118,8 @@ async def _fall_due(dsn: str, seconds: float) -> dict[int, float]:
     dice = random.Random(0)
     start = datetime.now(UTC) + timedelta(seconds=1)
     moments = [
-        start + timedelta(seconds=EVERY_S * (n + dice.random())) for n in range(int(seconds / EVERY_S))
+        start + timedelta(seconds=EVERY_S * (n + dice.random()))
+        for n in range(int(seconds / EVERY_S))
     ]
     async with _sender(dsn) as road:
         await road.send_many(

@@ -10,7 +10,7 @@ import uvloop
 from bench.crew import Crew
 from bench.databases import database, durability, note, wait_when_recording
 from bench.pg_worker import QUEUE
-from bench.shape import Taken
+from bench.shape import Durability, Taken
 from postroad import Postroad
 from postroad.config import Settings
 from postroad.transports.handler import Job
@@ -68,7 +68,7 @@ def drain(
     return uvloop.run(_drain(folder, seconds, server, workers, recording, batch, callers))
 
 
-async def _drain(  # noqa: PLR0917
+async def _drain(
     folder: Path,
     seconds: float,
     server: str,
@@ -95,23 +95,16 @@ async def _drain(  # noqa: PLR0917
             finally:
                 crew.kill()
             delivered, waiting = await connection.fetchrow(COUNTS) or (0, 0)
-            promised, recorded = await _promised(road, connection)
+            promised = await _promised(road, connection)
         await connection.close()
     received = len(arrived) - 2 * (len(arrived) - len(set(arrived)))
     counts = (filler.sent, delivered - waiting, received)
     cpu_s = sum(worker.cpu_s for worker in crew.workers)
-    name = {(1, "on"): "engine", (1, "off"): "engine-as-shipped"}.get((workers, recording))
+    names = {(1, "on"): "engine", (1, "off"): "engine-as-shipped"}
+    name = names.get((workers, recording), f"engine-{workers}-processes")
     return [
-        Taken("send-many", *counts, filler.sent - WARM, fill_s, fill_cpu_s, promised, recorded),
-        Taken(
-            name or f"engine-{workers}-processes",
-            *counts,
-            filler.sent,
-            took_s,
-            cpu_s,
-            promised,
-            recorded,
-        ),
+        Taken("send-many", *counts, filler.sent - WARM, fill_s, fill_cpu_s, *promised),
+        Taken(name, *counts, filler.sent, took_s, cpu_s, *promised),
     ]
 
 
@@ -127,7 +120,7 @@ def _road(dsn: str) -> Postroad:
 
 async def _promised(
     road: Postroad, connection: "asyncpg.Connection[asyncpg.Record]"
-) -> "tuple[object, int]":
+) -> tuple[Durability, int]:
     await note(connection, "postroad.message", "postroad.history")
     await road.send(QUEUE, body(-1))
     await road.run(until_idle=True)

@@ -1,4 +1,4 @@
-"""Peer: pgqueuer, batch enqueue and then its queue manager in drain mode, with no-op entrypoints."""
+"""Peer: pgqueuer, batch enqueue and then its queue manager in drain mode, with a no-op."""
 
 import logging
 import time
@@ -15,13 +15,14 @@ from pgqueuer.types import QueueExecutionMode
 
 from bench.databases import database, durability, note
 from bench.pg_roads import PADDING
-from bench.shape import Taken
+from bench.shape import Durability, Taken
 
 FILL_SHARE = 0.3
 WARM = 100
 TASK = "no_op"
 COUNTS = """
-select (select count(*) from pgqueuer), (select count(*) from pgqueuer_log where status = 'successful')
+select (select count(*) from pgqueuer),
+       (select count(*) from pgqueuer_log where status = 'successful')
 """
 
 
@@ -79,20 +80,20 @@ async def _run(seconds: float, server: str, batch: int, enqueue: int) -> list[Ta
         other = await asyncpg.connect(dsn)
         waiting, done = await other.fetchrow(COUNTS) or (0, 0)
         received = len(peer.arrived) - 2 * (len(peer.arrived) - len(set(peer.arrived)))
-        promised, recording = await _promised(dsn, other, batch)
+        promised = await _promised(dsn, other, batch)
         await other.close()
         if not connection.is_closed():
             await connection.close()
     counts = (peer.sent, done - waiting, received)
     return [
-        Taken("pgqueuer-enqueue", *counts, peer.sent - WARM, fill_s, fill_cpu_s, promised, recording),
-        Taken("pgqueuer", *counts, peer.sent, took_s, cpu_s, promised, recording),
+        Taken("pgqueuer-enqueue", *counts, peer.sent - WARM, fill_s, fill_cpu_s, *promised),
+        Taken("pgqueuer", *counts, peer.sent, took_s, cpu_s, *promised),
     ]
 
 
 async def _promised(
     dsn: str, other: "asyncpg.Connection[asyncpg.Record]", batch: int
-) -> "tuple[object, int]":
+) -> tuple[Durability, int]:
     await note(other, "pgqueuer", "pgqueuer_log")
     connection = await asyncpg.connect(dsn)
     peer = Peer(connection)

@@ -13,13 +13,21 @@ from bench.shape import Taken
 from postroad import Postroad
 from postroad.config import Settings
 
-COLUMNS = (
-    "id", "rung_id", "place", "due", "level", "accepted_at", "expires_at", "order_key", "headers", "body",
-)  # fmt: skip
+COLUMNS = [
+    "id",
+    "rung_id",
+    "place",
+    "due",
+    "level",
+    "accepted_at",
+    "expires_at",
+    "order_key",
+    "headers",
+    "body",
+]
 NEVER = 1 << 62
 NOW_MS = 1_767_225_600_000
 RUNGS = 16
-BEFORE_S = 0.0
 
 Row = tuple[int, int, int, int, int, int, int, str, bytes, bytes]
 

@@ -71,6 +71,6 @@ def prove_lanes(
             many = drain_rate(pg.create_database(), messages, messages)
             shares.append(many / few)
             sys.stdout.write(
-                f"round {number + 1}: {lanes} lanes {few:,.0f}/s, {messages:,} lanes {many:,.0f}/s\n"
+                f"{number + 1}: {lanes} lanes {few:,.0f}/s, {messages:,} lanes {many:,.0f}/s\n"
             )
     return Reached(floor=SHARE, reached=round(median(shares), 4), broken=0)

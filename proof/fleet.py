@@ -1,4 +1,4 @@
-"""fleet-kills, server-stops, takeover: separate worker processes on a private PostgreSQL, limits as shipped."""
+"""fleet-kills, server-stops, takeover: separate worker processes on a private PostgreSQL."""
 
 import sys
 import time
@@ -23,8 +23,9 @@ def prove(seconds: float, messages: int = MESSAGES, order: Work = SHIPPED) -> Re
     with PrivatePostgres() as pg:
         report = kill_fleet(pg.create_database(), messages, EVERY_S, seconds, order)
     sys.stdout.write(
-        f"{report.accepted:,} messages, {report.kills} kills ({report.in_flight} with tries in "
-        f"flight), {report.cut} tries of unknown outcome, {report.repeats} repeats: {report.states}\n"
+        f"{report.accepted:,} messages, {report.kills} kills ({report.in_flight} of workers with "
+        f"tries in flight), {report.cut} tries of unknown outcome, {report.repeats} repeats: "
+        f"{report.states}\n"
     )
     broken = [*report.breaches]
     if report.repeats > report.cut:
@@ -59,9 +60,7 @@ def prove_takeover(_seconds: float, order: Work = SHIPPED) -> Reached:
         (second,) = fleet.crew(1, order=order)
         fleet.kill(first)
         start_s = time.monotonic()
-        fleet.wait(
-            lambda: len(fleet.said("start", second)) == 100, "taken over", 2 * bound_s
-        )
+        fleet.wait(lambda: len(fleet.said("start", second)) == 100, "taken over", 2 * bound_s)
         took_s = time.monotonic() - start_s
     sys.stdout.write(f"taken over after {took_s:.1f} s\n")
     return Reached(floor=1.0, reached=round(bound_s / took_s, 3), broken=0)

@@ -136,7 +136,7 @@ async def send_in_turn(road: Postroad, teller: Teller, parcels: Sequence[Parcel]
 
 
 async def tell_when_idle(road: Postroad, teller: Teller) -> None:
-    while (await road.store.counts()).get("waiting", 0):  # noqa: ASYNC110 - the store's word
+    while (await road.store.counts()).get("waiting", 0):
         await asyncio.sleep(IDLE_CHECK_S)
     teller.tell(Entry("idle"))
 

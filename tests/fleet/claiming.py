@@ -20,7 +20,9 @@ TOUCHED = """
 select sum(pg_stat_get_xact_tuples_returned(c.oid) + pg_stat_get_xact_tuples_fetched(c.oid))::bigint
   from pg_class c where c.relnamespace = 'postroad'::regnamespace and c.relkind in ('r', 'i')
 """
-TIDY = "vacuum analyze postroad.lane, postroad.lane_level, postroad.rung, postroad.message, postroad.process"
+TIDY = "vacuum analyze " + ", ".join(
+    f"postroad.{table}" for table in ("lane", "lane_level", "rung", "message", "process")
+)
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
@@ -95,7 +97,7 @@ select sum(calls), sum(total_exec_time), sum(shared_blks_hit + shared_blks_read)
  where d.datname = current_database() and s.query like '%claim_v%'
 """
 RESET = """
-select pg_stat_statements_reset(0, (select oid from pg_database where datname = current_database()), 0)
+select pg_stat_statements_reset(0, oid, 0) from pg_database where datname = current_database()
 """
 
 

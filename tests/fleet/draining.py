@@ -31,7 +31,8 @@ async def _drain_rate(dsn: str, lanes: int, messages: int) -> float:
         start_s = time.perf_counter()
         running = asyncio.create_task(road.run())
         await doors.answered(messages)
-        await road.engine.recorder.settled()
+        if road.engine is not None:
+            await road.engine.recorder.settled()
         took_s = time.perf_counter() - start_s
         road.stop()
         await running

@@ -119,7 +119,9 @@ class Fleet:
     def work(self, dsn: str = "", order: Work | None = None) -> str:
         """Start a worker; answers its name."""
         name = f"w{next(self._numbers)}"
-        order = msgspec.structs.replace(order or Work("", "", BRISK), name=name, dsn=dsn or self.dsn)
+        order = msgspec.structs.replace(
+            order or Work("", "", BRISK), name=name, dsn=dsn or self.dsn
+        )
         self.workers.add(name)
         self._bear("work", name, order)
         return name
@@ -129,6 +131,10 @@ class Fleet:
         names = [self.work(dsn, order) for _ in range(size)]
         self.wait(lambda: set(names) <= self.present(), f"{size} workers are here")
         return names
+
+    def wait_at_work(self, name: str, seconds: float) -> None:
+        """Wait until a worker has got something to do."""
+        self.wait(lambda: bool(self.said("start", name)), f"{name} gets work", seconds)
 
     def present(self) -> set[str]:
         """Workers that have said that they are here."""
@@ -163,7 +169,7 @@ class Fleet:
         self.wait(lambda: name in self._pids, f"{name} is born")
 
     def kill(self, name: str) -> None:
-        """kill -9; the ledger notes it when the process is gone."""
+        """Kill -9; the ledger notes it when the process is gone."""
         self.workers.remove(name)
         os.kill(self._pids[name], signal.SIGKILL)
         self._wait_end(name, -signal.SIGKILL, PATIENCE_S)
@@ -191,7 +197,9 @@ class Fleet:
 
     def said(self, word: str, worker: str = "") -> list[Line]:
         return [
-            line for line in self.lines if line.word == word and (not worker or line.worker == worker)
+            line
+            for line in self.lines
+            if line.word == word and (not worker or line.worker == worker)
         ]
 
     def wait(self, until: Callable[[], bool], what: str, seconds: float = PATIENCE_S) -> None:

@@ -21,7 +21,8 @@ WAITING = """
 select (select count(*) from postroad.message m join postroad.rung r on r.id = m.rung_id
          where r.level >= 0) + (select count(*) from postroad.arrival)
 """
-OWNERS = "select count(*), count(distinct owner) from postroad.lane where owner is not null"
+LANES = "select count(*) from postroad.lane where"
+OWNED = f"{LANES} owner is not null"
 
 
 def look_into(dsn: str) -> Found:
@@ -39,17 +40,12 @@ async def _look_into(dsn: str) -> Found:
                 name = to_text(found)
                 twice += [name] if name in messages else []
                 messages[name] = State(*rest)
-            counts = [
-                await connection.fetchval(query)
-                for query in (
-                    "select count(*) from postroad.attempt",
-                    "select count(*) from postroad.lane where owner is not null",
-                    "select count(*) from postroad.lane where crashes > 0",
-                )
-            ]
+            rows = await connection.fetchval("select count(*) from postroad.attempt")
+            owned = await connection.fetchval(OWNED)
+            suspect = await connection.fetchval(f"{LANES} crashes > 0")
     finally:
         await connection.close()
-    return Found(messages, *counts, twice, "ok")
+    return Found(messages, rows, owned, suspect, twice, "ok")
 
 
 def ask(dsn: str, query: str, *values: object) -> "list[asyncpg.Record]":

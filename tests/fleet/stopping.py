@@ -7,7 +7,7 @@ from tests.crash.killing import Report, check
 from tests.fleet.fleet import Fleet
 from tests.fleet.killing import assorted, check_lanes
 from tests.fleet.states import look_into, waiting
-from tests.fleet.words import Line, Mail
+from tests.fleet.words import Mail
 from tests.servers.postgres import PrivatePostgres
 
 SURE = Mail("", "", batch=10, rest_ms=60, sure=True)
@@ -26,8 +26,7 @@ def crash_server(server: PrivatePostgres, stops: int, messages: int) -> Report:
         fleet.crew(2)
         sender = fleet.mail(assorted(messages), SURE)
         for _ in range(stops):
-            before = len(fleet.lines)
-            fleet.wait(lambda before=before: _done(fleet.lines[before:]) > 100, "some are done")
+            _wait_done(fleet, 100, "some are done")
             cut += _stop_and_start(server, fleet)
             report.kills += 1
         fleet.wait_sent(sender)
@@ -45,8 +44,7 @@ def _stop_and_start(server: PrivatePostgres, fleet: Fleet) -> Counter[str]:
     stopped_ms = now_ms()
     fleet.rest(1.0)
     server.start()
-    before = len(fleet.lines)
-    fleet.wait(lambda: _done(fleet.lines[before:]) > 20, "workers deliver again", RECOVERY_S)
+    _wait_done(fleet, 20, "workers deliver again")
     return Counter(
         line.id
         for line in fleet.said("start")
@@ -54,5 +52,7 @@ def _stop_and_start(server: PrivatePostgres, fleet: Fleet) -> Counter[str]:
     )
 
 
-def _done(lines: list[Line]) -> int:
-    return sum(line.word == "done" for line in lines)
+def _wait_done(fleet: Fleet, count: int, what: str) -> None:
+    """Wait for so many ends of tries from now on."""
+    before = len(fleet.said("done"))
+    fleet.wait(lambda: len(fleet.said("done")) > before + count, what, RECOVERY_S)

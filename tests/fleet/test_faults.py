@@ -19,6 +19,7 @@ from tests.fleet.words import Mail
 from tests.servers.postgres import ELSEWHERE, PrivatePostgres
 from tests.servers.proxy import Proxy
 
+
 @pytest.fixture
 def own_server() -> Iterator[PrivatePostgres]:
     """One that may be stopped."""

@@ -10,12 +10,11 @@ from tests.crash.killing import Report, check
 from tests.crash.orders import Parcel, tag
 from tests.fleet.fleet import Fleet
 from tests.fleet.killing import assorted, check_lanes
-from tests.fleet.states import look_into, number, waiting
+from tests.fleet.states import OWNED, look_into, number, waiting
 from tests.fleet.words import BRISK, Mail
 
 MARGIN_S = 4.0
 """For a busy machine."""
-OWNED = "select count(*) from postroad.lane where owner is not null"
 
 
 def parcels(queue: str, count: int, wait_ms: int = 0, life: int = 0) -> list[Parcel]:
@@ -53,7 +52,7 @@ def test_workers_are_added_and_removed_without_loss(fleet: Fleet) -> None:
     sender = fleet.mail(assorted(400), Mail("", "", batch=10, rest_ms=100))
     for _ in range(2):
         (new,) = fleet.crew(1)
-        fleet.wait(lambda new=new: bool(fleet.said("start", new)), f"{new} gets work", 10.0)
+        fleet.wait_at_work(new, 10.0)
         fleet.stop(min(fleet.workers - {new}))
     fleet.wait_sent(sender)
     report = all_is_well(fleet)
@@ -73,7 +72,7 @@ def test_a_second_worker_gets_its_share_of_what_waits(fleet: Fleet) -> None:
     fleet.crew(1)
     fleet.send(parcels("quick", 4_000, wait_ms=700))
     (new,) = fleet.crew(1)
-    fleet.wait(lambda: bool(fleet.said("start", new)), "the new worker gets work", 5.0)
+    fleet.wait_at_work(new, 5.0)
 
 
 def test_lanes_of_a_killed_worker_are_taken_over_in_time(fleet: Fleet) -> None:

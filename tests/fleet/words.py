@@ -39,7 +39,7 @@ class Mail(Struct, frozen=True):
 
 
 def queue_name(parcel: Parcel) -> str:
-    """Boxes are queues of a transport, `box-3.7` on the lane of server 3; the others are handlers."""
+    """`box-3.7` is a queue of a transport, on the lane of server 3; the others are handlers."""
     if not parcel.queue.startswith("box-"):
         return parcel.queue
     server, _, number = parcel.queue.removeprefix("box-").partition(".")

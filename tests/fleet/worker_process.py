@@ -15,6 +15,7 @@ import msgspec
 import uvloop
 
 from postroad import Postroad
+from postroad.app import Receipt
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.errors import StoreError
@@ -73,7 +74,7 @@ async def _send(
     """One batch; the ledger knows before and after."""
     due_ms = now_ms() - CLOCKS_MS
     tell_all([Line("asked", tag=p.tag, at_ms=due_ms + p.delay_ms) for p in parcels])
-    sends = [
+    sends: list[Send | tuple[str, object]] = [
         Send(
             queue_name(parcel),
             parcel,
@@ -83,17 +84,23 @@ async def _send(
         )
         for parcel in parcels
     ]
-    while True:
-        try:
-            receipts = await road.send_many(sends)
-            break
-        except StoreError as error:
-            if not sure:
-                raise
-            tell_all([Line("refused", note=f"{type(error).__name__}: {error}"[:200])])
-            await asyncio.sleep(AGAIN_S)
+    while (receipts := await _try(road, sends, tell_all, sure=sure)) is None:
+        await asyncio.sleep(AGAIN_S)
     pairs = zip(receipts, parcels, strict=True)
     tell_all([Line("accepted", receipt.id, parcel.tag) for receipt, parcel in pairs])
+
+
+async def _try(
+    road: Postroad, sends: list[Send | tuple[str, object]], tell_all: TellAll, *, sure: bool
+) -> list[Receipt] | None:
+    """None: the store did not say whether it has them."""
+    try:
+        return await road.send_many(sends)
+    except StoreError as error:
+        if not sure:
+            raise
+        tell_all([Line("refused", note=f"{type(error).__name__}: {error}"[:200])])
+        return None
 
 
 def live(role: str, path: Path) -> None:

@@ -148,7 +148,7 @@ def test_a_coroutine_of_the_program_is_lived_through(road: Rehearsal) -> None:
 
     async def program(road: Postroad) -> str:
         receipt = await road.send("work", 1, delay=30)
-        while (await road.explain(receipt.id)).state != "delivered":  # noqa: ASYNC110
+        while (await road.explain(receipt.id)).state != "delivered":
             await asyncio.sleep(1)
         return receipt.id
 

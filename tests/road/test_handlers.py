@@ -66,7 +66,7 @@ def test_reject_dies_at_once_and_later_spends_no_level(road: Postroad, within: W
             for name in ("reject", "later", "fails"):
                 await road.send(name, 1)
             running = asyncio.create_task(road.run())
-            while (await road.store.counts())["delivered"] < 1:  # noqa: ASYNC110
+            while (await road.store.counts())["delivered"] < 1:
                 await asyncio.sleep(0.01)
             road.stop()
             await running

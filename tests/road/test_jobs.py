@@ -24,7 +24,7 @@ Within = Callable[..., Any]
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait, bounded by the test."""
-    while not condition():  # noqa: ASYNC110
+    while not condition():
         await asyncio.sleep(0.005)
 
 
@@ -47,7 +47,7 @@ def test_a_cut_thread_keeps_its_place_until_it_ends(tmp_path: Path, within: With
             running = asyncio.create_task(road.run())
             await until(lambda: "keeps its place" in stream.getvalue())
             await road.send("slow", "next")
-            while not (await road.store.counts())["dead"]:  # noqa: ASYNC110
+            while not (await road.store.counts())["dead"]:
                 await asyncio.sleep(0.005)
             await asyncio.sleep(0.7)  # lanes that found no room look again after half a second
             assert seen == ["hangs"]
@@ -226,6 +226,25 @@ def test_a_stop_waits_for_a_thread_that_is_about_to_end(tmp_path: Path, within: 
             go.set()
             await running
             assert (await road.store.counts())["delivered"] == 1
+
+    within(story())
+
+
+def test_a_thread_may_stop_the_road(road: Postroad, within: Within) -> None:
+    """The loop is asleep then, with nothing else to wake it."""
+    go = threading.Event()
+
+    @road.handler("last")
+    def last(_message: Message[object]) -> None:
+        go.wait(20)
+        road.stop()
+
+    async def story() -> None:
+        async with road:
+            await road.send("last", 1)
+            asyncio.get_running_loop().call_later(0.5, go.set)
+            async with asyncio.timeout(20):
+                await road.run()
 
     within(story())
 

@@ -123,7 +123,7 @@ def test_timers_fire_in_order_of_time_and_never_early(loop: SimLoop) -> None:
 async def test_a_timer_that_is_due_is_not_starved_by_a_busy_task(loop: SimLoop) -> None:
     due = asyncio.Event()
     loop.call_later(0, due.set)
-    while not due.is_set():  # noqa: ASYNC110
+    while not due.is_set():
         await asyncio.sleep(0)
 
 
@@ -324,7 +324,7 @@ def test_a_task_that_spins_without_moving_time_is_stuck(
     loop: SimLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def spin() -> None:
-        while True:  # noqa: ASYNC110
+        while True:
             await asyncio.sleep(0)
 
     monkeypatch.setattr("postroad.testing.simloop.SPIN_MAX", 1000)

@@ -27,7 +27,7 @@ async def die(world: World, queue: str, error: str = "410", **options: Any) -> s
         world.start("one")
     world.behaviours[queue] = lambda _now_ms, _draw: (0.01, False, rejected(error, status=410))
     number = await world.send(queue, **options)
-    while (await world.store.states())[number] is not State.dead:  # noqa: ASYNC110
+    while (await world.store.states())[number] is not State.dead:
         await asyncio.sleep(0.05)
     return to_text(number)
 

@@ -55,6 +55,7 @@ class Engine:
         self._loops: list[asyncio.Task[None]] = []
         self._claimers: list[asyncio.Task[None]] = []
         self._stop_asked = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
         self._broken: BaseException | None = None
 
     @property
@@ -108,9 +109,9 @@ class Engine:
             raise self._broken
 
     def ask_to_stop(self) -> None:
-        """The run is to end."""
-        self._stop_asked.set()
-        self.owned.calm.set()
+        """The run is to end. A plain handler may ask for it too, from its thread."""
+        self._loop.call_soon_threadsafe(self._stop_asked.set)
+        self._loop.call_soon_threadsafe(self.owned.calm.set)
 
     async def until_idle(self) -> None:
         """Wait until nothing is due, in flight or unrecorded; what waits for later stays."""

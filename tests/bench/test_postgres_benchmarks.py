@@ -1,0 +1,59 @@
+"""The benchmarks on PostgreSQL, small: they come through, and count what they say they count."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+LENIENT = """
+[every]
+counts-agree = 1.0
+[engine-postgres]
+times-pgqueuer = 0.0
+send-many-times-pgqueuer = 0.0
+send-many-share-of-copy = 0.0
+two-processes-times-one = 0.0
+[idle]
+60-over-statements-an-hour = 0.0
+250-ms-over-p99-lateness = 0.0
+"""
+
+
+def run(folder: Path, name: str, seconds: float) -> Any:
+    bars = folder / "bars.toml"
+    bars.write_text(LENIENT)
+    command = (sys.executable, "-m", "bench", name, "--seconds", str(seconds), "--bars", bars)
+    done = subprocess.run(
+        (*command, "--results", folder), cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_engine_postgres_runs_end_to_end(tmp_path: Path) -> None:
+    line = run(tmp_path, "engine-postgres", 1.8)
+    engines = {"engine", "engine-as-shipped", "engine-2-processes"}
+    assert set(line["ours"]) == {"send-many", *engines}
+    assert set(line["peers"]) == {"pgqueuer", "pgqueuer-enqueue"}
+    sides = [line["ours"], line["peers"], {"copy": line["limit"]["copy"]}]
+    for name, figures in ((n, f) for side in sides for n, f in side.items()):
+        assert figures["accepted"] == figures["recorded"] == figures["received"] > 0, name
+        assert "fsync on" in figures["durability"]["journal_mode"], name
+        assert figures["durability"]["synchronous"] == 2, name
+    recording = {name: line["ours"][name]["durability"] for name in engines}
+    waits = {name: seen["synchronous_while_recording"] for name, seen in recording.items()}
+    assert waits == {"engine": 2, "engine-as-shipped": 0, "engine-2-processes": 0}
+    assert len(line["peers"]["pgqueuer"]["settings"]) >= 3
+    assert len(line["bars"]) == 5
+
+
+def test_idle_counts_statements_and_lateness(tmp_path: Path) -> None:
+    line = run(tmp_path, "idle", 3)
+    # In 3 s a worker in peace sends nothing, or its safety poll.
+    assert line["ours"]["statements_per_hour"] <= 2_400
+    assert line["ours"]["lateness"]["messages"] == 15
+    assert line["ours"]["lateness"]["early"] == 0
+    assert list(line["peers"]["statements_per_hour"].values()) == [889, 7_200]
+    assert len(line["bars"]) == 3
