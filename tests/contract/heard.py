@@ -14,10 +14,15 @@ class Heard:
         self.ready: list[tuple[int, int]] = []
         self.lane: list[tuple[int, int, int]] = []
         self.expiry: list[int] = []
+        self.recall: list[tuple[int, int]] = []
         self._news = asyncio.Event()
 
     def on_ready(self, level: int, at_ms: int) -> None:
         self.ready.append((level, at_ms))
+        self._news.set()
+
+    def on_recall(self, lane: int, number: int) -> None:
+        self.recall.append((lane, number))
         self._news.set()
 
     def on_lane(self, lane: int, rung: int, due_ms: int) -> None:

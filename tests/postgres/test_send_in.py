@@ -241,7 +241,7 @@ def test_what_arrived_while_nobody_was_there_is_found(dsn: str, within: Within) 
             async with on_asyncpg(dsn) as own:
                 receipt = await desk.road.send_in(own, "h", "early")
             assert (await desk.road.store.counts())["waiting"] == 1
-            assert await desk.road.explain(receipt.id)
+            assert (await desk.road.explain(receipt.id)).id == receipt.id
             await desk.road.run(until_idle=True)
             assert desk.came == ["early"]
 

@@ -5,6 +5,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 from postroad.model.limits import Limits
+from postroad.model.outcome import DELIVERED, Outcome, failed
 from postroad.model.states import State
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
@@ -15,7 +16,7 @@ def now_of(world: World) -> datetime:
     return datetime.fromtimestamp(world.clock.now_ms() / 1000, UTC)
 
 
-async def dead_reasons(world: World) -> Counter[str]:
+async def dead_reasons(world: World) -> Counter[object]:
     """Dead messages by reason."""
     rows = await world.store._read(
         "insight", lambda db: db.connection.execute("select reason from dead").fetchall()
@@ -103,11 +104,11 @@ def test_a_failed_head_delays_only_its_own_slot() -> None:
     async def story(world: World) -> None:
         tries = Counter[str]()
 
-        def first_fails(_now_ms: int, _draw: float) -> tuple[float, bool, receivers.Outcome]:
+        def first_fails(now_ms: int, draw: float) -> tuple[float, bool, Outcome]:  # noqa: ARG001
             tries["all"] += 1
             if tries["all"] == 1:
-                return (0.01, False, receivers.failed("500"))
-            return (0.01, True, receivers.DELIVERED)
+                return (0.01, False, failed("500"))
+            return (0.01, True, DELIVERED)
 
         world.behaviours["ash"] = first_fails
         world.start("one")

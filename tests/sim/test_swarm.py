@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from postroad.model.outcome import failed
+from postroad.model.record import Record
 from postroad.stores.sqlite import recording
-from postroad.testing import receivers
 from postroad.testing.ledger import Breach
 from postroad.testing.world import World, simulate
 from tests.sim.seeds import broken_seeds, unsteady_seeds
@@ -32,7 +33,7 @@ def test_fifty_worlds_lived_twice_are_the_same() -> None:
 
 async def zombie(world: World) -> None:
     """An engine stands still while it sends, loses its lease, and comes back with a failure."""
-    fails_late = (18.0, False, receivers.failed("500"))
+    fails_late = (18.0, False, failed("500"))
     world.behaviours["ash"] = lambda _now_ms, _draw: fails_late
     world.start("one")
     await world.send("sim://ash/a")
@@ -51,7 +52,7 @@ def test_a_zombies_late_failure_changes_nothing() -> None:
 def test_without_the_fence_the_checker_names_the_breach(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guard itself removed: whatever epoch a result claims is believed."""
 
-    def believe(_db: object, batch: recording.Record) -> dict[int, int]:
+    def believe(_db: object, batch: Record) -> dict[int, int]:
         return {result.message.lane: result.epoch for result in batch.results}
 
     monkeypatch.setattr(recording, "_epochs", believe)
