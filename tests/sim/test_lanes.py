@@ -31,7 +31,7 @@ def test_a_queue_over_quota_never_delays_another_on_its_lane() -> None:
             await world.send("sim://ash/free")
         await asyncio.sleep(2)
         states = Counter((await world.store.states()).values())
-        assert states == {State.delivered: 50, State.waiting: 50}
+        assert states == {State.delivered: 50, State.held: 50}
         assert max(starts_of(world, "sim://ash/free")) < 1
         # One round of what was in flight met the quota; then nothing until the hold-off ends.
         await asyncio.sleep(130)

@@ -173,7 +173,7 @@ class Ledger:
             if seen is not state and not {seen, state} <= LIVE:
                 self.breach("legal states", f"{number} is {state}, and was last seen {seen}")
         for number, count in attempts.items():
-            tries = len(self._taken[number])
+            tries = _tries(self._taken[number])
             if count != tries:
                 self.breach("counts", f"{number} has {count} attempts, {tries} were recorded")
 
@@ -277,3 +277,9 @@ class Ledger:
 def _line(owner: int, result: Result) -> tuple[int, int, int]:
     """Tells a try of a message from its others."""
     return owner, result.message.attempts, result.started_ms
+
+
+def _tries(lines: set[tuple[int, int, int]]) -> int:
+    """How many; a verdict on a try that another owner began stands for that try."""
+    begun = [attempts for _, attempts, started_ms in lines if started_ms]
+    return len(begun) + len({n for _, n, started_ms in lines if not started_ms} - set(begun))
