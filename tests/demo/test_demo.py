@@ -98,7 +98,9 @@ def test_ctrl_c_ends_it_cleanly(tmp_path: Path, lines: int) -> None:
 def test_on_a_terminal_it_shows_lanes_levels_and_why_things_wait() -> None:
     screen, inside = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
-    with subprocess.Popen((*DEMO, *SMALL), stdout=inside, env=environment) as demo:
+    # Slower than the others: at × 600 a busy machine may never draw while a circuit is open.
+    slower = ("--messages", "120", "--speed", "150")
+    with subprocess.Popen((*DEMO, *slower), stdout=inside, env=environment) as demo:
         os.close(inside)
         shown = read_all(screen)
     assert demo.returncode == 0, shown
