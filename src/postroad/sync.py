@@ -22,7 +22,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 import apsw
 
 from postroad import app
-from postroad.app import Parts, Receipt
+from postroad.app import Parts
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
@@ -30,6 +30,7 @@ from postroad.ports.transport import Transport
 from postroad.transports.job import Message
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.dead import Dead
+from postroad.verbs.sending import Receipt, Sending
 from postroad.verbs.why import Why
 
 __all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
@@ -101,9 +102,9 @@ class Face(ABC):
     def _wait(self, verb: Coroutine[Any, Any, R]) -> R:
         """Live through a verb, and answer what it does."""
 
-    send = blocking(app.Postroad.send)
-    send_many = blocking(app.Postroad.send_many)
-    send_in = blocking(app.Postroad.send_in)
+    send = blocking(Sending.send)
+    send_many = blocking(Sending.send_many)
+    send_in = blocking(Sending.send_in)
     cancel = blocking(Controls.cancel)
     cancel_all = blocking(Controls.cancel_all)
     pause = blocking(Controls.pause)

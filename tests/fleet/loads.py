@@ -90,7 +90,7 @@ async def open_doors(road: Postroad, doors: Doors, names: Sequence[str]) -> None
     ]
     for start in range(0, len(specs), QUEUES_AT_ONCE):
         for queue in await road.store.open_queues(specs[start : start + QUEUES_AT_ONCE]):
-            road._queues[(queue.tenant, queue.name)] = queue
+            road._sending._queues[(queue.tenant, queue.name)] = queue
 
 
 async def send_round(road: Postroad, names: Sequence[str], count: int) -> None:

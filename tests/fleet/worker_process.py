@@ -15,10 +15,10 @@ import msgspec
 import uvloop
 
 from postroad import Postroad
-from postroad.app import Receipt
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.errors import StoreError
+from postroad.verbs.sending import Receipt
 from tests.crash.book import now_ms
 from tests.crash.engine_process import Teller
 from tests.crash.orders import Parcel

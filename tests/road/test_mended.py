@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from postroad import Postroad, Receipt, Send
-from postroad.app import SendOptions
 from postroad.engine.lane import LaneWorker
 from postroad.engine.verdict import Attempt
 from postroad.model.circuit import CLOSED
@@ -27,6 +26,7 @@ from postroad.model.words import (
     Rung,
 )
 from postroad.transports.job import Job
+from postroad.verbs.sending import SendOptions
 
 Within = Callable[..., object]
 

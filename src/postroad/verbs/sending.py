@@ -1,0 +1,155 @@
+"""Handing messages over: which queue, which transport, one commit, a receipt."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TypedDict, Unpack
+
+from msgspec import Struct
+
+from postroad.engine.drafting import Send, draft
+from postroad.engine.intake import Intake
+from postroad.model.errors import BadInput, Conflict, NotOpen
+from postroad.model.ids import IdSequence, to_text
+from postroad.model.words import DEFAULT_TENANT, Accepted, Draft, Queue, QueueSpec
+from postroad.ports.joining import Joins
+from postroad.ports.store import Store
+from postroad.ports.transport import Transport
+from postroad.transports.handler import HandlerTransport
+
+
+class Receipt(Struct, frozen=True):
+    """The message is stored. `duplicate`: it was stored before, under the same key."""
+
+    id: str
+    queue: str
+    duplicate: bool = False
+
+
+class SendOptions(TypedDict, total=False):
+    """How a message is to be sent; the fields of Send."""
+
+    key: str
+    order_key: str
+    deliver_at: datetime | None
+    delay: float
+    expires_at: datetime | None
+    priority: int
+    headers: dict[str, str] | None
+    tenant: str
+
+
+class Sending:
+    """Sends for one road, while it is open."""
+
+    def __init__(
+        self,
+        store: Store,
+        transports: Mapping[str, Transport],
+        local: HandlerTransport,
+        bytes_max: int,
+    ) -> None:
+        self._store = store
+        self._transports = transports
+        self._local = local
+        self._bytes_max = bytes_max
+        self._queues: dict[tuple[str, str], Queue] = {}
+        self._ids = IdSequence(0)
+        self._intake: Intake | None = None
+
+    def open(self, owner: int) -> None:
+        """From now on messages are taken."""
+        self._ids = IdSequence(owner)
+        self._intake = Intake(self._store)
+
+    def close(self) -> None:
+        """No more."""
+        self._intake = None
+
+    def taking(self) -> Intake:
+        """The way in, or the error that says that it is shut."""
+        if self._intake is None:
+            raise NotOpen("the road is not open: use it inside `async with road:`")
+        return self._intake
+
+    async def send(self, queue: str, body: object, **options: Unpack[SendOptions]) -> Receipt:
+        """Hand over one message; the receipt comes when it is stored."""
+        return (await self.send_many([Send(queue, body, **options)]))[0]
+
+    async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
+        """Hand over many, stored in one transaction; none is when one of them is bad input. A
+        key's Conflict is found in the store: the error then has the receipts of the others."""
+        intake = self.taking()
+        asked = [send if isinstance(send, Send) else Send(*send) for send in sends]
+        queues = [await self._queue(send.tenant, send.queue) for send in asked]
+        drafts = [self._draft(send, queue) for send, queue in zip(asked, queues, strict=True)]
+        answers = await asyncio.gather(*[intake.put(one) for one in drafts])
+        return _receipts(asked, answers)
+
+    async def send_in(
+        self, connection: object, queue: str, body: object, **options: Unpack[SendOptions]
+    ) -> Receipt:
+        """Send inside your own open transaction: the message is stored if that commits."""
+        if not isinstance(self._store, Joins):
+            raise BadInput("this store cannot join a transaction: use send")
+        send = Send(queue, body, **options)
+        known = self._queues.get((send.tenant, queue))
+        found = known or await self._store.find_queue(send.tenant, queue)
+        if found is None:
+            found = await self._store.queue_in(connection, self._spec(send.tenant, queue))
+        answers = await self._store.send_in(connection, [self._draft(send, found)])
+        return _receipts([send], answers)[0]
+
+    def _draft(self, send: Send, queue: Queue) -> Draft:
+        now_ms = self._store.clock.now_ms()
+        number = self._ids.next(now_ms)
+        return draft(send, queue, number, now_ms, self._bytes_max)
+
+    async def draft_tick(self, queue: str, body: object) -> Draft:
+        """A timetable's message."""
+        return self._draft(Send(queue, body), await self._queue(DEFAULT_TENANT, queue))
+
+    async def _queue(self, tenant: str, name: str) -> Queue:
+        known = self._queues.get((tenant, name))
+        if known is not None:
+            return known
+        found = None
+        if self._transport(name) is self._local and name not in self._local.handlers:
+            found = await self._store.find_queue(tenant, name)
+        if found is None:
+            return await self.open_queue(tenant, name)
+        self._queues[(tenant, name)] = found
+        return found
+
+    def _transport(self, name: str) -> Transport:
+        scheme, mark, _ = name.partition("://")
+        if not mark:
+            return self._local
+        for transport in self._transports.values():
+            if transport.name == scheme:
+                return transport
+        raise BadInput(f"{name!r}: no transport for {scheme}:// is set up")
+
+    def _spec(self, tenant: str, name: str) -> QueueSpec:
+        transport = self._transport(name)
+        lane = transport.address(name, tenant)
+        return QueueSpec(tenant, name, lane, transport.shards, transport.policy(name))
+
+    async def open_queue(self, tenant: str, name: str) -> Queue:
+        """The queue as this process knows it, made when it is not there."""
+        (queue,) = await self._store.open_queues([self._spec(tenant, name)])
+        self._queues[(tenant, name)] = queue
+        return queue
+
+
+def _receipts(sends: Sequence[Send], answers: Sequence[Accepted]) -> list[Receipt]:
+    pairs = list(zip(sends, answers, strict=True))
+    receipts = [Receipt(to_text(a.id), s.queue, a.duplicate) for s, a in pairs if not a.conflict]
+    for send, answer in pairs:
+        if answer.conflict:
+            raise Conflict(
+                f"key {send.key!r} was used for {send.queue!r} within a day with another body: "
+                f"it is {to_text(answer.id)}; use a new key for a new message",
+                [receipt.id for receipt in receipts],
+            )
+    return receipts
