@@ -117,10 +117,18 @@ class Stand:
         heard = b""
         until_s = time.monotonic() + PATIENCE_S
         while not heard.endswith(b"\n"):
-            if not _readable(until_s, self._nursery):
+            ready = _readable(until_s, self._nursery, self._ledger)
+            if not ready:
                 raise Late("the nursery does not answer")
-            heard += _read(self._nursery, 1)
+            if self._ledger in ready:  # a full pipe would stop the ledger, and the engine with it
+                self._hear_ledger()
+            if self._nursery in ready:
+                heard += _read(self._nursery, 1)
         return int(heard)
+
+    def _hear_ledger(self) -> None:
+        *lines, self._rest = (self._rest + _read(self._ledger, 1 << 16)).split(b"\n")
+        self.entries += [msgspec.json.decode(line, type=Entry) for line in lines]
 
     def fresh(self, order: Order) -> "subprocess.Popen[bytes]":
         """An engine in an interpreter of its own, which ends as any program does."""
@@ -152,9 +160,7 @@ class Stand:
                 ready = _readable(min(until_s, time.monotonic() + LAST_WORDS_S), self._ledger)
             if not ready:
                 raise Late(f"{what}: not in time; stderr: …{self.stderr()[-2_000:]}")
-            data = _read(self._ledger, 1 << 16)
-            *lines, self._rest = (self._rest + data).split(b"\n")
-            self.entries += [msgspec.json.decode(line, type=Entry) for line in lines]
+            self._hear_ledger()
 
     def wait_said(self, word: str, count: int = 1) -> None:
         """Wait until the engine that lives now has said a word so often."""
