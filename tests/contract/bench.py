@@ -48,6 +48,7 @@ KINDS: Final = {
     Move.hold: Kind.failed,
     Move.die: Kind.rejected,
     Move.doubt: Kind.unknown,
+    Move.cancel: Kind.failed,
 }
 
 

@@ -104,6 +104,38 @@ async def test_the_success_of_an_uncertain_message_settles_it(bench: Bench) -> N
     assert await bench.counts() == {"delivered": 1}
 
 
+async def attempts(bench: Bench) -> int:
+    ((count,),) = await bench.rows("select attempts from history")
+    assert isinstance(count, int)
+    return count
+
+
+@pytest.mark.parametrize("move", [Move.climb, Move.die])
+async def test_a_late_success_counts_beside_the_tries_that_were_made_meanwhile(
+    bench: Bench, move: Move
+) -> None:
+    old, stale, message = await zombie(bench)
+    lane = await bench.take()
+    await bench.became(await bench.only(lane.id), move, after_s=60)
+    await bench.became(message, Move.deliver, owner=old, epoch=stale.epoch)
+    assert await attempts(bench) == 2
+
+
+async def test_a_late_success_and_the_doubt_about_it_are_one_try(bench: Bench) -> None:
+    old, stale, message = await zombie(bench)
+    lane = await bench.take()
+    await bench.became(await bench.only(lane.id), Move.doubt)
+    await bench.became(message, Move.deliver, owner=old, epoch=stale.epoch)
+    assert await attempts(bench) == 1
+
+
+async def test_a_try_in_which_its_message_was_cancelled_is_counted(bench: Bench) -> None:
+    await bench.send(await bench.queue())
+    lane = await bench.take()
+    await bench.became(await bench.only(lane.id), Move.cancel)
+    assert await attempts(bench) == 1
+
+
 async def test_stale_and_current_results_in_one_batch_are_told_apart(bench: Bench) -> None:
     one, two = await bench.queue("a"), await bench.queue("b")
     await bench.send(one)

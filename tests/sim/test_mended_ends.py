@@ -63,6 +63,28 @@ def test_a_stop_ends_beside_a_handler_that_swallows_its_cancellation() -> None:
     simulate(2, story)
 
 
+def test_an_engine_that_stops_claims_nothing_more() -> None:
+    """Another one is there; what becomes due while sends are drained is not ours to hold."""
+
+    async def story(world: World) -> None:
+        world.behaviours["ash"] = receivers.good(18.0)
+        world.start("one")
+        await world.send("sim://ash/a")
+        await asyncio.sleep(1)
+        world.start("two")
+        await asyncio.sleep(1)
+        numbers = [await world.send(f"sim://server-{n}/a", delay=3.0 + n) for n in range(5)]
+        stop = asyncio.get_running_loop().create_task(world.stop("one"))
+        await asyncio.sleep(60)
+        await stop
+        late_ms = {
+            r.message: r.started_ms - world.ledger.sent[r.message].due_ms for r in world.ledger.book
+        }
+        assert max(late_ms[number] for number in numbers) < 1_000
+
+    simulate(9, story)
+
+
 def test_a_road_that_runs_again_serves_a_lane_whose_claim_was_answered_late() -> None:
     """The first run ended while its claim was on its way back."""
 

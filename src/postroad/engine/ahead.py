@@ -38,6 +38,11 @@ class ReadAhead:
         """Whether an answer is awaited or a question due."""
         return bool(self._looking or self._asking or self._hungry or self._unseen)
 
+    @property
+    def hungry(self) -> bool:
+        """Whether a rung is to be read as soon as the lane may."""
+        return bool(self._hungry)
+
     def wake_at_ms(self) -> int:
         """When something is due without a ring."""
         look_at_ms = NEVER if self._looking else self._look_at_ms

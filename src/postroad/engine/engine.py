@@ -81,14 +81,18 @@ class Engine:
         self.spawn(self.janitor.run_beat(lambda: owns() > 0, self._declared_dead), "beat")
         self.spawn(self.owned.run(self._runners.serve_starved), "owned lanes")
         for poller in self.pollers.levels:
-            self.spawn(self.pollers.run_level(poller.level), f"poller {poller.level}")
-        self.spawn(self.pollers.run_safety(), "safety poll")
+            name = f"poller {poller.level}"
+            self._claimers.append(self._task(self.pollers.run_level(poller.level), name))
+        self._claimers.append(self._task(self.pollers.run_safety(), "safety poll"))
 
     def spawn(self, loop: Coroutine[object, object, None], name: str) -> None:
         """A loop that lives as long as the engine does, and without which it must not go on."""
+        self._loops.append(self._task(loop, name))
+
+    def _task(self, loop: Coroutine[object, object, None], name: str) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(loop, name=f"postroad {name}")
         task.add_done_callback(self._loop_ended)
-        self._loops.append(task)
+        return task
 
     def _loop_ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and task.exception() is not None:

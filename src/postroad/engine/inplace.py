@@ -22,6 +22,10 @@ class InPlace:
         """How often a message was tried in place so far."""
         return self._tries.get(number, 0)
 
+    def waits(self, number: int) -> bool:
+        """Whether a message waits here for its next try."""
+        return any(item[1] == number for item in self._waiting)
+
     def add(self, message: Message, due_ms: int) -> None:
         """One more try failed; the next one is due then."""
         self._tries[message.id] = self.tries(message.id) + 1

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from postroad.engine.ahead import ReadAhead
-from postroad.engine.inplace import InPlace
+from postroad.engine.inhand import InHand
 from postroad.engine.trust import Trust
 from postroad.engine.turns import Admits, RungBuffer, Turn
 from postroad.engine.verdict import (
@@ -42,11 +42,9 @@ class LaneWorker:
         self._trust = Trust(lane.crashes)
         self._busy_turns = 0
         self._listed: deque[Turn] = deque()
-        self._known: set[int] = set()
-        self._in_place = InPlace()
+        self._hand = InHand()
+        self._in_place = self._hand.in_place
         self._probe = 0
-        self._flying: set[int] = set()
-        self._recalled: set[int] = set()
         self._unrecorded_changes = 0
         self._settled_at_look = 0
         self._capped: list[Turn] = []
@@ -59,11 +57,11 @@ class LaneWorker:
     @property
     def quiet(self) -> bool:
         """Nothing in flight, unrecorded, read ahead or asked for."""
-        return not (self._known or self._in_place or self._listed or self.ahead.busy)
+        return not (self._hand or self._listed or self.ahead.busy)
 
     def knows(self, message: int) -> bool:
         """Whether it is in flight or unrecorded here."""
-        return message in self._known and not self.stopped
+        return message in self._hand.known and not self.stopped
 
     def startable(self, now_ms: int) -> bool:
         """Whether it is worth asking for the next message."""
@@ -74,7 +72,11 @@ class LaneWorker:
         if self.lane.paused or self._probe or (self.marking and self.in_flight):
             return NEVER
         soonest = min(self.ahead.wake_at_ms(), self._in_place.due_ms())
-        return max(soonest, self.circuit.until_ms) if self.circuit.is_open else soonest
+        if not self.circuit.is_open:
+            return soonest
+        if self.ahead.hungry and not self._listed:
+            return self.circuit.until_ms  # what the probe is read from is known already
+        return max(soonest, self.circuit.until_ms)
 
     def look(self, now_ms: int) -> Look | None:
         """What to ask the store about rungs, if anything."""
@@ -104,7 +106,7 @@ class LaneWorker:
 
     def read(self, reading: Reading) -> list[Verdict]:
         """Messages came; answers verdicts on those that must not start."""
-        rung = self.ahead.read(reading, self._known)
+        rung = self.ahead.read(reading, self._hand.known)
         turn = self.ahead.turns[rung.row.queue]
         once = turn.queue.policy.at_most_once
         verdicts = self._suspects(rung, once=once) if self.marking or once else []
@@ -116,7 +118,7 @@ class LaneWorker:
         found = [m for m in rung.buffer if m.marks >= (1 if once else LOST_LEASES_MAX)]
         for message in found:
             rung.buffer.remove(message)
-            self._known.add(message.id)
+            self._hand.known.add(message.id)
         return [suspected(self.lane, rung.row, message, once=once) for message in found]
 
     def _list(self, turn: Turn) -> None:
@@ -147,8 +149,7 @@ class LaneWorker:
         self._busy_turns += turn.in_flight == 0
         turn.in_flight += 1
         rung.busy = rung.row.ordered
-        self._known.add(message.id)
-        self._flying.add(message.id)
+        self._hand.start(message.id)
         if self.circuit.is_open:
             self._probe = message.id
         return message
@@ -200,9 +201,8 @@ class LaneWorker:
         self, message: Message, outcome: Outcome, attempt: Attempt, now_ms: int, draw: float
     ) -> Verdict:
         """A try has ended: decide, change what is known here, say what is to be written."""
-        turn = self._ended(message)
         probe = self._probe == message.id
-        self._probe = 0 if probe else self._probe
+        turn = self._ended(message)
         at = Situation(
             policy=turn.queue.policy,
             rung=self.ahead.rungs[message.rung].row,
@@ -214,7 +214,7 @@ class LaneWorker:
             now_ms=now_ms,
             draw=draw,
         )
-        after = self._unless_recalled(message, decide(message, outcome, at))
+        after = self._hand.unless_recalled(message.id, decide(message, outcome, at))
         if after.move is Move.deliver:
             turn.succeeded(self._window)
         self._place(message, after)
@@ -224,28 +224,18 @@ class LaneWorker:
             self._change_lane(after),
         )
 
-    def _unless_recalled(self, message: Message, after: Next) -> Next:
-        """A message that was cancelled while it was tried is not tried again."""
-        if message.id not in self._recalled:
-            return after
-        self._recalled.discard(message.id)
-        final = after.move in (Move.deliver, Move.die)
-        return after if final else replace(after, move=Move.cancel)
-
     def abandon(self, message: Message) -> Verdict | None:
         """A try was stopped from our side: it spends nothing. Answers a verdict when the message
         was to be cancelled."""
         self._ended(message)
-        if message.id in self._recalled:
-            self._recalled.discard(message.id)
+        if self._hand.was_recalled(message.id):
             return cancelled(self.lane, self.ahead.rungs[message.rung].row, message)
-        self._known.discard(message.id)
+        self._hand.known.discard(message.id)
         rung = self.ahead.rungs[message.rung]
         rung.busy = False
         rung.forget()  # it lies before the cursor, and must not be overtaken
         rung.ring(0)
         self.ahead.feed(rung)
-        self._probe = 0 if self._probe == message.id else self._probe
         return None
 
     def doubt(self, message: Message) -> Verdict:
@@ -256,7 +246,8 @@ class LaneWorker:
     def _ended(self, message: Message) -> Turn:
         turn = self.ahead.turns[message.queue]
         self.in_flight -= 1
-        self._flying.discard(message.id)
+        self._hand.flying.discard(message.id)
+        self._probe = 0 if self._probe == message.id else self._probe
         turn.in_flight -= 1
         self._busy_turns -= turn.in_flight == 0
         self._list(turn)
@@ -268,7 +259,7 @@ class LaneWorker:
 
     def _place(self, message: Message, after: Next) -> None:
         if after.move is Move.again:
-            self._in_place.add(message, after.due_ms)
+            self._hand.again(message, after.due_ms)
             return
         self._in_place.ended(message.id)
         rung = self.ahead.rungs[message.rung]
@@ -326,9 +317,16 @@ class LaneWorker:
             self._forget_in_place(message)
 
     def _forget_in_place(self, message: Message) -> None:
-        self._in_place.ended(message.id)
-        self._known.discard(message.id)
-        self.ahead.rungs[message.rung].busy = False
+        if self._hand.gives_back(message.id):
+            self._settled(message)
+
+    def _settled(self, message: Message) -> None:
+        """The store knows all about it: it may be read again where it is now."""
+        rung = self.ahead.rungs[message.rung]
+        self._hand.known.discard(message.id)
+        if rung.asking:
+            rung.ghosts.add(message.id)
+        rung.busy = False
 
     # What the store has taken
 
@@ -347,11 +345,8 @@ class LaneWorker:
         elif verdict.queue and verdict.queue.block:
             # Whole: it may have been written after its own end, and would look like old news.
             self.ahead.look_from(verdict.queue.block.until_ms, whole=True)
-        if result.move is not Move.again:
-            self._known.discard(message.id)
-            if rung.asking:
-                rung.ghosts.add(message.id)
-            rung.busy = False
+        if result.move is not Move.again or self._hand.written(message.id):
+            self._settled(message)
             if self._goes_on(result, rung):
                 rung.ring(0)
                 self.ahead.feed(rung)
@@ -360,7 +355,7 @@ class LaneWorker:
 
     def _goes_on(self, result: Result, rung: RungBuffer) -> bool:
         """Whether the rung is to be read again now, not only by a look when its time has come."""
-        if result.move is Move.stay or rung.row.ordered:
+        if result.move in (Move.stay, Move.again) or rung.row.ordered:
             turn = self.ahead.turns[result.message.queue]
             held = turn.block is not None or self.circuit.is_open or result.move is Move.hold
             return not held
@@ -370,29 +365,24 @@ class LaneWorker:
 
     def sends(self, number: int) -> bool:
         """Whether a try of this message is under way."""
-        return number in self._flying
+        return number in self._hand.flying
 
     def recall(self, number: int) -> bool:
         """A message is to be cancelled: True when it can be taken out of the store now, and
         will not start; else its present try is the last one."""
-        if number in self._flying:
-            self._recalled.add(number)
+        found = self._hand.recall(number)
+        if not found:
             return False
-        waiting = self._in_place.remove(number)
-        if waiting is not None:
-            self.ahead.rungs[waiting.rung].busy = False
-        elif number in self._known:
-            return False  # ended, and about to be recorded: ask again
+        if isinstance(found, Message):
+            self.ahead.rungs[found.rung].busy = False
         for rung in self.ahead.rungs.values():
             rung.withdraw(number)
-        self._known.add(number)
         return True
 
     def withdrawn(self, numbers: Iterable[int]) -> None:
         """They are gone from the store, or were never ours to take."""
         for number in numbers:
-            self._known.discard(number)
-            self._in_place.ended(number)
+            self._hand.withdrawn(number)
             for rung in self.ahead.rungs.values():
                 if rung.asking:
                     rung.ghosts.add(number)

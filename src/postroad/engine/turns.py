@@ -22,6 +22,7 @@ class RungBuffer:
         "_changes",
         "_cursor",
         "_forgotten",
+        "_rewound",
         "asking",
         "buffer",
         "busy",
@@ -42,6 +43,8 @@ class RungBuffer:
         self._cursor = START
         self._changes = 0
         self._forgotten = 0
+        self._rewound = False
+        """Rung, while a reading was under way, for something before its cursor."""
         self._asked = (0, 0)
 
     @property
@@ -55,10 +58,12 @@ class RungBuffer:
         self.dry = False
         if due_ms <= self._cursor[0] or self.row.ordered:
             self._cursor = START
+            self._rewound = True
 
     def want(self, limit: int) -> Want:
         """Ask for the next ones."""
         self.asking = True
+        self._rewound = False
         self._asked = (self._changes, self._forgotten)
         place, number = self._cursor
         return Want(self.row.id, place, number, limit)
@@ -82,7 +87,7 @@ class RungBuffer:
         self.buffer.extend(fresh)
         if again:  # what was rung for lies before what is read already
             self.buffer = deque(sorted(self.buffer, key=lambda m: (m.place, m.id)))
-        if reading.messages:
+        if reading.messages and not self._rewound:
             last = reading.messages[-1]
             self._cursor = (last.place, last.id)
         if changes == self._changes:

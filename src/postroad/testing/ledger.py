@@ -16,6 +16,7 @@ from postroad.testing.receivers import Receipt
 
 LIVE: Final = frozenset({State.waiting, State.held})
 """In the store's tables `sending` is one of these."""
+NOBODY: Final = -1
 HEARD_WITHIN_MS: Final = 2_000
 """An engine that is well has heard of a pause after so long."""
 
@@ -50,13 +51,13 @@ class Ledger:
         self._known: Counter[tuple[int, int]] = Counter()
         self._unknown: Counter[int] = Counter()
         self._final_ms: dict[int, int] = {}
-        self._faulty: set[int] = set()
+        self._faulty: set[int] = {NOBODY}
         self._states: dict[int, State] = {}
         self._begun: set[int] = set()
         self._taken: dict[int, set[tuple[int, int, int]]] = defaultdict(set)
         self._results: set[tuple[int, tuple[int, int, int]]] = set()
         self._paused_ms: dict[str, int] = {}
-        self._last_try: set[int] = set()
+        self._last_try: dict[int, int] = {}
 
     def breach(self, promise: str, text: str) -> None:
         """A promise was broken."""
@@ -94,7 +95,7 @@ class Ledger:
 
     def _check_start(self, lane: str, number: int, now_ms: int) -> None:
         """An engine that is well knows what its users asked for."""
-        if number in self._last_try:
+        if self._last_try.get(number, NOBODY) not in self._faulty:
             self.breach("cancel", f"{number} was started after the try that was its last")
         sent = self.sent.get(number)
         for name in (lane, sent.queue) if sent else (lane,):
@@ -112,9 +113,9 @@ class Ledger:
         else:
             self._paused_ms.pop(name, None)
 
-    def last_try(self, number: int) -> None:
-        """Whoever cancelled was told that the present try is the last one."""
-        self._last_try.add(number)
+    def last_try(self, number: int, owner: int) -> None:
+        """Whoever cancelled was told by its owner that the present try is the last one."""
+        self._last_try[number] = owner
 
     def faulty(self, owner: int) -> None:
         """This owner crashed or was cut off: what it did not record is in doubt."""

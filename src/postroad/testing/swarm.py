@@ -1,15 +1,24 @@
-"""The swarm: a world whose size, load and faults are all drawn from the seed."""
+"""The swarm: a world whose size, load, faults and users are all drawn from the seed."""
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable, Coroutine
+from datetime import UTC, datetime
+from typing import Final
 
-from postroad.model.errors import StoreError
+from postroad.model.control import CancelState
+from postroad.model.errors import StoreError, UnknownLane, UnknownQueue
+from postroad.model.ids import to_text
 from postroad.model.states import State
 from postroad.testing import receivers
+from postroad.testing.ledger import LIVE
 from postroad.testing.receivers import Behaviour
 from postroad.testing.world import World
 
-SERVERS = ("ash", "birch", "cedar")
+SERVERS: Final = ("ash", "birch", "cedar")
+RECIPIENTS: Final = ("a", "b", "c", "once")
+QUEUES: Final = tuple(f"sim://{server}/{name}" for server in SERVERS for name in RECIPIENTS)
+LANES: Final = range(1, len(SERVERS) + 1)
 
 
 async def swarm(world: World) -> None:
@@ -19,35 +28,69 @@ async def swarm(world: World) -> None:
         world.behaviours[server] = _behaviour(rng, world.clock.now_ms())
     for n in range(1, rng.randint(1, 4) + 1):
         world.start(f"engine-{n}")
-    sending = asyncio.get_running_loop().create_task(_send(world, rng.randint(20, 60)))
+    beside = Beside()
+    beside.run(_send(world, rng.randint(20, 60)))
     if rng.random() < 0.5:
         share = rng.choice([0.01, 0.05])
         world.store.faults = lambda: _fault(rng, share)
     for _ in range(rng.randint(2, 8)):
         await asyncio.sleep(rng.uniform(1, 60))
-        _disturb(world, rng)
+        _disturb(world, rng, beside)
+        _meddle(world, rng, beside)
     world.store.faults = str
-    await sending
-    for server in SERVERS:
-        world.behaviours[server] = receivers.good()
-    if not world.members:
-        world.start("last")
+    await beside.ended()
+    await _calm(world)
     states = await world.settled(within_s=8 * 3600)
     _check_life(world, states)
     world.check(states)
 
 
+class Beside:
+    """What goes on beside the story; a store that is away is nobody's failure."""
+
+    def __init__(self) -> None:
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def run(self, what: Coroutine[object, object, object]) -> None:
+        """Begin it."""
+
+        async def patient() -> None:
+            try:
+                await what
+            except (StoreError, UnknownLane, UnknownQueue):
+                return  # nobody knows whether it was done, or there was nothing to do it to
+
+        self._tasks.append(asyncio.get_running_loop().create_task(patient()))
+
+    async def ended(self) -> None:
+        """All of it has ended."""
+        await asyncio.gather(*self._tasks)
+
+
+async def _calm(world: World) -> None:
+    """No fault, no pause, good recipients, and somebody to serve them."""
+    for server in SERVERS:
+        world.behaviours[server] = receivers.good()
+    for queue in QUEUES:
+        if await world.store.find_queue("default", queue):
+            await world.client.resume(queue)
+    for lane in LANES:
+        await world.store.pause_lane(lane, paused=False)
+    if not world.members:
+        world.start("last")
+
+
 def _check_life(world: World, states: dict[int, State]) -> None:
-    stuck = [n for n in world.ledger.sent if states.get(n) is State.waiting]
+    stuck = [n for n in world.ledger.sent if states.get(n) in LIVE]
     for number in stuck[:5]:
-        world.ledger.breach("not forgotten", f"{number} is still waiting after eight hours")
+        world.ledger.breach("not forgotten", f"{number} is {states[number]} after eight hours")
 
 
 def _behaviour(rng: random.Random, now_ms: int) -> Behaviour:
     back_ms = now_ms + rng.randint(1, 600) * 1000
     return rng.choice(
         [
-            receivers.good(rng.choice([0.0, 0.01, 1.0])),
+            receivers.good(rng.choice([0.0, 0.01, 1.0, 15.0])),
             receivers.flaky(rng.uniform(0.1, 0.9)),
             receivers.doubtful(rng.uniform(0.1, 0.5)),
             receivers.rejecting(0.1),
@@ -68,22 +111,74 @@ async def _send(world: World, count: int) -> None:
     rng = world.loop.rng
     keys = ["", "", "red", "blue"]
     for _ in range(count):
-        queue = f"sim://{rng.choice(SERVERS)}/{rng.choice('abc')}"
         delay = rng.choice([0.0, 0.0, 0.0, rng.uniform(0, 120)])
         key = rng.choice(keys) if not delay else ""
+        expires_at = _deadline(world, delay) if rng.random() < 0.2 else None
         try:
-            await world.send(queue, delay=delay, order_key=key, priority=rng.choice([0, 0, 5]))
+            await world.send(
+                rng.choice(QUEUES),
+                delay=delay,
+                order_key=key,
+                priority=rng.choice([0, 0, 5]),
+                expires_at=expires_at,
+            )
         except StoreError:
             continue  # nobody knows whether it was stored: it is asked for, not accepted
         await asyncio.sleep(rng.choice([0.0, 0.0, 0.1, 5.0]))
 
 
-def _disturb(world: World, rng: random.Random) -> None:
+def _deadline(world: World, delay: float) -> datetime:
+    """Soon, or in a while; whole seconds after it is due."""
+    now_s = world.clock.now_ms() / 1000
+    return datetime.fromtimestamp(now_s + delay + world.loop.rng.choice([1, 5, 60, 600]), UTC)
+
+
+# What happens to engines
+
+
+def _disturb(world: World, rng: random.Random, beside: Beside) -> None:
     names = sorted(world.members)
     draw = rng.random()
-    if names and draw < 0.4:
+    if names and draw < 0.3:
         world.crash(rng.choice(names))
-    elif names and draw < 0.7:
+    elif names and draw < 0.55:
         world.pause(rng.choice(names), rng.uniform(5, 90))
+    elif names and draw < 0.7:
+        beside.run(world.stop(rng.choice(names)))
     elif len(names) < 4:
         world.start(f"engine-{world.loop.time():.3f}")
+
+
+# What users do
+
+
+def _meddle(world: World, rng: random.Random, beside: Beside) -> None:
+    numbers = sorted(world.ledger.sent)
+    for number in rng.sample(numbers, min(len(numbers), rng.randint(0, 3))):
+        beside.run(_cancel(world, number))
+    if rng.random() < 0.3:
+        queue = rng.choice(QUEUES)
+        client = world.client
+        beside.run(
+            _hold(rng.uniform(1, 60), lambda: client.pause(queue), lambda: client.resume(queue))
+        )
+    if rng.random() < 0.2:
+        lane, lanes = rng.choice(LANES), world.client.lanes
+        beside.run(_hold(rng.uniform(1, 60), lambda: lanes.pause(lane), lambda: lanes.resume(lane)))
+
+
+async def _hold(
+    seconds: float, pause: Callable[[], Awaitable[None]], resume: Callable[[], Awaitable[None]]
+) -> None:
+    await pause()
+    await asyncio.sleep(seconds)
+    await resume()
+
+
+async def _cancel(world: World, number: int) -> None:
+    """Asked of some process of the fleet; one that sends it itself says that this is the last."""
+    roads = [world.client, *(member.road for _, member in sorted(world.members.items()))]
+    road = world.loop.rng.choice(roads)
+    answer = await road.cancel(to_text(number))
+    if answer.state is CancelState.sending:
+        world.ledger.last_try(number, road.owner)

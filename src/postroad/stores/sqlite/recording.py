@@ -57,7 +57,7 @@ def _deliver(db: Database, results: Sequence[Result], now_ms: int) -> None:
         return
     gone = db.many("message_delete", [(r.message.id,) for r in results])
     if gone == len(results):
-        db.many("history_insert", [_history(r, now_ms) for r in results])
+        db.many("history_insert", [_history(r, now_ms, r.message.attempts) for r in results])
     else:  # some were swept, cancelled or finished by a zombie's late word meanwhile
         for result in results:
             _deliver_late(db, result, now_ms)
@@ -65,9 +65,8 @@ def _deliver(db: Database, results: Sequence[Result], now_ms: int) -> None:
         settle_slot(db, message.rung, message.place)
 
 
-def _history(result: Result, now_ms: int, *, late: bool = False) -> Row:
+def _history(result: Result, now_ms: int, attempts: int, *, late: bool = False) -> Row:
     message = result.message
-    attempts = message.attempts + 1
     return (
         message.id,
         message.queue,
@@ -76,7 +75,7 @@ def _history(result: Result, now_ms: int, *, late: bool = False) -> Row:
         message.accepted_at_ms,
         now_ms,
         message.level,
-        attempts,
+        attempts + 1,
         result.took_ms,
     )
 
@@ -84,9 +83,11 @@ def _history(result: Result, now_ms: int, *, late: bool = False) -> Row:
 def _deliver_late(db: Database, result: Result, now_ms: int) -> None:
     """It really was delivered: also out of the dead set, marked late."""
     number = result.message.id
+    known = db.number("attempts_made", number)  # another owner may have tried meanwhile
+    attempts = result.message.attempts if known is None else known
     finish(db, number)
     was_dead = db.many("dead_delete", [(number,)]) > 0
-    db.run("history_insert", *_history(result, now_ms, late=was_dead))
+    db.run("history_insert", *_history(result, now_ms, attempts, late=was_dead))
 
 
 def _fail(db: Database, results: Sequence[Result], now_ms: int) -> None:

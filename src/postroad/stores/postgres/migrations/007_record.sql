@@ -59,17 +59,21 @@ begin
   with gone as (
     -- By id = any: joined to the results it was planned as a walk over the whole table once ANALYZE
     -- had seen the table empty.
-    delete from message where id = any (p_done) returning id, level, attempts, accepted_at),
+    delete from message where id = any (p_done) returning id, rung_id, level, attempts, accepted_at),
   past as (
     insert into history (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms)
     select g.id, x.queue, 'delivered', g.accepted_at, p_now, g.level,
-           greatest(g.attempts, x.tries) + 1, x.took
+           -- Late: another owner has tried meanwhile; a verdict of doubt has counted this try.
+           case when g.attempts > x.tries
+                then g.attempts + (select (r.step >= 0)::int from rung r where r.id = g.rung_id)
+                else x.tries + 1 end, x.took
       from gone g
       join unnest(p_done, p_queue, p_tries, p_took) x(id, queue, tries, took) on x.id = g.id)
   select count(*) into v_gone from gone;
   if v_gone < cardinality(p_done) then
     with risen as (
-      delete from dead where id = any (p_done) returning id, queue_id, level, attempts, accepted_at)
+      delete from dead where id = any (p_done)
+      returning id, queue_id, level, attempts - (reason = 'crash_loop')::int as attempts, accepted_at)
     insert into history (id, queue_id, state, late, accepted_at, finished_at, level, attempts, took_ms)
     select r.id, r.queue_id, 'delivered', true, r.accepted_at, p_now, r.level, r.attempts + 1, x.took
       from risen r join unnest(p_done, p_took) x(id, took) on x.id = r.id;
@@ -131,7 +135,7 @@ begin
       from gone g join failed f on f.id = g.id and f.gone = 'dead'
     on conflict do nothing)
   insert into history (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms)
-  select g.id, f.queue, 'cancelled', g.accepted_at, p_now, g.level, g.attempts, 0
+  select g.id, f.queue, 'cancelled', g.accepted_at, p_now, g.level, f.tries + 1, 0
     from gone g join failed f on f.id = g.id and f.gone = 'cancelled';
   if v_to is null then
     return '[]';

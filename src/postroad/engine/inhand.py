@@ -1,0 +1,81 @@
+"""What a lane has in hand: messages in flight, waiting in place, or answered but not written."""
+
+from collections import Counter
+
+from msgspec.structs import replace
+
+from postroad.engine.inplace import InPlace
+from postroad.model.decide import Move, Next
+from postroad.model.words import Message
+
+
+class InHand:
+    """Whoever is in `known` is not to be started again from its rung."""
+
+    def __init__(self) -> None:
+        self.known: set[int] = set()
+        self.flying: set[int] = set()
+        self.in_place = InPlace()
+        self._unwritten: Counter[int] = Counter()
+        """Tries in place that the store does not know of yet, by message."""
+        self._recalled: set[int] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self.known or self.in_place)
+
+    def start(self, number: int) -> None:
+        """A try begins."""
+        self.known.add(number)
+        self.flying.add(number)
+
+    def again(self, message: Message, due_ms: int) -> None:
+        """A try failed, and the next one is made in place then."""
+        self.in_place.add(message, due_ms)
+        self._unwritten[message.id] += 1
+
+    def gives_back(self, number: int) -> bool:
+        """A message that waited in place goes back to its rung: at once, unless the store would
+        show it there with its tries of before."""
+        self.in_place.ended(number)
+        return number not in self._unwritten
+
+    def written(self, number: int) -> bool:
+        """The store knows of one more try in place: True when the message went back to its rung
+        meanwhile, and waited for this alone."""
+        self._unwritten[number] -= 1
+        if self._unwritten[number]:
+            return False
+        del self._unwritten[number]
+        return number not in self.flying and not self.in_place.waits(number)
+
+    # Messages that are to be cancelled
+
+    def recall(self, number: int) -> Message | bool:
+        """Whether it can be taken out of the store now, and will not start: if it waited in
+        place, that message; else its present try is the last one."""
+        if number in self.flying:
+            self._recalled.add(number)
+            return False
+        waiting = self.in_place.remove(number)
+        if waiting is None and number in self.known:
+            return False  # ended, and about to be recorded: ask again
+        self.known.add(number)
+        return waiting or True
+
+    def was_recalled(self, number: int) -> bool:
+        """Whether the try that has ended was the last one; asked once."""
+        if number not in self._recalled:
+            return False
+        self._recalled.discard(number)
+        return True
+
+    def unless_recalled(self, number: int, after: Next) -> Next:
+        """A message that was cancelled while it was tried is not tried again."""
+        if not self.was_recalled(number) or after.move in (Move.deliver, Move.die):
+            return after
+        return replace(after, move=Move.cancel)
+
+    def withdrawn(self, number: int) -> None:
+        """It is gone from the store, or was never ours to take."""
+        self.known.discard(number)
+        self.in_place.ended(number)
