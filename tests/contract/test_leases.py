@@ -132,6 +132,19 @@ async def test_an_owner_declared_dead_hears_of_it_though_it_claimed_since(bench:
     assert not await bench.store.beat(old)
 
 
+async def test_an_owner_declared_dead_holds_what_it_claimed_since(bench: Bench) -> None:
+    # It may be in flight already: given back, it would be sent twice.
+    one, two = await bench.queue("a"), await bench.queue("b")
+    await bench.send(one)
+    lost = await bench.take()
+    old = await bench.vanish()
+    await bench.send(two)
+    (since,) = [lane for lane in (await bench.claim(owner=old)).lanes if lane.id != lost.id]
+    held = await bench.store.held(old)
+    assert (since.id, since.epoch) in held
+    assert (lost.id, lost.epoch) not in held
+
+
 async def test_a_process_that_owned_nothing_for_days_can_claim_and_beat(bench: Bench) -> None:
     await bench.advance(9 * 86_400)
     await bench.store.retain(86_400_000, 86_400_000)

@@ -11,7 +11,7 @@ from postroad.testing.ledger import Breach
 from postroad.testing.world import World, simulate
 from tests.sim.seeds import broken_seeds, unsteady_seeds
 
-REGRESSIONS = (21, 39, 54, 82, 98, 277)
+REGRESSIONS = (21, 39, 54, 82, 98, 277, 3009, 3033, 3646, 3823)
 """Seeds that once broke a promise."""
 
 

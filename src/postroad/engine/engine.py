@@ -183,9 +183,9 @@ class Engine:
 
     # How the parts hear of each other
 
-    def _declared_dead(self) -> None:
-        """A peer took our lanes away. What was claimed since is given back by the next claim."""
-        self.owned.lost_all()
+    async def _declared_dead(self) -> None:
+        """A peer took our lanes away."""
+        await self.owned.lost_some()
         for poller in self.pollers.levels:
             poller.ring(self._store.clock.now_ms())
 

@@ -1,7 +1,7 @@
 """Janitor: expiry, retention, lost leases, and this owner's own sign of life."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from structlog.typing import FilteringBoundLogger
 
@@ -28,6 +28,7 @@ class Janitor:
         self._sweep_at_ms = NEVER
         self._watch = asyncio.Event()
         self._beat_s = store.clock.steady_s()
+        self._declared_dead = False
 
     @property
     def beat_is_stale(self) -> bool:
@@ -65,7 +66,7 @@ class Janitor:
         """Lanes are owned, here or by a peer: beat, and look for owners who do not."""
         self._watch.set()
 
-    async def run_beat(self, owns: Callable[[], bool], dead: Callable[[], None]) -> None:
+    async def run_beat(self, owns: Callable[[], bool], dead: Callable[[], Awaitable[None]]) -> None:
         """Say "still here" while lanes are owned here; watch peers while any lane is owned."""
         while True:
             if not self._watch.is_set():
@@ -79,10 +80,13 @@ class Janitor:
                 self._watch.set()
             await self._store.clock.sleep(self._limits.beat_ms / 1000)
 
-    async def _beat(self, owns: Callable[[], bool], dead: Callable[[], None]) -> None:
+    async def _beat(self, owns: Callable[[], bool], dead: Callable[[], Awaitable[None]]) -> None:
         started_s = self._store.clock.steady_s()
         if owns() and not await self._store.beat(self._owner):
-            dead()
+            self._declared_dead = True
+        if self._declared_dead:
+            await dead()
+            self._declared_dead = False
         self._beat_s = started_s
         reaped = await self._store.reap(self._limits.lease_ms)
         if reaped.lost:

@@ -150,9 +150,11 @@ class Owned:
             self.drop(worker)
             self.unsettled.set()
 
-    def lost_all(self) -> None:
-        """A peer declared this owner dead: nothing is ours any more, but what it claimed since
-        and will give back."""
-        self._doubtful = True
-        for worker in list(self.lanes.values()):
-            self.lost(worker)
+    async def lost_some(self) -> None:
+        """A peer declared this owner dead: only what it claimed since is still its own, and may
+        be in flight already."""
+        async with self._claiming:
+            held = await self._store.held(self._owner)
+            for worker in list(self.lanes.values()):
+                if (worker.lane.id, worker.lane.epoch) not in held:
+                    self.lost(worker)

@@ -74,6 +74,9 @@ class Leases(Protocol):
     async def beat(self, owner: int) -> bool:
         """Still here; False when a peer has declared this owner dead."""
 
+    async def held(self, owner: int) -> set[tuple[int, int]]:
+        """The lanes that are the owner's, with their epochs."""
+
     async def reap(self, dead_after_ms: int) -> Reaped:
         """Free the lanes of owners that were not heard from; each has lost a lease."""
 

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 from msgspec import Struct, field
 
 from postroad.model.circuit import Circuit
@@ -64,6 +65,7 @@ LOOKED: Final = decoder(Looked)
 BEATEN: Final = decoder(Beaten)
 LOST: Final = decoder(Lost)
 ANSWER: Final = decoder(Answer)
+HELD: Final = msgspec.json.Decoder(set[tuple[int, int]])
 
 
 class LeaseVerbs(Base):
@@ -166,6 +168,10 @@ class LeaseVerbs(Base):
         # Counted, not flagged: an answer that is lost on its way is given again.
         self._reaped[owner] = known if reaped is None else reaped
         return reaped is not None and reaped <= known
+
+    async def held(self, owner: int) -> set[tuple[int, int]]:
+        """The lanes that are the owner's, with their epochs."""
+        return HELD.decode(await self._one(self._write, "beat", "held", owner))
 
     async def reap(self, dead_after_ms: int) -> Reaped:
         """Free the lanes of owners that were not heard from."""

@@ -137,11 +137,16 @@ def beat(db: Database, owner: int, now_ms: int) -> bool:
     return False
 
 
+def held(db: Database, owner: int) -> set[tuple[int, int]]:
+    """The lanes that are the owner's, with their epochs."""
+    return set(db.all("owned_lanes", owner))
+
+
 def reap(db: Database, heard_before_ms: int) -> Reaped:
     """Free the lanes of processes that were not heard from; each has lost a lease."""
     lost = 0
     for (owner,) in db.all("dead_owners", heard_before_ms):
-        for (lane,) in db.all("owned_lanes", owner):
+        for lane, _ in db.all("owned_lanes", owner):
             db.run("lose_lane", lane)
             open_lane(db, lane)
             lost += 1
@@ -151,7 +156,7 @@ def reap(db: Database, heard_before_ms: int) -> Reaped:
 
 def disown(db: Database, owner: int, keep: Sequence[int] = ()) -> None:
     """What the owner still has by name, but for these, is free without a lost lease."""
-    for (lane,) in db.all("owned_lanes", owner):
+    for lane, _ in db.all("owned_lanes", owner):
         if lane not in keep:
             db.run("lane_free", lane)
             open_lane(db, lane)

@@ -112,6 +112,10 @@ class LeaseVerbs(Base):
         now_ms = self.clock.now_ms()
         return await self._write("beat", lambda db: leases.beat(db, owner, now_ms))
 
+    async def held(self, owner: int) -> set[tuple[int, int]]:
+        """The lanes that are the owner's, with their epochs."""
+        return await self._write("beat", lambda db: leases.held(db, owner))
+
     async def reap(self, dead_after_ms: int) -> Reaped:
         """Free the lanes of owners that were not heard from."""
         heard_before_ms = self.clock.now_ms() - dead_after_ms

@@ -1,2 +1,2 @@
--- The lanes that a process owns.
-select id from lane where owner = ?1
+-- The lanes that a process owns, with their epochs.
+select id, epoch from lane where owner = ?1
