@@ -75,6 +75,7 @@ class Postroad:
         self._stop_asked = False
         controls = Controls(self.store, self._sends)
         self.cancel, self.cancel_all = controls.cancel, controls.cancel_all
+        self.settle = controls.settle
         self.pause, self.resume, self.unblock = controls.pause, controls.resume, controls.unblock
         self.lanes = LaneControls(self.store)
         self.dead = Dead(self.store)

@@ -107,6 +107,7 @@ class Face(ABC):
     send_in = blocking(Sending.send_in)
     cancel = blocking(Controls.cancel)
     cancel_all = blocking(Controls.cancel_all)
+    settle = blocking(Controls.settle)
     pause = blocking(Controls.pause)
     resume = blocking(Controls.resume)
     unblock = blocking(Controls.unblock)

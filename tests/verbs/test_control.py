@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from postroad.model.control import CancelState
-from postroad.model.errors import UnknownMessage, UnknownQueue
+from postroad.model.errors import BadInput, NotUncertain, UnknownMessage, UnknownQueue
 from postroad.model.ids import to_text
 from postroad.model.states import State
 from postroad.testing import receivers
@@ -171,3 +171,27 @@ def test_paused_time_does_not_count_towards_a_spell() -> None:
         assert (await world.store.counts())["dead"] == 0
 
     simulate(7, story)
+
+
+def test_doubt_is_settled_by_people() -> None:
+    """As sent it is delivered; as unsent it is tried again."""
+
+    async def story(world: World) -> None:
+        world.behaviours["ash"] = receivers.doubtful(1.0)
+        world.start("one")
+        sent = to_text(await world.send("sim://ash/once"))
+        unsent = to_text(await world.send("sim://ash/once"))
+        await asyncio.sleep(10)
+        world.behaviours["ash"] = receivers.good()
+        await world.client.settle(sent, "sent")
+        await world.client.settle(unsent, "unsent")
+        await asyncio.sleep(10)
+        assert set((await world.store.states()).values()) == {State.delivered}
+        with pytest.raises(NotUncertain, match="nothing was changed"):
+            await world.client.settle(sent, "unsent")
+        with pytest.raises(UnknownMessage):
+            await world.client.settle(to_text(7), "sent")
+        with pytest.raises(BadInput, match="'sent' or as 'unsent'"):
+            await world.client.settle(sent, "perhaps")  # type: ignore[arg-type]
+
+    simulate(12, story)

@@ -43,6 +43,10 @@ class NotDead(BadInput):
     """The message is known, but not in the dead set; nothing was changed."""
 
 
+class NotUncertain(BadInput):
+    """The message is known, but nobody doubts what became of it; nothing was changed."""
+
+
 class Conflict(BadInput):
     """The idempotency key was used within its time for another body. `stored` are the ids of
     those sent with it that are stored."""

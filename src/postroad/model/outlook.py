@@ -132,7 +132,10 @@ def outlook(facts: MessageFacts, holds: list[Hold], now_ms: int, *, sending: boo
     if live is None:
         return Outlook(What.nothing, "it is finished")
     if live.uncertain:
-        why = "it may have been delivered, and its queue wants no second try after doubt"
+        why = (
+            "it may have been delivered, and its queue wants no second try after doubt: settle it "
+            "as sent or as unsent, or cancel it"
+        )
         return Outlook(What.nothing, why)
     if sending:
         return Outlook(What.answer, "a try is under way")

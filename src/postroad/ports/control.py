@@ -8,7 +8,7 @@ from postroad.model.words import Lane
 
 
 class Control(Protocol):
-    """Cancel, pause, resume, unblock."""
+    """Cancel, settle, pause, resume, unblock."""
 
     async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
         """Cancel what nobody owns; ask the owners of the rest, which is `pending`. Ask again
@@ -16,6 +16,10 @@ class Control(Protocol):
 
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
         """The lane's owner takes these out as cancelled; False when the lane is not its own."""
+
+    async def settle(self, tenant: str, number: int, *, sent: bool) -> bool:
+        """An uncertain message counts as delivered, or goes back to its rung, due now; False
+        when there is no uncertain one of this number."""
 
     async def live(self, which: MessageFilter, after: int, limit: int) -> list[int]:
         """Messages that are not finished, in order of id."""

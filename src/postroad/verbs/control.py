@@ -1,9 +1,10 @@
 """Stop things: cancel a message, pause a queue or a lane, lift a hold-off."""
 
 from collections.abc import Callable
+from typing import Literal
 
 from postroad.model.control import Cancelled, CancelState, MessageFilter
-from postroad.model.errors import UnknownQueue
+from postroad.model.errors import BadInput, NotUncertain, UnknownMessage, UnknownQueue
 from postroad.model.ids import to_number, to_text
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.store import Store
@@ -65,6 +66,24 @@ class Controls:
                 break
             await self._store.clock.sleep(ASK_EVERY_S)
         return states
+
+    async def settle(
+        self,
+        id: str,  # noqa: A002 - the word that receipts use
+        outcome: Literal["sent", "unsent"],
+        *,
+        tenant: str = DEFAULT_TENANT,
+    ) -> None:
+        """Say what became of an uncertain message: `sent` makes it delivered, `unsent` lets it be
+        tried again."""
+        if outcome not in ("sent", "unsent"):
+            raise BadInput(f"{outcome!r}: a message is settled as 'sent' or as 'unsent'")
+        if await self._store.settle(tenant, to_number(id), sent=outcome == "sent"):
+            return
+        facts = await self._store.message_facts(tenant, to_number(id))
+        if facts is None:
+            raise UnknownMessage(f"this road has no message {id} of tenant {tenant!r}")
+        raise NotUncertain(f"{id} is not uncertain: nothing was changed; explain says what it is")
 
     async def pause(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Hold all messages of a queue; what is in flight ends. New ones are accepted."""

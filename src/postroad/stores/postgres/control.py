@@ -17,7 +17,14 @@ class Cancelling(Answer, frozen=True):
     states: dict[int, CancelState] = field(default_factory=dict)
 
 
+class Settled(Answer, frozen=True):
+    """Whether there was something to settle."""
+
+    settled: bool = False
+
+
 CANCELLING: Final = decoder(Cancelling)
+SETTLED: Final = decoder(Settled)
 
 
 class ControlVerbs(Base):
@@ -33,6 +40,11 @@ class ControlVerbs(Base):
         """The lane's owner takes these out as cancelled."""
         values = (owner, lane.id, lane.epoch, list(ids))
         return bool(await self._one(self._side, "cancel", "withdraw", *values))
+
+    async def settle(self, tenant: str, number: int, *, sent: bool) -> bool:
+        """An uncertain message counts as delivered, or goes back to its rung."""
+        text = await self._one(self._side, "cancel", "settle", tenant, number, sent)
+        return self._read_answer(text, SETTLED).settled
 
     async def live(self, which: MessageFilter, after: int, limit: int) -> list[int]:
         """Messages that are not finished, in order of id."""

@@ -1,4 +1,4 @@
-"""Cancel, pause, resume, unblock."""
+"""Cancel, settle, pause, resume, unblock."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,7 @@ from postroad.model.words import Lane
 from postroad.stores.sqlite import recording
 from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database
+from postroad.stores.sqlite.inbox import rung_of, wake
 
 
 def cancel(db: Database, tenant: str, number: int, now_ms: int) -> CancelState:
@@ -29,6 +30,23 @@ def withdraw(db: Database, owner: int, lane: Lane, ids: Sequence[int], now_ms: i
         return False
     for number in ids:
         recording.cancel(db, number, now_ms)
+    return True
+
+
+def settle(db: Database, tenant: str, number: int, now_ms: int, *, sent: bool) -> bool:
+    """What nobody could know is known now."""
+    row = db.one("uncertain_message", number, tenant)
+    if row is None:
+        return False
+    if sent:
+        db.run("history_settle", number, now_ms)
+        recording.finish(db, number)
+        return True
+    lane, queue, level, priority = row
+    # In an ordered queue those behind it have gone: it goes by itself, outside its slot.
+    rung = rung_of(db, lane, queue, level, priority, 0)
+    db.run("message_again", number, rung, now_ms)
+    wake(db, rung, now_ms)
     return True
 
 

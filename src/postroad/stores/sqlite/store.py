@@ -155,6 +155,15 @@ class ControlVerbs(Base):
             durable=True,
         )
 
+    async def settle(self, tenant: str, number: int, *, sent: bool) -> bool:
+        """An uncertain message counts as delivered, or goes back to its rung."""
+        now_ms = self.clock.now_ms()
+        return await self._write(
+            "cancel",
+            lambda db: control.settle(db, tenant, number, now_ms, sent=sent),
+            durable=True,
+        )
+
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
         """The lane's owner takes these out as cancelled."""
         now_ms = self.clock.now_ms()

@@ -52,6 +52,38 @@ begin
   return true;
 end $$;
 
+-- An uncertain message counts as delivered, or goes back to its rung, due now. In an ordered queue
+-- those behind it have gone: it goes by itself, outside its slot.
+create function settle_v1(p_tenant text, p_id bigint, p_sent boolean) returns json language plpgsql
+set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
+declare
+  v record;
+  v_now bigint := now_ms();
+  v_rung bigint[];
+  v_rings jsonb := '[]';
+begin
+  -- Lanes before messages, as everybody locks them.
+  perform from lane where id = (select r.lane_id from message m join rung r on r.id = m.rung_id
+                                 where m.id = p_id) for share;
+  select r.lane_id, r.queue_id, r.priority, m.level into v
+    from message m join rung r on r.id = m.rung_id join queue q on q.id = r.queue_id
+   where m.id = p_id and r.level < 0 and q.tenant = p_tenant for update of m;
+  if not found then
+    return json_build_object('now', v_now, 'rings', v_rings, 'settled', false);
+  end if;
+  if p_sent then
+    perform history_day_v1(v_now / 86400000);
+    with gone as (delete from message where id = p_id returning *)
+    insert into history (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms)
+    select id, v.queue_id, 'delivered', accepted_at, v_now, level, attempts, 0 from gone;
+  else
+    v_rung := rungs_v1(array[v.lane_id], array[v.queue_id], array[v.level], array[v.priority], array[0]);
+    update message set rung_id = v_rung[1], place = v_now, due = v_now, marks = 0 where id = p_id;
+    v_rings := wake_v1(array[v.lane_id], v_rung, array[v_now]);
+  end if;
+  return json_build_object('now', v_now, 'rings', v_rings, 'settled', true);
+end $$;
+
 -- Have all lanes of these queues alone; answers them.
 create function seize_v1(p_queues bigint[]) returns bigint[] language plpgsql as $$
 declare
