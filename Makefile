@@ -6,8 +6,12 @@ SECONDS ?=
 BIN := .venv/bin
 START := $(shell date +%s)
 
-.PHONY: demo test fleet lint bench proof lock clean run-venv dev-venv
+.PHONY: demo up test fleet lint bench proof lock clean run-venv dev-venv
 .DEFAULT_GOAL := demo
+
+# The whole server on SQLite in ./road/, until interrupted. ARGS="--app tasks:road" brings handlers.
+up: run-venv
+	@$(BIN)/postroad up $(ARGS)
 
 demo: run-venv
 	@$(BIN)/python -m postroad.demo

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import Self
 
@@ -31,6 +31,7 @@ from postroad.verbs.cron import Scheduler
 from postroad.verbs.dead import Dead
 from postroad.verbs.registering import Registry
 from postroad.verbs.sending import Sending
+from postroad.verbs.tokens import TokenVerbs
 from postroad.verbs.why import Why
 
 
@@ -65,20 +66,23 @@ class Postroad:
         self._handlers = HandlerTransport(parts.threads)
         self.registry = Registry(self._handlers)
         self.handler, self.every = self.registry.handler, self.registry.every
+        self.extra_transports = tuple(transports)
         self._transports: dict[str, Transport] = {t.name: t for t in (self._handlers, *transports)}
         self.owner = 0
         self._sending = Sending(
             self.store, self._transports, self._handlers, self.settings.body_bytes_max
         )
         self.send, self.send_many = self._sending.send, self._sending.send_many
-        self.send_in = self._sending.send_in
+        self.send_each, self.send_in = self._sending.send_each, self._sending.send_in
         self._stop_asked = False
+        self.hears_signals = True
         controls = Controls(self.store, self._sends)
         self.cancel, self.cancel_all = controls.cancel, controls.cancel_all
         self.settle = controls.settle
         self.pause, self.resume, self.unblock = controls.pause, controls.resume, controls.unblock
         self.lanes = LaneControls(self.store)
         self.dead = Dead(self.store)
+        self.tokens = TokenVerbs(self.store, self.store.clock)
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain
         self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane
@@ -133,7 +137,7 @@ class Postroad:
         if self._stop_asked:
             engine.ask_to_stop()
         try:
-            with _signals(self.stop):
+            with _signals(self.stop) if self.hears_signals else nullcontext():
                 if not until_idle:
                     await engine.until_stopped()
                     return

@@ -1,8 +1,21 @@
-"""One frozen settings object."""
+"""One frozen settings object, and where its values come from: flags > environment > file."""
 
-from msgspec import Struct
+import tomllib
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
 
+import msgspec
+from msgspec import Struct, structs
+
+from postroad.model.errors import BadSetting
 from postroad.model.limits import Limits
+
+FILE: Final = "postroad.toml"
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+LOG_FORMATS: Final = ("text", "json")
+DEFAULT: Final = "default"
 
 
 class Settings(Struct, frozen=True):
@@ -11,4 +24,107 @@ class Settings(Struct, frozen=True):
     dsn: str = "sqlite:///road.db"
     body_bytes_max: int = 1 << 20
     log_level: str = "info"
+    log_format: str = "text"
+    listen: str = "127.0.0.1:8600"
+    origins: tuple[str, ...] = ()
+    request_bytes_max: int = 32 << 20
+    batch_lines_max: int = 10_000
+    intake_max: int = 10_000
+    store_wait_s: float = 5.0
     limits: Limits = Limits()
+
+
+class Loaded(Struct, frozen=True):
+    """The settings, and for each by its dotted name where its value came from."""
+
+    settings: Settings
+    sources: dict[str, str]
+
+    def chosen(self, name: str) -> bool:
+        """Whether somebody set it."""
+        return self.sources[name] != DEFAULT
+
+
+def names() -> dict[str, Any]:
+    """Every setting by its dotted name, with its type."""
+    outer = [(field.name, field) for field in structs.fields(Settings) if field.name != "limits"]
+    inner = [(f"limits.{field.name}", field) for field in structs.fields(Limits)]
+    return {name: field.type for name, field in (*outer, *inner)}
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return "POSTROAD_" + name.replace(".", "_").upper()
+
+
+def load(
+    flags: Mapping[str, str], environ: Mapping[str, str], file: Path | None, base: Settings
+) -> Loaded:
+    """The settings as flags, environment and file say; what nobody names is as in `base`."""
+    known = names()
+    values: dict[str, Any] = {}
+    sources = dict.fromkeys(known, DEFAULT)
+    said = [(name, value, str(file), name) for name, value in _in_file(file)]
+    told = [(name, environ[variable(name)]) for name in known if environ.get(variable(name))]
+    said += [(name, value, "environment", variable(name)) for name, value in told]
+    said += [(name, value, "flag", f"--set {name}") for name, value in flags.items()]
+    for name, value, source, label in said:
+        values[name] = _convert(name, value, label, known)
+        sources[name] = source
+    inner = {key[7:]: value for key, value in values.items() if key.startswith("limits.")}
+    outer = {key: value for key, value in values.items() if "." not in key}
+    settings = structs.replace(base, **outer, limits=structs.replace(base.limits, **inner))
+    check(settings)
+    return Loaded(settings, sources)
+
+
+def _in_file(file: Path | None) -> Iterator[tuple[str, Any]]:
+    if file is None:
+        return
+    try:
+        found = tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise BadSetting(f"cannot read {file}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadSetting(f"{file} is not TOML: {error}") from None
+    for name, value in found.items():
+        if name == "limits" and isinstance(value, dict):
+            yield from ((f"limits.{inner}", number) for inner, number in value.items())
+        else:
+            yield name, value
+
+
+def _convert(name: str, value: Any, label: str, known: Mapping[str, Any]) -> Any:
+    if name not in known:
+        near = get_close_matches(name, known, 1)
+        hint = f": did you mean {near[0]}?" if near else "; see `postroad config show`"
+        raise BadSetting(f"{label}: there is no setting {name!r}{hint}")
+    if isinstance(value, str) and known[name] in (int, float):
+        value = value.replace("_", "")
+    elif isinstance(value, str) and known[name] is not str:
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    try:
+        return msgspec.convert(value, known[name], strict=False)
+    except msgspec.ValidationError as error:
+        raise BadSetting(f"{label} = {value!r}: {str(error).lower()}") from None
+
+
+def check(settings: Settings) -> None:
+    """BadSetting when values make no sense."""
+    for name, choices in (("log_level", LOG_LEVELS), ("log_format", LOG_FORMATS)):
+        if getattr(settings, name) not in choices:
+            given = getattr(settings, name)
+            raise BadSetting(f"{name} = {given!r}: give one of {', '.join(choices)}")
+    address(settings.listen)
+    inner = {f"limits.{name}": value for name, value in structs.asdict(settings.limits).items()}
+    for name, value in (structs.asdict(settings) | inner).items():
+        if isinstance(value, (int, float)) and value <= 0 and name != "limits.linger_ms":
+            raise BadSetting(f"{name} = {value}: give a number above zero")
+
+
+def address(listen: str) -> tuple[str, int]:
+    """Host and port of `listen`."""
+    host, mark, port = listen.rpartition(":")
+    if not mark or not host or not port.isdecimal() or int(port) > 65_535:
+        raise BadSetting(f"listen = {listen!r}: give HOST:PORT, as in 127.0.0.1:8600")
+    return host.strip("[]"), int(port)

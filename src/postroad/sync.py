@@ -31,6 +31,7 @@ from postroad.transports.job import Message
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.dead import Dead
 from postroad.verbs.sending import Receipt, Sending
+from postroad.verbs.tokens import TokenVerbs
 from postroad.verbs.why import Why
 
 __all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
@@ -84,6 +85,15 @@ class BlockingLanes(Verbs):
     unblock = blocking(LaneControls.unblock)
 
 
+class BlockingTokens(Verbs):
+    """Access tokens: make, list, revoke."""
+
+    make = blocking(TokenVerbs.make)
+    list = blocking(TokenVerbs.list)
+    revoke = blocking(TokenVerbs.revoke)
+    who = blocking(TokenVerbs.who)
+
+
 class Face(ABC):
     """All verbs of a road, for whoever knows how to wait for one."""
 
@@ -92,6 +102,7 @@ class Face(ABC):
         self.handler, self.every = road.handler, road.every
         self.dead = BlockingDead(road.dead, self._wait)
         self.lanes = BlockingLanes(road.lanes, self._wait)
+        self.tokens = BlockingTokens(road.tokens, self._wait)
 
     @property
     def postroad(self) -> app.Postroad:
@@ -104,6 +115,7 @@ class Face(ABC):
 
     send = blocking(Sending.send)
     send_many = blocking(Sending.send_many)
+    send_each = blocking(Sending.send_each)
     send_in = blocking(Sending.send_in)
     cancel = blocking(Controls.cancel)
     cancel_all = blocking(Controls.cancel_all)

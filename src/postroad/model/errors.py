@@ -15,6 +15,10 @@ class BadDsn(BadInput):
     """The store's address cannot be understood."""
 
 
+class BadSetting(BadInput):
+    """A setting has a name or a value that makes no sense."""
+
+
 class BadBody(BadInput):
     """The body cannot be serialised."""
 
@@ -39,12 +43,20 @@ class UnknownMessage(BadInput):
     """No message of that id is known."""
 
 
+class UnknownToken(BadInput):
+    """No access token of that id is known."""
+
+
 class NotDead(BadInput):
     """The message is known, but not in the dead set; nothing was changed."""
 
 
 class NotUncertain(BadInput):
     """The message is known, but nobody doubts what became of it; nothing was changed."""
+
+
+class NotCancelled(BadInput):
+    """The message was finished before: there is nothing left to cancel."""
 
 
 class Conflict(BadInput):
@@ -54,6 +66,23 @@ class Conflict(BadInput):
     def __init__(self, text: str, stored: Sequence[str] = ()) -> None:
         super().__init__(text)
         self.stored = tuple(stored)
+
+
+class Unauthorized(PostroadError):
+    """No access token was given, or it is mistyped, revoked or out of date."""
+
+
+class Forbidden(PostroadError):
+    """The access token does not allow this, or the request comes from another site's page."""
+
+
+class TooManyTries(PostroadError):
+    """Too many wrong access tokens from one address; wait a minute."""
+
+
+class Overloaded(PostroadError):
+    """The server cannot store more in time: what was sent may not be stored. Send it again after a
+    while, with the same key."""
 
 
 class NotOpen(PostroadError):

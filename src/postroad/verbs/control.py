@@ -4,7 +4,13 @@ from collections.abc import Callable
 from typing import Literal
 
 from postroad.model.control import Cancelled, CancelState, MessageFilter
-from postroad.model.errors import BadInput, NotUncertain, UnknownMessage, UnknownQueue
+from postroad.model.errors import (
+    BadInput,
+    NotUncertain,
+    UnknownLane,
+    UnknownMessage,
+    UnknownQueue,
+)
 from postroad.model.ids import to_number, to_text
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.store import Store
@@ -110,14 +116,20 @@ class LaneControls:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def pause(self, lane: int) -> None:
+    async def pause(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
         """Hold all queues of a lane."""
-        await self._store.pause_lane(lane, paused=True)
+        await self._store.pause_lane(await self._known(lane, tenant), paused=True)
 
-    async def resume(self, lane: int) -> None:
+    async def resume(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
         """Let a paused lane go on."""
-        await self._store.pause_lane(lane, paused=False)
+        await self._store.pause_lane(await self._known(lane, tenant), paused=False)
 
-    async def unblock(self, lane: int) -> None:
+    async def unblock(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
         """Close a lane's circuit now."""
-        await self._store.unblock_lane(lane)
+        await self._store.unblock_lane(await self._known(lane, tenant))
+
+    async def _known(self, lane: int, tenant: str | None) -> int:
+        facts = await self._store.lane_facts(lane)
+        if facts is None or tenant not in (None, facts.lane.tenant):
+            raise UnknownLane(f"this road has no lane {lane} of tenant {tenant!r}")
+        return lane

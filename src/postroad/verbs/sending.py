@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from postroad.engine.drafting import Send, draft
 from postroad.engine.intake import Intake
-from postroad.model.errors import BadInput, Conflict, NotOpen
+from postroad.model.errors import BadInput, Conflict, NotOpen, PostroadError
 from postroad.model.ids import IdSequence, to_text
 from postroad.model.words import DEFAULT_TENANT, Accepted, Draft, Queue, QueueSpec
 from postroad.ports.joining import Joins
@@ -86,6 +86,33 @@ class Sending:
         answers = await asyncio.gather(*[intake.put(one) for one in drafts])
         return _receipts(asked, answers)
 
+    async def send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
+        """Hand over many, each for itself: what is good is stored in one transaction, and for
+        each of the others its error is in its place."""
+        intake = self.taking()
+        queues = [await self._queue_or_why(send) for send in sends]
+        answers = [self._put(intake, *pair) for pair in zip(sends, queues, strict=True)]
+        return [
+            await _settled(send, answer) if isinstance(answer, asyncio.Future) else answer
+            for send, answer in zip(sends, answers, strict=True)
+        ]
+
+    async def _queue_or_why(self, send: Send) -> Queue | PostroadError:
+        try:
+            return await self._queue(send.tenant, send.queue)
+        except PostroadError as error:
+            return error
+
+    def _put(
+        self, intake: Intake, send: Send, queue: Queue | PostroadError
+    ) -> "asyncio.Future[Accepted] | PostroadError":
+        if isinstance(queue, PostroadError):
+            return queue
+        try:
+            return intake.put(self._draft(send, queue))
+        except PostroadError as error:
+            return error
+
     async def send_in(
         self, connection: object, queue: str, body: object, **options: Unpack[SendOptions]
     ) -> Receipt:
@@ -153,3 +180,10 @@ def _receipts(sends: Sequence[Send], answers: Sequence[Accepted]) -> list[Receip
                 [receipt.id for receipt in receipts],
             )
     return receipts
+
+
+async def _settled(send: Send, answer: "asyncio.Future[Accepted]") -> Receipt | PostroadError:
+    try:
+        return _receipts([send], [await answer])[0]
+    except PostroadError as error:
+        return error

@@ -44,10 +44,12 @@ class Why:
             raise UnknownQueue(f"this road has no queue {name!r} of tenant {tenant!r}")
         return explain_queue(facts, self._clock.now_ms())
 
-    async def explain_lane(self, lane: int) -> LaneExplanation:
+    async def explain_lane(
+        self, lane: int, *, tenant: str | None = DEFAULT_TENANT
+    ) -> LaneExplanation:
         """What waits in a lane, what holds it back, who serves it; lanes have numbers, as in
         `explain_queue`."""
         facts = await self._store.lane_facts(lane)
-        if facts is None:
+        if facts is None or tenant not in (None, facts.lane.tenant):
             raise UnknownLane(f"this road has no lane {lane}: see the lanes of `explain_queue`")
         return explain_lane(facts, self._clock.now_ms())

@@ -7,6 +7,7 @@ from postroad.stores.postgres.leases import LeaseVerbs
 from postroad.stores.postgres.recording import RecordVerbs
 from postroad.stores.postgres.sending import JoinVerbs
 from postroad.stores.postgres.ticks import TickVerbs
+from postroad.stores.postgres.tokens import TokenVerbs
 from postroad.stores.postgres.upkeep import UpkeepVerbs
 
 
@@ -14,7 +15,7 @@ class OwnerVerbs(LeaseVerbs, RecordVerbs, UpkeepVerbs):
     """What engines do."""
 
 
-class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, TickVerbs):
+class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, TickVerbs, TokenVerbs):
     """What users do, besides sending."""
 
 

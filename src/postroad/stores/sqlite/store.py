@@ -26,6 +26,7 @@ from postroad.stores.sqlite.deadset import DeadVerbs
 from postroad.stores.sqlite.insight import InsightVerbs
 from postroad.stores.sqlite.joining import JoinVerbs
 from postroad.stores.sqlite.ticks import TickVerbs
+from postroad.stores.sqlite.tokens import TokenVerbs
 
 RETAIN_SLICE: Final = 1_000
 
@@ -200,7 +201,9 @@ class ControlVerbs(Base):
         await self._write("control", lambda db: control.unblock_lane(db, lane))
 
 
-class SqliteStore(
-    InboxVerbs, LeaseVerbs, UpkeepVerbs, ControlVerbs, DeadVerbs, InsightVerbs, TickVerbs, JoinVerbs
-):
+class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, TickVerbs, TokenVerbs):
+    """What users do, besides sending."""
+
+
+class SqliteStore(InboxVerbs, LeaseVerbs, UpkeepVerbs, AskerVerbs, JoinVerbs):
     """One file, one process."""

@@ -1,0 +1,1 @@
+"""The road over HTTP: routes, access, problem answers, OpenAPI."""

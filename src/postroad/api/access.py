@@ -1,0 +1,107 @@
+"""Who may ask what: bearer tokens, other sites' pages, and the patience with wrong tokens."""
+
+from collections import OrderedDict
+from hmac import compare_digest
+from typing import Any, Final
+
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
+
+from postroad.model.errors import BadInput, Forbidden, TooManyTries, Unauthorized
+from postroad.model.tokens import SECRET_BYTES, Scope, Who, digest, write
+from postroad.model.words import DEFAULT_TENANT
+from postroad.ports.clock import Clock
+from postroad.ports.secret import secret_bytes
+from postroad.verbs.tokens import TokenVerbs, check_tenant
+
+Asker = ASGIConnection[Any, Any, Any, Any]
+KNOWN_S: Final = 2.0
+"""How long a token that was looked up is believed; what a revoked one has left elsewhere."""
+KNOWN_MAX: Final = 10_000
+WRONG_MAX: Final = 10
+WRONG_S: Final = 60.0
+"""So many wrong tokens a minute from one address, then nothing new of it is looked at."""
+TENANT_HEADER: Final = "postroad-tenant"
+
+
+class Access:
+    """Tells who asks. `local` is a token of this process alone, for commands on this machine."""
+
+    def __init__(self, tokens: TokenVerbs, clock: Clock, origins: tuple[str, ...]) -> None:
+        self._tokens = tokens
+        self._clock = clock
+        self._origins = frozenset(origins)
+        self._known: OrderedDict[bytes, tuple[float, Who]] = OrderedDict()
+        self._wrong: OrderedDict[str, list[float]] = OrderedDict()
+        self.local = write(secret_bytes(4).hex(), secret_bytes(SECRET_BYTES))
+        self._local = digest(self.local)
+
+    async def check(self, asker: Asker, handler: BaseRouteHandler) -> None:
+        """Runs before every route; the route's `scope` says what is needed."""
+        self._check_origin(asker)
+        scope: Scope | None = handler.opt.get("scope")
+        if scope is None:
+            return
+        found = await self._who(asker)
+        if scope not in found.scopes:
+            has = ", ".join(sorted(found.scopes))
+            raise Forbidden(f"this needs a token with the scope {scope!r}; yours has: {has}")
+        asker.scope["state"]["who"] = self._for_tenant(found, asker.headers.get(TENANT_HEADER))
+
+    def _check_origin(self, asker: Asker) -> None:
+        origin = asker.headers.get("origin")
+        if origin is None or origin in self._origins:
+            return
+        if origin.partition("://")[2] != asker.headers.get("host"):
+            raise Forbidden("requests from other sites' pages are refused: see the setting origins")
+
+    async def _who(self, asker: Asker) -> Who:
+        kind, _, text = asker.headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not text:
+            raise Unauthorized(
+                "give an access token: `Authorization: Bearer …`; `postroad token make` makes one"
+            )
+        key = digest(text)
+        if compare_digest(key, self._local):
+            return Who(DEFAULT_TENANT, frozenset(Scope), "local", every_tenant=True)
+        now_s = self._clock.steady_s()
+        known = self._known.get(key)
+        if known is not None and now_s - known[0] < KNOWN_S:
+            return known[1]
+        address = asker.client.host if asker.client else ""
+        if known is None:
+            self._check_patience(address, now_s)
+        found = await self._tokens.who(text)
+        if found is None:
+            self._known.pop(key, None)
+            self._note_wrong(address, now_s)
+            raise Unauthorized("this access token is not known: mistyped, revoked or out of date")
+        self._known[key] = (now_s, found)
+        while len(self._known) > KNOWN_MAX:
+            self._known.popitem(last=False)
+        return found
+
+    def _check_patience(self, address: str, now_s: float) -> None:
+        recent = [at for at in self._wrong.get(address, ()) if now_s - at < WRONG_S]
+        if len(recent) >= WRONG_MAX:
+            raise TooManyTries("too many wrong access tokens from your address: wait a minute")
+
+    def _note_wrong(self, address: str, now_s: float) -> None:
+        recent = [at for at in self._wrong.pop(address, ()) if now_s - at < WRONG_S]
+        self._wrong[address] = [*recent, now_s]
+        while len(self._wrong) > KNOWN_MAX:
+            self._wrong.popitem(last=False)
+
+    def _for_tenant(self, found: Who, tenant: str | None) -> Who:
+        if tenant is None or tenant == found.tenant:
+            return found
+        if not found.every_tenant:
+            raise Forbidden(f"this token is not for the tenant {tenant!r}")
+        check_tenant(tenant)
+        if tenant == "*":
+            raise BadInput("the tenant '*' is every tenant: name one")
+        return Who(tenant, found.scopes, found.token, every_tenant=True)
+
+    def forget(self) -> None:
+        """A token was revoked here: all are looked up again."""
+        self._known.clear()

@@ -1,0 +1,40 @@
+"""What every route works with."""
+
+from typing import Any
+
+from litestar import Request
+from structlog.typing import FilteringBoundLogger
+
+from postroad.api.access import Access
+from postroad.api.gate import Gate
+from postroad.app import Postroad
+from postroad.config import Settings
+from postroad.model.tokens import Who
+
+Ask = Request[Any, Any, Any]
+
+
+class Context:
+    """One road and its server."""
+
+    def __init__(self, road: Postroad, settings: Settings, log: FilteringBoundLogger) -> None:
+        self.road = road
+        self.settings = settings
+        self.log = log
+        self.access = Access(road.tokens, road.store.clock, settings.origins)
+        self.gate = Gate(road.store.clock, settings.intake_max, settings.store_wait_s)
+        self.delivers = False
+        """Whether this process also delivers."""
+        self.stopping = False
+
+
+def context(request: Ask) -> Context:
+    """The server's own."""
+    found: Context = request.app.state.context
+    return found
+
+
+def who(request: Ask) -> Who:
+    """The one who asks, as the guard found out."""
+    found: Who = request.scope["state"]["who"]
+    return found

@@ -1,0 +1,55 @@
+"""The gate of the intake: what cannot be stored in time is refused, and told when to come back."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from postroad.model.errors import Overloaded
+from postroad.ports.clock import Clock
+
+T = TypeVar("T")
+
+
+class Crowded(Overloaded):
+    """One tenant fills more than half of the room for messages that wait to be stored."""
+
+
+class Gate:
+    """Counts messages on their way into the store. One tenant may have half of the room."""
+
+    def __init__(self, clock: Clock, most: int, wait_s: float) -> None:
+        self._clock = clock
+        self._most = most
+        self._wait_s = wait_s
+        self.waiting: Counter[str] = Counter()
+        self.shed = 0
+
+    async def store(self, tenant: str, count: int, work: Coroutine[Any, Any, T]) -> T:
+        """Do it, within the time that there is."""
+        try:
+            self._admit(tenant, count)
+        except Overloaded:
+            work.close()
+            self.shed += count
+            raise
+        self.waiting[tenant] += count
+        try:
+            async with asyncio.timeout(self._wait_s):
+                return await work
+        except TimeoutError:
+            self.shed += count
+            raise Overloaded(
+                f"not stored within {self._wait_s:g} s, and it may be stored yet: send it again "
+                "later with the same key"
+            ) from None
+        finally:
+            self.waiting[tenant] -= count
+            if not self.waiting[tenant]:
+                del self.waiting[tenant]
+
+    def _admit(self, tenant: str, count: int) -> None:
+        if self.waiting.total() + count > self._most and self.waiting:
+            raise Overloaded("too many messages wait to be stored: nothing of yours was; try later")
+        if self.waiting[tenant] + count > self._most // 2 and self.waiting[tenant]:
+            raise Crowded("too many messages of yours wait to be stored: try again later")

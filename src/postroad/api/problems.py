@@ -1,0 +1,73 @@
+"""Problem answers (RFC 9457): every error of the road as one small JSON document."""
+
+import re
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.model import errors
+
+STATUS: Final[dict[type[Exception], int]] = {
+    errors.BadInput: 400,
+    errors.BodyTooLarge: 413,
+    errors.UnknownQueue: 404,
+    errors.UnknownLane: 404,
+    errors.UnknownMessage: 404,
+    errors.UnknownToken: 404,
+    errors.NotDead: 409,
+    errors.NotCancelled: 409,
+    errors.Conflict: 409,
+    errors.Unauthorized: 401,
+    errors.Forbidden: 403,
+    errors.TooManyTries: 429,
+    errors.Overloaded: 503,
+    errors.NotOpen: 503,
+    errors.StoreError: 503,
+}
+WORDS: Final = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+class FieldError(Struct, frozen=True):
+    """What is wrong with one field."""
+
+    field: str
+    message: str
+
+
+class Problem(Struct, frozen=True):
+    """What went wrong and what to do. `type` is stable: docs/reference/errors.md."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: tuple[FieldError, ...] = ()
+
+
+class BadRequest(errors.BadInput):
+    """The request cannot be understood; `fields` says where."""
+
+    def __init__(self, text: str, fields: tuple[FieldError, ...] = ()) -> None:
+        super().__init__(text)
+        self.fields = fields
+
+
+def kind(error: type[Exception]) -> str:
+    """The stable name of an error."""
+    return "urn:postroad:problem:" + WORDS.sub("-", error.__name__).lower()
+
+
+def status_of(error: type[Exception]) -> int:
+    """The HTTP status of an error: its own, or that of what it is a kind of."""
+    return next((STATUS[each] for each in error.__mro__ if each in STATUS), 500)
+
+
+def problem(error: Exception) -> Problem:
+    """An error of ours as a problem."""
+    status = status_of(type(error))
+    if status == 500:
+        detail = "Something broke inside the server; its log says what."
+        return Problem("urn:postroad:problem:internal", "Internal error", status, detail)
+    title = WORDS.sub(" ", type(error).__name__).capitalize()
+    fields: tuple[FieldError, ...] = getattr(error, "fields", ())
+    return Problem(kind(type(error)), title, status, str(error), fields)

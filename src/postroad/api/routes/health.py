@@ -1,0 +1,52 @@
+"""Whether the server lives, and whether it can work."""
+
+import asyncio
+from typing import Final
+
+from litestar import Response
+from msgspec import Struct
+
+from postroad.api.context import Ask, context
+from postroad.api.doors import fetch
+from postroad.model.errors import PostroadError
+
+READY_S: Final = 2.0
+
+
+class Health(Struct, frozen=True):
+    """`ok`, or what is wrong with which part."""
+
+    status: str
+    parts: dict[str, str] = {}
+
+
+@fetch("/healthz", scope=None)
+async def healthz() -> Health:
+    """The process lives."""
+    return Health("ok")
+
+
+@fetch("/readyz", scope=None)
+async def readyz(request: Ask) -> Response[Health]:
+    """It can take and, where it delivers, deliver messages."""
+    here = context(request)
+    parts = {"server": "stopping" if here.stopping else "ok", "store": await _store(request)}
+    if here.delivers:
+        parts["engine"] = "ok" if here.road.engine is not None else "stopped"
+    good = set(parts.values()) == {"ok"}
+    return Response(Health("ok" if good else "not ready", parts), status_code=200 if good else 503)
+
+
+async def _store(request: Ask) -> str:
+    store = context(request).road.store
+    try:
+        async with asyncio.timeout(READY_S):
+            await store.token_find("")
+    except TimeoutError:
+        return f"no answer within {READY_S:g} s"
+    except PostroadError as error:
+        return type(error).__name__
+    return "ok"
+
+
+ROUTES: Final = (healthz, readyz)

@@ -1,0 +1,148 @@
+"""Messages: send one, send many, ask, cancel."""
+
+from base64 import b64decode
+from binascii import Error as Base64Error
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+import msgspec
+from litestar import Response
+from litestar.params import FromPath, HeaderParameter, QueryParameter
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from postroad.api.context import Ask, context, who
+from postroad.api.doors import drop, fetch, give
+from postroad.api.problems import BadRequest, FieldError
+from postroad.api.reading import read, takes
+from postroad.engine.drafting import Send
+from postroad.model.control import Cancelled, CancelState
+from postroad.model.errors import NotCancelled, UnknownMessage
+from postroad.model.explain import Explanation
+from postroad.model.outlook import Outlook
+from postroad.model.states import DeadReason, State
+from postroad.model.tokens import Scope
+from postroad.model.tries import Try
+from postroad.verbs.sending import Receipt
+
+WAIT_S: Final = 10.0
+
+
+class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A message to be sent: `body` is any JSON; `body_base64` is for other bytes."""
+
+    queue: Annotated[str, Meta(min_length=1, max_length=2_000)]
+    body: Raw | UnsetType = UNSET
+    body_base64: str = ""
+    key: str = ""
+    order_key: str = ""
+    deliver_at: datetime | None = None
+    delay: Annotated[float, Meta(ge=0)] = 0.0
+    expires_at: datetime | None = None
+    priority: Annotated[int, Meta(ge=-9, le=9)] = 0
+    headers: dict[str, str] = {}
+
+
+SEND: Final = msgspec.json.Decoder(SendRequest)
+
+
+class MessageView(Struct, frozen=True):
+    """Where a message is."""
+
+    id: str
+    tenant: str
+    queue: str
+    state: State
+    reason: DeadReason | None
+    level: int
+    retries: int
+    accepted_at_ms: int
+    finished_at_ms: int | None
+    expires_at_ms: int | None
+    lane: int | None
+    tries: tuple[Try, ...]
+    next: Outlook
+
+
+def to_send(asked: SendRequest, tenant: str, key: str = "") -> Send:
+    """What the road is asked for. `key` is the header's."""
+    if key and asked.key and key != asked.key:
+        raise _bad("key", "it differs from the header Idempotency-Key: give one of them")
+    return Send(
+        asked.queue,
+        _body(asked),
+        key=key or asked.key,
+        order_key=asked.order_key,
+        deliver_at=asked.deliver_at,
+        delay=asked.delay,
+        expires_at=asked.expires_at,
+        priority=asked.priority,
+        headers=asked.headers,
+        tenant=tenant,
+    )
+
+
+def _body(asked: SendRequest) -> Raw | bytes:
+    given = asked.body is not UNSET
+    if given == bool(asked.body_base64):
+        raise _bad("body", "give body (any JSON) or body_base64 (bytes), one of them")
+    if asked.body is not UNSET:
+        return asked.body
+    try:
+        return b64decode(asked.body_base64, validate=True)
+    except (Base64Error, ValueError):
+        raise _bad("body_base64", "this is not base64") from None
+
+
+def _bad(field: str, text: str) -> BadRequest:
+    return BadRequest(f"{field}: {text}", (FieldError(field, text),))
+
+
+@give("/v1/messages", scope=Scope.send, status_code=201, operation_class=takes(SendRequest))
+async def send(
+    request: Ask,
+    idempotency_key: Annotated[str, HeaderParameter(name="Idempotency-Key", max_length=255)] = "",
+) -> Response[Receipt]:
+    """Send a message; it is stored when this answers. 200: it was, under the same key."""
+    asked, here, tenant = await read(request, SEND), context(request), who(request).tenant
+    work = here.road.send_many([to_send(asked, tenant, idempotency_key)])
+    (receipt,) = await here.gate.store(tenant, 1, work)
+    headers = {"location": f"/v1/messages/{receipt.id}"}
+    return Response(receipt, status_code=200 if receipt.duplicate else 201, headers=headers)
+
+
+@fetch("/v1/messages/{id:str}", scope=Scope.read)
+async def show(request: Ask, id: FromPath[str]) -> MessageView:  # noqa: A002 - the word that receipts use
+    """Where a message is, and what was tried."""
+    said = await context(request).road.explain(id, tenant=who(request).tenant)
+    return view(said)
+
+
+def view(said: Explanation) -> MessageView:
+    """An explanation without its words."""
+    shown: dict[str, Any] = {name: getattr(said, name) for name in MessageView.__struct_fields__}
+    return MessageView(**shown)
+
+
+@fetch("/v1/messages/{id:str}/explain", scope=Scope.read)
+async def explain(request: Ask, id: FromPath[str]) -> Explanation:  # noqa: A002
+    """What happened to a message, what holds it back, what comes next."""
+    return await context(request).road.explain(id, tenant=who(request).tenant)
+
+
+@drop("/v1/messages/{id:str}", scope=Scope.manage, status_code=200)
+async def cancel(
+    request: Ask,
+    id: FromPath[str],  # noqa: A002
+    wait_s: Annotated[float, QueryParameter(ge=0, le=40)] = WAIT_S,
+) -> Cancelled:
+    """Cancel a message: after `cancelled` no try of it starts."""
+    road, tenant = context(request).road, who(request).tenant
+    answer = await road.cancel(id, tenant=tenant, wait=wait_s)
+    if answer.state is CancelState.unknown:
+        raise UnknownMessage(f"this road knows no message {id} of tenant {tenant!r}")
+    if answer.state is CancelState.final:
+        raise NotCancelled(f"{id} is finished already: see `postroad message show {id}`")
+    return answer
+
+
+ROUTES: Final = (send, show, explain, cancel)

@@ -1,0 +1,122 @@
+"""A server: one road, its routes on a port, and where asked its engine, until told to stop."""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Final
+
+import uvicorn
+
+from postroad.api.app import make_app
+from postroad.api.context import Context
+from postroad.api.door import Door, leave_note, remove_note
+from postroad.app import Postroad
+from postroad.config import Settings, address
+from postroad.model.errors import BadSetting
+
+BACKLOG: Final = 2_048
+GRACE_S: Final = 10
+
+
+class Server:
+    """`delivers`: its engine runs too."""
+
+    def __init__(self, road: Postroad, settings: Settings, *, delivers: bool) -> None:
+        self.road = road
+        road.hears_signals = False  # they are heard here
+        self.context = Context(road, settings, road.log)
+        self.context.delivers = delivers
+        self._settings = settings
+        self._socket: socket.socket | None = None
+        self._web: uvicorn.Server | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        if self._socket is None:
+            raise AssertionError("not bound yet")
+        host, port = self._socket.getsockname()[:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    def bind(self) -> socket.socket:
+        """Take the port, or say who might have it."""
+        host, port = address(self._settings.listen)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        taken = socket.socket(family, socket.SOCK_STREAM)
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            taken.bind((host, port))
+        except OSError as error:
+            taken.close()
+            raise BadSetting(
+                f"cannot listen on {self._settings.listen}: {error.strerror}; give another with "
+                "--listen HOST:PORT"
+            ) from None
+        self._socket = taken
+        return taken
+
+    def close(self) -> None:
+        """Give the port back."""
+        if self._socket is not None:
+            self._socket.close()
+
+    async def run(self, started: Callable[[], None]) -> None:
+        """Serve until stopped. The road is open; `started` is called when it listens."""
+        config = uvicorn.Config(
+            make_app(self.context),
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            backlog=BACKLOG,
+            timeout_graceful_shutdown=GRACE_S,
+            ws="none",
+        )
+        web = self._web = Web(config)
+        taken = self._socket or self.bind()
+        taken.listen(BACKLOG)  # who reads the note may connect at once
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop)
+        door = Door(self.url, self.context.access.local, os.getpid())
+        leave_note(self.road.dsn, door)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._web_until_stopped(web, taken))
+                if self.context.delivers:
+                    group.create_task(self._deliver())
+                started()
+        finally:
+            remove_note(self.road.dsn)
+
+    async def _web_until_stopped(self, web: "Web", taken: socket.socket) -> None:
+        try:
+            await web.serve([taken])
+        finally:
+            self.stop()
+
+    async def _deliver(self) -> None:
+        try:
+            await self.road.run()
+        finally:
+            self.stop()  # an engine that broke takes the server with it
+
+    def stop(self) -> None:
+        """Take no more requests, finish those that are here, give lanes back."""
+        self.context.stopping = True
+        if self._web is not None:
+            self._web.should_exit = True
+        if self.context.delivers:
+            self.road.stop()
+
+
+class Web(uvicorn.Server):
+    """uvicorn, with the signals left to us."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Ours are in place."""
+        yield

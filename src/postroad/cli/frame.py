@@ -1,0 +1,175 @@
+"""What all commands share: where the road is, how answers are printed, how errors end."""
+
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, Final, NoReturn
+
+import msgspec
+import typer
+from msgspec import structs
+from rich.markup import escape
+
+from postroad.api.problems import Problem, problem
+from postroad.cli.printing import err
+from postroad.cli.reach import Reach, Refused
+from postroad.config import FILE, Loaded, Settings, load
+from postroad.model.errors import (
+    BadInput,
+    BadSetting,
+    Conflict,
+    NotCancelled,
+    NotDead,
+    NotOpen,
+    Overloaded,
+    PostroadError,
+    StoreError,
+)
+from postroad.model.words import DEFAULT_TENANT
+
+BASE: Final = structs.replace(Settings(), dsn="sqlite:///road/road.db")
+"""What commands work on with nothing configured: a road in ./road/."""
+PANEL: Final = "Which road, and how"
+
+
+class Call:
+    """One call of a command: its common options, and ways to what they name."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.json: bool = options["json"]
+        self.tenant: str = options["tenant"] or os.environ.get("POSTROAD_TENANT", DEFAULT_TENANT)
+        self._options = options
+
+    def loaded(self) -> Loaded:
+        """The settings and where they come from."""
+        flags = dict(_pair(each) for each in self._options["set"] or ())
+        for name in ("dsn", "listen", "log_level"):
+            if self._options.get(name):
+                flags[name] = self._options[name]
+        return load(flags, os.environ, self._file(), BASE)
+
+    def _file(self) -> Path | None:
+        named = self._options["config"] or os.environ.get("POSTROAD_CONFIG")
+        if named:
+            return Path(named)
+        return Path(FILE) if Path(FILE).exists() else None
+
+    def reach(self) -> Reach:
+        """The way to the road that is meant."""
+        server = self._options["server"] or os.environ.get("POSTROAD_SERVER", "")
+        token = ""
+        if server:
+            token = _token(self._options["token_file"])
+        return Reach(self.loaded().settings, server, token, self.tenant)
+
+
+def _token(file: Path | None) -> str:
+    try:
+        text = file.read_text().strip() if file else os.environ.get("POSTROAD_TOKEN", "")
+    except OSError as error:
+        raise BadInput(f"cannot read {file}: {error.strerror}") from None
+    if not text:
+        raise BadInput("a server asks for a token: set POSTROAD_TOKEN, or give --token-file FILE")
+    return text
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, mark, value = text.partition("=")
+    if not mark:
+        raise BadSetting(f"--set {text}: give NAME=VALUE, as in limits.window=16")
+    return name.strip(), value.strip()
+
+
+def _shared() -> dict[str, Any]:
+    def option(*flags: str, text: str) -> Any:
+        return typer.Option(*flags, help=text, rich_help_panel=PANEL)
+
+    return {
+        "json": Annotated[bool, option("--json", text="JSON for programs, not a table.")],
+        "dsn": Annotated[
+            str, option("--dsn", text="The store, as in sqlite:///road/road.db or postgresql://…")
+        ],
+        "server": Annotated[
+            str, option("--server", text="A server's address; its token is in POSTROAD_TOKEN.")
+        ],
+        "token_file": Annotated[
+            Path | None, option("--token-file", text="A file with the server's token.")
+        ],
+        "tenant": Annotated[str, option("--tenant", text="Whose queues are meant.")],
+        "config": Annotated[
+            Path | None, option("--config", text=f"The settings' file; else ./{FILE}.")
+        ],
+        "set": Annotated[
+            list[str] | None, option("--set", text="A setting, as NAME=VALUE; again for more.")
+        ],
+    }
+
+
+def command(group: typer.Typer, name: str, **options: Any) -> Callable[[Any], Any]:
+    """Adds a function as a command. Its first parameter is the Call; the options that all commands
+    have are added to its own."""
+
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+        kinds = _shared()
+        shared = [
+            inspect.Parameter(
+                each,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=kind,
+                default=False if each == "json" else None if "None" in str(kind) else "",
+            )
+            for each, kind in kinds.items()
+        ]
+
+        @wraps(function)
+        def run(**given: Any) -> None:
+            extra = {each: given[each] for each in ("listen", "log_level") if each in given}
+            call = Call({each: given.pop(each) for each in kinds} | extra)
+            ending(call, function, given)
+
+        parameters = [*own, *shared]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        del run.__wrapped__
+        group.command(name, **options)(run)
+        return function
+
+    return add
+
+
+def ending(call: Call, function: Callable[..., None], given: dict[str, Any]) -> None:
+    """Runs a command; an error that is no fault of ours ends it with its words and its code."""
+    try:
+        function(call, **given)
+    except Refused as refused:
+        give_up(call, refused.problem, refused.code)
+    except PostroadError as error:
+        give_up(call, problem(error), exit_code(error))
+    except BrokenPipeError:
+        raise typer.Exit(1) from None
+
+
+def exit_code(error: PostroadError) -> int:
+    """0 ok, 1 failed, 2 bad input, 3 unavailable."""
+    match error:
+        case Conflict() | NotDead() | NotCancelled():
+            return 1
+        case BadInput():
+            return 2
+        case StoreError() | NotOpen() | Overloaded():
+            return 3
+        case _:
+            return 1
+
+
+def give_up(call: Call, told: Problem, code: int) -> NoReturn:
+    """Say why, on standard error, and end."""
+    if call.json:
+        sys.stderr.write(msgspec.json.encode(told).decode() + "\n")
+    else:
+        err().print(f"[bold red]postroad:[/] {escape(told.detail)}", soft_wrap=True)
+    raise typer.Exit(code)

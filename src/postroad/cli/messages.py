@@ -1,0 +1,150 @@
+"""`postroad send`, and what can be asked of one message."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.markup import escape
+
+from postroad.cli.frame import Call, command
+from postroad.cli.printing import as_json, facts, out, table, when
+from postroad.model.errors import BadBody, BadInput
+
+Id = Annotated[str, typer.Argument(help="As in the receipt: msg_…")]
+
+
+def add(app: typer.Typer) -> None:
+    """These commands."""
+    command(app, "send", rich_help_panel="Messages")(send)
+    group = typer.Typer(no_args_is_help=True, help="One message: where it is, why, and cancel it.")
+    app.add_typer(group, name="message", rich_help_panel="Messages")
+    command(group, "show")(show)
+    command(group, "explain")(explain)
+    command(group, "cancel")(cancel)
+
+
+def send(
+    call: Call,
+    queue: Annotated[str, typer.Argument(help="A handler's name, or an address.")],
+    body: Annotated[str, typer.Argument(help="JSON; - reads it from standard input.")] = "-",
+    text: Annotated[bool, typer.Option("--text", help="The body is text, not JSON.")] = False,
+    key: Annotated[str, typer.Option(help="Sent once a day under this key.")] = "",
+    order_key: Annotated[str, typer.Option(help="In order with others of this key.")] = "",
+    delay: Annotated[float, typer.Option(help="Seconds from now.")] = 0.0,
+    more: Annotated[
+        list[str] | None,
+        typer.Option("--with", help="NAME=VALUE: priority, deliver_at, expires_at, header.X"),
+    ] = None,
+) -> None:
+    """Send a message: it is stored when this returns."""
+    given = sys.stdin.read() if body == "-" else body
+    if not text:
+        try:
+            msgspec.json.decode(given.encode())
+        except msgspec.DecodeError as error:
+            raise BadBody(
+                f"the body is not JSON ({error}): quote it, as in '{{\"id\": 7}}', or use --text"
+            ) from None
+    data: dict[str, Any] = {"queue": queue, "body": msgspec.Raw(given.encode())}
+    if text:
+        data["body"] = given
+    data |= {"key": key, "order_key": order_key, "delay": delay} | _more(more or ())
+    with call.reach() as road:
+        receipt = road.ask("POST", "/v1/messages", data=data)
+    if call.json:
+        as_json(receipt)
+        return
+    word = "was stored before, under the same key" if receipt["duplicate"] else "is stored"
+    out().print(f"[bold]{receipt['id']}[/] {word}", soft_wrap=True)
+
+
+def _more(pairs: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, mark, value = pair.partition("=")
+        if not mark:
+            raise BadInput(f"--with {pair}: give NAME=VALUE")
+        if name.startswith("header."):
+            found.setdefault("headers", {})[name.removeprefix("header.")] = value
+        elif name == "priority":
+            if not value.lstrip("-").isdecimal():
+                raise BadInput(f"--with {pair}: a priority is a number from -9 to 9")
+            found[name] = int(value)
+        elif name in ("deliver_at", "expires_at"):
+            found[name] = value
+        else:
+            raise BadInput(f"--with {pair}: give priority, deliver_at, expires_at or header.NAME")
+    return found
+
+
+def show(call: Call, id: Id) -> None:  # noqa: A002 - the word that receipts use
+    """Where a message is, and what was tried."""
+    with call.reach() as road:
+        said = road.ask("GET", f"/v1/messages/{id}")
+    if call.json:
+        as_json(said)
+        return
+    state = f"{said['state']} ({said['reason']})" if said["reason"] else said["state"]
+    facts(
+        [
+            ("id", said["id"]),
+            ("queue", said["queue"]),
+            ("state", state),
+            ("level", f"{said['level']} of {said['retries']}"),
+            ("accepted", when(said["accepted_at_ms"])),
+            ("finished", when(said["finished_at_ms"])),
+            ("expires", when(said["expires_at_ms"])),
+        ]
+    )
+    show_tries(said["tries"])
+
+
+def show_tries(tries: list[dict[str, Any]]) -> None:
+    """All tries of a message."""
+    if tries:
+        columns = ("try#", "at", "level#", "outcome", "status#", "took ms#", "error")
+        names = ("number", "started_at_ms", "level", "outcome", "status", "took_ms", "error")
+        rows = [
+            [when(each[name]) if name == "started_at_ms" else each.get(name, "") for name in names]
+            for each in tries
+        ]
+        table(columns, rows)
+
+
+def explain(call: Call, id: Id) -> None:  # noqa: A002
+    """Why does it not arrive? What happened, what holds it back, what comes next."""
+    with call.reach() as road:
+        said = road.ask("GET", f"/v1/messages/{id}/explain")
+    if call.json:
+        as_json(said)
+        return
+    out().print(escape(said["sentence"]), soft_wrap=True)
+    show_tries(said["tries"])
+
+
+def cancel(
+    call: Call,
+    id: Id,  # noqa: A002
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the lane's owner.")] = 10.0,
+) -> None:
+    """Cancel a message: after `cancelled` no try of it starts."""
+    with call.reach() as road:
+        said = road.ask("DELETE", f"/v1/messages/{id}", {"wait_s": wait})
+    if call.json:
+        as_json(said)
+    else:
+        out().print(f"{said['id']}: {said['state']}")
+    if said["state"] == "pending":
+        raise typer.Exit(1)
+
+
+def read_lines(file: Path) -> bytes:
+    """A file's content; - is standard input."""
+    if str(file) == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise BadInput(f"cannot read {file}: {error.strerror}") from None

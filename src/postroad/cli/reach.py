@@ -1,0 +1,164 @@
+"""How a command reaches the road: a server that was named, the owner of the SQLite file on this
+machine, or the store itself. Whichever it is, a command is a request to the same routes."""
+
+import asyncio
+import http.client
+import ssl
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import structs
+
+from postroad.api.door import read_note
+from postroad.api.inside import Answer, Asked, ask
+from postroad.api.problems import Problem
+from postroad.app import Postroad
+from postroad.config import Settings
+from postroad.model.errors import BadInput, RoadInUse, StoreUnavailable
+from postroad.model.words import DEFAULT_TENANT
+
+TIMEOUT_S: Final = 60.0
+EXITS: Final = {409: 1, 429: 3, 503: 3}
+
+
+class Refused(Exception):
+    """The road answered with a problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.detail)
+        self.problem = problem
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        status = self.problem.status
+        return EXITS.get(status, 2 if status < 500 else 1)
+
+
+class Reach:
+    """A way to the road, open inside `with`."""
+
+    def __init__(self, settings: Settings, server: str, token: str, tenant: str) -> None:
+        self._settings = settings
+        self._tenant = tenant
+        self._server, self._token = server.rstrip("/"), token
+        self._runner: asyncio.Runner | None = None
+        self._road: Postroad | None = None
+        self._ask: Callable[[Asked], Answer] = self._over_http
+
+    def __enter__(self) -> Self:
+        try:
+            if not self._server and not self._find_owner():
+                self._open_store()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._runner is not None:
+            if self._road is not None:
+                self._runner.run(self._road.__aexit__(None, None, None))
+            self._runner.close()
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, object] | None = None,
+        data: object = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """The answer's data; Refused when it is a problem. `data` goes as JSON, or as it is when
+        it is bytes."""
+        content = data if isinstance(data, bytes) else b""
+        if data is not None and not isinstance(data, bytes):
+            content = msgspec.json.encode(data)
+        answer = self.answer(Asked(method, path, query or {}, content, headers or {}))
+        return answer.json() if answer.content else None
+
+    def answer(self, asked: Asked) -> Answer:
+        """The answer as it came."""
+        given = {"authorization": f"Bearer {self._token}", **asked.headers}
+        if self._tenant != DEFAULT_TENANT:
+            given["postroad-tenant"] = self._tenant
+        answer = self._ask(structs.replace(asked, headers=given))
+        if answer.status >= 400:
+            raise Refused(_problem(answer))
+        return answer
+
+    def _find_owner(self) -> bool:
+        door = read_note(self._settings.dsn)
+        if door is None:
+            return False
+        self._server, self._token = door.url, door.token
+        try:
+            self._over_http(Asked("GET", "/healthz"))
+        except StoreUnavailable:
+            return False  # what a killed process left behind
+        return True
+
+    def _open_store(self) -> None:
+        from postroad.api.app import make_app  # the web framework takes 0.5 s to load
+        from postroad.api.context import Context
+
+        name = self._settings.dsn.removeprefix("sqlite:///")
+        if name != self._settings.dsn and not Path(name).exists():
+            raise BadInput(
+                f"there is no road at {name}: start one with `postroad up`, or name one with --dsn"
+            )
+        settings = structs.replace(self._settings, log_level="warning")
+        runner = self._runner = asyncio.Runner()
+        road = Postroad(settings.dsn, settings=settings)
+        try:
+            runner.run(road.__aenter__())
+        except RoadInUse as error:
+            raise RoadInUse(
+                f"{error}. Commands reach a road that `postroad up`, `api` or `worker` runs"
+            ) from None
+        self._road = road
+        context = Context(road, settings, road.log)
+        app = make_app(context)
+        self._token = context.access.local
+        self._ask = lambda asked: runner.run(ask(app, asked))
+
+    def _over_http(self, asked: Asked) -> Answer:
+        parts = urlsplit(self._server)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise BadInput(f"server {self._server!r}: give an address like http://127.0.0.1:8600")
+        line: http.client.HTTPConnection
+        if parts.scheme == "https":
+            secure = ssl.create_default_context()
+            line = http.client.HTTPSConnection(
+                parts.hostname, parts.port, timeout=TIMEOUT_S, context=secure
+            )
+        else:
+            line = http.client.HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT_S)
+        try:
+            query = f"?{asked.query_text}" if asked.query_text else ""
+            headers = {"content-type": "application/json", **asked.headers}
+            line.request(asked.method, parts.path + asked.path + query, asked.content, headers)
+            reply = line.getresponse()
+            names = {name.lower(): text for name, text in reply.getheaders()}
+            return Answer(reply.status, names, reply.read())
+        except (OSError, http.client.HTTPException) as error:
+            raise StoreUnavailable(f"no answer from {self._server}: {error}") from None
+        finally:
+            line.close()
+
+
+def _problem(answer: Answer) -> Problem:
+    try:
+        return msgspec.json.decode(answer.content, type=Problem)
+    except msgspec.MsgspecError:
+        detail = f"the server answered {answer.status}, and not as a Postroad does"
+        return Problem("about:blank", "Not a Postroad", answer.status, detail)

@@ -1,0 +1,134 @@
+"""`postroad up`, `api` and `worker`: processes that stay."""
+
+import importlib
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+import uvloop
+from msgspec import structs
+
+from postroad.app import Postroad
+from postroad.cli.frame import Call, command
+from postroad.cli.printing import out
+from postroad.config import Settings
+from postroad.model.errors import BadInput
+from postroad.model.tokens import EVERY_TENANT
+from postroad.version import VERSION
+
+if TYPE_CHECKING:
+    from postroad.api.serving import Server
+
+ANY_PORT: Final = "127.0.0.1:0"
+
+App = Annotated[
+    str, typer.Option("--app", help="Your handlers, as MODULE:ROAD, for example tasks:road.")
+]
+Listen = Annotated[str, typer.Option("--listen", help="HOST:PORT of the API.")]
+LogLevel = Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")]
+
+
+def add(app: typer.Typer) -> None:
+    """These commands."""
+
+    @command(app, "up", rich_help_panel="Run")
+    def up(call: Call, app: App = "", listen: Listen = "", log_level: LogLevel = "") -> None:
+        """Run everything in one process: the API and a worker, on SQLite in ./road/ unless told."""
+        del listen, log_level
+        serve(call, app, api=True, delivers=True)
+
+    @command(app, "api", rich_help_panel="Run")
+    def api(call: Call, app: App = "", listen: Listen = "", log_level: LogLevel = "") -> None:
+        """Run the API alone; workers deliver."""
+        del listen, log_level
+        serve(call, app, api=True, delivers=False)
+
+    @command(app, "worker", rich_help_panel="Run")
+    def worker(call: Call, app: App = "", listen: Listen = "", log_level: LogLevel = "") -> None:
+        """Deliver, without an open API. (Commands on this machine still reach it; --listen opens
+        its port, for health checks and metrics.)"""
+        del listen, log_level
+        serve(call, app, api=False, delivers=True)
+
+
+def serve(call: Call, app: str, *, api: bool, delivers: bool) -> None:
+    """Runs until stopped."""
+    loaded = call.loaded()
+    settings = loaded.settings
+    if not api and not loaded.chosen("listen"):
+        settings = structs.replace(settings, listen=ANY_PORT)
+    theirs = load_road(app) if app else None
+    if theirs is not None and not loaded.chosen("dsn"):
+        settings = structs.replace(settings, dsn=theirs.dsn)
+    make_folder(settings.dsn)
+    server = _server(settings, theirs, delivers=delivers)
+    with closing(server):
+        uvloop.run(_until_stopped(server, api=api))
+
+
+def _server(settings: Settings, theirs: Postroad | None, *, delivers: bool) -> "Server":
+    from postroad.api.serving import Server  # the web framework takes 0.5 s to load
+
+    extra = theirs.extra_transports if theirs else ()
+    road = Postroad(settings.dsn, settings=settings, transports=extra)
+    if theirs is not None:
+        road.registry.adopt(theirs.registry)
+    server = Server(road, settings, delivers=delivers)
+    server.bind()
+    return server
+
+
+async def _until_stopped(server: "Server", *, api: bool) -> None:
+    async with server.road as road:
+        said = out()
+        said.print(f"[bold]Postroad {VERSION}[/] on {shown(road.dsn)}", soft_wrap=True)
+        if api and not await road.tokens.list(tenant=None):
+            new = await road.tokens.make("first", tenant=EVERY_TENANT)
+            said.print(f"Access token, shown this once: [bold]{new.secret}[/]", soft_wrap=True)
+        role = " and ".join(["the API"] * api + ["a worker"] * server.context.delivers)
+
+        def started() -> None:
+            said.print(f"{role[0].upper()}{role[1:]} at {server.url}; Ctrl+C stops", soft_wrap=True)
+            said.file.flush()
+
+        await server.run(started)
+
+
+def load_road(name: str) -> Postroad:
+    """The road of a program, as MODULE:NAME."""
+    module, mark, attribute = name.partition(":")
+    if not mark or not module or not attribute:
+        raise BadInput(f"--app {name}: give MODULE:ROAD, as in tasks:road")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        raise BadInput(f"--app {name}: {error}; run it in the folder of your program") from None
+    except AttributeError:
+        raise BadInput(f"--app {name}: there is no {attribute} in {module}") from None
+    road = getattr(found, "postroad", found)  # the blocking face has the road inside
+    if not isinstance(road, Postroad):
+        raise BadInput(f"--app {name}: {attribute} is no Postroad")
+    return road
+
+
+def make_folder(dsn: str) -> None:
+    """The folder of a SQLite road, where it is missing."""
+    name = dsn.removeprefix("sqlite:///")
+    if name == dsn:
+        return
+    try:
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot make the folder of {name}: {error.strerror}") from None
+
+
+def shown(dsn: str) -> str:
+    """A store's address without its password."""
+    scheme, mark, rest = dsn.partition("://")
+    login, at, place = rest.rpartition("@")
+    if not at:
+        return dsn
+    return f"{scheme}{mark}{login.partition(':')[0]}:…@{place}"

@@ -1,0 +1,43 @@
+"""`postroad config show`: what is set, and by whom."""
+
+from typing import Annotated, Any
+
+import typer
+from msgspec import structs
+
+from postroad.cli.frame import Call, command
+from postroad.cli.printing import as_json, table
+from postroad.cli.serving import shown
+from postroad.config import Loaded, names
+
+
+def add(app: typer.Typer) -> None:
+    """These commands."""
+    group = typer.Typer(no_args_is_help=True, help="Settings: flags, then environment, then file.")
+    app.add_typer(group, name="config", rich_help_panel="Look after it")
+    command(group, "show")(show)
+
+
+def show(
+    call: Call,
+    sources: Annotated[bool, typer.Option("--sources", help="Also where each comes from.")] = False,
+) -> None:
+    """Every setting with its value; passwords are left out."""
+    loaded = call.loaded()
+    values = {name: value_of(loaded, name) for name in names()}
+    if call.json:
+        told = {name: {"value": values[name], "source": loaded.sources[name]} for name in values}
+        as_json(told if sources else values)
+        return
+    rows = [[name, values[name], *([loaded.sources[name]] if sources else [])] for name in values]
+    table(("name", "value", "from") if sources else ("name", "value"), rows)
+
+
+def value_of(loaded: Loaded, name: str) -> Any:
+    """A setting by its dotted name, fit to be shown."""
+    settings = loaded.settings
+    if name == "dsn":
+        return shown(settings.dsn)
+    inner = name.removeprefix("limits.")
+    held: Any = settings.limits if inner != name else settings
+    return structs.asdict(held)[inner]

@@ -1,0 +1,77 @@
+"""Access tokens: what they may do, and how their text is made and read. Pure."""
+
+from base64 import urlsafe_b64encode
+from enum import StrEnum
+from hashlib import sha256
+from typing import Final
+from zlib import crc32
+
+from msgspec import Struct
+
+PREFIX: Final = "prt"
+ID_CHARACTERS: Final = 8
+SECRET_BYTES: Final = 32
+CHECK_CHARACTERS: Final = 6
+EVERY_TENANT: Final = "*"
+DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Scope(StrEnum):
+    """What a token may be used for."""
+
+    send = "send"
+    """Hand over messages."""
+    read = "read"
+    """Look at everything of its tenant."""
+    manage = "manage"
+    """Cancel, pause, resume, unblock, replay, purge."""
+    admin = "admin"
+    """Make and revoke tokens."""
+
+
+class Token(Struct, frozen=True):
+    """An access token without its secret. Tenant `*` may speak for every tenant."""
+
+    id: str
+    tenant: str
+    name: str
+    scopes: tuple[Scope, ...]
+    created_at_ms: int
+    expires_at_ms: int | None = None
+
+
+class Who(Struct, frozen=True):
+    """The one who asks: for which tenant, and what they may do."""
+
+    tenant: str
+    scopes: frozenset[Scope]
+    token: str
+    every_tenant: bool = False
+
+
+def write(identity: str, secret: bytes) -> str:
+    """The token as its owner gets it, once: prefix, id, 256 bits, check sum."""
+    body = f"{PREFIX}_{identity}_{urlsafe_b64encode(secret).decode().rstrip('=')}"
+    return body + _sum(body)
+
+
+def identity_of(text: str) -> str | None:
+    """The id in a token's text; None when it cannot be one of ours: mistyped, or cut off."""
+    body, check = text[:-CHECK_CHARACTERS], text[-CHECK_CHARACTERS:]
+    parts = body.split("_", 2)
+    if len(parts) != 3 or parts[0] != PREFIX or len(parts[1]) != ID_CHARACTERS:
+        return None
+    return parts[1] if body.isascii() and check == _sum(body) else None
+
+
+def digest(text: str) -> bytes:
+    """What the store keeps. 256 random bits need no salt and no slow hash."""
+    return sha256(text.encode()).digest()
+
+
+def _sum(body: str) -> str:
+    left, text = crc32(body.encode()), ""
+    for _ in range(CHECK_CHARACTERS):
+        left, digit = divmod(left, len(DIGITS))
+        text += DIGITS[digit]
+    return text

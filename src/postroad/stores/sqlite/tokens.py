@@ -1,0 +1,40 @@
+"""Access tokens: only a hash of each is kept."""
+
+from postroad.model.states import NEVER
+from postroad.model.tokens import Scope, Token
+from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.database import Row
+
+
+class TokenVerbs(Base):
+    """Who may ask."""
+
+    async def token_add(self, token: Token, digest: bytes) -> None:
+        """Keep a new token."""
+        scopes, until_ms = " ".join(token.scopes), token.expires_at_ms or NEVER
+        values = (token.id, token.tenant, token.name, scopes, digest, token.created_at_ms, until_ms)
+        await self._write("tokens", lambda db: db.run("token_insert", *values), durable=True)
+
+    async def token_find(self, identity: str) -> tuple[Token, bytes] | None:
+        """The token of that id, with its hash."""
+        row = await self._read("tokens", lambda db: db.one("token_find", identity))
+        return (read_token(row[:6]), row[6]) if row else None
+
+    async def token_page(self, tenant: str | None) -> list[Token]:
+        """A tenant's tokens, or all of them."""
+        rows = await self._read("tokens", lambda db: db.all("token_page", tenant))
+        return [read_token(row) for row in rows]
+
+    async def token_drop(self, tenant: str | None, identity: str) -> bool:
+        """Forget it."""
+        return await self._write(
+            "tokens", lambda db: bool(db.all("token_delete", tenant, identity)), durable=True
+        )
+
+
+def read_token(row: Row) -> Token:
+    """A token from its row."""
+    identity, tenant, name, scopes, created_ms, expires_ms = row
+    kinds = tuple(Scope(scope) for scope in scopes.split())
+    until_ms = expires_ms if expires_ms < NEVER else None
+    return Token(identity, tenant, name, kinds, created_ms, until_ms)

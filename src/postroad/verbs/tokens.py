@@ -1,0 +1,101 @@
+"""Access tokens: make, list, revoke, and tell who holds one."""
+
+from collections.abc import Iterable
+from hmac import compare_digest
+
+from msgspec import Struct
+
+from postroad.model.errors import BadInput, UnknownToken
+from postroad.model.tokens import (
+    EVERY_TENANT,
+    SECRET_BYTES,
+    Scope,
+    Token,
+    Who,
+    digest,
+    identity_of,
+    write,
+)
+from postroad.model.words import DEFAULT_TENANT
+from postroad.ports.clock import Clock
+from postroad.ports.secret import secret_bytes
+from postroad.ports.tokens import Tokens
+
+NAME_CHARACTERS_MAX = 200
+
+
+class NewToken(Struct, frozen=True):
+    """A token with its text, which is shown this once and kept nowhere."""
+
+    token: Token
+    secret: str
+
+
+class TokenVerbs:
+    """The tokens of one road."""
+
+    def __init__(self, store: Tokens, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def make(
+        self,
+        name: str,
+        *,
+        scopes: Iterable[str] = tuple(Scope),
+        tenant: str = DEFAULT_TENANT,
+        lasts_s: float | None = None,
+    ) -> NewToken:
+        """A new token; its secret is in the answer and cannot be asked for again."""
+        if not name or len(name) > NAME_CHARACTERS_MAX:
+            raise BadInput("name: say in a few words who will use the token")
+        if lasts_s is not None and not 1 <= lasts_s <= 100 * 366 * 86_400:
+            raise BadInput(f"lasts_s={lasts_s}: give seconds, from one to a century")
+        kinds = check_scopes(scopes)
+        check_tenant(tenant)
+        now_ms = self._clock.now_ms()
+        until_ms = None if lasts_s is None else now_ms + int(lasts_s * 1000)
+        token = Token(secret_bytes(4).hex(), tenant, name, kinds, now_ms, until_ms)
+        text = write(token.id, secret_bytes(SECRET_BYTES))
+        await self._store.token_add(token, digest(text))
+        return NewToken(token, text)
+
+    async def list(self, *, tenant: str | None = DEFAULT_TENANT) -> list[Token]:
+        """A tenant's tokens, or everybody's (None)."""
+        return await self._store.token_page(tenant)
+
+    async def revoke(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> None:  # noqa: A002
+        """From now on it opens nothing."""
+        if not await self._store.token_drop(tenant, id):
+            raise UnknownToken(f"there is no token {id!r}: see `postroad token list`")
+
+    async def who(self, text: str) -> Who | None:
+        """Who holds this token; None when nobody does, or no longer."""
+        identity = identity_of(text)
+        found = await self._store.token_find(identity) if identity else None
+        if found is None or not compare_digest(found[1], digest(text)):
+            return None
+        token = found[0]
+        if token.expires_at_ms is not None and token.expires_at_ms <= self._clock.now_ms():
+            return None
+        every = token.tenant == EVERY_TENANT
+        tenant = DEFAULT_TENANT if every else token.tenant
+        return Who(tenant, frozenset(token.scopes), token.id, every)
+
+
+def check_scopes(scopes: Iterable[str]) -> tuple[Scope, ...]:
+    """The scopes, each once, or BadInput."""
+    given = list(dict.fromkeys(scopes))
+    for scope in given:
+        if scope not in set(Scope):
+            raise BadInput(f"scopes: {scope!r} is none of {', '.join(Scope)}")
+    if not given:
+        raise BadInput(f"scopes: give at least one of {', '.join(Scope)}")
+    return tuple(Scope(scope) for scope in given)
+
+
+def check_tenant(tenant: str) -> None:
+    """BadInput when this cannot be a tenant's name."""
+    plain = tenant.isascii() and tenant.replace("-", "").replace("_", "").replace(".", "").isalnum()
+    if tenant != EVERY_TENANT and (not plain or len(tenant) > 100):
+        raise BadInput(f"tenant {tenant!r}: give letters, digits, '-', '_' and '.', at most 100")

@@ -1,0 +1,89 @@
+"""Runs commands: inside this process, or as a program of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner, Result
+
+from postroad.api.door import Door, read_note
+from postroad.cli.main import app
+
+PROGRAM = (sys.executable, "-c", "from postroad.cli.main import main; main()")
+WAIT_S = 60.0
+TASKS = """
+import asyncio
+from postroad import Postroad, Reject
+
+road = Postroad()
+
+@road.handler("good")
+async def good(message): ...
+
+@road.handler("bad")
+async def bad(message):
+    raise Reject("never")
+
+@road.handler("slow")
+async def slow(message):
+    await asyncio.sleep(3600)
+"""
+
+
+def postroad(*words: str, given: str = "") -> Result:
+    """One command, in the present folder."""
+    return CliRunner().invoke(app, list(words), input=given, env={"COLUMNS": "200"})
+
+
+def data(*words: str, given: str = "") -> Any:
+    """What a command prints for programs."""
+    result = postroad(*words, "--json", given=given)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@contextmanager
+def running(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], Door]]:
+    """A server as a process of its own, until the block ends."""
+    process = start(folder, *words)
+    try:
+        yield process, door(process, folder)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            process.wait(WAIT_S)
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def start(folder: Path, *words: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        (*PROGRAM, *words),
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "200"},
+    )
+
+
+def door(process: "subprocess.Popen[str]", folder: Path) -> Door:
+    """Where it listens, as soon as it does."""
+    until = time.monotonic() + WAIT_S
+    while time.monotonic() < until:
+        found = read_note(f"sqlite:///{folder}/road/road.db")
+        if found is not None and found.pid == process.pid:
+            return found
+        if process.poll() is not None:
+            said = process.communicate()
+            raise AssertionError(f"it ended: {said}")
+        time.sleep(0.05)
+    raise AssertionError("it does not listen")

@@ -1,0 +1,92 @@
+"""Settings: flags, then environment, then file; every bad one is named."""
+
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from postroad.config import Settings, load, names, variable
+from postroad.model.errors import BadSetting
+from tests.cli.running import data, postroad
+
+BASE = Settings()
+
+
+def test_flags_come_before_environment_before_file(tmp_path: Path) -> None:
+    file = tmp_path / "postroad.toml"
+    file.write_text(
+        'listen = "127.0.0.1:1"\nlog_level = "error"\nintake_max = 7\n[limits]\nwindow = 3\nroom = 4\n'
+    )
+    environ = {"POSTROAD_LISTEN": "127.0.0.1:2", "POSTROAD_LIMITS_WINDOW": "5"}
+    loaded = load({"limits.window": "6"}, environ, file, BASE)
+    assert loaded.settings.listen == "127.0.0.1:2"
+    assert loaded.settings.log_level == "error"
+    assert (loaded.settings.limits.window, loaded.settings.limits.room) == (6, 4)
+    sources = {name: said for name, said in loaded.sources.items() if said != "default"}
+    assert sources == {
+        "listen": "environment",
+        "log_level": str(file),
+        "intake_max": str(file),
+        "limits.window": "flag",
+        "limits.room": str(file),
+    }
+
+
+def test_there_are_at_most_forty_settings_and_all_can_be_set_everywhere() -> None:
+    assert len(names()) <= 40
+    assert set(names()) == set(load({}, {}, None, BASE).sources)
+    lists = load(
+        {"origins": "https://a, https://b"}, {"POSTROAD_LIMITS_POLL_INTERVALS_S": "1,2"}, None, BASE
+    )
+    assert lists.settings.origins == ("https://a", "https://b")
+    assert lists.settings.limits.poll_intervals_s == (1.0, 2.0)
+    assert variable("limits.window") == "POSTROAD_LIMITS_WINDOW"
+    assert (
+        structs.asdict(load({"intake_max": "1_000"}, {}, None, BASE).settings)["intake_max"]
+        == 1_000
+    )
+
+
+BAD = {
+    "listn": ("127.0.0.1:1", "did you mean listen?"),
+    "qqq": ("1", "config show"),
+    "limits.windo": ("1", "did you mean limits.window?"),
+    "limits.window": ("many", "expected `int`"),
+    "limits.room": ("0", "above zero"),
+    "listen": ("8600", "HOST:PORT"),
+    "log_level": ("loud", "debug, info"),
+    "log_format": ("xml", "text, json"),
+    "store_wait_s": ("-1", "above zero"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_setting_is_named_and_says_what_to_do(name: str) -> None:
+    value, words = BAD[name]
+    with pytest.raises(BadSetting) as raised:
+        load({name: value}, {}, None, BASE)
+    assert name in str(raised.value)
+    assert words in str(raised.value)
+
+
+def test_a_bad_file_is_named(folder: Path) -> None:
+    (folder / "postroad.toml").write_text("listen = ")
+    broken = postroad("config", "show")
+    assert broken.exit_code == 2
+    assert "postroad.toml is not TOML" in broken.stderr
+    missing = postroad("config", "show", "--config", "nowhere.toml")
+    assert missing.exit_code == 2
+    assert "nowhere.toml" in missing.stderr
+    (folder / "postroad.toml").write_text("limits = 3")
+    assert "there is no setting 'limits'" in postroad("config", "show").stderr
+
+
+def test_config_show_says_where_each_value_comes_from_and_no_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("POSTROAD_DSN", "postgresql://me:hunter2@db/road")
+    said = data("config", "show", "--sources")
+    assert said["dsn"] == {"value": "postgresql://me:…@db/road", "source": "environment"}
+    assert said["listen"]["source"] == "default"
+    assert "hunter2" not in postroad("config", "show").output
+    assert set(said) == set(names())

@@ -1,0 +1,81 @@
+"""`postroad up`: a real process, reached by commands, stopped in good order."""
+
+import os
+import re
+import signal
+import stat
+import time
+from pathlib import Path
+
+from tests.cli.running import WAIT_S, data, postroad, running, start
+
+UP = ("up", "--app", "tasks:road", "--listen", "127.0.0.1:0", "--dsn", "sqlite:///road/road.db")
+
+
+def test_commands_reach_the_owner_of_the_file_and_a_stop_is_clean(folder: Path) -> None:
+    with running(folder, *UP) as (process, door):
+        note = folder / "road" / "road.db.door"
+        assert stat.S_IMODE(note.stat().st_mode) == 0o600
+        number = data("send", "good", "1")["id"]
+        until = time.monotonic() + WAIT_S
+        while data("message", "show", number)["state"] != "delivered":
+            assert time.monotonic() < until
+        second = postroad("up", "--listen", "127.0.0.1:0")
+        assert second.exit_code == 3
+        assert f"process {process.pid}" in second.stderr
+        process.send_signal(signal.SIGTERM)
+        said, errors = process.communicate(timeout=WAIT_S)
+        assert process.returncode == 0, errors
+        token = re.search(r"prt_\S+", said)
+        assert token
+        assert token[0] not in errors
+        assert door.token not in said + errors
+        assert not note.exists()
+    # Nobody runs it now: the same command opens the file.
+    assert data("message", "show", number)["state"] == "delivered"
+    with running(folder, *UP) as (process, _):
+        process.send_signal(signal.SIGINT)
+        said, errors = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0, errors
+    assert "Access token" not in said  # shown once
+
+
+def test_what_a_killed_server_left_is_no_obstacle(folder: Path) -> None:
+    with running(folder, *UP) as (process, _):
+        number = data("send", "slow", "1")["id"]
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(WAIT_S)
+    assert (folder / "road" / "road.db.door").exists()
+    assert data("message", "show", number)["state"] == "waiting"
+
+
+def test_a_server_is_reached_by_its_address_and_token(folder: Path) -> None:
+    with running(folder, *UP) as (process, door):
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(2)]
+        token = lines[1].split()[-1]
+        (folder / "token").write_text(token)
+        server = ("--server", door.url, "--token-file", "token")
+        number = data("send", "good", "1", *server)["id"]
+        assert data("message", "show", number, *server)["id"] == number
+        (folder / "token").write_text("wrong")
+        assert postroad("message", "show", number, *server).exit_code == 2
+
+
+def test_a_taken_port_and_a_missing_program_are_named(folder: Path) -> None:
+    with running(folder, *UP) as (_, door):
+        port = door.url.rpartition(":")[2]
+        other = start(folder, "up", "--listen", f"127.0.0.1:{port}", "--dsn", "sqlite:///b.db")
+        said = other.communicate(timeout=WAIT_S)
+        assert other.returncode == 2
+        assert "--listen" in said[1]
+        assert "Traceback" not in said[1]
+    for name, words in {
+        "nowhere:road": "No module named",
+        "tasks:nothing": "there is no nothing",
+        "tasks:good": "is no Postroad",
+        "tasks": "MODULE:ROAD",
+    }.items():
+        result = postroad("worker", "--app", name)
+        assert result.exit_code == 2
+        assert words in result.stderr
