@@ -25,6 +25,7 @@ from postroad.stores.sqlite.base import Base
 from postroad.stores.sqlite.deadset import DeadVerbs
 from postroad.stores.sqlite.insight import InsightVerbs
 from postroad.stores.sqlite.joining import JoinVerbs
+from postroad.stores.sqlite.pacing import PaceVerbs
 from postroad.stores.sqlite.ticks import TickVerbs
 
 RETAIN_SLICE: Final = 1_000
@@ -188,6 +189,14 @@ class ControlVerbs(Base):
 
 
 class SqliteStore(
-    InboxVerbs, LeaseVerbs, UpkeepVerbs, ControlVerbs, DeadVerbs, InsightVerbs, TickVerbs, JoinVerbs
+    InboxVerbs,
+    LeaseVerbs,
+    UpkeepVerbs,
+    ControlVerbs,
+    PaceVerbs,
+    DeadVerbs,
+    InsightVerbs,
+    TickVerbs,
+    JoinVerbs,
 ):
     """One file, one process."""
