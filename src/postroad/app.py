@@ -18,6 +18,7 @@ from postroad.engine.engine import Engine
 from postroad.model.errors import BadInput, StoreError
 from postroad.model.words import DEFAULT_TENANT
 from postroad.observe.log import log_levels, make_log
+from postroad.pacing.pacer import Pacer
 from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
 from postroad.ports.store import Store
 from postroad.ports.ticks import Ticks
@@ -80,6 +81,7 @@ class Postroad:
         self.cancel, self.cancel_all = controls.cancel, controls.cancel_all
         self.settle = controls.settle
         self.pause, self.resume, self.unblock = controls.pause, controls.resume, controls.unblock
+        self.limit = controls.limit
         self.lanes = LaneControls(self.store)
         self.dead = Dead(self.store)
         self.tokens = TokenVerbs(self.store, self.store.clock)
@@ -127,8 +129,10 @@ class Postroad:
         self._sending.taking()
         if not until_idle:
             log_levels(self.log, self.settings.limits.poll_intervals_s)
+        limits, log = self.settings.limits, self.log
+        pace = Pacer(self.store, self.store.clock, log)
         engine = self.engine = Engine(
-            self.store, self._transports, self.owner, self.settings.limits, self._chance, self.log
+            self.store, self._transports, self.owner, limits, self._chance, log, pace
         )
         scheduler = self._scheduler()
         engine.start()

@@ -19,6 +19,8 @@ create table postroad.still (now_ms bigint not null);
 insert into postroad.still values ({START_MS});
 create or replace function postroad.now_ms() returns bigint language sql stable
   as $$ select now_ms from postroad.still $$;
+create or replace function postroad.now_us() returns bigint language sql volatile
+  as $$ select now_ms * 1000 from postroad.still $$;
 """
 
 

@@ -8,6 +8,7 @@ from structlog.typing import FilteringBoundLogger
 from postroad.engine.janitor import Janitor
 from postroad.engine.lane import LaneWorker
 from postroad.engine.owned import Owned
+from postroad.engine.paced import Paced
 from postroad.engine.poller import Pollers
 from postroad.engine.reader import Reader
 from postroad.engine.recaller import Recaller
@@ -19,6 +20,7 @@ from postroad.model.errors import StoreError
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
 from postroad.ports.clock import Chance
+from postroad.ports.pace import Pace
 from postroad.ports.store import Store
 from postroad.ports.transport import Transport
 
@@ -34,6 +36,7 @@ class Engine:
         limits: Limits,
         chance: Chance,
         log: FilteringBoundLogger,
+        pace: Pace,
     ) -> None:
         self.owner = owner
         self.limits = limits
@@ -48,9 +51,10 @@ class Engine:
         self._recaller = Recaller(store, owner, log, self._pump)
         self._reader = Reader(store, log, self._pump, self.recorder.put)
         self._runners = Runners(store, owner, room, sessions)
-        self._runners.join(
-            chance, log, self._may_start, self.recorder.put, self._runner_ended, self._rest
-        )
+        self._pace = pace
+        self._paced = Paced(pace, limits.window, self._pump)
+        told = (self.recorder.put, self._runner_ended, self._rest, self._paced)
+        self._runners.join(chance, log, self._may_start, *told)
         self.pollers = Pollers(store, limits, log, self._claim, self.owned.calm.set)
         self._loops: list[asyncio.Task[None]] = []
         self._claimers: list[asyncio.Task[None]] = []
@@ -75,6 +79,7 @@ class Engine:
         self.spawn(self.recorder.run(), "recorder")
         self.spawn(self._reader.run(), "reader")
         self.spawn(self._recaller.run(), "recaller")
+        self.spawn(self._pace.run(), "pace")
         self.spawn(self.janitor.run_sweep(), "sweep")
         self.spawn(self.janitor.run_retention(), "retention")
         owns = self.lanes.__len__
@@ -169,6 +174,8 @@ class Engine:
         worker = self.lanes.get(lane)
         if worker is not None:
             worker.ahead.ring(rung, due_ms, self._store.clock.now_ms())
+            if rung == 0:
+                self._paced.retry(worker)
             self._pump(worker)
 
     def on_recall(self, lane: int, number: int) -> None:

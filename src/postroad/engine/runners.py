@@ -10,6 +10,7 @@ from structlog.typing import FilteringBoundLogger
 
 from postroad.engine.deadlines import Deadlines
 from postroad.engine.lane import LaneWorker
+from postroad.engine.paced import Paced
 from postroad.engine.quarantine import Quarantine
 from postroad.engine.room import Room
 from postroad.engine.sessions import Sessions
@@ -29,9 +30,11 @@ NOTE_RETRY_S: Final = 1.0
 class Try:
     """How far one try has come."""
 
-    __slots__ = ("noted", "session")
+    __slots__ = ("noted", "session", "slot_s")
 
-    def __init__(self, *, noted: bool) -> None:
+    def __init__(self, slot_s: float | None, *, noted: bool) -> None:
+        self.slot_s = slot_s
+        """When it may start; None where nothing limits it."""
         self.noted = noted
         """Its start is written down before it is made."""
         self.session: Session | None = None
@@ -65,8 +68,10 @@ class Runners:
         put: Callable[[LaneWorker, Verdict], None],
         ended: Callable[["asyncio.Task[None]"], None],
         after: Callable[[LaneWorker], None],
+        paced: Paced,
     ) -> None:
         """What a runner is told and tells: set once, before the first one starts."""
+        self._paced = paced
         self._chance = chance
         self._log = log
         self._may_start = may_start
@@ -152,27 +157,39 @@ class Runners:
             self._starve(worker)
             return None
 
+        crowded = paced = False
+
         def admits(message: Message) -> bool:
-            if worker.marking and not self._quarantine.admits(message):
+            nonlocal crowded, paced
+            if (worker.marking and not self._quarantine.admits(message)) or not self._room.admits(
+                message.level, pool
+            ):
+                crowded = True
                 return False
-            return self._room.admits(message.level, pool)
+            queue = worker.ahead.turns[message.queue].queue
+            if queue.ledgers and not self._paced.ready(worker, queue):
+                paced = True
+                return False
+            return True
 
         message = worker.next(self._clock.now_ms(), admits)
         if message is not None:
             self._room.take(message.level, pool)
             if worker.marking:
                 self._quarantine.enter(worker, message)
-        elif worker.starved:
-            self._starve(worker)
+        elif worker.starved and (crowded or not paced):
+            self._starve(worker)  # one that lacks nothing but a slot is woken for it
         return message
 
     async def _send(
         self, worker: LaneWorker, message: Message, task: "asyncio.Task[None]"
     ) -> Outcome | None:
         """One try, cut at its deadline; None when it did not take place."""
-        policy = worker.ahead.turns[message.queue].queue.policy
+        queue = worker.ahead.turns[message.queue].queue
+        policy = queue.policy
         limit_s = policy.timeout_ms / 1000
-        attempt = Try(noted=worker.marking or policy.at_most_once)
+        slot_s = self._paced.take(worker, queue)
+        attempt = Try(slot_s, noted=worker.marking or policy.at_most_once)
         self._deadlines.start(task, limit_s)
         try:
             outcome = await self._attempt(worker, message, attempt)
@@ -209,7 +226,8 @@ class Runners:
             session = self._sessions.get(lane.id) or await self._sessions.open(lane.id, lane.key)
         except Exception as error:  # noqa: BLE001 - a server that cannot be reached
             return unreachable(f"no session: {error}")
-        if worker.stopped or not self._may_start():
+        late = attempt.slot_s is not None and not await self._paced.on_time(attempt.slot_s)
+        if late or worker.stopped or not self._may_start():
             # While the start was noted or the session opened the lease may have been lost.
             await self._not_started(worker, message, attempt)
             return None

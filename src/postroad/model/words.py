@@ -73,6 +73,8 @@ class Queue(Struct, frozen=True):
     paused: bool = False
     resumed_at_ms: int = 0
     """After a pause a queue does not go on at full speed at once."""
+    ledgers: tuple[int, ...] = ()
+    """The limits that a start takes a slot of: its credential's first, then its own."""
 
 
 class Lane(Struct, frozen=True):

@@ -13,3 +13,8 @@ def load(package: str, folder: str) -> dict[str, str]:
 def _sql_files(package: str, folder: str) -> list[Traversable]:
     here = files(package) / folder
     return [entry for entry in here.iterdir() if entry.name.endswith(".sql")]
+
+
+def number_of(migration: str) -> int:
+    """`004_pace` is step 4. Numbers may have gaps: parts of a release are written side by side."""
+    return int(migration.partition("_")[0])

@@ -12,6 +12,7 @@ from postroad.model.errors import (
     UnknownQueue,
 )
 from postroad.model.ids import to_number, to_text
+from postroad.model.pace import read_limit
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.store import Store
 
@@ -102,6 +103,18 @@ class Controls:
     async def unblock(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Lift a queue's hold-off now: quota, unreachable or disabled."""
         await self._store.unblock_queue(await self._queue(queue, tenant))
+
+    async def limit(
+        self, what: str | int, rate: str | None, *, cost: int = 1, tenant: str = DEFAULT_TENANT
+    ) -> None:
+        """Start no more than `rate` says (`50/s`, `50/s,1000/h`; None: as many as there are): of
+        a queue, or, given a lane's number, of all lanes that share its credential. `cost`: what
+        each try counts as. It holds in the whole fleet, from now on."""
+        limit = None if rate is None else read_limit(rate, cost)
+        if isinstance(what, str):
+            await self._store.limit_queue(await self._queue(what, tenant), limit)
+        elif not await self._store.limit_lane(what, limit):
+            raise UnknownLane(f"this road has no lane {what}: see the lanes of `explain_queue`")
 
     async def _queue(self, name: str, tenant: str) -> int:
         queue = await self._store.find_queue(tenant, name)

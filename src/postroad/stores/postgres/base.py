@@ -43,7 +43,8 @@ A = TypeVar("A", bound=Answer)
 class Base:
     """`read` serves the owners of lanes, `write` takes their results, `accept` messages; `side`
     does everything else, and helps to accept. Claims are there too: they wait for accepting
-    transactions, which must hold up neither readings nor results."""
+    transactions, which must hold up neither readings nor results. `pace` is opened by the first
+    reservation: a slot waits for nobody."""
 
     def __init__(self, dsn: str, clock: Clock, log: FilteringBoundLogger | None = None) -> None:
         self.address = read_address(dsn)
@@ -51,9 +52,9 @@ class Base:
         self.log = log or make_log("warning")
         self._counts: Counter[str] = Counter()
         chance = system_chance()
-        self._read, self._write, self._accept, self._side = self._lines = [
+        self._read, self._write, self._accept, self._side, self._pace = self._lines = [
             Line(name, self.address, self._counts, clock, chance)
-            for name in ("read", "write", "accept", "side")
+            for name in ("read", "write", "accept", "side", "pace")
         ]
         self.bell = FleetBell(self.clock, self._notify, self._arrived)
         self._ear = Ear(self.address, self.bell, self._counts, clock, chance, self.log)

@@ -7,10 +7,10 @@ import asyncpg
 from postroad.model.errors import SchemaTooNew, SchemaTooOld
 from postroad.stores.postgres.connections import QUERIES, Address, Raw, dial
 from postroad.stores.postgres.errors import MIGRATE, named
-from postroad.stores.sql import load
+from postroad.stores.sql import load, number_of
 
 MIGRATIONS: Final = load("postroad.stores.postgres", "migrations")
-VERSION: Final = len(MIGRATIONS)
+VERSION: Final = max(map(number_of, MIGRATIONS))
 OLDEST: Final = 1
 """Processes that know only this version can still work with a schema of ours."""
 LOCK: Final = 0x526F6164
@@ -53,11 +53,12 @@ async def move(raw: Raw) -> int:
         if version == 0:
             await raw.execute(QUERIES["schema_create"])
         await raw.execute("set local search_path = postroad, pg_temp")
-        for name in sorted(MIGRATIONS)[version:]:
+        steps = [name for name in sorted(MIGRATIONS) if number_of(name) > version]
+        for name in steps:
             await raw.execute(MIGRATIONS[name])
         if version < VERSION:
             await raw.execute(QUERIES["schema_stamp"].format(VERSION, max(oldest, OLDEST)))
-    return max(0, VERSION - version)
+    return len(steps)
 
 
 async def _versions(raw: Raw) -> tuple[int, int]:

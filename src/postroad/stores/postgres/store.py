@@ -4,6 +4,7 @@ from postroad.stores.postgres.control import ControlVerbs
 from postroad.stores.postgres.deadset import DeadVerbs
 from postroad.stores.postgres.insight import InsightVerbs
 from postroad.stores.postgres.leases import LeaseVerbs
+from postroad.stores.postgres.pacing import PaceVerbs
 from postroad.stores.postgres.recording import RecordVerbs
 from postroad.stores.postgres.sending import JoinVerbs
 from postroad.stores.postgres.ticks import TickVerbs
@@ -11,7 +12,7 @@ from postroad.stores.postgres.tokens import TokenVerbs
 from postroad.stores.postgres.upkeep import UpkeepVerbs
 
 
-class OwnerVerbs(LeaseVerbs, RecordVerbs, UpkeepVerbs):
+class OwnerVerbs(LeaseVerbs, RecordVerbs, UpkeepVerbs, PaceVerbs):
     """What engines do."""
 
 

@@ -51,7 +51,8 @@ def find_queue(db: Database, tenant: str, name: str) -> Queue | None:
 
 def read_queue(db: Database, row: Row) -> Queue:
     """A queue from its row."""
-    number, tenant, name, policy, paused_at, kind, until, reason, streak, since, resumed_at = row
+    number, tenant, name, policy, paused_at, kind, until, reason, streak, since, *rest = row
+    resumed_at, *ledgers = rest
     block = Block(BlockKind(kind), until, reason, streak, since) if kind else None
     return Queue(
         id=number,
@@ -62,6 +63,7 @@ def read_queue(db: Database, row: Row) -> Queue:
         block=block,
         paused=bool(paused_at),
         resumed_at_ms=resumed_at,
+        ledgers=tuple(ledger for ledger in ledgers if ledger),
     )
 
 

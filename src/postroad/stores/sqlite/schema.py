@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Final
 
 from postroad.model.errors import ReadOnlyStore, RoadInUse, SchemaTooNew
-from postroad.stores.sql import load
+from postroad.stores.sql import load, number_of
 from postroad.stores.sqlite.database import APPLICATION_ID, Database, named_errors
 
 MIGRATIONS: Final = load("postroad.stores.sqlite", "migrations")
-VERSION: Final = len(MIGRATIONS)
+VERSION: Final = max(map(number_of, MIGRATIONS))
 
 
 class FileLock:
@@ -55,10 +55,11 @@ def migrate(db: Database) -> int:
                 f"{db.path} has schema {found}, this Postroad knows up to {VERSION}: "
                 "upgrade Postroad, or name another file"
             )
-        for step, name in enumerate(sorted(MIGRATIONS)[found:], start=found + 1):
+        steps = [name for name in sorted(MIGRATIONS) if number_of(name) > found]
+        for name in steps:
             db.connection.execute("begin immediate")
             db.connection.execute(MIGRATIONS[name])
-            db.connection.execute(f"pragma user_version = {step}")
+            db.connection.execute(f"pragma user_version = {number_of(name)}")
             db.connection.execute(f"pragma application_id = {APPLICATION_ID}")
             db.connection.execute("commit")
-        return VERSION - found
+        return len(steps)

@@ -1,0 +1,239 @@
+"""How fast: limits as text, what they mean for the time between two starts, and reservations."""
+
+import re
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.model.errors import BadInput
+
+GRACE_US: Final = 40_000
+"""A slot that could not be used is void so long after its time."""
+SPREAD_US: Final = 40_000
+"""How much longer one start may take to the provider's door than another one: half of it for not
+knowing the store's clock exactly, half for the way there."""
+LATE_US: Final = GRACE_US + SPREAD_US
+BLOCK_US: Final = 250_000
+"""One reservation holds the slots of so long, and at least one."""
+AHEAD_US: Final = 250_000
+"""Nothing is reserved further ahead than this."""
+STARTS_MAX: Final = 1_000
+SPACED_US: Final = 60_000_000
+"""Windows up to a minute are kept by the space between two starts, longer ones by counting."""
+BUCKETS: Final = 60
+"""A counted window lies over so many buckets, and one more: 1.7 % are not used."""
+WAITS_US: Final = 500_000
+"""One who was refused and does not ask again by then does not wait any more."""
+PRESENT_US: Final = 2_000_000
+"""One who neither asked nor was told to wait for so long begins anew, level with the others."""
+TURN_US: Final = 20_000
+
+UNITS_S: Final = {"s": 1, "min": 60, "m": 60, "h": 3_600, "d": 86_400}
+WINDOW: Final = re.compile(r"(\d{1,9})\s*/\s*(\d{0,5})\s*(s|min|m|h|d)")
+
+
+class Window(Struct, frozen=True, array_like=True):
+    """At most so many in any stretch of that length."""
+
+    most: int
+    length_us: int
+
+
+class Limit(Struct, frozen=True):
+    """What a credential or a queue allows. `cost`: what a start counts as, unless it is said, and
+    the most that it may count as."""
+
+    text: str
+    windows: tuple[Window, ...]
+    cost: int = 1
+
+    @property
+    def spacing_us(self) -> int:
+        """The time that a start of cost 1 takes, so that any stretch at the provider's door holds
+        at most what is allowed although each start may come up to LATE_US late. (The last start
+        of a stretch brings its whole cost with it, hence less `cost - 1`.)"""
+        return spacing_us(self.windows, self.cost, LATE_US)
+
+    @property
+    def counted(self) -> tuple[Window, ...]:
+        """The windows that are kept by counting."""
+        return tuple(window for window in self.windows if window.length_us > SPACED_US)
+
+
+def spacing_us(windows: tuple[Window, ...], cost: int, late_us: int) -> int:
+    """The least time between two starts of cost 1, rounded up."""
+    spaced = [window for window in windows if window.length_us <= SPACED_US]
+    return max((-(-(w.length_us + late_us) // (w.most - cost + 1)) for w in spaced), default=0)
+
+
+def read_limit(text: str, cost: int = 1) -> Limit:
+    """`50/s`, `50/s,1000/h`, `100/10s`, `5000/d`; BadInput says what is wrong."""
+    windows: list[Window] = []
+    for part in text.split(","):
+        found = WINDOW.fullmatch(part.strip())
+        if found is None:
+            raise BadInput(f"limit {part.strip()!r}: write it as 50/s, 3000/min, 1000/h or 5000/d")
+        seconds = int(found[2] or 1) * UNITS_S[found[3]]
+        if not 1 <= seconds <= 31 * 86_400:
+            raise BadInput(f"limit {part.strip()!r}: a window is between a second and 31 days")
+        windows.append(Window(int(found[1]), seconds * 1_000_000))
+    if cost < 1 or min(window.most for window in windows) < cost:
+        raise BadInput(
+            f"limit {text!r} with cost {cost}: a start costs at least 1, and every window has to "
+            "allow at least one start; to stop a queue, pause it"
+        )
+    return Limit(text, tuple(windows), cost)
+
+
+class Ask(Struct, frozen=True):
+    """Somebody wants to start something. `name` is the campaign, lane or queue that it is for."""
+
+    ledgers: tuple[int, ...]
+    """Each start takes a slot of all of them at once; the first is the one that others share."""
+    name: str
+    starts: int
+    cost: int = 0
+    """Of each start; 0 is what the limit says."""
+    gap_us: int = 0
+    """How much less well than allowed for the asker knows the store's clock: so long after its
+    last start the next one's slot lies at the soonest."""
+
+
+class Grant(Struct, frozen=True):
+    """The times of slots, on the store's clock; none when it has to ask again, at a time."""
+
+    at_us: tuple[int, ...] = ()
+    again_us: int = 0
+
+
+class Reserved(Struct, frozen=True):
+    """The store's time, and the answers to all that was asked."""
+
+    now_us: int
+    grants: tuple[Grant, ...]
+
+
+class Ledger(Struct):
+    """The state of one limit: up to when its slots are taken, and what long windows have used."""
+
+    id: int
+    cost: int
+    spacing_us: int
+    counted: tuple[Window, ...]
+    next_us: int
+    used: dict[tuple[int, int], int]
+    """By length of window and bucket."""
+
+
+class Share(Struct):
+    """What one name has taken, when it last asked, and when it was told to ask again (0: it got
+    what it asked for)."""
+
+    taken: int
+    seen_us: int
+    again_us: int = 0
+
+    @property
+    def last_us(self) -> int:
+        """Until when it was certainly there."""
+        return max(self.seen_us, self.again_us)
+
+
+def reserve(ask: Ask, ledgers: list[Ledger], shares: dict[str, Share], now_us: int) -> Grant:
+    """Take slots, or say when to ask again. `shares` are those of the first ledger."""
+    mine = _my_share(ask.name, shares, now_us)
+    again_us = _turn_us(mine, shares, now_us)
+    at_us: list[int] = []
+    if not again_us:
+        again_us = _take(ask, ledgers, at_us, now_us)
+    mine.seen_us = now_us
+    mine.again_us = 0 if at_us else again_us
+    mine.taken += len(at_us) * (ask.cost or ledgers[0].cost)
+    if at_us:
+        for ledger in ledgers:
+            ledger.next_us += ask.gap_us
+    return Grant(tuple(at_us), again_us)
+
+
+def _my_share(name: str, shares: dict[str, Share], now_us: int) -> Share:
+    """A newcomer begins level with the one that has the least."""
+    for other in [n for n, share in shares.items() if share.last_us < now_us - PRESENT_US]:
+        del shares[other]
+    if name not in shares:
+        least = min((share.taken for share in shares.values()), default=0)
+        shares[name] = Share(least, now_us)
+    return shares[name]
+
+
+def _turn_us(mine: Share, shares: dict[str, Share], now_us: int) -> int:
+    """Not before one that waits and has had less; 0: at once."""
+    first = [
+        share.again_us
+        for share in shares.values()
+        if share.again_us and share.again_us + WAITS_US > now_us and share.taken < mine.taken
+    ]
+    return max(min(first), now_us) + TURN_US if first else 0
+
+
+def _take(ask: Ask, ledgers: list[Ledger], at_us: list[int], now_us: int) -> int:
+    """Slots, one after the other, in all ledgers at once; answers when there may be more."""
+    while len(at_us) < min(ask.starts, STARTS_MAX):
+        free_us = max(now_us, *(ledger.next_us for ledger in ledgers))
+        if at_us and free_us >= at_us[0] + BLOCK_US:
+            return free_us - AHEAD_US
+        if free_us > now_us + AHEAD_US + (BLOCK_US if at_us else 0):
+            return free_us - AHEAD_US
+        # Slots of the shared ledger that would be passed over are left to others.
+        shared = ledgers[0]
+        if free_us > max(now_us, shared.next_us) + max(GRACE_US, shared.spacing_us):
+            return free_us - GRACE_US
+        full_us = max(_full_us(ledger, ask, free_us) for ledger in ledgers)
+        if full_us:
+            return full_us
+        for ledger in ledgers:
+            _charge(ledger, ask.cost or ledger.cost, free_us)
+        at_us.append(free_us)
+    return 0
+
+
+def _charge(ledger: Ledger, cost: int, at_us: int) -> None:
+    ledger.next_us = at_us + cost * ledger.spacing_us
+    for window in ledger.counted:
+        bucket = (window.length_us, at_us // (window.length_us // BUCKETS))
+        ledger.used[bucket] = ledger.used.get(bucket, 0) + cost
+
+
+def _full_us(ledger: Ledger, ask: Ask, at_us: int) -> int:
+    """When a counted window has room again; 0: it has. A bucket counts until all of it, and what
+    came late, lies outside."""
+    again_us = 0
+    for window in ledger.counted:
+        width_us = window.length_us // BUCKETS
+        first = (at_us - window.length_us - LATE_US) // width_us
+        counts = {b: n for (length, b), n in ledger.used.items() if length == window.length_us}
+        live = sorted(bucket for bucket in counts if bucket >= first)
+        over = sum(counts[b] for b in live) + (ask.cost or ledger.cost) - window.most
+        while over > 0:
+            bucket = live.pop(0)
+            over -= counts[bucket]
+            again_us = max(again_us, (bucket + 1) * width_us + window.length_us + LATE_US)
+    return again_us
+
+
+def forget_old(ledger: Ledger, now_us: int) -> list[tuple[int, int]]:
+    """Buckets that count no more, taken out."""
+    old = [
+        (length, bucket)
+        for length, bucket in ledger.used
+        if (bucket + 1) * (length // BUCKETS) + length + LATE_US < now_us
+    ]
+    for key in old:
+        del ledger.used[key]
+    return old
+
+
+def resumed_us(next_us: int, old_us: int, new_us: int, now_us: int) -> int:
+    """The next slot after a limit's spacing has changed: slots that are reserved and not used yet
+    count by the new one too."""
+    reserved = -(-max(0, next_us - now_us) // old_us) if old_us else 0
+    return next_us + reserved * new_us

@@ -1,0 +1,1 @@
+"""Pacing: what a process makes of the slots that it reserves."""

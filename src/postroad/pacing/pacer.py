@@ -1,0 +1,174 @@
+"""Pacer: reserves blocks of slots for those who start things, and says when each may start."""
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.errors import StoreError
+from postroad.model.pace import AHEAD_US, GRACE_US, SPREAD_US, Ask, Grant
+from postroad.pacing.store_time import StoreTime
+from postroad.ports.clock import Clock, Timer
+from postroad.ports.pace import Block, Slots
+
+GRACE_S: Final = GRACE_US / 1e6
+DOUBT_S: Final = SPREAD_US / 2e6
+"""Knowing the store's clock less well than this costs a gap after each block."""
+AHEAD_S: Final = AHEAD_US / 1e6 * 0.6
+"""So long before its last slot a line asks for more: a store that answers within it costs none."""
+RETRY_S: Final = 1.0
+AGAIN_MAX_S: Final = 30.0
+"""A long wait is asked about this often: its limit may have been raised, and the ring lost."""
+
+Answered = Callable[[Block], None]
+
+
+class Spender:
+    """A line: spends each slot at its time, or lets it go when it is later than the grace."""
+
+    def __init__(
+        self, pacer: "Pacer", ledgers: tuple[int, ...], name: str, wake: Callable[[], None]
+    ) -> None:
+        self._pacer = pacer
+        self._clock = pacer.clock
+        self._ledgers = ledgers
+        self._name = name
+        self._wake = wake
+        self._slots_s: deque[float] = deque()
+        self._asking = False
+        self._again_s = 0.0
+        self._timer: Timer | None = None
+        self._due_s = math.inf
+
+    def ready(self, wanted: Callable[[], int], early_s: float = 0.0) -> bool:
+        """Whether a start has its slot now."""
+        now_s = self._clock.steady_s()
+        slots = self._slots_s
+        while slots and slots[0] + GRACE_S < now_s:
+            slots.popleft()
+            self._pacer.forfeited += 1
+        low = not slots or slots[-1] < now_s + AHEAD_S
+        if low and not self._asking and now_s >= self._again_s:
+            lacking = wanted() - len(slots)
+            if lacking > 0:
+                self._asking = True
+                self._pacer.ask(Ask(self._ledgers, self._name, lacking), self._answered)
+        if slots and slots[0] <= now_s + early_s:
+            return True
+        self._arm(now_s)
+        return False
+
+    def take(self) -> float:
+        """The slot that was ready."""
+        self._pacer.spent += 1
+        return self._slots_s.popleft()
+
+    def retry(self) -> None:
+        """Ask at once."""
+        self._again_s = 0.0
+
+    def _answered(self, block: Block) -> None:
+        self._asking = False
+        self._slots_s.extend(block.slots_s)
+        self._again_s = 0.0 if block.slots_s else block.again_s
+        self._arm(self._clock.steady_s())
+
+    def _arm(self, now_s: float) -> None:
+        """Be there for the first slot, or to ask again."""
+        again_s = math.inf if self._asking else self._again_s
+        due_s = self._slots_s[0] if self._slots_s else again_s
+        if due_s == self._due_s:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._due_s = due_s
+        if due_s < math.inf:
+            delay_ms = max(1, math.ceil((due_s - now_s) * 1000))
+            self._timer = self._clock.later(delay_ms, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        self._due_s = math.inf
+        self._wake()
+
+
+class Pacer:
+    """Gathers what lines ask for while one question to the store is under way."""
+
+    def __init__(self, store: Slots, clock: Clock, log: FilteringBoundLogger) -> None:
+        self.clock = clock
+        self.spent = 0
+        self.forfeited = 0
+        self._store = store
+        self._log = log
+        self._time = StoreTime()
+        self._waiting: list[tuple[Ask, Answered]] = []
+        self._work = asyncio.Event()
+
+    def line(self, ledgers: tuple[int, ...], name: str, wake: Callable[[], None]) -> Spender:
+        """Somebody who starts one thing after the other."""
+        return Spender(self, ledgers, name, wake)
+
+    async def block(self, ledgers: tuple[int, ...], name: str, starts: int, cost: int = 0) -> Block:
+        """One block of slots."""
+        answer: asyncio.Future[Block] = asyncio.get_running_loop().create_future()
+        self.ask(Ask(ledgers, name, starts, cost), partial(_resolve, answer))
+        return await answer
+
+    def ask(self, ask: Ask, answered: Answered) -> None:
+        """Reserve, with all others that ask now."""
+        self._waiting.append((ask, answered))
+        self._work.set()
+
+    async def on_time(self, slot_s: float) -> bool:
+        """Wait for a slot's time; False when it is too late for it."""
+        early_s = slot_s - self.clock.steady_s()
+        if early_s > 0:
+            await self.clock.sleep(early_s)
+        if self.clock.steady_s() <= slot_s + GRACE_S:
+            return True
+        self.forfeited += 1
+        return False
+
+    async def run(self) -> None:
+        """Ask the store, for as long as the process lives."""
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            if self._time.doubt_s == math.inf:
+                await self._reserve([])  # the first answer says how late it is there
+            waiting, self._waiting = self._waiting, []
+            gap_us = max(0, round((self._time.doubt_s - DOUBT_S) * 1e6))
+            blocks = await self._reserve(
+                [Ask(a.ledgers, a.name, a.starts, a.cost, gap_us) for a, _ in waiting]
+            )
+            for (_, answered), block in zip(waiting, blocks, strict=True):
+                answered(block)
+
+    async def _reserve(self, asks: list[Ask]) -> list[Block]:
+        sent_s = self.clock.steady_s()
+        try:
+            reserved = await self._store.reserve(asks)
+        except StoreError as error:
+            self._log.warning("no slots: nothing that is limited starts", error=str(error))
+            # What was reserved without our knowing is not used.
+            return [Block((), self.clock.steady_s() + RETRY_S)] * len(asks)
+        if self._time.learn(reserved.now_us, sent_s, self.clock.steady_s()):
+            return [self._block(grant) for grant in reserved.grants]
+        self._log.warning("the store's clock was set: slots that it gave are not used")
+        return [Block((), self.clock.steady_s() + RETRY_S)] * len(asks)
+
+    def _block(self, grant: Grant) -> Block:
+        slots_s = tuple(self._time.here_s(at_us) for at_us in grant.at_us)
+        latest_s = self.clock.steady_s() + AGAIN_MAX_S
+        return Block(slots_s, min(latest_s, self._time.here_s(grant.again_us)))
+
+
+def _resolve(answer: "asyncio.Future[Block]", block: Block) -> None:
+    if not answer.done():
+        answer.set_result(block)

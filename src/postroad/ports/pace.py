@@ -1,0 +1,66 @@
+"""Pace: never faster than told. Slots are reserved in the store, and spent in a process."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from postroad.model.pace import Ask, Limit, Reserved
+from postroad.model.words import LaneKey
+
+
+class Slots(Protocol):
+    """The store's part: a ledger of slots for each limit. What is reserved is gone, whether it
+    is used or not; nothing is given back."""
+
+    async def reserve(self, asks: Sequence[Ask]) -> Reserved:
+        """Take slots, each ask up to a block of them, or say when to ask again; all in one
+        transaction, on the store's clock."""
+
+    async def ledgers(self, key: LaneKey) -> tuple[int, ...]:
+        """The ledgers that a start on this credential takes a slot of; none: it has no limit."""
+
+    async def limit_queue(self, queue: int, limit: Limit | None) -> None:
+        """A queue's own limit from now on; None lifts it. The owners of its lanes are told."""
+
+    async def limit_lane(self, lane: int, limit: Limit | None) -> bool:
+        """The limit of a lane's credential from now on, which all lanes of the credential share;
+        False when there is no such lane."""
+
+
+class Block(Struct, frozen=True):
+    """Slots as times of this process's steady clock; without any: when to ask again."""
+
+    slots_s: tuple[float, ...]
+    again_s: float
+
+
+class Line(Protocol):
+    """One who starts things on some ledgers, and always wants more: asks ahead of time."""
+
+    def ready(self, wanted: Callable[[], int], early_s: float = 0.0) -> bool:
+        """Whether a start has its slot now (or so soon); else it is woken when to ask again.
+        `wanted`: how many slots there is use for, asked when some are to be reserved."""
+
+    def take(self) -> float:
+        """The slot that was ready. It is spent, used or not."""
+
+    def retry(self) -> None:
+        """A limit may have changed: ask at once."""
+
+
+class Pace(Protocol):
+    """A process's part."""
+
+    def line(self, ledgers: tuple[int, ...], name: str, wake: Callable[[], None]) -> Line:
+        """Somebody who starts one thing after the other, by name; others of the same ledgers get
+        the same share."""
+
+    async def block(self, ledgers: tuple[int, ...], name: str, starts: int, cost: int = 0) -> Block:
+        """One block of slots, for somebody who has to write down first what it is for."""
+
+    async def on_time(self, slot_s: float) -> bool:
+        """Wait for a slot's time; False when it is too late for it, and nothing may start."""
+
+    async def run(self) -> None:
+        """Ask the store for what lines want, for as long as the process lives."""

@@ -1,0 +1,2 @@
+-- Take slots, or hear when to ask again.
+select postroad.reserve_v1($1)
