@@ -23,7 +23,7 @@ RUNGS_MAX: Final = 8
 RETRY_MS: Final = 1_000
 
 
-class Ring(Struct, frozen=True, array_like=True):
+class Ring(Struct, frozen=True, array_like=True, gc=False):
     """One wake-up: for the owner of a lane, or (None) for all pollers."""
 
     owner: int | None

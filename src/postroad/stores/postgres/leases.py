@@ -38,7 +38,7 @@ class Claimed(Answer, frozen=True):
     arrivals: bool = False
 
 
-class QueueRow(Struct, frozen=True, array_like=True):
+class QueueRow(Struct, frozen=True, array_like=True, gc=False):
     """A queue as it comes with a look."""
 
     id: int
