@@ -72,6 +72,9 @@ class Claim(Struct, frozen=True):
     """Whether anyone in the fleet owns a lane: if so, its sign of life is to be watched."""
     surplus: int = 0
     """Lanes that the owner has above its share, to be given back when their sends have ended."""
+    views: list["View"] = []
+    """What was due in each of the lanes at `seen_ms`, where the store tells that with the claim."""
+    seen_ms: int = 0
 
 
 class View(Struct, frozen=True, gc=False):

@@ -12,6 +12,7 @@ class Asked:
     def __init__(self, floors: list[int]) -> None:
         self.floors = floors
         self.next = 0
+        self.full = False
 
 
 class Floors:
@@ -20,6 +21,8 @@ class Floors:
 
     def __init__(self) -> None:
         self._floors: dict[tuple[int, int], int] = {}
+        self._unfinished: set[int] = set()
+        """Owners that were told a part of everything: the next question goes on from there."""
 
     def ring(self, level: int, at_ms: int) -> None:
         """Something is ready at a level from a time on."""
@@ -30,6 +33,7 @@ class Floors:
     def forget(self) -> None:
         """Nobody knows what was missed."""
         self._floors = dict.fromkeys(self._floors, 0)
+        self._unfinished.clear()
 
     def leave(self, owner: int) -> None:
         """An owner asks no more."""
@@ -37,16 +41,21 @@ class Floors:
 
     @contextmanager
     def asked(self, owner: int, levels: Sequence[int], *, whole: bool) -> Iterator[Asked]:
-        """Ask, and note in `next` from when on to ask next time; `whole` asks for everything."""
+        """Ask, and note from when on to ask `next` time and whether this answer was `full`;
+        `whole` asks for everything."""
         keys = [(owner, level) for level in levels]
-        asked = Asked([0 if whole else self._floors.get(key, 0) for key in keys])
+        start = whole and owner not in self._unfinished
+        asked = Asked([0 if start else self._floors.get(key, 0) for key in keys])
         self._floors |= dict.fromkeys(keys, NEVER)  # what rings meanwhile is lower
         try:
             yield asked
         except BaseException:
             self._lower(zip(keys, asked.floors, strict=True))
+            self._unfinished.discard(owner)
             raise
         self._lower((key, asked.next) for key in keys)
+        if whole:
+            (self._unfinished.add if asked.full else self._unfinished.discard)(owner)
 
     def _lower(self, found: "Iterator[tuple[tuple[int, int], int]]") -> None:
         for key, floor_ms in found:

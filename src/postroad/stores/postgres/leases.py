@@ -3,10 +3,11 @@
 import os
 import socket
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
 from postroad.model.block import Block, BlockKind
 from postroad.model.circuit import Circuit
@@ -27,9 +28,10 @@ LaneSeen = tuple[int, int, int, int, int, str, bool]
 
 
 class Claimed(Answer, frozen=True):
-    """Lanes, and what is ahead."""
+    """Lanes, what is due in them, and what is ahead."""
 
     lanes: list[LaneRow] = field(default_factory=list)
+    seen: "Looked | None" = None
     next: dict[int, int] = field(default_factory=dict)
     full: bool = False
     owned: bool = False
@@ -38,13 +40,19 @@ class Claimed(Answer, frozen=True):
     arrivals: bool = False
 
 
+@lru_cache(maxsize=1_000)
+def policy_of(packed: bytes) -> Policy:
+    """Thousands of queues have the same few policies."""
+    return msgspec.json.decode(packed, type=Policy)
+
+
 class QueueRow(Struct, frozen=True, array_like=True, gc=False):
     """A queue as it comes with a look."""
 
     id: int
     tenant: str
     name: str
-    policy: Policy
+    policy: Raw
     lanes: tuple[int, ...]
     paused: bool
     resumed_at: int
@@ -60,7 +68,7 @@ class QueueRow(Struct, frozen=True, array_like=True, gc=False):
         if self.block_kind:
             spell = (self.block_reason, self.block_streak, self.block_since)
             block = Block(BlockKind(self.block_kind), self.block_until, *spell)
-        who = (self.id, self.tenant, self.name, self.policy, self.lanes)
+        who = (self.id, self.tenant, self.name, policy_of(bytes(self.policy)), self.lanes)
         return Queue(*who, block, self.paused, self.resumed_at)
 
 
@@ -112,14 +120,18 @@ class LeaseVerbs(Base):
             values = (*who, list(levels), asked.floors, list(pools), limit)
             text = await self._one(self._side, label, "claim", *values)
             claimed = self._read_answer(text, CLAIMED)
-            asked.next = claimed.floor
+            asked.next, asked.full = claimed.floor, claimed.full
         lanes = [_lane(row) for row in claimed.lanes]
         mine.update(lane.id for lane in lanes)
         if claimed.arrivals:
             self._arrived()
         if safety:
             self._look_whole()
-        return Claim(lanes, claimed.next, claimed.full, claimed.owned, surplus=claimed.surplus)
+        views: list[View] = []
+        if claimed.seen is not None:
+            views = _views([Look(lane.id, -1) for lane in lanes], claimed.seen)
+        ahead = (claimed.next, claimed.full, claimed.owned, claimed.surplus)
+        return Claim(lanes, *ahead, views, claimed.seen.now if claimed.seen else 0)
 
     def _look_whole(self) -> None:
         now_s = self.clock.steady_s()
@@ -138,13 +150,7 @@ class LeaseVerbs(Base):
             *flat([look.rungs for look in looks]),
             [queue for look in looks for queue in look.queues],
         )
-        looked = self._read_answer(text, LOOKED)
-        queues = {row.id: row.queue() for row in looked.queues}
-        rungs: list[list[Rung]] = [[] for _ in looks]
-        for place, *row in looked.rungs:
-            rungs[place - 1].append(Rung(*row))
-        answers = zip(looks, rungs, looked.lanes, strict=True)
-        return [_view(ask, found, seen, queues) for ask, found, seen in answers]
+        return _views(looks, self._read_answer(text, LOOKED))
 
     async def fetch(self, wants: Sequence[Want]) -> list[Reading]:
         """Due messages of rungs, in order."""
@@ -223,6 +229,15 @@ def _lane(row: LaneRow) -> Lane:
     number, transport, server, credential, shard, tenant, epoch = row[:7]
     key = LaneKey(transport, server, credential, shard, tenant)
     return Lane(number, key, epoch, Circuit(*row[7:12]), row[12], row[13] > 0)
+
+
+def _views(looks: Sequence[Look], looked: Looked) -> list[View]:
+    queues = {row.id: row.queue() for row in looked.queues}
+    rungs: list[list[Rung]] = [[] for _ in looks]
+    for place, *row in looked.rungs:
+        rungs[place - 1].append(Rung(*row))
+    answers = zip(looks, rungs, looked.lanes, strict=True)
+    return [_view(ask, found, seen, queues) for ask, found, seen in answers]
 
 
 def _view(ask: Look, rungs: list[Rung], seen: LaneSeen, queues: dict[int, Queue]) -> View:

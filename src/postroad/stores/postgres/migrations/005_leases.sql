@@ -1,6 +1,7 @@
 -- Who owns which lane.
 
--- Own lanes of these pools that are ready at these levels, the longest ready first. Of each level
+-- Own lanes of these pools that are ready at these levels, the longest ready first, and look at
+-- them. Of each level
 -- only what is ready at its floor or later is walked: behind it lie only the dead index entries of
 -- lanes that were claimed before, which an old transaction elsewhere keeps from being removed (10 s
 -- of them made a claim five times as long). The answer gives the next floors. That is safe because
@@ -22,6 +23,8 @@ declare
   v_left bigint;
   v_floor bigint;
   v_lanes json := '[]';
+  v_taken bigint[];
+  v_seen json;
 begin
   perform set_config('synchronous_commit', 'off', true);
   with ready as materialized (
@@ -52,14 +55,17 @@ begin
     select min(at) filter (where near and not ours), max(at) filter (where near),
            coalesce(array_agg(row) filter (where near and ours), '{}')
       into v_left, v_floor, v_row from fate;
-    v_lanes := take_v1(p_owner, v_row, p_levels);
+    select coalesce(t.lanes, '[]'), t.taken into v_lanes, v_taken from take_v1(p_owner, v_row, p_levels) t;
+    if v_taken is not null then
+      v_seen := look_v1(v_taken, array_fill(-1::bigint, array[cardinality(v_taken)]), '{}', '{}', '{}');
+    end if;
     if v_left is not null then
       v_next := (select jsonb_object_agg(key, least(value::bigint, v_left + 1000))
                    from jsonb_each_text(v_next));
     end if;
   end if;
   return json_build_object(
-    'now', v_now, 'lanes', v_lanes, 'next', v_next, 'full', v_found >= p_limit and v_left is null,
+    'now', v_now, 'lanes', v_lanes, 'seen', v_seen, 'next', v_next, 'full', v_found >= p_limit and v_left is null,
     'floor', case when v_left is not null then v_left
                   when v_found < p_limit then v_now
                   else v_floor end,
@@ -106,42 +112,44 @@ end $$;
 -- Own the lanes of these lane_level rows, if they are still as they were seen: a lane whose row is
 -- ready is nobody's. Rows are taken by where they lie, not by key: beside an old transaction a key
 -- leads over all dead versions of its row.
-create function take_v1(p_owner bigint, p_rows tid[], p_levels int[]) returns json language plpgsql as $$
+create function take_v1(p_owner bigint, p_rows tid[], p_levels int[], out lanes json, out taken bigint[])
+language plpgsql set enable_bitmapscan = off as $$
 declare
   v_low int := (select min(l) from unnest(p_levels) l);
   v_high int := (select max(l) from unnest(p_levels) l);
   v_seen bigint[] := array(select lane_id from lane_level where ctid = any (p_rows));
-  v_taken bigint[];
-  v_where tid[];
-  v_lanes json;
+  v_hidden bigint[];
 begin
   perform lock_alone_v1(v_seen);
   with hidden as (
     update lane_level set ready_at = never()
      where ctid = any (p_rows) and lane_id = any (v_seen) and ready_at < never()
     returning lane_id)
-  select array_agg(distinct lane_id) into v_taken from hidden;
-  if v_taken is null then
-    return '[]';
+  select array_agg(distinct lane_id order by lane_id) into v_hidden from hidden;
+  if v_hidden is null then
+    return;
   end if;
-  update lane_level set ready_at = never()
-   where lane_id = any (v_taken) and level < v_low and ready_at < never();
-  update lane_level set ready_at = never()
-   where lane_id = any (v_taken) and level > v_high and ready_at < never();
+  if v_low > 0 then
+    update lane_level set ready_at = never()
+     where lane_id = any (v_hidden) and level < v_low and ready_at < never();
+  end if;
+  if v_high < 6 then
+    update lane_level set ready_at = never()
+     where lane_id = any (v_hidden) and level > v_high and ready_at < never();
+  end if;
   if v_low < v_high then
     update lane_level set ready_at = never()
-     where lane_id = any (v_taken) and level between v_low and v_high and ready_at < never();
+     where lane_id = any (v_hidden) and level between v_low and v_high and ready_at < never();
   end if;
-  select array_agg(x.row) into v_where from (
-    select l.ctid as row from lane l where l.id = any (v_taken) order by l.id for no key update) x;
+  -- By the index, in order of id: as everybody locks lanes.
   with mine as (
-    update lane set owner = p_owner, epoch = epoch + 1 where ctid = any (v_where) and owner is null
+    update lane set owner = p_owner, epoch = epoch + 1 where id = any (v_hidden) and owner is null
     returning *)
   select json_agg(json_build_array(
            id, transport, server, credential, shard, tenant, epoch, circuit_strikes, circuit_opened,
-           circuit_until, circuit_since, circuit_reason, crashes, paused_at) order by id)
-    into v_lanes from mine;
-  return v_lanes;
+           circuit_until, circuit_since, circuit_reason, crashes, paused_at) order by id),
+         array_agg(id order by id)
+    into lanes, taken from mine;
 end $$;
 
 -- Give lanes back, each ready when its first rung is.
