@@ -71,7 +71,8 @@ async def _run_until(road: Postroad, reached: Callable[[], Awaitable[None]]) -> 
 async def _claim_once(connection: Connection) -> Cost:
     """A claim that is undone."""
     owner = await connection.fetchval("select max(id) from postroad.process") or 1
-    values = (owner, 0, "here", os.getpid(), LEVELS, ["door"], Limits().claim_batch)
+    floors = [0] * len(LEVELS)
+    values = (owner, 0, 0, "here", os.getpid(), LEVELS, floors, ["door"], Limits().claim_batch)
     statement = f"explain (analyze, buffers, format json) {QUERIES['claim']}"
     undo = connection.transaction()
     await undo.start()

@@ -76,10 +76,16 @@ class ReadAhead:
             self._due_of[rung] = at_ms
             heapq.heappush(self._due, (at_ms, rung))
 
-    def look(self, now_ms: int) -> Look | None:
-        """What to ask about rungs, if anything."""
-        if self._looking or (self._look_at_ms > now_ms and not self._unseen):
-            return None
+    def curious(self, now_ms: int) -> bool:
+        """Whether there is anything to ask about rungs."""
+        return not self._looking and (self._look_at_ms <= now_ms or bool(self._unseen))
+
+    def hungry(self, now_ms: int) -> bool:
+        """Whether any rung is to be read."""
+        return bool(self._hungry or (self._due and self._due[0][0] <= now_ms))
+
+    def look(self, now_ms: int) -> Look:
+        """What to ask about rungs, when there is something."""
         self._looking = True
         self.looks += 1
         whole = self._look_whole

@@ -220,7 +220,9 @@ class Engine:
         if worker.stopped:
             return
         now_ms = self._store.clock.now_ms()
-        self._reader.ask(worker, worker.look(now_ms), worker.wants(now_ms))
+        look, wants = worker.look(now_ms), worker.wants(now_ms)
+        if look or wants:
+            self._reader.ask(worker, look, wants)
         self.owned.settle(worker, now_ms)
         self.owned.room_free.set()
         if self._runners.starved:

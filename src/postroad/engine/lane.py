@@ -80,6 +80,8 @@ class LaneWorker:
 
     def look(self, now_ms: int) -> Look | None:
         """What to ask the store about rungs, if anything."""
+        if not self.ahead.curious(now_ms):
+            return None
         may = (self._open(now_ms) or self.ahead.told) and not self.stopped
         return self.ahead.look(now_ms) if may else None
 
@@ -99,7 +101,7 @@ class LaneWorker:
 
     def wants(self, now_ms: int) -> list[Want]:
         """What to ask the store about messages, if anything."""
-        if not self._open(now_ms):
+        if not (self.ahead.hungry(now_ms) and self._open(now_ms)):
             return []
         one = self.circuit.is_open or self.marking
         return [] if one and self._listed else self.ahead.wants(now_ms, only_one=one)
@@ -133,7 +135,7 @@ class LaneWorker:
             return False
         if self.circuit.is_open:
             return now_ms >= self.circuit.until_ms and not self._probe
-        return not (self.marking and self.in_flight)
+        return not (self._trust.marking and self.in_flight)
 
     def next(self, now_ms: int, admits: Admits) -> Message | None:
         """The next message to start, or None for now."""

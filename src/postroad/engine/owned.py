@@ -1,8 +1,9 @@
 """The lanes that this engine owns: claimed, kept while they have work, given back."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
@@ -11,7 +12,7 @@ from postroad.engine.lane import LaneWorker
 from postroad.engine.sessions import Sessions
 from postroad.model.errors import StoreError
 from postroad.model.limits import Limits
-from postroad.model.record import Claim, Release
+from postroad.model.record import Claim, Release, View
 from postroad.model.states import NEVER
 from postroad.model.words import Lane
 from postroad.ports.clock import Timer
@@ -62,17 +63,20 @@ class Owned:
             batch = self._limits.claim_batch
             claim = await self._store.claim(self._owner, levels, pools, batch)
             self._doubtful = False
-            for lane in claim.lanes:
-                self._adopt(lane)
+            views: Iterable[View | None] = claim.views or repeat(None)
+            for lane, view in zip(claim.lanes, views):  # noqa: B905 - without views there is no end
+                self._adopt(lane, view, claim.seen_ms)
         return claim
 
-    def _adopt(self, lane: Lane) -> None:
+    def _adopt(self, lane: Lane, view: View | None, seen_ms: int) -> None:
         old = self.lanes.get(lane.id)
         if old is not None:
             self.drop(old)  # it was taken from us and came back before we were told
         worker = LaneWorker(lane, self._limits)
         self.lanes[lane.id] = worker
         self._log.debug("lane claimed", lane=lane.key.server, epoch=lane.epoch)
+        if view is not None and worker.look(seen_ms) is not None:
+            worker.learn(view)
         self._pump(worker)
 
     def settle(self, worker: LaneWorker, now_ms: int) -> None:
@@ -114,7 +118,8 @@ class Owned:
                 for number, since_ms in self._quiet.items()
                 if since_ms <= before_ms and self.lanes[number].quiet
             ]
-            await self.release(idle[:RELEASE_BATCH])
+            for start in range(0, len(idle) or 1, RELEASE_BATCH):
+                await self.release([w for w in idle[start : start + RELEASE_BATCH] if w.quiet])
             if self._quiet or starved:
                 self.unsettled.set()
 

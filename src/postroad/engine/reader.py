@@ -39,8 +39,7 @@ class Reader:
         if look is not None:
             self._looks.append((lane, look))
         self._wants += [(lane, want) for want in wants]
-        if look is not None or wants:
-            self._work.set()
+        self._work.set()
 
     async def run(self) -> None:
         """Ask the store, for as long as the engine lives."""

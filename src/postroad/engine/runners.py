@@ -123,7 +123,7 @@ class Runners:
     async def _run(self, worker: LaneWorker, runner: "list[asyncio.Task[None]]") -> None:
         self._starting.discard(worker)
         pool = worker.lane.key.pool
-        BEAT.set(partial(self._deadlines.extend, runner[0]))
+        beat = BEAT.set(partial(self._deadlines.extend, runner[0]))
         count = 0
         while (message := self._next(worker, pool)) is not None:
             started_ms, started_s = self._clock.now_ms(), self._clock.steady_s()
@@ -147,6 +147,7 @@ class Runners:
                 break
             if count % YIELD_AFTER == 0:
                 await self._clock.sleep(0)
+        BEAT.reset(beat)  # the task's context would keep the task until the collector comes
         if self.starved and self._passes:
             self._passes -= 1  # one who cannot use the place passes it on, once round
             self.start(self.starved.popleft(), self._clock.now_ms())

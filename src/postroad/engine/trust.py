@@ -12,12 +12,9 @@ class Trust:
 
     def __init__(self, lost_leases: int) -> None:
         self.lost_leases = lost_leases
-        self._clean = 0
-
-    @property
-    def marking(self) -> bool:
+        self.marking = lost_leases > 0
         """One at a time, each noted before it starts."""
-        return self.lost_leases > 0
+        self._clean = 0
 
     def regained(self) -> bool:
         """One more went well; True when that was enough."""
@@ -27,4 +24,5 @@ class Trust:
         if self._clean < CLEAN_AFTER:
             return False
         self.lost_leases = 0
+        self.marking = False
         return True

@@ -13,14 +13,14 @@ from postroad.model.words import Lane, Message, Rung
 LOST_LEASES_MAX: Final = 3
 
 
-class Attempt(Struct, frozen=True):
+class Attempt(Struct, frozen=True, gc=False):
     """When a try started and how long it took."""
 
     started_ms: int = 0
     took_ms: int = 0
 
 
-class Verdict(Struct, frozen=True):
+class Verdict(Struct, frozen=True, gc=False):
     """A result, and what it changes for its queue and lane."""
 
     result: Result

@@ -41,7 +41,7 @@ IN_PLACE: Final = Backoff(1_000, 2.0, 10_000)
 IN_PLACE_TRIES: Final = 3
 
 
-class Block(Struct, frozen=True):
+class Block(Struct, frozen=True, gc=False):
     """A queue's hold-off. `streak` is how many of this kind came in a row; `since_ms` when
     the unbroken spell began, which is what expiry counts from."""
 

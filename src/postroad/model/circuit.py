@@ -9,7 +9,7 @@ from postroad.model.block import UNREACHABLE_LANE
 STRIKES: Final = 3
 
 
-class Circuit(Struct, frozen=True):
+class Circuit(Struct, frozen=True, gc=False):
     """`strikes` in a row without an answer; `opened` times in a row; closed when 0."""
 
     strikes: int = 0

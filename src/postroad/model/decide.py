@@ -33,7 +33,7 @@ class Move(StrEnum):
     doubt = "doubt"
 
 
-class Next(Struct, frozen=True):
+class Next(Struct, frozen=True, gc=False):
     """One decision. `block`: the queue's hold-off from now on, when it changes."""
 
     move: Move
@@ -45,7 +45,7 @@ class Next(Struct, frozen=True):
     unblock: bool = False
 
 
-class Situation(Struct, frozen=True):
+class Situation(Struct, frozen=True, gc=False):
     """What the decision is taken in, besides the message and its outcome."""
 
     policy: Policy

@@ -18,7 +18,7 @@ class Kind(StrEnum):
     later = "later"
 
 
-class Outcome(Struct, frozen=True):
+class Outcome(Struct, frozen=True, gc=False):
     """What one attempt gave. `answered`: the other side is alive, which closes a circuit."""
 
     kind: Kind

@@ -10,7 +10,7 @@ from postroad.model.states import DeadReason
 from postroad.model.words import Lane, Message, Queue, Rung
 
 
-class Result(Struct, frozen=True):
+class Result(Struct, frozen=True, gc=False):
     """One attempt and what becomes of its message."""
 
     message: Message
@@ -28,7 +28,7 @@ class Result(Struct, frozen=True):
     priority: int = 0
 
 
-class QueueChange(Struct, frozen=True):
+class QueueChange(Struct, frozen=True, gc=False):
     """A queue's hold-off from now on; None lifts it."""
 
     queue: int
@@ -37,7 +37,7 @@ class QueueChange(Struct, frozen=True):
     block: Block | None
 
 
-class LaneChange(Struct, frozen=True):
+class LaneChange(Struct, frozen=True, gc=False):
     """A lane's circuit and crash count from now on. A circuit that closes also lifts the
     `unreachable` hold-offs of its queues."""
 
@@ -72,9 +72,12 @@ class Claim(Struct, frozen=True):
     """Whether anyone in the fleet owns a lane: if so, its sign of life is to be watched."""
     surplus: int = 0
     """Lanes that the owner has above its share, to be given back when their sends have ended."""
+    views: list["View"] = []
+    """What was due in each of the lanes at `seen_ms`, where the store tells that with the claim."""
+    seen_ms: int = 0
 
 
-class View(Struct, frozen=True):
+class View(Struct, frozen=True, gc=False):
     """What is due in one owned lane: its ready rungs, their queues, and when the next is."""
 
     lane: int
@@ -85,7 +88,7 @@ class View(Struct, frozen=True):
     paused: bool
 
 
-class Look(Struct, frozen=True):
+class Look(Struct, frozen=True, gc=False):
     """Asks for the rungs of a lane that became ready after a time (what was ready before is
     known to the asker), and for these ones."""
 
@@ -96,7 +99,7 @@ class Look(Struct, frozen=True):
     """Queues to tell about although nothing of them may be ready."""
 
 
-class Want(Struct, frozen=True):
+class Want(Struct, frozen=True, gc=False):
     """Up to `limit` due messages of a rung after a cursor."""
 
     rung: int
@@ -105,14 +108,14 @@ class Want(Struct, frozen=True):
     limit: int
 
 
-class Release(Struct, frozen=True):
+class Release(Struct, frozen=True, gc=False):
     """A lane that its owner gives back."""
 
     lane: int
     epoch: int
 
 
-class Reading(Struct, frozen=True):
+class Reading(Struct, frozen=True, gc=False):
     """The answer to a want. `next_due_ms`: the first message of the rung that is not due yet."""
 
     rung: int

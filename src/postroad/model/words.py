@@ -19,7 +19,7 @@ MASK: Final = (1 << 64) - 1
 DEFAULT_TENANT: Final = "default"
 
 
-class LaneKey(Struct, frozen=True):
+class LaneKey(Struct, frozen=True, gc=False):
     """One transport session: at most one worker in the whole fleet serves it."""
 
     transport: str
@@ -35,7 +35,7 @@ class LaneKey(Struct, frozen=True):
         return f"handler:{self.server}" if self.transport == "handler" else self.transport
 
 
-class Policy(Struct, frozen=True):
+class Policy(Struct, frozen=True, gc=False):
     """How a queue treats its messages; kept with the queue."""
 
     ladder: Ladder = DEFAULT_LADDER
@@ -60,7 +60,7 @@ class QueueSpec(Struct, frozen=True):
     policy: Policy
 
 
-class Queue(Struct, frozen=True):
+class Queue(Struct, frozen=True, gc=False):
     """One recipient as the store knows it."""
 
     id: int
@@ -77,7 +77,7 @@ class Queue(Struct, frozen=True):
     """The limits that a start takes a slot of: its credential's first, then its own."""
 
 
-class Lane(Struct, frozen=True):
+class Lane(Struct, frozen=True, gc=False):
     """A lane as its owner received it."""
 
     id: int
@@ -89,7 +89,7 @@ class Lane(Struct, frozen=True):
     paused: bool = False
 
 
-class Rung(Struct, frozen=True):
+class Rung(Struct, frozen=True, gc=False):
     """The messages of one queue that wait at one level (and priority, and ordered slot)."""
 
     id: int
@@ -106,7 +106,7 @@ class Rung(Struct, frozen=True):
         return self.slot > 0
 
 
-class Draft(Struct, frozen=True):
+class Draft(Struct, frozen=True, gc=False):
     """A message on its way into the store."""
 
     id: int
@@ -123,7 +123,7 @@ class Draft(Struct, frozen=True):
     order_key: str = ""
 
 
-class Message(Struct, frozen=True):
+class Message(Struct, frozen=True, gc=False):
     """A message as its lane's owner reads it."""
 
     id: int
@@ -142,7 +142,7 @@ class Message(Struct, frozen=True):
     headers: bytes = b""
 
 
-class Accepted(Struct, frozen=True):
+class Accepted(Struct, frozen=True, gc=False):
     """The store's answer to a draft: its id, or that of the first one with the same key."""
 
     id: int

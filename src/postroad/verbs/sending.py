@@ -18,7 +18,7 @@ from postroad.ports.transport import Transport
 from postroad.transports.handler import HandlerTransport
 
 
-class Receipt(Struct, frozen=True):
+class Receipt(Struct, frozen=True, gc=False):
     """The message is stored. `duplicate`: it was stored before, under the same key."""
 
     id: str

@@ -18,6 +18,7 @@ from postroad.stores.postgres.bell import FleetBell, Ring
 from postroad.stores.postgres.clock import DatabaseClock
 from postroad.stores.postgres.connections import QUERIES, Line, dial, is_pooled, read_address
 from postroad.stores.postgres.errors import named
+from postroad.stores.postgres.floors import Floors
 from postroad.stores.postgres.listening import Ear
 
 ARRIVALS_BATCH: Final = 500
@@ -56,7 +57,8 @@ class Base:
             Line(name, self.address, self._counts, clock, chance)
             for name in ("read", "write", "accept", "side", "pace")
         ]
-        self.bell = FleetBell(self.clock, self._notify, self._arrived)
+        self._floors = Floors()
+        self.bell = FleetBell(self.clock, self._notify, self._arrived, self._floors)
         self._ear = Ear(self.address, self.bell, self._counts, clock, chance, self.log)
         self._arrivals = asyncio.Event()
         self._mover: asyncio.Task[None] | None = None

@@ -12,6 +12,7 @@ from postroad.model.errors import StoreError
 from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.ports.bell import Listener
 from postroad.ports.clock import Clock
+from postroad.stores.postgres.floors import Floors
 
 GATHER_MS: Final = 5
 """Rings for other processes are gathered for so long. Inside the accepting transaction each would
@@ -22,7 +23,7 @@ RUNGS_MAX: Final = 8
 RETRY_MS: Final = 1_000
 
 
-class Ring(Struct, frozen=True, array_like=True):
+class Ring(Struct, frozen=True, array_like=True, gc=False):
     """One wake-up: for the owner of a lane, or (None) for all pollers."""
 
     owner: int | None
@@ -50,7 +51,11 @@ class FleetBell:
     """`alive` is the listening connection's to say; rings inside the process are never lost."""
 
     def __init__(
-        self, clock: Clock, send: Callable[[str], Awaitable[object]], arrived: Callable[[], None]
+        self,
+        clock: Clock,
+        send: Callable[[str], Awaitable[object]],
+        arrived: Callable[[], None],
+        floors: Floors,
     ) -> None:
         self.alive = False
         self.lanes: dict[int, set[int]] = {}
@@ -58,6 +63,7 @@ class FleetBell:
         self._clock = clock
         self._send = send
         self._arrived = arrived
+        self._floors = floors
         # Each listener is called in its own context, not in that of whoever committed.
         self._listeners: dict[int, tuple[Listener, contextvars.Context]] = {}
         self._outgoing: dict[tuple[int | None, int, int, int], Ring] = {}
@@ -96,6 +102,7 @@ class FleetBell:
         loop = asyncio.get_running_loop()
         for ring in rings:
             if ring.owner is None:
+                self._floors.ring(ring.level, ring.at_ms)
                 for listener, context in self._listeners.values():
                     loop.call_soon(listener.on_ready, ring.level, ring.at_ms, context=context)
             elif ring.owner in self._listeners:
@@ -128,6 +135,7 @@ class FleetBell:
     def ring_all(self) -> None:
         """Nobody knows what was missed: all levels are asked, all lanes looked at."""
         now_ms = self._clock.now_ms()
+        self._floors.forget()
         self._ring_here([Ring(None, 0, 0, n, now_ms) for n in range(LAST_POLLED_LEVEL + 1)])
         self.ring_lanes()
         self._expiry_here(now_ms)

@@ -3,15 +3,17 @@
 import os
 import socket
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
+from postroad.model.block import Block, BlockKind
 from postroad.model.circuit import Circuit
 from postroad.model.record import Claim, Look, Reading, Reaped, Release, View, Want
 from postroad.model.states import NEVER
-from postroad.model.words import Lane, Message, Queue, Rung
+from postroad.model.words import Lane, LaneKey, Message, Policy, Queue, Rung
 from postroad.stores.postgres.base import Answer, Base, decoder, flat
 
 READ_BYTES_MAX: Final = 4 << 20
@@ -20,31 +22,62 @@ LOOK_WHOLE_S: Final = 60.0
 """Owned lanes are looked at whole this often: a ring from another process may have been lost."""
 
 
-class Claimed(Answer, frozen=True):
-    """Lanes, and what is ahead."""
+LaneRow = tuple[int, str, str, str, int, str, int, int, int, int, int, str, int, int]
+RungRow = tuple[int, int, int, int, int, int, int, int]
+LaneSeen = tuple[int, int, int, int, int, str, bool]
 
-    lanes: list[Lane] = field(default_factory=list)
+
+class Claimed(Answer, frozen=True):
+    """Lanes, what is due in them, and what is ahead."""
+
+    lanes: list[LaneRow] = field(default_factory=list)
+    seen: "Looked | None" = None
     next: dict[int, int] = field(default_factory=dict)
     full: bool = False
     owned: bool = False
+    floor: int = 0
     surplus: int = 0
     arrivals: bool = False
 
 
-class Seen(Struct, frozen=True):
-    """One lane as it was looked at."""
+@lru_cache(maxsize=1_000)
+def policy_of(packed: bytes) -> Policy:
+    """Thousands of queues have the same few policies."""
+    return msgspec.json.decode(packed, type=Policy)
 
-    rungs: list[tuple[int, int, int, int, int, int, int]]
-    next: int
-    circuit: Circuit
+
+class QueueRow(Struct, frozen=True, array_like=True, gc=False):
+    """A queue as it comes with a look."""
+
+    id: int
+    tenant: str
+    name: str
+    policy: Raw
+    lanes: tuple[int, ...]
     paused: bool
+    resumed_at: int
+    block_kind: str
+    block_until: int
+    block_reason: str
+    block_streak: int
+    block_since: int
+
+    def queue(self) -> Queue:
+        """As the owner of a lane knows it."""
+        block = None
+        if self.block_kind:
+            spell = (self.block_reason, self.block_streak, self.block_since)
+            block = Block(BlockKind(self.block_kind), self.block_until, *spell)
+        who = (self.id, self.tenant, self.name, policy_of(bytes(self.policy)), self.lanes)
+        return Queue(*who, block, self.paused, self.resumed_at)
 
 
 class Looked(Answer, frozen=True):
-    """Lanes as they were looked at, and the queues of their rungs."""
+    """Rungs with the place of the look that they answer, lanes look by look, and queues."""
 
-    views: list[Seen] = field(default_factory=list)
-    queues: list[Queue] = field(default_factory=list)
+    rungs: list[RungRow] = field(default_factory=list)
+    lanes: list[LaneSeen] = field(default_factory=list)
+    queues: list[QueueRow] = field(default_factory=list)
 
 
 class Beaten(Answer, frozen=True):
@@ -81,17 +114,24 @@ class LeaseVerbs(Base):
         """Own lanes that are ready at these levels."""
         safety = len(levels) > 1
         label = "safety poll" if safety else f"level {levels[0]}"
-        who = (owner, self._reaped.get(owner, 0), socket.gethostname(), os.getpid())
-        text = await self._one(self._side, label, "claim", *who, list(levels), list(pools), limit)
-        claimed = self._read_answer(text, CLAIMED)
-        self.bell.lanes.setdefault(owner, set()).update(lane.id for lane in claimed.lanes)
+        mine = self.bell.lanes.setdefault(owner, set())
+        who = (owner, self._reaped.get(owner, 0), len(mine), socket.gethostname(), os.getpid())
+        with self._floors.asked(owner, levels, whole=safety or not self.bell.alive) as asked:
+            values = (*who, list(levels), asked.floors, list(pools), limit)
+            text = await self._one(self._side, label, "claim", *values)
+            claimed = self._read_answer(text, CLAIMED)
+            asked.next, asked.full = claimed.floor, claimed.full
+        lanes = [_lane(row) for row in claimed.lanes]
+        mine.update(lane.id for lane in lanes)
         if claimed.arrivals:
             self._arrived()
         if safety:
             self._look_whole()
-        return Claim(
-            claimed.lanes, claimed.next, claimed.full, claimed.owned, surplus=claimed.surplus
-        )
+        views: list[View] = []
+        if claimed.seen is not None:
+            views = _views([Look(lane.id, -1) for lane in lanes], claimed.seen)
+        ahead = (claimed.next, claimed.full, claimed.owned, claimed.surplus)
+        return Claim(lanes, *ahead, views, claimed.seen.now if claimed.seen else 0)
 
     def _look_whole(self) -> None:
         now_s = self.clock.steady_s()
@@ -110,9 +150,7 @@ class LeaseVerbs(Base):
             *flat([look.rungs for look in looks]),
             [queue for look in looks for queue in look.queues],
         )
-        looked = self._read_answer(text, LOOKED)
-        queues = {queue.id: queue for queue in looked.queues}
-        return [_view(ask, seen, queues) for ask, seen in zip(looks, looked.views, strict=True)]
+        return _views(looks, self._read_answer(text, LOOKED))
 
     async def fetch(self, wants: Sequence[Want]) -> list[Reading]:
         """Due messages of rungs, in order."""
@@ -162,7 +200,8 @@ class LeaseVerbs(Base):
 
     async def beat(self, owner: int) -> bool:
         """Still here; False when a peer has declared this owner dead."""
-        text = await self._one(self._write, "beat", "beat", owner)
+        lanes = len(self.bell.lanes.get(owner, ()))
+        text = await self._one(self._write, "beat", "beat", owner, lanes)
         reaped = self._read_answer(text, BEATEN).reaped
         known = self._reaped.get(owner, 0)
         # Counted, not flagged: an answer that is lost on its way is given again.
@@ -182,14 +221,29 @@ class LeaseVerbs(Base):
         """Going away; nothing is owned any more."""
         self.bell.leave(owner)
         self.bell.lanes.pop(owner, None)
+        self._floors.leave(owner)
         self._read_answer(await self._one(self._side, "leave", "leave", owner), ANSWER)
 
 
-def _view(ask: Look, seen: Seen, queues: dict[int, Queue]) -> View:
-    rungs = [Rung(*row) for row in seen.rungs]
+def _lane(row: LaneRow) -> Lane:
+    number, transport, server, credential, shard, tenant, epoch = row[:7]
+    key = LaneKey(transport, server, credential, shard, tenant)
+    return Lane(number, key, epoch, Circuit(*row[7:12]), row[12], row[13] > 0)
+
+
+def _views(looks: Sequence[Look], looked: Looked) -> list[View]:
+    queues = {row.id: row.queue() for row in looked.queues}
+    rungs: list[list[Rung]] = [[] for _ in looks]
+    for place, *row in looked.rungs:
+        rungs[place - 1].append(Rung(*row))
+    answers = zip(looks, rungs, looked.lanes, strict=True)
+    return [_view(ask, found, seen, queues) for ask, found, seen in answers]
+
+
+def _view(ask: Look, rungs: list[Rung], seen: LaneSeen, queues: dict[int, Queue]) -> View:
     numbers = dict.fromkeys((*(rung.queue for rung in rungs), *ask.queues))
     told = [queues[number] for number in numbers if number in queues]
-    return View(ask.lane, rungs, told, seen.next, seen.circuit, seen.paused)
+    return View(ask.lane, rungs, told, seen[0], Circuit(*seen[1:6]), seen[6])
 
 
 def _reading(want: Want, messages: list[Message], next_due_ms: int) -> Reading:

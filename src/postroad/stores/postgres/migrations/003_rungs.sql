@@ -42,18 +42,19 @@ declare
   v_rings jsonb;
 begin
   update lane_level set ready_at = never() where lane_id = any (p_lanes) and ready_at < never();
-  with opened as (
-    insert into lane_level (lane_id, level, pool, ready_at)
+  with goal as materialized (
     select l.id, v.level, l.pool,
-           greatest(v.at, case when l.paused_at > 0 then never() else l.circuit_until end)
+           greatest(v.at, case when l.paused_at > 0 then never() else l.circuit_until end) as at
       from lane l
      cross join lateral (select least(r.level, 6) as level, min(r.ready_at) as at from rung r
                           where r.lane_id = l.id and r.level >= 0 and r.ready_at < never()
                           group by 1) v
-     where l.id = any (p_lanes)
-    on conflict (lane_id, level) do update set ready_at = excluded.ready_at
-    returning lane_level.level, lane_level.ready_at),
-  soonest as (select level, min(ready_at) as at from opened where ready_at < never() group by 1)
+     where l.id = any (p_lanes)),
+  opened as (
+    insert into lane_level (lane_id, level, pool, ready_at)
+    select id, level, pool, greatest(at, now_ms()) from goal
+    on conflict (lane_id, level) do update set ready_at = excluded.ready_at),
+  soonest as (select level, min(at) as at from goal where at < never() group by 1)
   select jsonb_agg(jsonb_build_array(null, 0, 0, level, at, 0)) into v_rings from soonest;
   if v_rings is null then
     return '[]';
@@ -135,7 +136,7 @@ declare
 begin
   with lowered as (
     insert into lane_level (lane_id, level, pool, ready_at)
-    select x.lane, x.level, l.pool, greatest(x.at, l.circuit_until)
+    select x.lane, x.level, l.pool, greatest(x.at, l.circuit_until, now_ms())
       from unnest(p_lane, p_level, p_at) x(lane, level, at)
      cross join lateral (select pool, circuit_until from lane
                           where id = x.lane and owner is null and paused_at = 0 limit 1) l

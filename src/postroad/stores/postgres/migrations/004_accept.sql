@@ -98,7 +98,7 @@ declare
 begin
   for v_spec in
     select * from json_to_recordset(p_specs) as s(
-      tenant text, name text, policy jsonb, lane_tenant text, transport text, server text,
+      tenant text, name text, policy json, lane_tenant text, transport text, server text,
       credential text, shards int, pool text)
   loop
     select q.id into v_queue from queue q where q.tenant = v_spec.tenant and q.name = v_spec.name;
@@ -116,7 +116,8 @@ begin
       end if;
     end if;
     update queue q set policy = v_spec.policy
-     where q.tenant = v_spec.tenant and q.name = v_spec.name and q.policy <> v_spec.policy;
+     where q.tenant = v_spec.tenant and q.name = v_spec.name
+       and q.policy::text <> v_spec.policy::text;
     select queue_v1(q) into v_found from queue q
      where q.tenant = v_spec.tenant and q.name = v_spec.name;
     v_all := v_all || v_found;

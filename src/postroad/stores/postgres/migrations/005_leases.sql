@@ -1,8 +1,14 @@
 -- Who owns which lane.
 
--- Own lanes of these pools that are ready at these levels, the longest ready first.
-create function claim_v1(p_owner bigint, p_reaped int, p_host text, p_pid int, p_levels int[],
-                         p_pools text[], p_limit int)
+-- Own lanes of these pools that are ready at these levels, the longest ready first, and look at
+-- them. Of each level
+-- only what is ready at its floor or later is walked: behind it lie only the dead index entries of
+-- lanes that were claimed before, which an old transaction elsewhere keeps from being removed (10 s
+-- of them made a claim five times as long). The answer gives the next floors. That is safe because
+-- rows are written with no earlier time than now, whoever lowers one rings with its time, and a
+-- process that hears that goes back behind it; and now and then it asks from 0.
+create function claim_v1(p_owner bigint, p_reaped int, p_mine int, p_host text, p_pid int,
+                         p_levels int[], p_floors bigint[], p_pools text[], p_limit int)
 returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
@@ -10,106 +16,140 @@ declare
   v_now bigint := now_ms();
   v_found int;
   v_next jsonb;
-  v_ready bigint[];
+  v_lane bigint[];
   v_at bigint[];
+  v_row tid[];
   v_share int;
-  v_mine int;
   v_left bigint;
+  v_floor bigint;
   v_lanes json := '[]';
+  v_taken bigint[];
+  v_seen json;
 begin
   perform set_config('synchronous_commit', 'off', true);
   with ready as materialized (
-    select x.lane_id, x.ready_at from unnest(p_levels) v(level) cross join unnest(p_pools) p(pool)
-     cross join lateral (select t.lane_id, t.ready_at from lane_level t
-                          where t.pool = p.pool and t.level = v.level and t.ready_at <= v_now
+    select x.* from unnest(p_levels, p_floors) v(level, floor)
+     cross join unnest(p_pools) p(pool)
+     cross join lateral (select t.lane_id, t.ready_at, t.ctid as row from lane_level t
+                          where t.pool = p.pool and t.level = v.level
+                            and t.ready_at >= v.floor and t.ready_at <= v_now
                           order by t.ready_at, t.lane_id limit p_limit) x),
-  longest as (select lane_id, min(ready_at) as at from ready group by 1 order by 2, 1 limit p_limit)
-  select (select count(*) from ready), array_agg(lane_id order by at, lane_id),
-         array_agg(at order by at, lane_id)
-    into v_found, v_ready, v_at from longest;
+  ranked as (select r.*, min(ready_at) over (partition by lane_id) as at from ready r)
+  select count(*), array_agg(lane_id), array_agg(at), array_agg(row)
+    into v_found, v_lane, v_at, v_row from ranked;
   select jsonb_object_agg(v.level, coalesce(
            (select min(n.at) from unnest(p_pools) p(pool)
              cross join lateral (select t.ready_at as at from lane_level t
-                                  where t.pool = p.pool and t.level = v.level and t.ready_at > v_now
+                                  where t.pool = p.pool and t.level = v.level
+                                    and t.ready_at > v_now and t.ready_at < never()
                                   order by t.ready_at limit 1) n), never()))
     into v_next from unnest(p_levels) v(level);
-  select s.share, s.mine into v_share, v_mine
-    from share_v1(p_owner, p_reaped, p_host, p_pid, p_pools, v_now, v_found) s;
-  if v_ready is not null then
+  v_share := share_v1(p_owner, p_reaped, p_mine, p_host, p_pid, p_pools, v_now, v_found);
+  if v_found > 0 then
     -- What is ready for less than a second is left to others where this one has its share.
-    v_left := (select min(x.at) + 1000 from unnest(v_at) with ordinality x(at, n)
-                where x.n > v_share - v_mine and x.at > v_now - 1000);
-    v_ready := array(select x.lane from unnest(v_ready, v_at) with ordinality x(lane, at, n)
-                      where x.n <= v_share - v_mine or x.at <= v_now - 1000 order by x.n);
-    v_lanes := take_v1(p_owner, v_ready, v_now);
+    with ranked as (
+      select x.at, x.row, dense_rank() over (order by x.at, x.lane) as n
+        from unnest(v_lane, v_at, v_row) x(lane, at, row)),
+    fate as (select r.*, r.n <= p_limit as near,
+                    r.n <= v_share - p_mine or r.at <= v_now - 1000 as ours from ranked r)
+    select min(at) filter (where near and not ours), max(at) filter (where near),
+           coalesce(array_agg(row) filter (where near and ours), '{}')
+      into v_left, v_floor, v_row from fate;
+    select coalesce(t.lanes, '[]'), t.taken into v_lanes, v_taken from take_v1(p_owner, v_row, p_levels) t;
+    if v_taken is not null then
+      v_seen := look_v1(v_taken, array_fill(-1::bigint, array[cardinality(v_taken)]), '{}', '{}', '{}');
+    end if;
     if v_left is not null then
-      v_next := (select jsonb_object_agg(key, least(value::bigint, v_left)) from jsonb_each_text(v_next));
+      v_next := (select jsonb_object_agg(key, least(value::bigint, v_left + 1000))
+                   from jsonb_each_text(v_next));
     end if;
   end if;
   return json_build_object(
-    'now', v_now, 'lanes', v_lanes, 'next', v_next, 'full', v_found >= p_limit and v_left is null,
-    'surplus', greatest(0, v_mine - v_share),
-    'owned', exists (select from lane where owner is not null),
+    'now', v_now, 'lanes', v_lanes, 'seen', v_seen, 'next', v_next, 'full', v_found >= p_limit and v_left is null,
+    'floor', case when v_left is not null then v_left
+                  when v_found < p_limit then v_now
+                  else v_floor end,
+    'surplus', greatest(0, p_mine - v_share),
+    'owned', exists (select from process where owning),
     'arrivals', exists (select from arrival));
 end $$;
 
 -- How many lanes are one process's share of those that are owned or found ready, among all that
--- asked for lanes of these pools of late; and how many it has. A newcomer makes the others ask, so
--- that they see what they have above their shares.
-create function share_v1(p_owner bigint, p_reaped int, p_host text, p_pid int, p_pools text[], p_now bigint,
-                         p_found int, out share int, out mine int)
-language plpgsql as $$
+-- asked for lanes of these pools of late. A newcomer makes the others ask, so that they see what
+-- they have above their shares. The process's own row is written seldom (each version of it is
+-- walked over by all who come after), but locked: it neither leaves nor is reaped meanwhile, so
+-- that whoever owns a lane has a row that says so.
+create function share_v1(p_owner bigint, p_reaped int, p_mine int, p_host text, p_pid int, p_pools text[],
+                         p_now bigint, p_found int)
+returns int language plpgsql as $$
 declare
-  v_asked bigint;
+  v_known process;
   v_askers int;
+  v_share int;
 begin
-  select asked_at into v_asked from process where id = p_owner;
+  select * into v_known from process where id = p_owner for key share;
   -- A process that was idle for long may have been forgotten.
-  insert into process (id, beat_at, asked_at, pools, reaped, host, pid)
-  values (p_owner, p_now, p_now, p_pools, p_reaped, p_host, p_pid)
-  on conflict (id) do update set asked_at = excluded.asked_at, pools = excluded.pools,
-    beat_at = case when p_found > 0 then excluded.beat_at else process.beat_at end;
-  select count(*) into v_askers from process where asked_at > p_now - 200000 and pools && p_pools;
-  mine := 0;
-  share := 1000000;
-  if v_askers > 1 then
-    select count(*) filter (where owner = p_owner), ceil((count(*) + p_found) / v_askers::numeric)
-      into mine, share from lane where owner is not null;
-    if coalesce(v_asked, 0) <= p_now - 200000 then
-      perform notify_v1(jsonb_build_array(jsonb_build_array(null, 0, 0, 0, p_now, 0)));
-    end if;
+  if v_known.id is null or v_known.asked_at <= p_now - 60000 or v_known.pools <> p_pools
+     or (p_found > 0 and (not v_known.owning or v_known.beat_at <= p_now - 5000
+                          or abs(v_known.lanes - p_mine) > greatest(1, v_known.lanes / 4))) then
+    insert into process (id, beat_at, asked_at, pools, owning, lanes, reaped, host, pid)
+    values (p_owner, p_now, p_now, p_pools, p_found > 0, p_mine, p_reaped, p_host, p_pid)
+    on conflict (id) do update set asked_at = excluded.asked_at, pools = excluded.pools,
+      owning = process.owning or excluded.owning, lanes = excluded.lanes,
+      beat_at = case when p_found > 0 then excluded.beat_at else process.beat_at end;
   end if;
+  select count(*), ceil((sum(case when id = p_owner then p_mine else lanes end) + p_found) / count(*)::numeric)
+    into v_askers, v_share from process where asked_at > p_now - 200000 and pools && p_pools;
+  if v_askers = 1 then
+    return 1000000;
+  end if;
+  if coalesce(v_known.asked_at, 0) <= p_now - 200000 then
+    perform notify_v1(jsonb_build_array(jsonb_build_array(null, 0, 0, 0, p_now, 0)));
+  end if;
+  return v_share;
 end $$;
 
-create function take_v1(p_owner bigint, p_ready bigint[], p_now bigint) returns json language plpgsql as $$
+-- Own the lanes of these lane_level rows, if they are still as they were seen: a lane whose row is
+-- ready is nobody's. Rows are taken by where they lie, not by key: beside an old transaction a key
+-- leads over all dead versions of its row.
+create function take_v1(p_owner bigint, p_rows tid[], p_levels int[], out lanes json, out taken bigint[])
+language plpgsql set enable_bitmapscan = off as $$
 declare
-  v_taken bigint[];
-  v_lanes json;
+  v_low int := (select min(l) from unnest(p_levels) l);
+  v_high int := (select max(l) from unnest(p_levels) l);
+  v_seen bigint[] := array(select lane_id from lane_level where ctid = any (p_rows));
+  v_hidden bigint[];
 begin
-  if cardinality(p_ready) = 0 then
-    return '[]';
+  perform lock_alone_v1(v_seen);
+  with hidden as (
+    update lane_level set ready_at = never()
+     where ctid = any (p_rows) and lane_id = any (v_seen) and ready_at < never()
+    returning lane_id)
+  select array_agg(distinct lane_id order by lane_id) into v_hidden from hidden;
+  if v_hidden is null then
+    return;
   end if;
-  perform lock_alone_v1(p_ready);
-  select array_agg(x.id) into v_taken from (
-    select l.id from lane l
-     where l.id = any (p_ready) and l.owner is null
-       and exists (select from lane_level t where t.lane_id = l.id and t.ready_at <= p_now)
-     order by l.id for no key update of l) x;
-  if v_taken is null then
-    return '[]';
+  if v_low > 0 then
+    update lane_level set ready_at = never()
+     where lane_id = any (v_hidden) and level < v_low and ready_at < never();
   end if;
-  update lane_level set ready_at = never() where lane_id = any (v_taken) and ready_at < never();
-  with mine as (update lane set owner = p_owner, epoch = epoch + 1 where id = any (v_taken) returning *)
-  select json_agg(json_build_object(
-           'id', id, 'epoch', epoch, 'crashes', crashes, 'paused', paused_at > 0,
-           'key', json_build_object('transport', transport, 'server', server,
-                                    'credential', credential, 'shard', shard, 'tenant', tenant),
-           'circuit', json_build_object('strikes', circuit_strikes, 'opened', circuit_opened,
-                                        'until_ms', circuit_until, 'since_ms', circuit_since,
-                                        'reason', circuit_reason))
-         order by array_position(p_ready, id))
-    into v_lanes from mine;
-  return v_lanes;
+  if v_high < 6 then
+    update lane_level set ready_at = never()
+     where lane_id = any (v_hidden) and level > v_high and ready_at < never();
+  end if;
+  if v_low < v_high then
+    update lane_level set ready_at = never()
+     where lane_id = any (v_hidden) and level between v_low and v_high and ready_at < never();
+  end if;
+  -- By the index, in order of id: as everybody locks lanes.
+  with mine as (
+    update lane set owner = p_owner, epoch = epoch + 1 where id = any (v_hidden) and owner is null
+    returning *)
+  select json_agg(json_build_array(
+           id, transport, server, credential, shard, tenant, epoch, circuit_strikes, circuit_opened,
+           circuit_until, circuit_since, circuit_reason, crashes, paused_at) order by id),
+         array_agg(id order by id)
+    into lanes, taken from mine;
 end $$;
 
 -- Give lanes back, each ready when its first rung is.
@@ -123,11 +163,9 @@ declare
 begin
   perform set_config('synchronous_commit', 'off', true);
   perform lock_alone_v1(p_lane);
-  select array_agg(x.id) into v_mine from (
-    select l.id from lane l
-     where l.id = any (p_lane) and l.owner = p_owner
-       and l.epoch = p_epoch[array_position(p_lane, l.id)]
-     order by l.id for no key update) x;
+  perform from lane where id = any (p_lane) order by id for no key update;
+  select array_agg(x.lane) into v_mine from unnest(p_lane, p_epoch) x(lane, epoch)
+   where (select l.owner = p_owner and l.epoch = x.epoch from lane l where l.id = x.lane);
   perform from rung where lane_id = any (v_mine) and ready_at <= v_now order by id for no key update;
   update rung r
      set ready_at = greatest(r.blocked_until,
@@ -140,7 +178,7 @@ end $$;
 
 -- All lanes of an owner but these are free, without a lost lease.
 create function disown_v1(p_owner bigint, p_keep bigint[]) returns json language plpgsql
-set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
+set search_path = postroad, pg_temp set jit = off as $$
 declare
   v_mine bigint[];
 begin
@@ -152,18 +190,17 @@ begin
   return json_build_object('now', now_ms(), 'rings', open_lanes_v1(v_mine));
 end $$;
 
+-- The row first: a claim that is under way has it locked, and then its lanes are seen here.
 create function leave_v1(p_owner bigint) returns json language plpgsql
 set search_path = postroad, pg_temp as $$
-declare
-  v_answer json := disown_v1(p_owner, '{}');
 begin
   delete from process where id = p_owner;
-  return v_answer;
+  return disown_v1(p_owner, '{}');
 end $$;
 
 -- Free the lanes of owners that were not heard from; each has lost a lease.
 create function reap_v1(p_dead_after bigint) returns json language plpgsql
-set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
+set search_path = postroad, pg_temp set jit = off as $$
 declare
   v_before bigint := now_ms() - p_dead_after;
   v_owner bigint;
@@ -172,31 +209,25 @@ declare
   v_rings jsonb := '[]';
 begin
   perform set_config('synchronous_commit', 'off', true);
-  for v_owner in
-    with recursive owners as (  -- from one owner to the next: a fleet owns many lanes
-      (select owner from lane where owner is not null order by owner limit 1)
-      union all
-      select (select l.owner from lane l where l.owner > o.owner order by l.owner limit 1)
-        from owners o where o.owner is not null)
-    select o.owner from owners o
-     where o.owner is not null
-       and coalesce((select p.beat_at from process p where p.id = o.owner), 0) <= v_before
-  loop
+  for v_owner in select id from process where owning and beat_at <= v_before order by id loop
+    -- Its own beat waits for us from here on; one whose row is locked is about to give one.
+    perform from process where id = v_owner and owning and beat_at <= v_before
+      for update skip locked;
+    continue when not found;
     v_lanes := array(select id from lane where owner = v_owner);
     perform lock_alone_v1(v_lanes);
-    -- Its own beat may have come meanwhile; from here on it waits for us.
-    perform from process where id = v_owner and beat_at > v_before for update;
-    continue when found;
-    select array_agg(x.id) into v_lanes from (
+    select coalesce(array_agg(x.id), '{}') into v_lanes from (
       select id from lane where id = any (v_lanes) and owner = v_owner order by id for no key update) x;
-    continue when v_lanes is null;
-    update process set reaped = reaped + 1, asked_at = 0 where id = v_owner;
+    update process
+       set reaped = reaped + (cardinality(v_lanes) > 0)::int, owning = false, lanes = 0,
+           asked_at = case when cardinality(v_lanes) > 0 then 0 else asked_at end
+     where id = v_owner;
     update lane set owner = null, crashes = crashes + 1 where id = any (v_lanes);
     v_rings := v_rings || open_lanes_v1(v_lanes);
     v_lost := v_lost + cardinality(v_lanes);
   end loop;
   return json_build_object('now', now_ms(), 'lost', v_lost, 'rings', v_rings,
-                           'owned', exists (select from lane where owner is not null));
+                           'owned', exists (select from process where owning));
 end $$;
 
 -- Note what is about to start, if the lane is still the owner's.
@@ -212,13 +243,14 @@ begin
   return true;
 end $$;
 
-create function beat_v1(p_owner bigint) returns json language plpgsql
+-- A process with so many lanes says that it is still here.
+create function beat_v1(p_owner bigint, p_lanes int) returns json language plpgsql
 set search_path = postroad, pg_temp as $$
 declare
   v_now bigint := now_ms();
   v_reaped int;
 begin
   perform set_config('synchronous_commit', 'off', true);
-  update process set beat_at = v_now where id = p_owner returning reaped into v_reaped;
+  update process set beat_at = v_now, lanes = p_lanes where id = p_owner returning reaped into v_reaped;
   return json_build_object('now', v_now, 'reaped', v_reaped);
 end $$;

@@ -1,14 +1,18 @@
 -- What the owner of a lane reads. No locks.
 
 -- Of these lanes the rungs that became ready after a time, the named rungs (n_), and the queues of
--- both with those asked for (q_).
+-- both with those asked for (q_). Arrays and no functions inside: with objects, and one call for each
+-- queue, a look took 90 us a lane.
 create function look_v1(p_lane bigint[], p_after bigint[], n_of int[], n_rung bigint[], q_queue bigint[])
 returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 declare
   v_now bigint := now_ms();
-  v_answer json;
+  v_rungs json;
+  v_queues bigint[];
+  v_lanes json;
+  v_told json;
 begin
   with row as materialized (
     select x.i, 0 as named, r.* from unnest(p_lane, p_after) with ordinality x(lane, after, i)
@@ -16,28 +20,26 @@ begin
                             and ready_at <= v_now order by ready_at offset 0) r
     union all
     select n.of, 1, r.* from unnest(n_of, n_rung) n(of, rung)
-     cross join lateral (select * from rung where id = n.rung limit 1) r),
-  view as materialized (
-    select r.i, json_agg(json_build_array(r.id, r.lane_id, r.queue_id, r.level, r.priority, r.slot,
-                                          r.ready_at) order by r.named, r.ready_at, r.id) as rungs
-      from row r group by r.i)
-  select json_build_object(
-    'now', v_now,
-    'views', (select json_agg(json_build_object(
-                'rungs', coalesce((select v.rungs from view v where v.i = x.i), '[]'),
-                'next', coalesce((select r.ready_at from rung r where r.lane_id = x.lane
-                                     and r.ready_at > v_now order by r.ready_at limit 1), never()),
-                'circuit', json_build_object(
-                  'strikes', l.circuit_strikes, 'opened', l.circuit_opened,
-                  'until_ms', l.circuit_until, 'since_ms', l.circuit_since,
-                  'reason', l.circuit_reason),
-                'paused', l.paused_at > 0) order by x.i)
-                from unnest(p_lane) with ordinality x(lane, i)
-               cross join lateral (select * from lane where id = x.lane limit 1) l),
-    'queues', (select coalesce(json_agg(queue_v1(q)), '[]') from queue q
-                where q.id = any (array(select r.queue_id from row r) || q_queue)))
-    into v_answer;
-  return v_answer;
+     cross join lateral (select * from rung where id = n.rung limit 1) r)
+  select coalesce(json_agg(json_build_array(r.i, r.id, r.lane_id, r.queue_id, r.level, r.priority, r.slot,
+                                            r.ready_at) order by r.named, r.ready_at, r.id), '[]'),
+         array_agg(distinct r.queue_id)
+    into v_rungs, v_queues from row r;
+  select json_agg(json_build_array(
+           coalesce((select r.ready_at from rung r where r.lane_id = x.lane and r.ready_at > v_now
+                      order by r.ready_at limit 1), never()),
+           l.circuit_strikes, l.circuit_opened, l.circuit_until, l.circuit_since, l.circuit_reason,
+           l.paused_at > 0) order by x.i)
+    into v_lanes
+    from unnest(p_lane) with ordinality x(lane, i)
+   cross join lateral (select * from lane where id = x.lane limit 1) l;
+  select coalesce(json_agg(json_build_array(
+           q.id, q.tenant, q.name, q.policy,
+           array(select ql.lane_id from queue_lane ql where ql.queue_id = q.id order by ql.shard),
+           q.paused_at > 0, q.resumed_at, q.block_kind, q.block_until, q.block_reason, q.block_streak,
+           q.block_since)), '[]')
+    into v_told from queue q where q.id = any (v_queues || q_queue);
+  return json_build_object('now', v_now, 'rungs', v_rungs, 'lanes', v_lanes, 'queues', v_told);
 end $$;
 
 -- The due messages of rungs after their cursors, in order, up to 4 MB of bodies a rung. A head that
