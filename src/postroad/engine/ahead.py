@@ -39,7 +39,7 @@ class ReadAhead:
         return bool(self._looking or self._asking or self._hungry or self._unseen)
 
     @property
-    def hungry(self) -> bool:
+    def eager(self) -> bool:
         """Whether a rung is to be read as soon as the lane may."""
         return bool(self._hungry)
 

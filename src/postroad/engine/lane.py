@@ -74,7 +74,7 @@ class LaneWorker:
         soonest = min(self.ahead.wake_at_ms(), self._in_place.due_ms())
         if not self.circuit.is_open:
             return soonest
-        if self.ahead.hungry and not self._listed:
+        if self.ahead.eager and not self._listed:
             return self.circuit.until_ms  # what the probe is read from is known already
         return max(soonest, self.circuit.until_ms)
 
