@@ -90,9 +90,12 @@ class Ear:
             self._counts["bell"] += 1
             await raw.add_listener(CHANNEL, self._heard)
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
-            raw.terminate()
             raise StoreError(f"cannot listen ({error})") from error
-        self._raw = raw
+        else:
+            self._raw = raw
+        finally:
+            if self._raw is not raw:  # the store may have been closed meanwhile, too
+                raw.terminate()
         self._bell.alive = True
 
     def _heard(self, _raw: object, pid: int, _channel: str, payload: object) -> None:
