@@ -30,6 +30,7 @@ from postroad.transports.threads import Calls, Threads
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.cron import Scheduler
 from postroad.verbs.dead import Dead
+from postroad.verbs.looking import Looking
 from postroad.verbs.registering import Registry
 from postroad.verbs.sending import Sending
 from postroad.verbs.tokens import TokenVerbs
@@ -84,6 +85,7 @@ class Postroad:
         self.limit = controls.limit
         self.lanes = LaneControls(self.store)
         self.dead = Dead(self.store)
+        self.look = Looking(self.store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenVerbs(self.store, self.store.clock)
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain

@@ -30,6 +30,7 @@ from postroad.ports.transport import Transport
 from postroad.transports.job import Message
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.dead import Dead
+from postroad.verbs.looking import Looking
 from postroad.verbs.sending import Receipt, Sending
 from postroad.verbs.tokens import TokenVerbs
 from postroad.verbs.why import Why
@@ -85,6 +86,15 @@ class BlockingLanes(Verbs):
     unblock = blocking(LaneControls.unblock)
 
 
+class BlockingLooks(Verbs):
+    """How the whole road stands."""
+
+    queues = blocking(Looking.queues)
+    lanes = blocking(Looking.lanes)
+    overview = blocking(Looking.overview)
+    levels = blocking(Looking.levels)
+
+
 class BlockingTokens(Verbs):
     """Access tokens: make, list, revoke."""
 
@@ -102,6 +112,7 @@ class Face(ABC):
         self.handler, self.every = road.handler, road.every
         self.dead = BlockingDead(road.dead, self._wait)
         self.lanes = BlockingLanes(road.lanes, self._wait)
+        self.look = BlockingLooks(road.look, self._wait)
         self.tokens = BlockingTokens(road.tokens, self._wait)
 
     @property

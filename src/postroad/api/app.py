@@ -10,9 +10,17 @@ from litestar.openapi.spec import Components, SecurityScheme
 from postroad.api.answering import HANDLERS
 from postroad.api.context import Context
 from postroad.api.problems import BadRequest, FieldError
-from postroad.api.routes import health, messages
+from postroad.api.routes import batch, dead, health, messages, queues, stats, tokens
 
-ROUTES: Final = (*messages.ROUTES, *health.ROUTES)
+ROUTES: Final = (
+    *messages.ROUTES,
+    *batch.ROUTES,
+    *dead.ROUTES,
+    *queues.ROUTES,
+    *stats.ROUTES,
+    *tokens.ROUTES,
+    *health.ROUTES,
+)
 """A new group of routes is a file in api/routes/ whose ROUTES are added here."""
 
 

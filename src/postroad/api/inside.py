@@ -1,5 +1,6 @@
 """Asks the application without a network: the same routes, in this process and its loop."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
@@ -57,13 +58,19 @@ async def ask(app: "Litestar", asked: Asked) -> Answer:
         "server": ("inside", 0),
     }
     said: list[Any] = []
+    done = asyncio.Event()
     body = [{"type": "http.request", "body": asked.content, "more_body": False}]
 
     async def receive() -> Any:
-        return body.pop() if body else {"type": "http.disconnect"}
+        if not body:
+            await done.wait()  # who asks stays until the answer is whole
+            return {"type": "http.disconnect"}
+        return body.pop()
 
     async def send(event: Any) -> None:
         said.append(event)
+        if event["type"] == "http.response.body" and not event.get("more_body"):
+            done.set()
 
     await app(scope, receive, send)  # type: ignore[arg-type]
     start = said[0]

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from postroad.cli import messages, serving, settings
+from postroad.cli import batch, dead, messages, queues, serving, settings, stats, tokens
 from postroad.version import VERSION
 
-GROUPS = (serving, messages, settings)
+GROUPS = (serving, messages, batch, dead, queues, stats, tokens, settings)
 """A new group of commands is a file in cli/ with `add(app)`; it is added here."""
 
 app = typer.Typer(

@@ -1,7 +1,6 @@
 """`postroad send`, and what can be asked of one message."""
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -138,13 +137,3 @@ def cancel(
         out().print(f"{said['id']}: {said['state']}")
     if said["state"] == "pending":
         raise typer.Exit(1)
-
-
-def read_lines(file: Path) -> bytes:
-    """A file's content; - is standard input."""
-    if str(file) == "-":
-        return sys.stdin.buffer.read()
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise BadInput(f"cannot read {file}: {error.strerror}") from None

@@ -21,6 +21,7 @@ from postroad.ports.clock import Clock
 from postroad.ports.control import Control
 from postroad.ports.deadset import DeadSet
 from postroad.ports.insight import Insight
+from postroad.ports.overview import Overviews
 from postroad.ports.pace import Slots
 from postroad.ports.tokens import Tokens
 
@@ -96,7 +97,7 @@ class Upkeep(Protocol):
         """Delete finished work older than these."""
 
 
-class Store(Inbox, Leases, Upkeep, Insight, Control, DeadSet, Slots, Tokens, Protocol):
+class Store(Inbox, Leases, Upkeep, Insight, Overviews, Control, DeadSet, Slots, Tokens, Protocol):
     """All of it, on one database."""
 
     @property

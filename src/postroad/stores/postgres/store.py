@@ -4,6 +4,7 @@ from postroad.stores.postgres.control import ControlVerbs
 from postroad.stores.postgres.deadset import DeadVerbs
 from postroad.stores.postgres.insight import InsightVerbs
 from postroad.stores.postgres.leases import LeaseVerbs
+from postroad.stores.postgres.overview import OverviewVerbs
 from postroad.stores.postgres.pacing import PaceVerbs
 from postroad.stores.postgres.recording import RecordVerbs
 from postroad.stores.postgres.sending import JoinVerbs
@@ -16,7 +17,7 @@ class OwnerVerbs(LeaseVerbs, RecordVerbs, UpkeepVerbs, PaceVerbs):
     """What engines do."""
 
 
-class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, TickVerbs, TokenVerbs):
+class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, OverviewVerbs, TickVerbs, TokenVerbs):
     """What users do, besides sending."""
 
 

@@ -25,6 +25,7 @@ from postroad.stores.sqlite.base import Base
 from postroad.stores.sqlite.deadset import DeadVerbs
 from postroad.stores.sqlite.insight import InsightVerbs
 from postroad.stores.sqlite.joining import JoinVerbs
+from postroad.stores.sqlite.overview import OverviewVerbs
 from postroad.stores.sqlite.pacing import PaceVerbs
 from postroad.stores.sqlite.ticks import TickVerbs
 from postroad.stores.sqlite.tokens import TokenVerbs
@@ -202,7 +203,9 @@ class ControlVerbs(Base):
         await self._write("control", lambda db: control.unblock_lane(db, lane))
 
 
-class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, PaceVerbs, TickVerbs, TokenVerbs):
+class AskerVerbs(
+    ControlVerbs, DeadVerbs, InsightVerbs, OverviewVerbs, PaceVerbs, TickVerbs, TokenVerbs
+):
     """What users do, besides sending."""
 
 

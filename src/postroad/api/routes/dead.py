@@ -1,0 +1,138 @@
+"""The dead set: list, show, replay, purge."""
+
+from base64 import b64encode
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+import msgspec
+from litestar.params import FromPath, QueryParameter
+from msgspec import Meta, Raw, Struct
+
+from postroad.api.context import Ask, context, who
+from postroad.api.doors import fetch, give
+from postroad.api.reading import read, takes
+from postroad.model.dead import DeadLetter, DeadMessage, Page, ReplayMode
+from postroad.model.states import DeadReason
+from postroad.model.tokens import Scope
+from postroad.model.tries import Try
+from postroad.verbs.dead import PAGE_MAX, Where
+
+Limit = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
+Count = Annotated[int, Meta(ge=1, le=1 << 62)]
+
+
+class Which(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which of the dead: by ids, or by all of the others that are given."""
+
+    ids: list[str] | None = None
+    queue: str | None = None
+    reason: DeadReason | None = None
+    error: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    count: Count | None = None
+    dry_run: bool = False
+
+
+class ReplayRequest(Which, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which of the dead are sent again, and how: `once` more, or `reset` for a fresh ladder."""
+
+    mode: ReplayMode = ReplayMode.once
+
+
+class PurgeRequest(Which, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which of the dead are forgotten for ever."""
+
+
+class Counted(Struct, frozen=True):
+    """How many. `dry_run`: nothing was changed."""
+
+    count: int
+    dry_run: bool
+
+
+class Letter(Struct, frozen=True):
+    """A dead message with all that was sent and tried; a body that is not JSON is in base64."""
+
+    message: DeadMessage
+    headers: dict[str, str]
+    body: Any
+    body_base64: str
+    tries: tuple[Try, ...]
+
+
+REPLAY: Final = msgspec.json.Decoder(ReplayRequest)
+PURGE: Final = msgspec.json.Decoder(PurgeRequest)
+
+
+@fetch("/v1/dead", scope=Scope.read)
+async def dead_list(
+    request: Ask,
+    limit: Limit = 100,
+    after: Annotated[str, QueryParameter(description="The `after` of the page before")] = "",
+    queue: Annotated[str | None, QueryParameter()] = None,
+    reason: Annotated[DeadReason | None, QueryParameter()] = None,
+    error: Annotated[str | None, QueryParameter()] = None,
+    since: Annotated[datetime | None, QueryParameter()] = None,
+    until: Annotated[datetime | None, QueryParameter()] = None,
+) -> Page:
+    """The dead, the latest death first."""
+    where = Where(queue=queue, reason=reason, error=error, since=since, until=until)
+    where["tenant"] = who(request).tenant
+    return await context(request).road.dead.list(limit=limit, after=after, **where)
+
+
+@fetch("/v1/dead/{id:str}", scope=Scope.read)
+async def dead_show(request: Ask, id: FromPath[str]) -> Letter:  # noqa: A002
+    """One dead message with its body, headers and all tries."""
+    letter = await context(request).road.dead.show(id, tenant=who(request).tenant)
+    return _letter(letter)
+
+
+def _letter(letter: DeadLetter) -> Letter:
+    try:
+        letter.body.decode()
+        msgspec.json.decode(letter.body)
+        body, other = Raw(letter.body), ""
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
+        body, other = Raw(b"null"), b64encode(letter.body).decode()
+    return Letter(letter.message, letter.headers, body, other, letter.tries)
+
+
+@give("/v1/dead:replay", scope=Scope.manage, status_code=200, operation_class=takes(ReplayRequest))
+async def dead_replay(request: Ask) -> Counted:
+    """Send the dead again, all in one transaction."""
+    asked = await read(request, REPLAY)
+    count = await context(request).road.dead.replay(
+        ids=asked.ids,
+        count=asked.count,
+        mode=asked.mode,
+        dry_run=asked.dry_run,
+        **_where(request, asked),
+    )
+    return Counted(count, asked.dry_run)
+
+
+@give("/v1/dead:purge", scope=Scope.manage, status_code=200, operation_class=takes(PurgeRequest))
+async def dead_purge(request: Ask) -> Counted:
+    """Forget the dead, for ever."""
+    asked = await read(request, PURGE)
+    count = await context(request).road.dead.purge(
+        ids=asked.ids, count=asked.count, dry_run=asked.dry_run, **_where(request, asked)
+    )
+    return Counted(count, asked.dry_run)
+
+
+def _where(request: Ask, asked: Which) -> Where:
+    where = Where(
+        queue=asked.queue,
+        reason=asked.reason,
+        error=asked.error,
+        since=asked.since,
+        until=asked.until,
+    )
+    where["tenant"] = who(request).tenant
+    return where
+
+
+ROUTES: Final = (dead_list, dead_show, dead_replay, dead_purge)

@@ -1,0 +1,140 @@
+"""Queues and lanes: look at them, explain them, pause, resume, unblock."""
+
+from typing import Annotated, Final
+
+import msgspec
+from litestar.params import QueryParameter
+from msgspec import Struct
+
+from postroad.api.context import Ask, context, who
+from postroad.api.doors import fetch, give
+from postroad.api.reading import read, takes
+from postroad.model.explain import LaneExplanation, QueueExplanation
+from postroad.model.tokens import Scope
+from postroad.verbs.looking import PAGE_MAX, LanePage, LevelRow, QueuePage
+
+Limit = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
+After = Annotated[str, QueryParameter(description="The `after` of the page before")]
+QueueName = Annotated[str, QueryParameter(min_length=1)]
+LaneNumber = Annotated[int, QueryParameter(ge=1, le=(1 << 62))]
+
+
+class QueueRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which queue is meant."""
+
+    queue: str
+
+
+class LaneRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which lane is meant."""
+
+    lane: Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
+
+
+class Done(Struct, frozen=True):
+    """What was done to what."""
+
+    done: str
+    queue: str = ""
+    lane: int = 0
+
+
+QUEUE: Final = msgspec.json.Decoder(QueueRequest)
+LANE: Final = msgspec.json.Decoder(LaneRequest)
+
+
+@fetch("/v1/queues", scope=Scope.read)
+async def queues(request: Ask, limit: Limit = 100, after: After = "") -> QueuePage:
+    """Queues by name, with what waits in each."""
+    tenant = who(request).tenant
+    return await context(request).road.look.queues(limit=limit, after=after, tenant=tenant)
+
+
+@fetch("/v1/queues:explain", scope=Scope.read)
+async def explain_queue(request: Ask, queue: QueueName) -> QueueExplanation:
+    """What waits in a queue, what holds it back, what comes next."""
+    return await context(request).road.explain_queue(queue, tenant=who(request).tenant)
+
+
+@fetch("/v1/lanes", scope=Scope.read)
+async def lanes(request: Ask, limit: Limit = 100, after: After = "") -> LanePage:
+    """Lanes by number: circuit, owner, what waits."""
+    tenant = who(request).tenant
+    return await context(request).road.look.lanes(limit=limit, after=after, tenant=tenant)
+
+
+@fetch("/v1/lanes:explain", scope=Scope.read)
+async def explain_lane(request: Ask, lane: LaneNumber) -> LaneExplanation:
+    """What waits in a lane, what holds it back, who serves it."""
+    return await context(request).road.explain_lane(lane, tenant=who(request).tenant)
+
+
+@fetch("/v1/levels", scope=Scope.read)
+async def levels(request: Ask) -> list[LevelRow]:
+    """The retry-level table with live counts."""
+    return await context(request).road.look.levels(tenant=who(request).tenant)
+
+
+@give("/v1/queues:pause", scope=Scope.manage, status_code=200, operation_class=takes(QueueRequest))
+async def pause_queue(request: Ask) -> Done:
+    """Hold all messages of a queue; new ones are accepted."""
+    asked = await read(request, QUEUE)
+    await context(request).road.pause(asked.queue, tenant=who(request).tenant)
+    return Done("paused", queue=asked.queue)
+
+
+@give("/v1/queues:resume", scope=Scope.manage, status_code=200, operation_class=takes(QueueRequest))
+async def resume_queue(request: Ask) -> Done:
+    """Let a paused queue go on."""
+    asked = await read(request, QUEUE)
+    await context(request).road.resume(asked.queue, tenant=who(request).tenant)
+    return Done("resumed", queue=asked.queue)
+
+
+@give(
+    "/v1/queues:unblock", scope=Scope.manage, status_code=200, operation_class=takes(QueueRequest)
+)
+async def unblock_queue(request: Ask) -> Done:
+    """Lift a queue's hold-off now: quota, unreachable or disabled."""
+    asked = await read(request, QUEUE)
+    await context(request).road.unblock(asked.queue, tenant=who(request).tenant)
+    return Done("unblocked", queue=asked.queue)
+
+
+@give("/v1/lanes:pause", scope=Scope.manage, status_code=200, operation_class=takes(LaneRequest))
+async def pause_lane(request: Ask) -> Done:
+    """Hold all queues of a lane."""
+    asked = await read(request, LANE)
+    await context(request).road.lanes.pause(asked.lane, tenant=who(request).tenant)
+    return Done("paused", lane=asked.lane)
+
+
+@give("/v1/lanes:resume", scope=Scope.manage, status_code=200, operation_class=takes(LaneRequest))
+async def resume_lane(request: Ask) -> Done:
+    """Let a paused lane go on."""
+    asked = await read(request, LANE)
+    await context(request).road.lanes.resume(asked.lane, tenant=who(request).tenant)
+    return Done("resumed", lane=asked.lane)
+
+
+@give("/v1/lanes:unblock", scope=Scope.manage, status_code=200, operation_class=takes(LaneRequest))
+async def unblock_lane(request: Ask) -> Done:
+    """Close a lane's circuit now."""
+    asked = await read(request, LANE)
+    await context(request).road.lanes.unblock(asked.lane, tenant=who(request).tenant)
+    return Done("unblocked", lane=asked.lane)
+
+
+ROUTES: Final = (
+    queues,
+    explain_queue,
+    lanes,
+    explain_lane,
+    levels,
+    pause_queue,
+    resume_queue,
+    unblock_queue,
+    pause_lane,
+    resume_lane,
+    unblock_lane,
+)

@@ -1,0 +1,72 @@
+"""How the whole road stands."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.api.context import Ask, context, who
+from postroad.api.doors import fetch
+from postroad.model.overview import Heap, Standing
+from postroad.model.tokens import Scope
+
+
+class Stats(Struct, frozen=True):
+    """Unfinished messages by standing, the dead by reason, and what stands in the way."""
+
+    now_ms: int
+    waiting: int
+    held: int
+    blocked: int
+    uncertain: int
+    dead: dict[str, int]
+    open_circuits: int
+    blocked_queues: int
+    paused_queues: int
+    oldest_due_ms: int | None
+    """Since when the first message is due that nothing holds back."""
+    heaps: tuple[Heap, ...]
+    """The same by transport, retry level and standing."""
+    tries: dict[str, int]
+    """Tries of this process so far, by outcome."""
+    queries: dict[str, int]
+    """Statements of this process so far, by what for."""
+    delivers: bool
+
+
+@fetch("/v1/stats", scope=Scope.read)
+async def stats(request: Ask) -> Stats:
+    """How many messages stand where, and what stands in their way."""
+    here = context(request)
+    said = await here.road.look.overview(tenant=who(request).tenant)
+    by_standing = {
+        standing: sum(heap.count for heap in said.heaps if heap.standing is standing)
+        for standing in Standing
+    }
+    dues = [heap.oldest_due_ms for heap in said.heaps if heap.standing is Standing.waiting]
+    return Stats(
+        now_ms=here.road.store.clock.now_ms(),
+        waiting=by_standing[Standing.waiting],
+        held=by_standing[Standing.held],
+        blocked=by_standing[Standing.blocked],
+        uncertain=by_standing[Standing.uncertain],
+        dead=said.dead,
+        open_circuits=said.open_circuits,
+        blocked_queues=said.blocked_queues,
+        paused_queues=said.paused_queues,
+        oldest_due_ms=min(dues, default=None),
+        heaps=said.heaps,
+        tries=_tries(request),
+        queries=here.road.store.queries,
+        delivers=here.delivers,
+    )
+
+
+def _tries(request: Ask) -> dict[str, int]:
+    engine = context(request).road.engine
+    found: dict[str, int] = {}
+    for (_, kind), count in engine.recorder.outcomes.items() if engine else ():
+        found[kind] = found.get(kind, 0) + count
+    return found
+
+
+ROUTES: Final = (stats,)

@@ -1,0 +1,61 @@
+"""Access tokens: make, list, revoke."""
+
+from typing import Annotated, Final
+
+import msgspec
+from litestar.params import FromPath
+from msgspec import Meta, Struct
+
+from postroad.api.context import Ask, context, who
+from postroad.api.doors import drop, fetch, give
+from postroad.api.reading import read, takes
+from postroad.model.errors import Forbidden
+from postroad.model.tokens import Scope, Token
+from postroad.verbs.tokens import NewToken
+
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class TokenRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A token to be made. `tenant` is that of the one who asks, unless they speak for all."""
+
+    name: Name
+    scopes: Annotated[tuple[Scope, ...], Meta(min_length=1)] = tuple(Scope)
+    tenant: str = ""
+    lasts_s: Annotated[float, Meta(ge=1, le=3_162_240_000)] | None = None
+
+
+MAKE: Final = msgspec.json.Decoder(TokenRequest)
+
+
+@give("/v1/tokens", scope=Scope.admin, status_code=201, operation_class=takes(TokenRequest))
+async def token_make(request: Ask) -> NewToken:
+    """Make a token. Its `secret` is in this answer and nowhere else."""
+    asked, asker = await read(request, MAKE), who(request)
+    tenant = asked.tenant or asker.tenant
+    if tenant != asker.tenant and not asker.every_tenant:
+        raise Forbidden(f"your token is not for the tenant {tenant!r}")
+    missing = set(asked.scopes) - asker.scopes
+    if missing:
+        raise Forbidden(f"you cannot give what you do not have: {', '.join(sorted(missing))}")
+    tokens = context(request).road.tokens
+    return await tokens.make(asked.name, scopes=asked.scopes, tenant=tenant, lasts_s=asked.lasts_s)
+
+
+@fetch("/v1/tokens", scope=Scope.admin)
+async def token_list(request: Ask) -> list[Token]:
+    """The tokens of the tenant, or all of them for one who speaks for all."""
+    asker = who(request)
+    every = asker.every_tenant and request.headers.get("postroad-tenant") is None
+    return await context(request).road.tokens.list(tenant=None if every else asker.tenant)
+
+
+@drop("/v1/tokens/{id:str}", scope=Scope.admin, status_code=204)
+async def token_revoke(request: Ask, id: FromPath[str]) -> None:  # noqa: A002
+    """Revoke a token: at once here, within two seconds in other processes."""
+    here, asker = context(request), who(request)
+    await here.road.tokens.revoke(id, tenant=None if asker.every_tenant else asker.tenant)
+    here.access.forget()
+
+
+ROUTES: Final = (token_make, token_list, token_revoke)

@@ -1,0 +1,90 @@
+"""`postroad batch`: many messages from a file, a line each."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Final
+
+import msgspec
+import typer
+from rich.progress import Progress
+
+from postroad.api.inside import Asked
+from postroad.cli.frame import Call, command
+from postroad.cli.printing import as_json, err, out
+from postroad.cli.reach import Reach
+from postroad.model.errors import BadInput
+
+LINES: Final = 5_000
+BYTES: Final = 8 << 20
+SHOWN_MAX: Final = 20
+
+
+def add(app: typer.Typer) -> None:
+    """These commands."""
+    command(app, "batch", rich_help_panel="Messages")(batch)
+
+
+def batch(
+    call: Call,
+    file: Annotated[Path, typer.Argument(help="Lines of JSON; - is standard input.")],
+) -> None:
+    """Send many messages, a line of JSON each: {"queue": …, "body": …}. Good lines are stored and
+    bad ones are told; give each a key, and the whole file can be sent again."""
+    totals = {"stored": 0, "duplicates": 0, "refused": 0}
+    with _opened(file) as source, call.reach() as road, Progress(console=err()) as bar:
+        task = bar.add_task("sending", total=None)
+        for first, chunk in _chunks(source):
+            for answer in _answers(road, chunk):
+                if "done" in answer:
+                    for name in totals:
+                        totals[name] += answer[name]
+                    bar.update(task, completed=sum(totals.values()))
+                    continue
+                answer["line"] += first
+                _tell(call, answer, totals["refused"])
+    if call.json:
+        as_json({"done": True, **totals})
+    else:
+        words = [f"{count} {name}" for name, count in totals.items()]
+        out().print(", ".join(words))
+    if totals["refused"]:
+        raise typer.Exit(1)
+
+
+def _opened(file: Path) -> BinaryIO:
+    if str(file) == "-":
+        return sys.stdin.buffer
+    try:
+        return file.open("rb")
+    except OSError as error:
+        raise BadInput(f"cannot read {file}: {error.strerror}") from None
+
+
+def _chunks(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Pieces that a request can carry, each with how many lines came before it."""
+    first = size = 0
+    lines: list[bytes] = []
+    for count, line in enumerate(source, start=1):
+        lines.append(line)
+        size += len(line)
+        if count - first == LINES or size > BYTES:
+            yield first, b"".join(lines)
+            first, size, lines = count, 0, []
+    if lines:
+        yield first, b"".join(lines)
+
+
+def _answers(road: Reach, chunk: bytes) -> Iterator[dict[str, Any]]:
+    headers = {"content-type": "application/x-ndjson"}
+    answer = road.answer(Asked("POST", "/v1/messages:batch", content=chunk, headers=headers))
+    for line in answer.content.splitlines():
+        yield msgspec.json.decode(line)
+
+
+def _tell(call: Call, answer: dict[str, Any], refused: int) -> None:
+    if call.json:
+        as_json(answer)
+    elif "problem" in answer and refused < SHOWN_MAX:
+        detail = answer["problem"]["detail"]
+        err().print(f"line {answer['line']}: {detail}", markup=False, soft_wrap=True)

@@ -1,0 +1,140 @@
+"""`postroad dead`: messages that will not be tried again."""
+
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from postroad.cli.frame import Call, command
+from postroad.cli.messages import show_tries
+from postroad.cli.printing import as_json, facts, out, table, when
+from postroad.model.errors import BadInput
+
+Ids = Annotated[list[str] | None, typer.Argument(help="Which; or filters.")]
+Queue = Annotated[str, typer.Option(help="Of this queue.")]
+Reason = Annotated[str, typer.Option(help="rejected, exhausted, expired, …")]
+Error = Annotated[str, typer.Option(help="With this in its error.")]
+Since = Annotated[str, typer.Option(help="Died then or later, as 2026-01-31T12:00:00Z.")]
+Until = Annotated[str, typer.Option(help="Died before.")]
+Count = Annotated[int, typer.Option(help="At most so many, the longest dead first.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+def add(app: typer.Typer) -> None:
+    """These commands."""
+    group = typer.Typer(no_args_is_help=True, help="The dead set: list, show, replay, purge.")
+    app.add_typer(group, name="dead", rich_help_panel="Messages")
+    command(group, "list")(dead_list)
+    command(group, "show")(dead_show)
+    command(group, "replay")(dead_replay)
+    command(group, "purge")(dead_purge)
+
+
+def dead_list(
+    call: Call,
+    queue: Queue = "",
+    reason: Reason = "",
+    error: Error = "",
+    since: Since = "",
+    until: Until = "",
+    limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
+    after: Annotated[str, typer.Option(help="The next page.")] = "",
+) -> None:
+    """The dead, the latest death first."""
+    query = {"queue": queue, "reason": reason, "error": error, "since": since, "until": until}
+    with call.reach() as road:
+        said = road.ask("GET", "/v1/dead", {**query, "limit": limit, "after": after})
+    if call.json:
+        as_json(said)
+        return
+    rows = [
+        (row["id"], row["queue"], row["reason"], when(row["died_at_ms"]), row["error"][:80])
+        for row in said["messages"]
+    ]
+    table(("id", "queue", "reason", "died", "error"), rows, "nothing is dead here")
+    if said["after"]:
+        out().print(f"more: --after {said['after']}", markup=False)
+
+
+def dead_show(
+    call: Call,
+    id: Annotated[str, typer.Argument(help="msg_…")],  # noqa: A002
+) -> None:
+    """One dead message with its body, headers and all tries."""
+    with call.reach() as road:
+        said = road.ask("GET", f"/v1/dead/{id}")
+    if call.json:
+        as_json(said)
+        return
+    row = said["message"]
+    body = said["body_base64"] or msgspec.json.encode(said["body"]).decode()
+    names = ("id", "queue", "reason", "error", "level", "attempts", "order_key", "priority")
+    shown: list[tuple[str, object]] = [(name, row[name]) for name in names if row[name] != ""]
+    shown += [("died", when(row["died_at_ms"])), ("accepted", when(row["accepted_at_ms"]))]
+    facts([*shown, *[(f"header {name}", text) for name, text in said["headers"].items()]])
+    out().print(body, markup=False, soft_wrap=True)
+    show_tries(said["tries"])
+
+
+def dead_replay(
+    call: Call,
+    ids: Ids = None,
+    queue: Queue = "",
+    reason: Reason = "",
+    error: Error = "",
+    count: Count = 0,
+    reset: Annotated[bool, typer.Option("--reset", help="The whole ladder, not one try.")] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Send the dead again, all in one transaction."""
+    data = _which(ids, queue, reason, error, count) | {"dry_run": dry_run}
+    data["mode"] = "reset" if reset else "once"
+    with call.reach() as road:
+        said = road.ask("POST", "/v1/dead:replay", data=data)
+    _tell(call, said, "would be sent again" if dry_run else "sent again")
+
+
+def dead_purge(
+    call: Call,
+    ids: Ids = None,
+    queue: Queue = "",
+    reason: Reason = "",
+    error: Error = "",
+    count: Count = 0,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """Forget the dead, for ever; counts first, and asks."""
+    data = _which(ids, queue, reason, error, count)
+    with call.reach() as road:
+        said = road.ask("POST", "/v1/dead:purge", data={**data, "dry_run": True})
+        if not dry_run and said["count"]:
+            if not yes and not _sure(said["count"]):
+                raise BadInput("nothing was purged: give --yes, or answer the question")
+            said = road.ask("POST", "/v1/dead:purge", data=data)
+    _tell(call, said, "would be purged" if dry_run else "purged")
+
+
+def _sure(count: int) -> bool:
+    try:
+        return typer.confirm(f"Forget {count} dead messages for ever?", err=True)
+    except typer.Abort:
+        return False
+
+
+def _which(
+    ids: list[str] | None, queue: str, reason: str, error: str, count: int
+) -> dict[str, Any]:
+    given = {"queue": queue, "reason": reason, "error": error, "count": count, "ids": ids}
+    found = {name: value for name, value in given.items() if value}
+    if not found:
+        raise BadInput("say which: ids, --queue, --reason, --error, or --count")
+    return found
+
+
+def _tell(call: Call, said: dict[str, Any], word: str) -> None:
+    if call.json:
+        as_json(said)
+    else:
+        out().print(f"{said['count']} {word}")

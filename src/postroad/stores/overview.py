@@ -1,0 +1,45 @@
+"""Rows about the whole road, alike in all SQL stores, as what they mean."""
+
+from typing import Any
+
+from postroad.model.circuit import Circuit
+from postroad.model.facts import Owner
+from postroad.model.overview import Heap, LaneRow, QueueRow, Standing
+
+Row = tuple[Any, ...]
+
+
+def read_queue(row: Row) -> QueueRow:
+    """A queue of a page."""
+    tenant, name, transport, paused_at, kind, until_ms, reason, *counts, oldest_ms = row
+    waiting, held, blocked, uncertain, dead = counts
+    return QueueRow(
+        tenant,
+        name,
+        transport,
+        paused_at > 0,
+        block=kind,
+        block_until_ms=until_ms if kind else None,
+        block_reason=reason,
+        waiting=waiting,
+        held=held,
+        blocked=blocked,
+        uncertain=uncertain,
+        dead=dead,
+        oldest_due_ms=oldest_ms,
+    )
+
+
+def read_lane(row: Row) -> LaneRow:
+    """A lane of a page."""
+    number, tenant, transport, server, shard, paused_at, *circuit = row[:11]
+    process, host, pid, beat_at, queues, *counts = row[11:]
+    owner = Owner(process, host, pid, beat_at) if process is not None else None
+    key = (number, tenant, transport, server, shard)
+    return LaneRow(*key, paused_at > 0, Circuit(*circuit), owner, queues, *counts)
+
+
+def read_heap(row: Row) -> Heap:
+    """Messages that stand alike."""
+    transport, level, standing, count, oldest_ms = row
+    return Heap(transport, level, Standing(standing), count, oldest_ms)

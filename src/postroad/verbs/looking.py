@@ -1,0 +1,117 @@
+"""How the whole road stands: pages of queues and lanes, sums, retry levels."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.model.errors import BadInput
+from postroad.model.ladder import DEFAULT_LADDER, queries_per_hour
+from postroad.model.overview import LaneRow, Overview, QueueRow, Standing
+from postroad.model.words import DEFAULT_TENANT
+from postroad.ports.store import Store
+
+PAGE_MAX: Final = 500
+
+
+class QueuePage(Struct, frozen=True):
+    """Queues by name. `after` asks for the next part; "" is the end."""
+
+    queues: tuple[QueueRow, ...]
+    after: str = ""
+
+
+class LanePage(Struct, frozen=True):
+    """Lanes by number. `after` asks for the next part; "" is the end."""
+
+    lanes: tuple[LaneRow, ...]
+    after: str = ""
+
+
+class LevelRow(Struct, frozen=True):
+    """One retry level: what waits there, and what asking for it costs."""
+
+    level: int
+    delay_s: float
+    poll_interval_s: float
+    queries_per_hour_polling: int
+    """While the bell is down."""
+    queries: int
+    """Claims of this process for this level so far."""
+    waiting: int
+    held: int
+    blocked: int
+    oldest_due_ms: int | None
+
+
+class Looking:
+    """Questions about a road that runs."""
+
+    def __init__(self, store: Store, intervals_s: tuple[float, ...]) -> None:
+        self._store = store
+        self._intervals_s = intervals_s
+
+    async def queues(
+        self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
+    ) -> QueuePage:
+        """A page of queues, by name."""
+        _check(limit)
+        found = await self._store.queue_page(tenant, after, limit + 1)
+        shown = tuple(found[:limit])
+        return QueuePage(shown, shown[-1].queue if len(found) > limit else "")
+
+    async def lanes(
+        self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
+    ) -> LanePage:
+        """A page of lanes, by number."""
+        _check(limit)
+        if after and not (after.isdecimal() and after.isascii() and len(after) < 19):
+            raise BadInput(f"after={after!r} is not a cursor: give the `after` of the page before")
+        found = await self._store.lane_page(tenant, int(after or 0), limit + 1)
+        shown = tuple(found[:limit])
+        return LanePage(shown, str(shown[-1].id) if len(found) > limit else "")
+
+    async def overview(self, *, tenant: str | None = DEFAULT_TENANT) -> Overview:
+        """How all messages stand."""
+        return await self._store.overview(tenant)
+
+    async def levels(self, *, tenant: str | None = DEFAULT_TENANT) -> list[LevelRow]:
+        """The retry-level table with live counts."""
+        said, asked = await self._store.overview(tenant), self._store.queries
+        polling = queries_per_hour(self._intervals_s)
+        return [
+            _level(level, interval_s, polling[level], said, asked, len(polling) - 1)
+            for level, interval_s in enumerate(self._intervals_s)
+        ]
+
+
+def _level(
+    level: int,
+    interval_s: float,
+    polling: int,
+    said: Overview,
+    asked: Mapping[str, int],
+    last: int,
+) -> LevelRow:
+    heaps = [heap for heap in said.heaps if min(heap.level, last) == level]
+    counts = {
+        standing: sum(heap.count for heap in heaps if heap.standing is standing)
+        for standing in Standing
+    }
+    dues = [heap.oldest_due_ms for heap in heaps if heap.standing is not Standing.uncertain]
+    return LevelRow(
+        level=level,
+        delay_s=DEFAULT_LADDER.delay_ms(level) / 1000,
+        poll_interval_s=interval_s,
+        queries_per_hour_polling=polling,
+        queries=asked.get(f"level {level}", 0),
+        waiting=counts[Standing.waiting],
+        held=counts[Standing.held],
+        blocked=counts[Standing.blocked],
+        oldest_due_ms=min(dues, default=None),
+    )
+
+
+def _check(limit: int) -> None:
+    if not 1 <= limit <= PAGE_MAX:
+        raise BadInput(f"limit={limit}: give 1 to {PAGE_MAX}, and page with `after`")

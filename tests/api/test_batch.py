@@ -1,0 +1,65 @@
+"""Many messages in one request: the good half is stored and said so."""
+
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from postroad.api.inside import Answer
+from postroad.config import Settings
+from tests.api.stand import Stand, kind
+
+
+def lines(answer: Answer) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The answers, and the summary at the end."""
+    assert answer.status == 200, answer.content
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    *found, last = [msgspec.json.decode(line) for line in answer.content.splitlines()]
+    return found, last
+
+
+async def test_half_a_batch_is_broken_and_the_other_half_is_stored(stand: Stand) -> None:
+    text = b"\n".join(
+        [
+            b'{"queue": "good", "body": 1}',
+            b"not json",
+            b'{"queue": "good", "body": 2, "key": "k"}',
+            b'{"queue": 7, "body": 1}',
+            b"",
+            b'{"queue": "good", "body": 2, "key": "k"}',
+            b'{"queue": "good", "body": 3, "key": "k"}',
+            b'{"queue": "nope", "body": 1}',
+            b'{"queue": "good", "body": "\xff"}',
+            b'{"queue": "good", "body": 4}\r',
+        ]
+    )
+    found, last = lines(await stand.say("POST", "/v1/messages:batch", text))
+    said = [(each["line"], each["status"]) for each in found]
+    assert said == [
+        (1, 201), (2, 400), (3, 201), (4, 400), (6, 200), (7, 409), (8, 404), (9, 400), (10, 201),
+    ]  # fmt: skip
+    assert last == {"done": True, "stored": 3, "duplicates": 1, "refused": 5}
+    assert found[3]["problem"]["errors"] == [
+        {"field": "queue", "message": "expected `str`, got `int`"}
+    ]
+    assert found[4]["id"] == found[2]["id"]
+    assert (await stand.road.store.counts())["waiting"] == 3
+    await stand.road.run(until_idle=True)
+    assert sorted(stand.seen) == [1, 2, 4]
+
+
+async def test_a_large_batch_is_stored_whole_and_answered_in_order(stand: Stand) -> None:
+    text = b"\n".join(b'{"queue": "good", "body": %d}' % number for number in range(2_500))
+    found, last = lines(await stand.say("POST", "/v1/messages:batch", text))
+    assert [each["line"] for each in found] == list(range(1, 2_501))
+    assert last["stored"] == 2_500
+    assert (await stand.road.store.counts())["waiting"] == 2_500
+
+
+async def test_an_empty_batch_and_one_with_too_many_lines(stand: Stand) -> None:
+    assert lines(await stand.say("POST", "/v1/messages:batch", b""))[1]["stored"] == 0
+    stand.context.settings = structs.replace(Settings(), batch_lines_max=2)
+    text = b"\n".join([b'{"queue": "good", "body": 1}'] * 3)
+    answer = await stand.say("POST", "/v1/messages:batch", text)
+    assert (answer.status, kind(answer)) == (413, "body-too-large")
+    assert (await stand.road.store.counts())["waiting"] == 0

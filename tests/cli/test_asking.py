@@ -1,0 +1,121 @@
+"""Commands for the dead set, queues, lanes, levels and tokens, on a road that nobody runs."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postroad import Postroad, Reject
+from tests.cli.running import data, postroad
+
+
+@pytest.fixture
+def dead(road: str) -> list[str]:
+    """Three messages that died in `bad`."""
+
+    async def die() -> list[str]:
+        ours = Postroad(road)
+
+        @ours.handler("bad")
+        async def bad(_message: Any) -> None:
+            raise Reject("never")
+
+        async with ours:
+            ids = [(await ours.send("bad", number)).id for number in range(3)]
+            await ours.run(until_idle=True)
+        return ids
+
+    return asyncio.run(die())
+
+
+def test_the_dead_are_listed_shown_replayed_and_purged(dead: list[str]) -> None:
+    assert len(data("dead", "list", "--queue", "bad")["messages"]) == 3
+    assert "never" in postroad("dead", "list").stdout
+    page = data("dead", "list", "--limit", "2")
+    rest = data("dead", "list", "--after", page["after"])
+    assert {row["id"] for row in page["messages"] + rest["messages"]} == set(dead)
+    assert data("dead", "show", dead[0])["body"] == 0
+    assert "rejected" in postroad("dead", "show", dead[0]).stdout
+    assert data("dead", "replay", "--reason", "rejected", "--dry-run")["count"] == 3
+    assert data("dead", "replay", dead[0], "--reset")["count"] == 1
+    again = postroad("dead", "replay", dead[0])
+    assert again.exit_code == 1
+    assert "not" in again.stderr
+    unsure = postroad("dead", "purge", "--queue", "bad", given="n\n")
+    assert unsure.exit_code == 2
+    assert "2 dead messages" in unsure.stderr
+    assert "2 purged" in postroad("dead", "purge", "--queue", "bad", "--yes").stdout
+    assert "nothing is dead" in postroad("dead", "list").stderr
+    for words in (["replay"], ["purge", "--yes"]):
+        assert postroad("dead", *words).exit_code == 2
+
+
+def test_queues_and_lanes_are_shown_paused_resumed_and_explained(road: str) -> None:
+    assert road
+    data("send", "good", "1")
+    assert [row["queue"] for row in data("queues")["queues"]] == ["bad", "good", "slow"]
+    assert "--after 'bad'" in postroad("queues", "--limit", "1").stdout
+    assert data("pause", "good") == {"done": "paused", "queue": "good", "lane": 0}
+    assert "paused" in postroad("queues").stdout
+    assert "1 held" in postroad("explain", "good").stdout
+    assert data("explain", "good")["paused"] is True
+    lane = data("lanes")["lanes"][0]["id"]
+    assert data("pause", "--lane", str(lane))["lane"] == lane
+    assert data("explain", "--lane", str(lane))["paused"] is True
+    assert "handler" in postroad("lanes", "--limit", "3").stdout
+    assert data("resume", "--lane", str(lane))["done"] == "resumed"
+    assert data("resume", "good")["done"] == "resumed"
+    assert data("unblock", "good")["done"] == "unblocked"
+    for words in (["pause"], ["pause", "good", "--lane", "1"], ["resume", "nope"], ["explain"]):
+        assert postroad(*words).exit_code == 2
+
+
+def test_levels_and_stats(road: str) -> None:
+    assert road
+    data("send", "good", "1")
+    assert [row["waiting"] for row in data("levels")] == [1, 0, 0, 0, 0, 0, 0]
+    assert "889 queries an hour" in postroad("levels").stdout
+    assert data("stats")["waiting"] == 1
+    assert "oldest due" in postroad("stats").stdout
+
+
+def test_tokens_are_made_listed_and_revoked(road: str) -> None:
+    assert road
+    made = postroad("token", "make", "ops", "--scope", "read", "--days", "7")
+    assert made.stdout.startswith("prt_")
+    (row,) = data("token", "list")
+    assert (row["name"], row["scopes"], row["tenant"]) == ("ops", ["read"], "default")
+    assert made.stdout.strip() not in postroad("token", "list").output
+    other = data("token", "make", "them", "--tenant", "acme")
+    assert other["token"]["tenant"] == "acme"
+    assert postroad("token", "revoke", row["id"]).exit_code == 0
+    assert postroad("token", "revoke", row["id"]).exit_code == 2
+    assert postroad("token", "make", "x", "--scope", "root").exit_code == 2
+
+
+def test_a_batch_with_a_bad_half_says_which_lines(road: str, folder: Path) -> None:
+    assert road
+    lines = ['{"queue": "good", "body": 1}', "{x", '{"queue": "nope", "body": 1}']
+    (folder / "many.ndjson").write_text("\n".join(lines))
+    result = postroad("batch", "many.ndjson")
+    assert result.exit_code == 1
+    assert "1 stored, 0 duplicates, 2 refused" in result.stdout
+    assert "line 2: the body is not JSON" in result.stderr
+    assert "line 3: no handler 'nope'" in result.stderr
+    piped = postroad("batch", "-", "--json", given=lines[0])
+    answers = [json.loads(line) for line in piped.stdout.splitlines()]
+    assert answers[0]["status"] == 201
+    assert answers[-1] == {"done": True, "stored": 1, "duplicates": 0, "refused": 0}
+    missing = postroad("batch", "nothing.ndjson")
+    assert (missing.exit_code, "cannot read" in missing.stderr) == (2, True)
+
+
+def test_line_numbers_go_on_from_one_request_to_the_next(road: str, folder: Path) -> None:
+    assert road
+    good = '{"queue": "good", "body": 1}\n'
+    (folder / "many.ndjson").write_text(good * 5_100 + "{x\n")
+    result = postroad("batch", "many.ndjson")
+    assert "line 5101: the body is not JSON" in result.stderr
+    assert "5100 stored" in result.stdout

@@ -1,0 +1,72 @@
+"""What the store tells about the whole road, and how it keeps access tokens."""
+
+from postroad.model.overview import Heap, Standing
+from postroad.model.states import DeadReason
+from postroad.model.tokens import Scope, Token
+from tests.contract.bench import Bench
+
+
+async def test_queues_and_lanes_come_in_pages_with_what_waits_in_them(bench: Bench) -> None:
+    first, second = await bench.queue("a", server="s"), await bench.queue("b", server="s")
+    for _ in range(3):
+        await bench.send(first)
+    await bench.send(second, after_s=60)
+    await bench.store.pause_queue(second.id, paused=True)
+    page = await bench.store.queue_page("default", "", 10)
+    assert [(row.queue, row.waiting, row.held, row.paused) for row in page] == [
+        ("a", 3, 0, False),
+        ("b", 0, 1, True),
+    ]
+    assert page[0].oldest_due_ms == bench.now_ms
+    assert (page[0].block, page[0].block_until_ms) == ("", None)
+    assert [row.queue for row in await bench.store.queue_page("default", "", 1)] == ["a"]
+    assert [row.queue for row in await bench.store.queue_page("default", "a", 1)] == ["b"]
+    assert await bench.store.queue_page("other", "", 10) == []
+    (lane,) = await bench.store.lane_page("default", 0, 10)
+    assert (lane.id, lane.queues, lane.waiting, lane.held) == (first.lanes[0], 2, 3, 1)
+    assert lane.owner is None
+    await bench.take()
+    (owned,) = await bench.store.lane_page("default", 0, 10)
+    assert owned.owner is not None
+    assert await bench.store.lane_page("default", lane.id, 10) == []
+    assert await bench.store.lane_page("other", 0, 10) == []
+
+
+async def test_the_overview_counts_by_level_and_standing(bench: Bench) -> None:
+    queue = await bench.queue("a")
+    await bench.send(queue)
+    await bench.send(queue, after_s=60)
+    said = await bench.store.overview("default")
+    transport = said.heaps[0].transport
+    assert said.heaps == (Heap(transport, 0, Standing.waiting, 2, bench.now_ms),)
+    assert (said.dead, said.paused_queues, said.open_circuits, said.blocked_queues) == ({}, 0, 0, 0)
+    await bench.store.pause_queue(queue.id, paused=True)
+    held = await bench.store.overview(None)
+    assert [(heap.standing, heap.count) for heap in held.heaps] == [(Standing.held, 2)]
+    assert held.paused_queues == 1
+    assert (await bench.store.overview("other")).heaps == ()
+
+
+async def test_the_overview_counts_the_dead_by_reason(bench: Bench) -> None:
+    queue = await bench.queue("a")
+    await bench.send(queue, ttl_s=1)
+    await bench.advance(2)
+    await bench.store.sweep(10)
+    assert (await bench.store.overview("default")).dead == {DeadReason.expired: 1}
+    assert (await bench.store.overview("other")).dead == {}
+
+
+async def test_a_token_is_kept_found_and_dropped_by_its_own_tenant(bench: Bench) -> None:
+    store = bench.store
+    token = Token("abcd1234", "a", "name", (Scope.send, Scope.read), bench.now_ms)
+    ending = Token("abcd1235", "b", "other", (Scope.admin,), bench.now_ms + 1, bench.at(60))
+    await store.token_add(token, b"x" * 32)
+    await store.token_add(ending, b"y" * 32)
+    assert await store.token_find("abcd1234") == (token, b"x" * 32)
+    assert await store.token_find("nothing") is None
+    assert await store.token_page(None) == [token, ending]
+    assert await store.token_page("b") == [ending]
+    assert not await store.token_drop("b", "abcd1234")
+    assert await store.token_drop("a", "abcd1234")
+    assert not await store.token_drop(None, "abcd1234")
+    assert await store.token_page(None) == [ending]
