@@ -80,7 +80,7 @@ class ReadAhead:
         """Whether there is anything to ask about rungs."""
         return not self._looking and (self._look_at_ms <= now_ms or bool(self._unseen))
 
-    def hungry(self, now_ms: int) -> bool:
+    def wanting(self, now_ms: int) -> bool:
         """Whether any rung is to be read."""
         return bool(self._hungry or (self._due and self._due[0][0] <= now_ms))
 

@@ -101,7 +101,7 @@ class LaneWorker:
 
     def wants(self, now_ms: int) -> list[Want]:
         """What to ask the store about messages, if anything."""
-        if not (self.ahead.hungry(now_ms) and self._open(now_ms)):
+        if not (self.ahead.wanting(now_ms) and self._open(now_ms)):
             return []
         one = self.circuit.is_open or self.marking
         return [] if one and self._listed else self.ahead.wants(now_ms, only_one=one)
