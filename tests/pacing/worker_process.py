@@ -28,7 +28,7 @@ class Datagrams:
 
     def __init__(self, *, sends: bool) -> None:
         self._sends = sends
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket: socket.socket | None = None
 
     def address(self, queue: str, tenant: str) -> LaneKey:
         """All queues of a server have the same credential."""
@@ -47,11 +47,14 @@ class Datagrams:
         return 0
 
     async def open(self, _lane: LaneKey, /) -> "Datagrams":
-        """Needs no connection."""
+        """One socket for all lanes."""
+        self._socket = self._socket or socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         return self
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
         """One datagram."""
+        if self._socket is None:
+            raise RuntimeError("not open")
         host, _, port = queue.name.split("/")[2].partition(":")
         self._socket.sendto(f"{os.getpid()} {message.id}".encode(), (host, int(port)))
         return DELIVERED
