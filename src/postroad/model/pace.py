@@ -238,7 +238,9 @@ def forget_old(ledger: Ledger, now_us: int) -> list[tuple[int, int]]:
 
 
 def resumed_us(next_us: int, old_us: int, new_us: int, now_us: int) -> int:
-    """The next slot after a limit's spacing has changed: slots that are reserved and not used yet
-    count by the new one too."""
-    reserved = -(-max(0, next_us - now_us) // old_us) if old_us else 0
-    return next_us + reserved * new_us
+    """The next slot after a limit's spacing has changed: slots that are reserved and may still be
+    used count by the new one too."""
+    if not old_us:
+        return next_us
+    reserved = max(0, next_us - now_us + GRACE_US) // old_us
+    return next_us - old_us + (reserved + 1) * new_us

@@ -200,8 +200,8 @@ begin
   return json_build_object('now_us', v_now, 'grants', v_grants);
 end $$;
 
--- The row of a limit, made or changed. Slots that are reserved and not used yet count by the new
--- spacing too.
+-- The row of a limit, made or changed. Slots that are reserved and may still be used count by the
+-- new spacing too.
 create function pace_set_v1(
   p_queue bigint, p_lane bigint, p_spec text, p_cost bigint, p_spacing bigint, p_counted jsonb)
 returns void language plpgsql as $$
@@ -221,7 +221,8 @@ begin
     update pace p
        set spec = p_spec, cost = p_cost, spacing_us = p_spacing, counted = p_counted,
            next_us = next_us + case when spacing_us > 0 then
-             (greatest(0, next_us - v_now) + spacing_us - 1) / spacing_us * p_spacing else 0 end
+             (greatest(0, next_us - v_now + 40000) / spacing_us + 1) * p_spacing - spacing_us
+             else 0 end
      where p.queue_id = p_queue and (p_queue > 0 or exists (
        select from lane l where l.id = p_lane and p.tenant = l.tenant and p.transport = l.transport
           and p.server = l.server and p.credential = l.credential))
