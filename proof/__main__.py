@@ -23,6 +23,7 @@ ITEMS = {
     "postgres-claim": "proof.claims:prove",
     "pinned-claim": "proof.claims:prove_pinned",
     "many-lanes": "proof.claims:prove_lanes",
+    "pace": "proof.pacing:prove",
     "replay": "proof.everyday:prove_replay",
     "explain": "proof.everyday:prove_explain",
     "cron-days": "proof.cron_days:prove",

@@ -167,7 +167,17 @@ async def test_slots_that_are_reserved_count_by_the_new_limit_too(bench: Bench) 
     (queue,) = await bench.rows("select id from queue")
     await bench.store.limit_queue(queue[0], read_limit("10/s"))
     (grant,) = await ask(bench, Ask((ledger,), "a", 1))
-    assert grant.again_us + AHEAD_US == now_us + 12 * SPACING_US + 12 * 108_000
+    assert grant.again_us + AHEAD_US == now_us + 11 * SPACING_US + 14 * 108_000
+
+
+async def test_a_limit_that_is_raised_holds_nobody_up_by_the_old_one(bench: Bench) -> None:
+    ledger = await limited(bench, "shop", "1/min")
+    await ask(bench, Ask((ledger,), "a", 1))
+    await bench.advance(1)
+    (queue,) = await bench.rows("select id from queue")
+    await bench.store.limit_queue(queue[0], read_limit("10/s"))
+    (grant,) = await ask(bench, Ask((ledger,), "a", 1))
+    assert grant.at_us == (bench.now_ms * 1000,)
 
 
 async def test_a_lane_that_is_not_there_cannot_be_limited(bench: Bench) -> None:

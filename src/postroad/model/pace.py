@@ -27,6 +27,8 @@ WAITS_US: Final = 500_000
 PRESENT_US: Final = 2_000_000
 """One who neither asked nor was told to wait for so long begins anew, level with the others."""
 TURN_US: Final = 20_000
+STEP_US: Final = 60_000
+"""One whose own limit has a slot soon looks this often whether the shared one has got there."""
 
 UNITS_S: Final = {"s": 1, "min": 60, "m": 60, "h": 3_600, "d": 86_400}
 WINDOW: Final = re.compile(r"(\d{1,9})\s*/\s*(\d{0,5})\s*(s|min|m|h|d)")
@@ -144,10 +146,13 @@ def reserve(ask: Ask, ledgers: list[Ledger], shares: dict[str, Share], now_us: i
     mine = _my_share(ask.name, shares, now_us)
     again_us = _turn_us(mine, shares, now_us)
     at_us: list[int] = []
+    waits = bool(again_us)
     if not again_us:
         again_us = _take(ask, ledgers, at_us, now_us)
+        # One that its own limit holds up must not hold up the others.
+        waits = not at_us and ledgers[0].next_us - AHEAD_US == again_us
     mine.seen_us = now_us
-    mine.again_us = 0 if at_us else again_us
+    mine.again_us = again_us if waits else 0
     mine.taken += len(at_us) * (ask.cost or ledgers[0].cost)
     if at_us:
         for ledger in ledgers:
@@ -186,7 +191,7 @@ def _take(ask: Ask, ledgers: list[Ledger], at_us: list[int], now_us: int) -> int
         # Slots of the shared ledger that would be passed over are left to others.
         shared = ledgers[0]
         if free_us > max(now_us, shared.next_us) + max(GRACE_US, shared.spacing_us):
-            return free_us - GRACE_US
+            return max(free_us - AHEAD_US, min(free_us - GRACE_US, now_us + STEP_US))
         full_us = max(_full_us(ledger, ask, free_us) for ledger in ledgers)
         if full_us:
             return full_us
@@ -233,7 +238,9 @@ def forget_old(ledger: Ledger, now_us: int) -> list[tuple[int, int]]:
 
 
 def resumed_us(next_us: int, old_us: int, new_us: int, now_us: int) -> int:
-    """The next slot after a limit's spacing has changed: slots that are reserved and not used yet
-    count by the new one too."""
-    reserved = -(-max(0, next_us - now_us) // old_us) if old_us else 0
-    return next_us + reserved * new_us
+    """The next slot after a limit's spacing has changed: slots that are reserved and may still be
+    used count by the new one too."""
+    if not old_us:
+        return next_us
+    reserved = max(0, next_us - now_us + GRACE_US) // old_us
+    return next_us - old_us + (reserved + 1) * new_us

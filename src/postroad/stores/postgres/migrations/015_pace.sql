@@ -131,6 +131,7 @@ declare
   v_at bigint[] := '{}';
   v_again bigint := 0;
   v_free bigint;
+  v_waits boolean;
 begin
   select array_agg(p.id order by x.i), array_agg(p.spacing_us order by x.i),
          array_agg(case when p_cost > 0 then p_cost else p.cost end order by x.i),
@@ -141,13 +142,15 @@ begin
     return json_build_object('at_us', array_fill(p_now, array[p_starts]), 'again_us', 0);
   end if;
   v_again := pace_turn_v1(p_ids[1], p_name, p_now);
+  v_waits := v_again > 0;
   while v_again = 0 and cardinality(v_at) < least(p_starts, 1000) loop
     v_free := (select greatest(p_now, max(n)) from unnest(v_next) n);
     if (cardinality(v_at) > 0 and v_free >= v_at[1] + 250000)
        or v_free > p_now + (case when cardinality(v_at) > 0 then 500000 else 250000 end) then
       v_again := v_free - 250000;
     elsif v_free > greatest(p_now, v_next[1]) + greatest(40000, v_space[1]) then
-      v_again := v_free - 40000;  -- slots that would be passed over are left to others
+      -- slots that would be passed over are left to others
+      v_again := greatest(v_free - 250000, least(v_free - 40000, p_now + 60000));
     else
       for i in 1 .. cardinality(p_ids) loop
         if v_counted[i] <> '[]' then
@@ -155,6 +158,8 @@ begin
         end if;
       end loop;
     end if;
+    -- one that its own limit holds up must not hold up the others
+    v_waits := v_next[1] - 250000 = v_again;
     exit when v_again > 0;
     for i in 1 .. cardinality(p_ids) loop
       v_next[i] := v_free + v_cost[i] * v_space[i];
@@ -165,7 +170,7 @@ begin
     v_at := v_at || v_free;
   end loop;
   update pace_share set taken = taken + cardinality(v_at) * v_cost[1],
-                        again_us = case when cardinality(v_at) > 0 then 0 else v_again end
+                        again_us = case when v_waits and v_at = '{}' then v_again else 0 end
    where ledger = p_ids[1] and name = p_name;
   if cardinality(v_at) > 0 then
     update pace p set next_us = x.next + p_gap from unnest(p_ids, v_next) x(id, next) where p.id = x.id;
@@ -195,8 +200,8 @@ begin
   return json_build_object('now_us', v_now, 'grants', v_grants);
 end $$;
 
--- The row of a limit, made or changed. Slots that are reserved and not used yet count by the new
--- spacing too.
+-- The row of a limit, made or changed. Slots that are reserved and may still be used count by the
+-- new spacing too.
 create function pace_set_v1(
   p_queue bigint, p_lane bigint, p_spec text, p_cost bigint, p_spacing bigint, p_counted jsonb)
 returns void language plpgsql as $$
@@ -216,7 +221,8 @@ begin
     update pace p
        set spec = p_spec, cost = p_cost, spacing_us = p_spacing, counted = p_counted,
            next_us = next_us + case when spacing_us > 0 then
-             (greatest(0, next_us - v_now) + spacing_us - 1) / spacing_us * p_spacing else 0 end
+             (greatest(0, next_us - v_now + 40000) / spacing_us + 1) * p_spacing - spacing_us
+             else 0 end
      where p.queue_id = p_queue and (p_queue > 0 or exists (
        select from lane l where l.id = p_lane and p.tenant = l.tenant and p.transport = l.transport
           and p.server = l.server and p.credential = l.credential))
