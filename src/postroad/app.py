@@ -78,7 +78,7 @@ class Postroad:
         self.send_each, self.send_in = self._sending.send_each, self._sending.send_in
         self._stop_asked = False
         self.hears_signals = True
-        controls = Controls(self.store, self._sends)
+        controls = Controls(self.store, self._on_last_try)
         self.cancel, self.cancel_all = controls.cancel, controls.cancel_all
         self.settle = controls.settle
         self.pause, self.resume, self.unblock = controls.pause, controls.resume, controls.unblock
@@ -162,6 +162,9 @@ class Postroad:
         if not isinstance(self.store, Ticks):
             raise BadInput("this store keeps no timetables: road.every needs another one")
         return Scheduler(self.store, self.store.clock, entries, self._sending.draft_tick, self.log)
+
+    def _on_last_try(self, number: int) -> bool:
+        return self.engine is not None and self.engine.on_last_try(number)
 
     def _sends(self, number: int) -> bool:
         return self.engine is not None and self.engine.sends(number)

@@ -136,6 +136,17 @@ async def test_a_try_in_which_its_message_was_cancelled_is_counted(bench: Bench)
     assert await attempts(bench) == 1
 
 
+async def test_a_try_that_did_not_begin_before_its_message_was_cancelled_is_none(
+    bench: Bench,
+) -> None:
+    await bench.send(await bench.queue())
+    lane = await bench.take()
+    result = bench.result(await bench.only(lane.id), Move.cancel)
+    await bench.record([replace(result, started_ms=0)])
+    assert await attempts(bench) == 0
+    assert await bench.rows("select number from attempt") == []
+
+
 async def test_stale_and_current_results_in_one_batch_are_told_apart(bench: Bench) -> None:
     one, two = await bench.queue("a"), await bench.queue("b")
     await bench.send(one)

@@ -71,6 +71,10 @@ class Engine:
         """Whether a try of this message is under way here."""
         return any(lane.sends(number) for lane in self.lanes.values())
 
+    def on_last_try(self, number: int) -> bool:
+        """Whether a try is under way here of a message that is to be cancelled."""
+        return any(lane.on_last_try(number) for lane in self.lanes.values())
+
     # Life
 
     def start(self) -> None:

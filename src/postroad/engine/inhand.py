@@ -62,6 +62,10 @@ class InHand:
         self.known.add(number)
         return waiting or True
 
+    def on_last_try(self, number: int) -> bool:
+        """Whether it is in flight, and not to be tried again."""
+        return number in self._recalled and number in self.flying
+
     def was_recalled(self, number: int) -> bool:
         """Whether the try that has ended was the last one; asked once."""
         if number not in self._recalled:

@@ -226,18 +226,19 @@ class LaneWorker:
             self._change_lane(after),
         )
 
-    def abandon(self, message: Message) -> Verdict | None:
-        """A try was stopped from our side: it spends nothing. Answers a verdict when the message
-        was to be cancelled."""
+    def abandon(self, message: Message, started_ms: int) -> Verdict | None:
+        """A try was stopped from our side, or (0) did not start: it spends nothing. Answers a
+        verdict when the message was to be cancelled."""
         self._ended(message)
         if self._hand.was_recalled(message.id):
-            return cancelled(self.lane, self.ahead.rungs[message.rung].row, message)
-        self._hand.known.discard(message.id)
+            row = self.ahead.rungs[message.rung].row
+            return cancelled(self.lane, row, message, started_ms)
         rung = self.ahead.rungs[message.rung]
-        rung.busy = False
         rung.forget()  # it lies before the cursor, and must not be overtaken
-        rung.ring(0)
-        self.ahead.feed(rung)
+        if self._hand.gives_back(message.id):
+            self._settled(message)
+            rung.ring(0)
+            self.ahead.feed(rung)
         return None
 
     def doubt(self, message: Message) -> Verdict:
@@ -368,6 +369,10 @@ class LaneWorker:
     def sends(self, number: int) -> bool:
         """Whether a try of this message is under way."""
         return number in self._hand.flying
+
+    def on_last_try(self, number: int) -> bool:
+        """Whether a try is under way of a message that is to be cancelled."""
+        return self._hand.on_last_try(number)
 
     def recall(self, number: int) -> bool:
         """A message is to be cancelled: True when it can be taken out of the store now, and

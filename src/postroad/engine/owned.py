@@ -119,7 +119,9 @@ class Owned:
                 if since_ms <= before_ms and self.lanes[number].quiet
             ]
             for start in range(0, len(idle) or 1, RELEASE_BATCH):
-                await self.release([w for w in idle[start : start + RELEASE_BATCH] if w.quiet and not w.stopped])
+                await self.release(
+                    [w for w in idle[start : start + RELEASE_BATCH] if w.quiet and not w.stopped]
+                )
             if self._quiet or starved:
                 self.unsettled.set()
 

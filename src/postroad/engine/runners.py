@@ -30,9 +30,10 @@ NOTE_RETRY_S: Final = 1.0
 class Try:
     """How far one try has come."""
 
-    __slots__ = ("noted", "session", "slot_s")
+    __slots__ = ("noted", "session", "slot_s", "started_ms")
 
-    def __init__(self, slot_s: float | None, *, noted: bool) -> None:
+    def __init__(self, started_ms: int, slot_s: float | None, *, noted: bool) -> None:
+        self.started_ms = started_ms
         self.slot_s = slot_s
         """When it may start; None where nothing limits it."""
         self.noted = noted
@@ -129,7 +130,7 @@ class Runners:
             started_ms, started_s = self._clock.now_ms(), self._clock.steady_s()
             self.start(worker, started_ms)
             try:
-                outcome = await self._send(worker, message, runner[0])
+                outcome = await self._send(worker, message, started_ms, runner[0])
             finally:
                 self._room.give(message.level, pool)
             if outcome is not None:
@@ -183,14 +184,14 @@ class Runners:
         return message
 
     async def _send(
-        self, worker: LaneWorker, message: Message, task: "asyncio.Task[None]"
+        self, worker: LaneWorker, message: Message, started_ms: int, task: "asyncio.Task[None]"
     ) -> Outcome | None:
         """One try, cut at its deadline; None when it did not take place."""
         queue = worker.ahead.turns[message.queue].queue
         policy = queue.policy
         limit_s = policy.timeout_ms / 1000
         slot_s = self._paced.take(worker, queue)
-        attempt = Try(slot_s, noted=worker.marking or policy.at_most_once)
+        attempt = Try(started_ms, slot_s, noted=worker.marking or policy.at_most_once)
         self._deadlines.start(task, limit_s)
         try:
             outcome = await self._attempt(worker, message, attempt)
@@ -217,7 +218,7 @@ class Runners:
         lane = worker.lane
         try:
             if attempt.noted and not await self._store.mark(self._owner, lane, [message.id]):
-                self._abandon(worker, message)  # the lane is not ours any more
+                self._abandon(worker, message, attempt)  # the lane is not ours any more
                 return None
         except StoreError as error:
             self._log.warning("nothing is sent that cannot be noted", error=str(error))
@@ -228,8 +229,9 @@ class Runners:
         except Exception as error:  # noqa: BLE001 - a server that cannot be reached
             return unreachable(f"no session: {error}")
         late = attempt.slot_s is not None and not await self._paced.on_time(attempt.slot_s)
-        if late or worker.stopped or not self._may_start():
-            # While the start was noted or the session opened the lease may have been lost.
+        if late or worker.stopped or not self._may_start() or worker.on_last_try(message.id):
+            # While the start was noted or the session opened the lease may have been lost, or
+            # the message been cancelled.
             await self._not_started(worker, message, attempt)
             return None
         attempt.session = session
@@ -247,10 +249,11 @@ class Runners:
                 break
             except StoreError:
                 await self._clock.sleep(NOTE_RETRY_S)
-        self._abandon(worker, message)
+        self._abandon(worker, message, attempt)
 
-    def _abandon(self, worker: LaneWorker, message: Message) -> None:
-        verdict = worker.abandon(message)
+    def _abandon(self, worker: LaneWorker, message: Message, attempt: Try) -> None:
+        begun = attempt.session is not None
+        verdict = worker.abandon(message, attempt.started_ms if begun else 0)
         if verdict is not None:
             self._put(worker, verdict)
 

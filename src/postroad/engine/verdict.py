@@ -70,11 +70,12 @@ def stopped(lane: Lane, rung: Rung, message: Message) -> Verdict:
     return _in_doubt(lane, rung, message, "stopped between sending this and its answer")
 
 
-def cancelled(lane: Lane, rung: Rung, message: Message) -> Verdict:
-    """A try that was stopped from our side, of a message that was to be cancelled."""
+def cancelled(lane: Lane, rung: Rung, message: Message, started_ms: int) -> Verdict:
+    """A try that was stopped from our side, or (0) never started, of a message that was to be
+    cancelled."""
     why = unknown("stopped between sending this and its answer")
     after = Next(Move.cancel, message.level)
-    return Verdict(result_of(lane, rung, message, why, after, Attempt()))
+    return Verdict(result_of(lane, rung, message, why, after, Attempt(started_ms)))
 
 
 def _in_doubt(lane: Lane, rung: Rung, message: Message, why: str) -> Verdict:

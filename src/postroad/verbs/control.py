@@ -21,12 +21,12 @@ PAGE = 500
 
 
 class Controls:
-    """The store's verbs with names instead of numbers. `sends`: whether an engine of this
-    process has a try of a message under way."""
+    """The store's verbs with names instead of numbers. `on_last_try`: whether an engine of
+    this process has a try under way of a message that it was told to cancel."""
 
-    def __init__(self, store: Store, sends: Callable[[int], bool]) -> None:
+    def __init__(self, store: Store, on_last_try: Callable[[int], bool]) -> None:
         self._store = store
-        self._sends = sends
+        self._on_last_try = on_last_try
 
     async def cancel(
         self,
@@ -66,7 +66,7 @@ class Controls:
         while waiting:
             answers = await self._store.cancel(tenant, waiting)
             for number, state in answers.items():
-                here = state is CancelState.pending and self._sends(number)
+                here = state is CancelState.pending and self._on_last_try(number)
                 states[number] = CancelState.sending if here else state
             waiting = [n for n in waiting if states[n] is CancelState.pending]
             if not waiting or self._store.clock.steady_s() >= until_s:

@@ -93,9 +93,14 @@ def _deliver_late(db: Database, result: Result, now_ms: int) -> None:
 def _fail(db: Database, results: Sequence[Result], now_ms: int) -> None:
     if not results:
         return
-    db.many("attempt_insert", [_attempt(r) for r in results])
+    db.many("attempt_insert", [_attempt(r) for r in results if _began(r)])
     for result in results:
         _move(db, result, now_ms)
+
+
+def _began(result: Result) -> bool:
+    """A message may be cancelled before its try begins."""
+    return result.move is not Move.cancel or result.started_ms > 0
 
 
 def _attempt(result: Result) -> Row:
@@ -118,7 +123,7 @@ def _move(db: Database, result: Result, now_ms: int) -> None:
         case Move.die:
             die(db, message.id, result.reason or "exhausted", now_ms, result)
         case Move.cancel:
-            cancel(db, message.id, now_ms, tried=1)
+            cancel(db, message.id, now_ms, tried=int(_began(result)))
         case Move.climb | Move.wait if result.slot:
             row = (message.id, result.due_ms, result.level, tries)
             if db.many("message_retry_in_slot", [row]):

@@ -109,6 +109,7 @@ begin
   tried as (
     insert into attempt (message_id, number, started_at, level, kind, status, took_ms, error)
     select id, tries + 1, started, was, kind, status, took, error from failed
+     where gone is distinct from 'cancelled' or started > 0  -- else it was cancelled before its try
     on conflict do nothing),
   -- The number of tries tells a result that is written twice; of several results of one message in
   -- this batch the last one counts. An update, not delete and insert: so a late success of the
@@ -135,7 +136,8 @@ begin
       from gone g join failed f on f.id = g.id and f.gone = 'dead'
     on conflict do nothing)
   insert into history (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms)
-  select g.id, f.queue, 'cancelled', g.accepted_at, p_now, g.level, f.tries + 1, 0
+  select g.id, f.queue, 'cancelled', g.accepted_at, p_now, g.level,
+         f.tries + (f.started > 0)::int, 0
     from gone g join failed f on f.id = g.id and f.gone = 'cancelled';
   if v_to is null then
     return '[]';
