@@ -1,12 +1,15 @@
 """Mended: results that the store took for others, and tries that nobody counted."""
 
 import asyncio
+from collections.abc import Sequence
 
 from postroad.model.control import CancelState
 from postroad.model.errors import StoreUnavailable
 from postroad.model.ids import to_text
 from postroad.model.outcome import DELIVERED, failed, unreachable
 from postroad.model.record import Record, Recorded
+from postroad.model.states import State
+from postroad.model.words import Lane
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
 
@@ -79,3 +82,57 @@ def test_a_late_success_counts_the_tries_that_were_made_meanwhile() -> None:
         world.check(states)
 
     simulate(3, story)
+
+
+def test_a_try_in_place_that_did_not_start_does_not_forget_the_one_before() -> None:
+    """Its start could not be noted, and the store does not know of its first try yet."""
+
+    async def story(world: World) -> None:
+        world.behaviours["ash"] = lambda _now_ms, _draw: (
+            (0.01, True, DELIVERED) if world.ledger.book else (0.01, False, unreachable("refused"))
+        )
+        world.start("one")
+        await asyncio.sleep(1)
+        record_from(world, 6.0)
+        marks: list[int] = []
+        real = world.store.mark
+
+        async def mark(owner: int, lane: Lane, ids: Sequence[int]) -> bool:
+            marks.extend(ids)
+            if len(marks) == 2:
+                raise StoreUnavailable("simulated: the store was away")
+            return await real(owner, lane, ids)
+
+        world.store.mark = mark  # type: ignore[method-assign]
+        await world.send("sim://ash/once")
+        states = await world.settled(within_s=600)
+        assert len(marks) == 3
+        world.check(states)
+
+    simulate(4, story)
+
+
+def test_a_message_that_is_cancelled_before_its_try_begins_is_not_tried() -> None:
+    """Its start was being noted. Nothing is sent, and no try is counted."""
+
+    async def story(world: World) -> None:
+        member = world.start("one")
+        marking = asyncio.Event()
+        real = world.store.mark
+
+        async def mark(owner: int, lane: Lane, ids: Sequence[int]) -> bool:
+            marking.set()
+            await asyncio.sleep(2)
+            return await real(owner, lane, ids)
+
+        world.store.mark = mark  # type: ignore[method-assign]
+        number = await world.send("sim://ash/once")
+        await marking.wait()
+        assert (await member.road.cancel(to_text(number))).state is CancelState.sending
+        states = await world.settled(within_s=60)
+        assert (states[number], world.ledger.book) == (State.cancelled, [])
+        told = await world.client.explain(to_text(number))
+        assert told.tries == ()
+        world.check(states)
+
+    simulate(5, story)
