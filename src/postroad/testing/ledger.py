@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from postroad.model.decide import Move
 from postroad.model.ladder import JITTER
 from postroad.model.outcome import Kind
 from postroad.model.record import Result
@@ -127,14 +128,16 @@ class Ledger:
         if (number, line) in self._results:
             return  # written twice: the answer to the first was lost
         self._results.add((number, line))
-        self._known[(number, owner)] += 1
-        self._unknown[number] += result.kind is Kind.unknown
+        if _began(result):
+            self._known[(number, owner)] += 1
+            self._unknown[number] += result.kind is Kind.unknown
         if not live:
             self._final_ms.setdefault(number, now_ms)
 
     def taken(self, owner: int, result: Result) -> None:
         """A result found its message unfinished, or turned its death into a success."""
-        self._taken[result.message.id].add(_line(owner, result))
+        if _began(result):
+            self._taken[result.message.id].add(_line(owner, result))
 
     def moved(self, number: int, states: list[State]) -> None:
         """A write touched a message; it is in these states now."""
@@ -273,6 +276,11 @@ class Ledger:
                     self.breach("order", f"{two} ({key} at {queue}) before {one} was final")
                 if two in first and one in first and first[two] < first[one]:
                     self.breach("order", f"{two} ({key} at {queue}) before {one}")
+
+
+def _began(result: Result) -> bool:
+    """A message may be cancelled before its try begins."""
+    return result.move is not Move.cancel or result.started_ms > 0
 
 
 def _line(owner: int, result: Result) -> tuple[int, int, int]:
