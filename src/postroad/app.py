@@ -17,7 +17,10 @@ from postroad.config import Settings
 from postroad.engine.engine import Engine
 from postroad.model.errors import BadInput, StoreError
 from postroad.model.words import DEFAULT_TENANT
+from postroad.observe import traces
 from postroad.observe.log import log_levels, make_log
+from postroad.observe.metrics import Meter
+from postroad.observe.tries import WatchedTransport
 from postroad.pacing.pacer import Pacer
 from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
 from postroad.ports.store import Store
@@ -61,7 +64,7 @@ class Postroad:
         self.settings = settings or Settings()
         self.dsn = dsn or os.environ.get("POSTROAD_DSN") or self.settings.dsn
         parts = parts or Parts()
-        self.log = parts.log or make_log(self.settings.log_level)
+        self.log = parts.log or make_log(self.settings.log_level, form=self.settings.log_format)
         self._chance = parts.chance or system_chance()
         self.store = parts.store or open_store(self.dsn, parts.clock or SystemClock())
         self._own_store = parts.store is None
@@ -78,6 +81,7 @@ class Postroad:
         self.send_each, self.send_in = self._sending.send_each, self._sending.send_in
         self._stop_asked = False
         self.hears_signals = True
+        self.meter: Meter | None = None
         controls = Controls(self.store, self._on_last_try)
         self.cancel, self.cancel_all = controls.cancel, controls.cancel_all
         self.settle = controls.settle
@@ -134,7 +138,7 @@ class Postroad:
         limits, log = self.settings.limits, self.log
         pace = Pacer(self.store, self.store.clock, log)
         engine = self.engine = Engine(
-            self.store, self._transports, self.owner, limits, self._chance, log, pace
+            self.store, self._watched(), self.owner, limits, self._chance, log, pace
         )
         scheduler = self._scheduler()
         engine.start()
@@ -154,6 +158,13 @@ class Postroad:
             await engine.stop()
             self.engine = None
             self._stop_asked = False
+
+    def _watched(self) -> dict[str, Transport]:
+        """The transports: counted where a server asks for it, traced where a program does."""
+        if self.meter is None and not traces.active():
+            return self._transports
+        meter, clock = self.meter or Meter(), self.store.clock
+        return {name: WatchedTransport(t, meter, clock) for name, t in self._transports.items()}
 
     def _scheduler(self) -> Scheduler | None:
         entries = [replace(entry) for entry in self.registry.timetables]

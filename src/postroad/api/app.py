@@ -10,7 +10,16 @@ from litestar.openapi.spec import Components, SecurityScheme
 from postroad.api.answering import HANDLERS
 from postroad.api.context import Context
 from postroad.api.problems import BadRequest, FieldError
-from postroad.api.routes import batch, dead, health, messages, queues, stats, tokens
+from postroad.api.routes import (
+    batch,
+    dead,
+    health,
+    messages,
+    metrics,
+    queues,
+    stats,
+    tokens,
+)
 
 ROUTES: Final = (
     *messages.ROUTES,
@@ -20,6 +29,7 @@ ROUTES: Final = (
     *stats.ROUTES,
     *tokens.ROUTES,
     *health.ROUTES,
+    *metrics.ROUTES,
 )
 """A new group of routes is a file in api/routes/ whose ROUTES are added here."""
 

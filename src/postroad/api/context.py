@@ -10,6 +10,7 @@ from postroad.api.gate import Gate
 from postroad.app import Postroad
 from postroad.config import Settings
 from postroad.model.tokens import Who
+from postroad.observe.metrics import Meter
 
 Ask = Request[Any, Any, Any]
 
@@ -22,10 +23,13 @@ class Context:
         self.settings = settings
         self.log = log
         self.access = Access(road.tokens, road.store.clock, settings.origins)
-        self.gate = Gate(road.store.clock, settings.intake_max, settings.store_wait_s)
+        self.meter = road.meter = road.meter or Meter()
+        self.gate = Gate(self.meter, settings.intake_max, settings.store_wait_s)
         self.delivers = False
         """Whether this process also delivers."""
         self.stopping = False
+        self.looked_s: float | None = None
+        """When the sums of the metrics were last asked for."""
 
 
 def context(request: Ask) -> Context:

@@ -5,25 +5,20 @@ from collections import Counter
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from postroad.model.errors import Overloaded
-from postroad.ports.clock import Clock
+from postroad.model.errors import Crowded, Overloaded
+from postroad.observe.metrics import Meter
 
 T = TypeVar("T")
-
-
-class Crowded(Overloaded):
-    """One tenant fills more than half of the room for messages that wait to be stored."""
 
 
 class Gate:
     """Counts messages on their way into the store. One tenant may have half of the room."""
 
-    def __init__(self, clock: Clock, most: int, wait_s: float) -> None:
-        self._clock = clock
+    def __init__(self, meter: Meter, most: int, wait_s: float) -> None:
+        self._meter = meter
         self._most = most
         self._wait_s = wait_s
         self.waiting: Counter[str] = Counter()
-        self.shed = 0
 
     async def store(self, tenant: str, count: int, work: Coroutine[Any, Any, T]) -> T:
         """Do it, within the time that there is."""
@@ -31,14 +26,14 @@ class Gate:
             self._admit(tenant, count)
         except Overloaded:
             work.close()
-            self.shed += count
+            self._meter.shed(count)
             raise
         self.waiting[tenant] += count
         try:
             async with asyncio.timeout(self._wait_s):
-                return await work
+                answer = await work
         except TimeoutError:
-            self.shed += count
+            self._meter.shed(count)
             raise Overloaded(
                 f"not stored within {self._wait_s:g} s, and it may be stored yet: send it again "
                 "later with the same key"
@@ -47,6 +42,8 @@ class Gate:
             self.waiting[tenant] -= count
             if not self.waiting[tenant]:
                 del self.waiting[tenant]
+        self._meter.accepted(count)
+        return answer
 
     def _admit(self, tenant: str, count: int) -> None:
         if self.waiting.total() + count > self._most and self.waiting:

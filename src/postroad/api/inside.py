@@ -1,15 +1,14 @@
 """Asks the application without a network: the same routes, in this process and its loop."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from litestar import Litestar
+ASGI = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 class Answer(Struct, frozen=True):
@@ -40,7 +39,7 @@ class Asked(Struct, frozen=True):
         return urlencode(given)
 
 
-async def ask(app: "Litestar", asked: Asked) -> Answer:
+async def ask(app: ASGI, asked: Asked) -> Answer:
     """One request, answered."""
     given = {"content-type": "application/json", "host": "inside", **asked.headers}
     scope: dict[str, Any] = {
@@ -72,7 +71,7 @@ async def ask(app: "Litestar", asked: Asked) -> Answer:
         if event["type"] == "http.response.body" and not event.get("more_body"):
             done.set()
 
-    await app(scope, receive, send)  # type: ignore[arg-type]
+    await app(scope, receive, send)
     start = said[0]
     headers = {name.decode(): text.decode() for name, text in start["headers"]}
     return Answer(start["status"], headers, b"".join(each.get("body", b"") for each in said[1:]))

@@ -20,6 +20,7 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.Unauthorized: 401,
     errors.Forbidden: 403,
     errors.TooManyTries: 429,
+    errors.Crowded: 429,
     errors.Overloaded: 503,
     errors.NotOpen: 503,
     errors.StoreError: 503,

@@ -13,6 +13,7 @@ import uvicorn
 from postroad.api.app import make_app
 from postroad.api.context import Context
 from postroad.api.door import Door, leave_note, remove_note
+from postroad.api.watching import Watched
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.model.errors import BadSetting
@@ -66,7 +67,7 @@ class Server:
     async def run(self, started: Callable[[], None]) -> None:
         """Serve until stopped. The road is open; `started` is called when it listens."""
         config = uvicorn.Config(
-            make_app(self.context),
+            Watched(make_app(self.context), self.context.meter, self.road.store.clock),
             lifespan="off",
             log_config=None,
             access_log=False,

@@ -85,6 +85,11 @@ class Overloaded(PostroadError):
     while, with the same key."""
 
 
+class Crowded(Overloaded):
+    """One tenant fills more than half of the room for messages that wait to be stored; nothing of
+    this request was stored."""
+
+
 class NotOpen(PostroadError):
     """The road is not open: use it inside `async with road:`."""
 

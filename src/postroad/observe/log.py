@@ -22,18 +22,19 @@ GENERIC_POLLING_PER_HOUR = 7_200
 
 
 def make_log(
-    level: str = "info", stream: TextIO | None = None
+    level: str = "info", stream: TextIO | None = None, form: str = "text"
 ) -> structlog.typing.FilteringBoundLogger:
-    """A logger that writes key=value lines to standard error."""
+    """A logger that writes to standard error: key=value lines, or lines of JSON."""
+    text = structlog.processors.LogfmtRenderer(
+        key_order=["timestamp", "level", "event"], bool_as_flag=False
+    )
     lazy = structlog.wrap_logger(
         structlog.PrintLogger(stream or sys.stderr),
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            structlog.processors.LogfmtRenderer(
-                key_order=["timestamp", "level", "event"], bool_as_flag=False
-            ),
+            structlog.processors.JSONRenderer() if form == "json" else text,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]

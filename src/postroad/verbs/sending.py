@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TypedDict, Unpack
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from postroad.engine.drafting import Send, draft
 from postroad.engine.intake import Intake
 from postroad.model.errors import BadInput, Conflict, NotOpen, PostroadError
 from postroad.model.ids import IdSequence, to_text
 from postroad.model.words import DEFAULT_TENANT, Accepted, Draft, Queue, QueueSpec
+from postroad.observe import traces
 from postroad.ports.joining import Joins
 from postroad.ports.store import Store
 from postroad.ports.transport import Transport
@@ -79,8 +80,14 @@ class Sending:
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
         """Hand over many, stored in one transaction; none is when one of them is bad input. A
         key's Conflict is found in the store: the error then has the receipts of the others."""
-        intake = self.taking()
         asked = [send if isinstance(send, Send) else Send(*send) for send in sends]
+        if not traces.active():
+            return await self._send_many(asked)
+        with traces.sending(len(asked)) as carried:
+            return await self._send_many([_with(send, carried) for send in asked])
+
+    async def _send_many(self, asked: Sequence[Send]) -> list[Receipt]:
+        intake = self.taking()
         queues = [await self._queue(send.tenant, send.queue) for send in asked]
         drafts = [self._draft(send, queue) for send, queue in zip(asked, queues, strict=True)]
         answers = await asyncio.gather(*[intake.put(one) for one in drafts])
@@ -89,6 +96,12 @@ class Sending:
     async def send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
         """Hand over many, each for itself: what is good is stored in one transaction, and for
         each of the others its error is in its place."""
+        if not traces.active():
+            return await self._send_each(sends)
+        with traces.sending(len(sends)) as carried:
+            return await self._send_each([_with(send, carried) for send in sends])
+
+    async def _send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
         intake = self.taking()
         queues = [await self._queue_or_why(send) for send in sends]
         answers = [self._put(intake, *pair) for pair in zip(sends, queues, strict=True)]
@@ -167,6 +180,11 @@ class Sending:
         (queue,) = await self._store.open_queues([self._spec(tenant, name)])
         self._queues[(tenant, name)] = queue
         return queue
+
+
+def _with(send: Send, carried: Mapping[str, str]) -> Send:
+    """With the sender's trace, so that tries can be linked to it."""
+    return structs.replace(send, headers={**(send.headers or {}), **carried}) if carried else send
 
 
 def _receipts(sends: Sequence[Send], answers: Sequence[Accepted]) -> list[Receipt]:

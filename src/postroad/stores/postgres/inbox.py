@@ -3,7 +3,6 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from hashlib import blake2b
 from typing import Final, TypeVar
 
 import msgspec
@@ -12,7 +11,7 @@ from structlog.typing import FilteringBoundLogger
 
 from postroad.model.errors import NotOpen, StoreUnavailable
 from postroad.model.states import NEVER
-from postroad.model.words import Accepted, Draft, Queue, QueueSpec
+from postroad.model.words import Accepted, Draft, Queue, QueueSpec, digest_of
 from postroad.ports.clock import Clock
 from postroad.stores.postgres.base import Answer, Base, decoder
 from postroad.stores.postgres.connections import Line
@@ -31,11 +30,6 @@ class Took(Answer, frozen=True):
 
 
 TOOK: Final = decoder(Took)
-
-
-def digest_of(draft: Draft) -> bytes:
-    """What tells one body from another under the same key."""
-    return blake2b(draft.body + b"\0" + draft.headers, digest_size=16).digest()
 
 
 class Batch:

@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import Any, Final
 
 from postroad.model.errors import BadInput
-from postroad.model.words import Accepted, Draft, Queue, QueueSpec
+from postroad.model.words import Accepted, Draft, Queue, QueueSpec, digest_of
 from postroad.stores.postgres.connections import QUERIES
-from postroad.stores.postgres.inbox import InboxVerbs, digest_of
+from postroad.stores.postgres.inbox import InboxVerbs
 
 NO_TRANSACTION: Final = (
     "send_in belongs to a transaction, and none is open on this connection: begin one, or use send"

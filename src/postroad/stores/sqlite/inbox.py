@@ -1,7 +1,6 @@
 """How messages get in: queues made on first use, drafts accepted in one transaction."""
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Final
 
 import msgspec
@@ -9,7 +8,7 @@ import msgspec
 from postroad.model.block import Block, BlockKind
 from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.states import NEVER
-from postroad.model.words import Accepted, Draft, Policy, Queue, QueueSpec
+from postroad.model.words import Accepted, Draft, Policy, Queue, QueueSpec, digest_of
 from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
 
@@ -103,7 +102,7 @@ def accept(db: Database, drafts: Sequence[Draft]) -> list[Accepted]:
 
 
 def _first_use(db: Database, draft: Draft) -> Accepted | None:
-    digest = blake2b(draft.body + b"\0" + draft.headers, digest_size=16).digest()
+    digest = digest_of(draft)
     row = db.one("key_find", draft.queue, draft.key, draft.accepted_at_ms)
     if row is not None:
         return Accepted(row[0], duplicate=row[1] == digest, conflict=row[1] != digest)

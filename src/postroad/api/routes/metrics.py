@@ -1,0 +1,33 @@
+"""What Prometheus reads. It names no tenant, queue or address, and asks for no token."""
+
+from typing import Final
+
+from litestar import Response
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from postroad.api.context import Ask, Context, context
+from postroad.api.doors import fetch
+
+FRESH_S: Final = 5.0
+"""Sums over the whole store are asked for no more often than this, however many look."""
+
+
+@fetch("/metrics", scope=None, include_in_schema=False)
+async def metrics(request: Ask) -> Response[bytes]:
+    """All metrics of this process, and how the road stands."""
+    here = context(request)
+    await _look(here)
+    engine = here.road.engine
+    here.meter.works(len(engine.lanes) if engine else 0, here.road.store.queries)
+    return Response(here.meter.text(), headers={"content-type": CONTENT_TYPE_LATEST})
+
+
+async def _look(here: Context) -> None:
+    clock = here.road.store.clock
+    if here.looked_s is not None and clock.steady_s() - here.looked_s < FRESH_S:
+        return
+    here.looked_s = clock.steady_s()
+    here.meter.stands(await here.road.look.overview(tenant=None), clock.now_ms())
+
+
+ROUTES: Final = (metrics,)

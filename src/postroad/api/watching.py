@@ -1,0 +1,53 @@
+"""Around the application: every answer is counted, and traced where the program traces."""
+
+from typing import Any
+
+from litestar import Litestar
+
+from postroad.observe import traces
+from postroad.observe.metrics import Meter
+from postroad.ports.clock import Clock
+
+
+class Watched:
+    """An ASGI application that watches the one inside."""
+
+    def __init__(self, app: Litestar, meter: Meter, clock: Clock) -> None:
+        self._app = app
+        self._meter = meter
+        self._clock = clock
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start_s, status = self._clock.steady_s(), 0
+
+        async def tell(event: Any) -> None:
+            nonlocal status
+            if event["type"] == "http.response.start":
+                status = event["status"]
+            await send(event)
+
+        if traces.active():
+            headers = {name.decode(): text.decode("latin-1") for name, text in scope["headers"]}
+            with traces.asked(scope["method"], "request", headers) as span:
+                await self._app(scope, receive, tell)
+                span.update_name(f"{scope['method']} {route_of(scope)}")
+                span.set_attribute("http.response.status_code", status)
+        else:
+            await self._app(scope, receive, tell)
+        took_s = self._clock.steady_s() - start_s
+        self._meter.answered(method_of(scope), route_of(scope), status, took_s)
+
+
+def route_of(scope: Any) -> str:
+    """The route as it is written, never as it was asked: an id is no label."""
+    return str(scope.get("path_template") or "none")
+
+
+def method_of(scope: Any) -> str:
+    """One of those that there are; a client may make up others."""
+    known = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+    return scope["method"] if scope["method"] in known else "other"

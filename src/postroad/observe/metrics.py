@@ -1,0 +1,90 @@
+"""The metrics of one process, in a registry of their own."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from postroad.model.outcome import Outcome
+from postroad.model.overview import Overview, Standing
+from postroad.observe import names
+from postroad.observe.names import METRICS, Metric
+from postroad.version import VERSION
+
+BUCKETS_S: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Meter:
+    """Counts as things happen; what lies in the store is asked for when somebody looks."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._all: dict[str, Any] = {each.name: self._make(each) for each in METRICS}
+        self._of(names.BUILD).labels(VERSION).set(1)
+        self._asked: dict[str, int] = {}
+
+    def _make(self, metric: Metric) -> Any:
+        how: dict[str, Any] = {"registry": self._registry}
+        match metric.kind:
+            case "counter":
+                return Counter(metric.name, metric.text, metric.labels, **how)
+            case "gauge":
+                return Gauge(metric.name, metric.text, metric.labels, **how)
+            case "histogram":
+                return Histogram(metric.name, metric.text, metric.labels, buckets=BUCKETS_S, **how)
+
+    def _of(self, metric: Metric) -> Any:
+        return self._all[metric.name]
+
+    def tried(self, transport: str, level: int, outcome: Outcome, took_s: float) -> None:
+        """A try has ended."""
+        self._of(names.TRIES).labels(transport, level, outcome.kind).inc()
+        self._of(names.TRY_SECONDS).labels(transport).observe(took_s)
+
+    def cut(self, transport: str, outcome: Outcome) -> None:
+        """A try was cut at its deadline; its level is not known here."""
+        self._of(names.TRIES).labels(transport, "", outcome.kind).inc()
+
+    def answered(self, method: str, route: str, status: int, took_s: float) -> None:
+        """A request was answered."""
+        self._of(names.REQUESTS).labels(method, route, status).inc()
+        self._of(names.REQUEST_SECONDS).labels(method, route).observe(took_s)
+
+    def accepted(self, count: int) -> None:
+        """Messages are stored."""
+        self._of(names.ACCEPTED).inc(count)
+
+    def shed(self, count: int) -> None:
+        """Messages were refused for want of time or room."""
+        self._of(names.SHED).inc(count)
+
+    def stands(self, said: Overview, now_ms: int) -> None:
+        """How the whole road stands now."""
+        amounts, oldest = self._of(names.MESSAGES), self._of(names.OLDEST)
+        amounts.clear()
+        oldest.clear()
+        ages: dict[tuple[str, Standing], int] = {}
+        for heap in said.heaps:
+            amounts.labels(heap.transport, heap.level, heap.standing).set(heap.count)
+            key = (heap.transport, heap.standing)
+            ages[key] = max(ages.get(key, 0), now_ms - heap.oldest_due_ms)
+        for (transport, standing), age_ms in ages.items():
+            oldest.labels(transport, standing).set(max(0, age_ms) / 1000)
+        self._of(names.DEAD).clear()
+        for reason, count in said.dead.items():
+            self._of(names.DEAD).labels(reason).set(count)
+        self._of(names.CIRCUITS).set(said.open_circuits)
+        self._of(names.BLOCKED).set(said.blocked_queues)
+        self._of(names.PAUSED).set(said.paused_queues)
+
+    def works(self, lanes: int, asked: Mapping[str, int]) -> None:
+        """What this process does now: lanes that it owns, statements so far."""
+        self._of(names.LANES).set(lanes)
+        for operation, count in asked.items():
+            more = count - self._asked.get(operation, 0)
+            self._of(names.QUERIES).labels(operation).inc(max(0, more))
+            self._asked[operation] = count
+
+    def text(self) -> bytes:
+        """All of it, as Prometheus reads it."""
+        return generate_latest(self._registry)

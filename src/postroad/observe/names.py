@@ -1,0 +1,67 @@
+"""Every metric by its name: stable, documented in docs/reference/metrics.md. Labels are few: no
+queue, tenant, address or message is ever one."""
+
+from typing import Final, Literal
+
+from msgspec import Struct
+
+
+class Metric(Struct, frozen=True):
+    """One metric: what kind, by which labels, what it says."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    labels: tuple[str, ...]
+    text: str
+
+
+MESSAGES: Final = Metric(
+    "postroad_messages",
+    "gauge",
+    ("transport", "level", "state"),
+    "Unfinished messages by kind of lane, retry level and state: waiting, held, blocked, uncertain",
+)
+OLDEST: Final = Metric(
+    "postroad_oldest_due_age_seconds",
+    "gauge",
+    ("transport", "state"),
+    "How long the message that is due for longest has been due, by state; 0 when none is due",
+)
+DEAD: Final = Metric("postroad_dead", "gauge", ("reason",), "Messages in the dead set by reason")
+CIRCUITS: Final = Metric("postroad_open_circuits", "gauge", (), "Lanes whose circuit is open")
+BLOCKED: Final = Metric("postroad_blocked_queues", "gauge", (), "Queues with a hold-off")
+PAUSED: Final = Metric("postroad_paused_queues", "gauge", (), "Queues that somebody paused")
+TRIES: Final = Metric(
+    "postroad_tries_total",
+    "counter",
+    ("transport", "level", "outcome"),
+    "Tries of this process by kind of lane, retry level and outcome",
+)
+TRY_SECONDS: Final = Metric(
+    "postroad_try_seconds", "histogram", ("transport",), "How long tries took"
+)
+QUERIES: Final = Metric(
+    "postroad_store_queries_total",
+    "counter",
+    ("operation",),
+    "Statements of this process to the store by what for: `level 0` to `level 6`, `safety poll`, …",
+)
+LANES: Final = Metric("postroad_lanes_owned", "gauge", (), "Lanes that this process owns now")
+ACCEPTED: Final = Metric(
+    "postroad_accepted_total", "counter", (), "Messages that this server accepted and stored"
+)
+SHED: Final = Metric(
+    "postroad_shed_total", "counter", (), "Messages refused since they could not be stored in time"
+)
+REQUESTS: Final = Metric(
+    "postroad_requests_total", "counter", ("method", "route", "status"), "Answers of the API"
+)
+REQUEST_SECONDS: Final = Metric(
+    "postroad_request_seconds", "histogram", ("method", "route"), "How long answers took"
+)
+BUILD: Final = Metric("postroad_build_info", "gauge", ("version",), "Always 1")
+
+METRICS: Final = (
+    MESSAGES, OLDEST, DEAD, CIRCUITS, BLOCKED, PAUSED, TRIES, TRY_SECONDS, QUERIES, LANES,
+    ACCEPTED, SHED, REQUESTS, REQUEST_SECONDS, BUILD,
+)  # fmt: skip

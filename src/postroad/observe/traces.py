@@ -1,0 +1,97 @@
+"""OpenTelemetry spans, through its API alone: without an SDK there are none.
+
+A try is a span of its own, linked to the send and not its child: a retry hours later must not
+stretch a trace. Names follow the messaging conventions, pinned here."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import (
+    Link,
+    NoOpTracerProvider,
+    ProxyTracerProvider,
+    Span,
+    SpanKind,
+    StatusCode,
+)
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from postroad.model.ids import to_text
+from postroad.model.outcome import Kind, Outcome
+from postroad.model.words import Message
+
+HEADER: Final = "traceparent"
+PROPAGATOR: Final = TraceContextTextMapPropagator()
+HEADERS: Final = msgspec.json.Decoder(dict[str, str])
+
+
+def active() -> bool:
+    """Whether this program has set up tracing: an SDK, as `opentelemetry-instrument` does."""
+    return not isinstance(trace.get_tracer_provider(), (ProxyTracerProvider, NoOpTracerProvider))
+
+
+@contextmanager
+def asked(method: str, route: str, headers: Mapping[str, str]) -> Iterator[Span]:
+    """A span around one request to the API, inside the asker's own trace where it gives one."""
+    tracer = trace.get_tracer("postroad")
+    parent = PROPAGATOR.extract(headers)
+    with tracer.start_as_current_span(f"{method} {route}", parent, SpanKind.SERVER) as span:
+        yield span
+
+
+@contextmanager
+def sending(count: int) -> Iterator[Mapping[str, str]]:
+    """A span around handing messages over; what it yields goes with each of them."""
+    tracer = trace.get_tracer("postroad")
+    with tracer.start_as_current_span("send", kind=SpanKind.PRODUCER) as span:
+        carried: dict[str, str] = {}
+        if span.get_span_context().is_valid:
+            PROPAGATOR.inject(carried)
+        if span.is_recording():
+            _tell(span, "send")
+            span.set_attribute("messaging.batch.message_count", count)
+        yield {HEADER: carried[HEADER]} if HEADER in carried else {}
+
+
+@contextmanager
+def trying(transport: str, message: Message) -> Iterator[Span]:
+    """A span around one try, linked to the send."""
+    tracer = trace.get_tracer("postroad")
+    links = _links(message) if HEADER.encode() in message.headers else ()
+    with tracer.start_as_current_span(
+        f"deliver {transport}", Context(), SpanKind.CONSUMER, links=links
+    ) as span:
+        if span.is_recording():
+            _tell(span, "process")
+            span.set_attribute("messaging.message.id", to_text(message.id))
+            span.set_attribute("messaging.destination.template", transport)
+            span.set_attribute("postroad.level", message.level)
+            span.set_attribute("postroad.attempt", message.attempts + 1)
+        yield span
+
+
+def ended(span: Span, outcome: Outcome) -> None:
+    """What the try gave. Its error text may hold what a recipient said, and stays out."""
+    if not span.is_recording():
+        return
+    span.set_attribute("postroad.outcome", outcome.kind)
+    if outcome.status:
+        span.set_attribute("http.response.status_code", outcome.status)
+    if outcome.kind is not Kind.delivered:
+        span.set_attribute("error.type", str(outcome.status or outcome.kind))
+        span.set_status(StatusCode.ERROR)
+
+
+def _tell(span: Span, kind: str) -> None:
+    span.set_attribute("messaging.system", "postroad")
+    span.set_attribute("messaging.operation.type", kind)
+
+
+def _links(message: Message) -> tuple[Link, ...]:
+    carried = PROPAGATOR.extract(HEADERS.decode(message.headers))
+    context = trace.get_current_span(carried).get_span_context()
+    return (Link(context),) if context.is_valid else ()

@@ -1,0 +1,87 @@
+"""Watches tries: a transport like the one inside it, that counts and traces what it does."""
+
+import asyncio
+
+from postroad.model.outcome import Outcome
+from postroad.model.words import LaneKey, Message, Policy, Queue
+from postroad.observe import traces
+from postroad.observe.metrics import Meter
+from postroad.ports.clock import Clock
+from postroad.ports.transport import Lingers, Session, Transport
+
+
+class WatchedTransport:
+    """The same transport, watched."""
+
+    def __init__(self, inner: Transport, meter: Meter, clock: Clock) -> None:
+        self.name, self.shards = inner.name, inner.shards
+        self._inner = inner
+        self._meter = meter
+        self._clock = clock
+
+    def address(self, queue: str, tenant: str) -> LaneKey:
+        """The lane that serves this queue."""
+        return self._inner.address(queue, tenant)
+
+    def policy(self, queue: str) -> Policy:
+        """The policy of a queue that is made on first use."""
+        return self._inner.policy(queue)
+
+    def pools(self) -> list[str]:
+        """Which lanes this process can serve."""
+        return self._inner.pools()
+
+    def concurrency(self, pool: str) -> int:
+        """How many tries of a pool may be in flight in this process."""
+        return self._inner.concurrency(pool)
+
+    async def open(self, lane: LaneKey) -> Session:
+        """A session for the lane, watched."""
+        session = await self._inner.open(lane)
+        kind = LingeringSession if isinstance(session, Lingers) else WatchedSession
+        return kind(session, self.name, self._meter, self._clock)
+
+
+class WatchedSession:
+    """The same session, watched."""
+
+    def __init__(self, inner: Session, name: str, meter: Meter, clock: Clock) -> None:
+        self._inner = inner
+        self._name = name
+        self._meter = meter
+        self._clock = clock
+
+    async def send(self, queue: Queue, message: Message) -> Outcome:
+        """One try."""
+        start_s = self._clock.steady_s()
+        if traces.active():
+            outcome = await self._traced(queue, message)
+        else:
+            outcome = await self._inner.send(queue, message)
+        took_s = self._clock.steady_s() - start_s
+        self._meter.tried(self._name, message.level, outcome, took_s)
+        return outcome
+
+    async def _traced(self, queue: Queue, message: Message) -> Outcome:
+        with traces.trying(self._name, message) as span:
+            outcome = await self._inner.send(queue, message)
+            traces.ended(span, outcome)
+        return outcome
+
+    def overdue(self, seconds: float) -> Outcome:
+        """What a try means that was cut after so long."""
+        outcome = self._inner.overdue(seconds)
+        self._meter.cut(self._name, outcome)
+        return outcome
+
+    async def close(self) -> None:
+        """Give back what the session holds."""
+        await self._inner.close()
+
+
+class LingeringSession(WatchedSession):
+    """One whose tries may go on after they were cut."""
+
+    def remains(self, number: int) -> "asyncio.Future[None] | None":
+        """What still runs of a message's try that was just cut."""
+        return self._inner.remains(number) if isinstance(self._inner, Lingers) else None

@@ -1,0 +1,89 @@
+"""A server that cannot store in time says so, and when to come back."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postroad.api.gate import Gate
+from postroad.config import Settings
+from postroad.model.errors import Crowded, DiskFull, Overloaded, StoreUnavailable
+from postroad.model.words import Accepted, Draft
+from postroad.observe.metrics import Meter
+from tests.api.stand import Stand, kind
+
+
+async def test_what_is_not_stored_in_time_is_refused_and_a_key_makes_it_safe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Stand(tmp_path, Settings(store_wait_s=0.2)) as stand:
+        real, go = stand.road.store.accept, asyncio.Event()
+
+        async def slow(drafts: list[Draft]) -> list[Accepted]:
+            await go.wait()
+            return await real(drafts)
+
+        monkeypatch.setattr(stand.road.store, "accept", slow)
+        data = {"queue": "good", "body": 1, "key": "k"}
+        late = await stand.say("POST", "/v1/messages", data)
+        assert (late.status, kind(late), late.headers["retry-after"]) == (503, "overloaded", "2")
+        assert "same key" in late.json()["detail"]
+        go.set()
+        again = await stand.say("POST", "/v1/messages", data)
+        assert again.status == 200  # it was stored after all, and is not sent twice
+        assert (await stand.road.store.counts())["waiting"] == 1
+        text = (await stand.say("GET", "/metrics")).content
+        assert b"postroad_shed_total 1.0" in text
+
+
+async def test_when_the_room_is_full_nothing_more_waits_and_one_tenant_has_half() -> None:
+    gate, go = Gate(Meter(), 10, 60), asyncio.Event()
+
+    async def work() -> str:
+        await go.wait()
+        return "stored"
+
+    first = [asyncio.ensure_future(gate.store("a", 1, work())) for _ in range(5)]
+    await asyncio.sleep(0)
+    with pytest.raises(Crowded):
+        await gate.store("a", 1, work())
+    rest = [asyncio.ensure_future(gate.store(str(n), 1, work())) for n in range(5)]
+    await asyncio.sleep(0)
+    with pytest.raises(Overloaded):
+        await gate.store("new", 1, work())
+    go.set()
+    assert await asyncio.gather(*first, *rest) == ["stored"] * 10
+    assert not gate.waiting
+    assert await gate.store("a", 50, work()) == "stored"  # one request alone is always let in
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("away"), DiskFull("no space left")])
+async def test_a_store_that_fails_is_unavailable_and_stores_nothing(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    async def broken(_drafts: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(stand.road.store, "accept", broken)
+    answer = await stand.say("POST", "/v1/messages", {"queue": "good", "body": 1})
+    assert (answer.status, answer.headers["retry-after"]) == (503, "2")
+    batch = await stand.say("POST", "/v1/messages:batch", b'{"queue": "good", "body": 1}\n')
+    assert b'"status":503' in batch.content
+    assert b'"stored":0' in batch.content
+
+
+async def test_ready_says_what_is_wrong(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (await stand.say("GET", "/healthz", token="")).status == 200
+    assert (await stand.say("GET", "/readyz", token="")).json()["status"] == "ok"
+    stand.context.delivers = True
+    stopped = await stand.say("GET", "/readyz", token="")
+    assert (stopped.status, stopped.json()["parts"]["engine"]) == (503, "stopped")
+
+    async def away(_identity: str) -> None:
+        raise StoreUnavailable("postgresql://user:hunter2@db is away")
+
+    monkeypatch.setattr(stand.road.store, "token_find", away)
+    broken = await stand.say("GET", "/readyz", token="")
+    assert broken.json()["parts"]["store"] == "StoreUnavailable"
+    assert b"hunter2" not in broken.content
