@@ -6,7 +6,7 @@ SECONDS ?=
 BIN := .venv/bin
 START := $(shell date +%s)
 
-.PHONY: demo up test fleet lint bench proof lock clean run-venv dev-venv
+.PHONY: demo up test lint bench proof lock clean run-venv dev-venv
 .DEFAULT_GOAL := demo
 
 # The whole server on SQLite in ./road/, until interrupted. ARGS="--app tasks:road" brings handlers.
@@ -19,10 +19,6 @@ demo: run-venv
 test: lint
 	@$(BIN)/python -m pytest -n $(WORKERS)
 	@echo "make test: $$(($$(date +%s) - $(START))) s in all"
-
-# Separate worker processes on a private PostgreSQL, killed and cut off; minutes long.
-fleet: dev-venv
-	@POSTROAD_FLEET=1 $(BIN)/python -m pytest tests/fleet
 
 lint: dev-venv
 	@$(BIN)/ruff check .

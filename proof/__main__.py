@@ -20,6 +20,7 @@ ITEMS = {
     "fleet-kills": "proof.fleet:prove",
     "server-stops": "proof.fleet:prove_stops",
     "takeover": "proof.fleet:prove_takeover",
+    "fleet-tests": "proof.fleet:prove_tests",
     "postgres-claim": "proof.claims:prove",
     "pinned-claim": "proof.claims:prove_pinned",
     "many-lanes": "proof.claims:prove_lanes",

@@ -3,14 +3,10 @@
 A test that cannot run here has not been run: a skip, an xfail or a rerun fails the whole run.
 """
 
-import os
 from collections.abc import Iterator
 
 import apsw
 import pytest
-
-# The fleet is young: `make fleet` runs it until it is steady enough for every push.
-collect_ignore = [] if os.environ.get("POSTROAD_FLEET") else ["fleet"]
 
 VERSIONS = pytest.StashKey[list[str]]()
 DODGED = pytest.StashKey[list[str]]()

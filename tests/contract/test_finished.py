@@ -1,5 +1,7 @@
 """Finished work: counted, kept for its time, then forgotten."""
 
+import pytest
+
 from postroad.model.decide import Move
 from tests.contract.bench import Bench
 
@@ -47,6 +49,18 @@ async def test_history_is_forgotten_after_its_time_with_its_tries(bench: Bench) 
     await bench.advance(1)
     assert await bench.store.retain(7 * DAY_MS, 90 * DAY_MS) == 1
     assert await bench.counts() == {}
+    assert await bench.rows("select * from attempt") == []
+
+
+@pytest.mark.parametrize("tries", [1, 2])
+async def test_a_cancelled_message_is_forgotten_with_its_tries(bench: Bench, tries: int) -> None:
+    await bench.send(await bench.queue())
+    lane = await bench.take()
+    for move in (Move.climb, Move.cancel)[-tries:]:
+        await bench.became(await bench.only(lane.id), move)
+    assert await bench.counts() == {"cancelled": 1}
+    await bench.advance(9 * DAY_S)
+    assert await bench.store.retain(7 * DAY_MS, 90 * DAY_MS) == 1
     assert await bench.rows("select * from attempt") == []
 
 

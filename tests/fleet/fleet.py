@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -182,6 +183,18 @@ class Fleet:
         os.kill(self._pids[name], signal.SIGTERM)
         self._wait_end(name, 0, seconds)
         return time.monotonic() - start_s
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """The workers stand still."""
+        names = sorted(self.workers)
+        for name in names:
+            os.kill(self._pids[name], signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for name in names:
+                os.kill(self._pids[name], signal.SIGCONT)
 
     def _wait_end(self, name: str, code: int, seconds: float) -> None:
         self.wait(lambda: name in self._codes, f"{name} ends", seconds)

@@ -79,7 +79,7 @@ def tries_cut(fleet: Fleet, name: str) -> Counter[str]:
     lanes are still its own, so nobody else has touched them."""
     fleet.wait(lambda: bool(fleet.said("killed", name)), "the ledger has its last words")
     started = fleet.said("start", name)
-    known = tries_of(fleet.dsn, {line.id for line in started})
+    known = tries_of(fleet.dsn)
     return Counter(line.id for line in started if known.get(line.id, line.attempt) < line.attempt)
 
 

@@ -3,7 +3,6 @@ nothing is lost, and the workers recover by themselves."""
 
 from collections import Counter
 from collections.abc import Iterator
-from urllib.parse import quote
 
 import pytest
 
@@ -12,7 +11,7 @@ from tests.crash.book import Book
 from tests.crash.killing import Report, check
 from tests.crash.orders import Parcel, tag
 from tests.fleet.fleet import Fleet
-from tests.fleet.killing import assorted, check_lanes
+from tests.fleet.killing import check_lanes
 from tests.fleet.states import look_into, number, waiting
 from tests.fleet.stopping import crash_server
 from tests.fleet.words import Mail
@@ -90,32 +89,3 @@ def test_sends_cut_between_their_commit_and_its_answer(fleet: Fleet, proxy: Prox
     assert fleet.said("refused"), "the sender was told that it is not known"
     assert report.breaches == []
     assert (report.accepted, report.states) == (3, {"delivered": 3})
-
-
-def test_connections_that_are_cut_again_and_again(fleet: Fleet, proxy: Proxy) -> None:
-    fleet.crew(2, dsn=proxy.dsn())
-    sender = fleet.mail(assorted(400), Mail("", proxy.dsn(), batch=10, rest_ms=80, sure=True))
-    for _ in range(4):
-        fleet.rest(0.7)
-        proxy.cut()
-    fleet.wait_sent(sender)
-    report = checked(fleet, Counter())
-    assert report.breaches == []
-    assert (report.accepted, report.repeats) == (400, 0)
-
-
-def test_delivery_goes_on_while_the_bell_is_silent(fleet: Fleet, proxy: Proxy) -> None:
-    heard = f"{fleet.dsn}?listen={quote(proxy.dsn(), safe='')}"
-    (worker,) = fleet.crew(1, dsn=heard)
-    fleet.send([Parcel(tag("quick", 0, 0))])
-    proxy.cut()  # the listener comes back by itself
-    fleet.send([Parcel(tag("quick", 1, n)) for n in range(20)])
-    fleet.wait(lambda: len(fleet.said("done")) == 21, "delivered after a cut", 5.0)
-    proxy.down()  # and now it stays away: level 0 is polled every 5 s
-    fleet.rest(2.0)
-    fleet.send([Parcel(tag("quick", 2, n)) for n in range(20)])
-    fleet.wait(lambda: len(fleet.said("done")) == 41, "delivered without a bell", 8.0)
-    proxy.up()
-    fleet.rest(3.0)
-    fleet.send([Parcel(tag("keys", 3, 0, "a"))])
-    fleet.wait(lambda: len(fleet.said("done", worker)) == 42, "the bell is heard again", 2.0)

@@ -6,8 +6,8 @@ from postroad.model.limits import Limits
 from tests.crash.book import Entry
 from tests.crash.orders import Parcel
 
-BRISK = Limits(lease_ms=3_000, stale_ms=2_000, beat_ms=700, linger_ms=1_000, drain_s=2.0)
-"""As shipped, but what takes half a minute takes 3 seconds."""
+BRISK = Limits(lease_ms=5_000, stale_ms=3_500, beat_ms=700, linger_ms=1_000, drain_s=2.0)
+"""As shipped, but what takes half a minute takes 5 seconds."""
 
 
 class Line(Entry, frozen=True, omit_defaults=True):

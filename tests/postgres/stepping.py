@@ -71,7 +71,7 @@ class Stand:
         return [m for reading in await self.store.fetch(wants) for m in reading.messages]
 
     async def release(self, by: Connection, lane: Lane) -> None:
-        await by.fetchval(QUERIES["release"], self.owner, [lane.id], [lane.epoch])
+        await by.fetchval(QUERIES["release"], self.owner, [lane.id], [lane.epoch], 0)
 
     def result(self, lane: Lane, message: Message, move: Move) -> Record:
         kind = Kind.delivered if move is Move.deliver else Kind.failed

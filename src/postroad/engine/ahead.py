@@ -34,6 +34,11 @@ class ReadAhead:
         self._unseen: dict[int, None] = {}
 
     @property
+    def awaiting(self) -> bool:
+        """Whether an answer is under way."""
+        return bool(self._looking or self._asking)
+
+    @property
     def busy(self) -> bool:
         """Whether an answer is awaited or a question due."""
         return bool(self._looking or self._asking or self._hungry or self._unseen)

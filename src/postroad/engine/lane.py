@@ -35,6 +35,8 @@ class LaneWorker:
         self.circuit = lane.circuit
         self.in_flight = 0
         self.stopped = False
+        self.leaving = False
+        """It is given back as soon as what is in flight has ended."""
         self.starved = False
         """Something could go, but this process has no room for it."""
         self.ahead = ReadAhead(lane.id, limits)
@@ -57,6 +59,8 @@ class LaneWorker:
     @property
     def quiet(self) -> bool:
         """Nothing in flight, unrecorded, read ahead or asked for."""
+        if self.leaving:
+            return not (self._hand or self.ahead.awaiting)
         return not (self._hand or self._listed or self.ahead.busy)
 
     def knows(self, message: int) -> bool:
@@ -69,7 +73,7 @@ class LaneWorker:
 
     def wake_at_ms(self) -> int:
         """When something changes without a ring."""
-        if self.lane.paused or self._probe or (self.marking and self.in_flight):
+        if self.leaving or self.lane.paused or self._probe or (self.marking and self.in_flight):
             return NEVER
         soonest = min(self.ahead.wake_at_ms(), self._in_place.due_ms())
         if not self.circuit.is_open:
@@ -131,7 +135,7 @@ class LaneWorker:
     # Which message goes next
 
     def _open(self, now_ms: int) -> bool:
-        if self.stopped or self.lane.paused:
+        if self.stopped or self.leaving or self.lane.paused:
             return False
         if self.circuit.is_open:
             return now_ms >= self.circuit.until_ms and not self._probe
@@ -330,6 +334,11 @@ class LaneWorker:
         if rung.asking:
             rung.ghosts.add(message.id)
         rung.busy = False
+
+    def leave(self) -> None:
+        """Another process is to have the lane: nothing more is started."""
+        self.leaving = True
+        self._give_up_all()
 
     # What the store has taken
 

@@ -20,6 +20,7 @@ from postroad.ports.store import Store
 
 TICK_S: Final = 0.5
 RELEASE_BATCH: Final = 1_000
+SHED_EVERY_S: Final = 5.0
 
 
 class Owned:
@@ -49,6 +50,7 @@ class Owned:
         self._timers: dict[int, tuple[int, Timer]] = {}
         self._claiming = asyncio.Lock()
         self._doubtful = False
+        self._shed_s = -SHED_EVERY_S
 
     async def claim(self, levels: Sequence[int], pools: Sequence[str]) -> Claim:
         """Own what is ready at these levels, when there is room for it."""
@@ -66,7 +68,23 @@ class Owned:
             views: Iterable[View | None] = claim.views or repeat(None)
             for lane, view in zip(claim.lanes, views):  # noqa: B905 - without views there is no end
                 self._adopt(lane, view, claim.seen_ms)
+        if claim.surplus:
+            self._shed(claim.surplus)
         return claim
+
+    def _shed(self, surplus: int) -> None:
+        """Give lanes back that are above our share, the idle ones first. Not often: it takes a
+        moment until others have them, and that is seen."""
+        now_s = self._clock.steady_s()
+        if now_s - self._shed_s < SHED_EVERY_S:
+            return
+        self._shed_s = now_s
+        surplus -= sum(worker.leaving for worker in self.lanes.values())
+        staying = [worker for worker in self.lanes.values() if not worker.leaving]
+        staying.sort(key=lambda worker: not worker.quiet)
+        for worker in staying[: max(0, surplus)]:
+            worker.leave()
+            self._pump(worker)
 
     def _adopt(self, lane: Lane, view: View | None, seen_ms: int) -> None:
         old = self.lanes.get(lane.id)
@@ -116,7 +134,8 @@ class Owned:
             idle = [
                 self.lanes[number]
                 for number, since_ms in self._quiet.items()
-                if since_ms <= before_ms and self.lanes[number].quiet
+                if self.lanes[number].quiet
+                and (since_ms <= before_ms or self.lanes[number].leaving)
             ]
             for start in range(0, len(idle) or 1, RELEASE_BATCH):
                 await self.release(

@@ -187,8 +187,9 @@ class LeaseVerbs(Base):
     async def release(self, owner: int, lanes: Sequence[Release]) -> dict[int, int]:
         """Give lanes back; answers when each level of them is ready next."""
         numbers, epochs = [one.lane for one in lanes], [one.epoch for one in lanes]
-        text = await self._one(self._side, "release", "release", owner, numbers, epochs)
-        self.bell.lanes.setdefault(owner, set()).difference_update(numbers)
+        mine = self.bell.lanes.setdefault(owner, set())
+        mine.difference_update(numbers)
+        text = await self._one(self._side, "release", "release", owner, numbers, epochs, len(mine))
         rings = self._read_answer(text, ANSWER).rings
         return {ring.level: ring.at_ms for ring in rings if ring.owner is None}
 

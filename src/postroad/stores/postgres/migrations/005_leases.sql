@@ -20,6 +20,7 @@ declare
   v_at bigint[];
   v_row tid[];
   v_share int;
+  v_surplus int;
   v_left bigint;
   v_floor bigint;
   v_lanes json := '[]';
@@ -44,7 +45,8 @@ begin
                                     and t.ready_at > v_now and t.ready_at < never()
                                   order by t.ready_at limit 1) n), never()))
     into v_next from unnest(p_levels) v(level);
-  v_share := share_v1(p_owner, p_reaped, p_mine, p_host, p_pid, p_pools, v_now, v_found);
+  select s.share, s.surplus into v_share, v_surplus
+    from share_v1(p_owner, p_reaped, p_mine, p_host, p_pid, p_pools, v_now, v_found) s;
   if v_found > 0 then
     -- What is ready for less than a second is left to others where this one has its share.
     with ranked as (
@@ -57,6 +59,7 @@ begin
       into v_left, v_floor, v_row from fate;
     select coalesce(t.lanes, '[]'), t.taken into v_lanes, v_taken from take_v1(p_owner, v_row, p_levels) t;
     if v_taken is not null then
+      perform count_v1(p_owner, p_mine + cardinality(v_taken));
       v_seen := look_v1(v_taken, array_fill(-1::bigint, array[cardinality(v_taken)]), '{}', '{}', '{}');
     end if;
     if v_left is not null then
@@ -69,7 +72,7 @@ begin
     'floor', case when v_left is not null then v_left
                   when v_found < p_limit then v_now
                   else v_floor end,
-    'surplus', greatest(0, p_mine - v_share),
+    'surplus', v_surplus,
     'owned', exists (select from process where owning),
     'arrivals', exists (select from arrival));
 end $$;
@@ -80,18 +83,16 @@ end $$;
 -- walked over by all who come after), but locked: it neither leaves nor is reaped meanwhile, so
 -- that whoever owns a lane has a row that says so.
 create function share_v1(p_owner bigint, p_reaped int, p_mine int, p_host text, p_pid int, p_pools text[],
-                         p_now bigint, p_found int)
-returns int language plpgsql as $$
+                         p_now bigint, p_found int, out share int, out surplus int)
+language plpgsql as $$
 declare
   v_known process;
   v_askers int;
-  v_share int;
 begin
   select * into v_known from process where id = p_owner for key share;
   -- A process that was idle for long may have been forgotten.
   if v_known.id is null or v_known.asked_at <= p_now - 60000 or v_known.pools <> p_pools
-     or (p_found > 0 and (not v_known.owning or v_known.beat_at <= p_now - 5000
-                          or abs(v_known.lanes - p_mine) > greatest(1, v_known.lanes / 4))) then
+     or (p_found > 0 and (not v_known.owning or v_known.beat_at <= p_now - 5000)) then
     insert into process (id, beat_at, asked_at, pools, owning, lanes, reaped, host, pid)
     values (p_owner, p_now, p_now, p_pools, p_found > 0, p_mine, p_reaped, p_host, p_pid)
     on conflict (id) do update set asked_at = excluded.asked_at, pools = excluded.pools,
@@ -99,14 +100,26 @@ begin
       beat_at = case when p_found > 0 then excluded.beat_at else process.beat_at end;
   end if;
   select count(*), ceil((sum(case when id = p_owner then p_mine else lanes end) + p_found) / count(*)::numeric)
-    into v_askers, v_share from process where asked_at > p_now - 200000 and pools && p_pools;
+    into v_askers, share from process where asked_at > p_now - 200000 and pools && p_pools;
+  surplus := 0;
   if v_askers = 1 then
-    return 1000000;
+    share := 1000000;
+    return;
   end if;
+  -- Only those who could take all of them count here: what nobody takes would come back at once.
+  select greatest(0, p_mine - ceil(sum(case when id = p_owner then p_mine else lanes end) / count(*)::numeric))
+    into surplus from process where asked_at > p_now - 200000 and pools = p_pools;
   if coalesce(v_known.asked_at, 0) <= p_now - 200000 then
     perform notify_v1(jsonb_build_array(jsonb_build_array(null, 0, 0, 0, p_now, 0)));
   end if;
-  return v_share;
+end $$;
+
+-- Tell the others, if there are any, how many lanes a process has.
+create function count_v1(p_owner bigint, p_lanes int) returns void language plpgsql as $$
+begin
+  update process p set lanes = greatest(0, p_lanes)
+   where p.id = p_owner
+     and exists (select from process o where o.id <> p_owner and o.asked_at > now_ms() - 200000);
 end $$;
 
 -- Own the lanes of these lane_level rows, if they are still as they were seen: a lane whose row is
@@ -152,8 +165,8 @@ begin
     into lanes, taken from mine;
 end $$;
 
--- Give lanes back, each ready when its first rung is.
-create function release_v1(p_owner bigint, p_lane bigint[], p_epoch bigint[]) returns json
+-- Give lanes back, each ready when its first rung is; so many are left.
+create function release_v1(p_owner bigint, p_lane bigint[], p_epoch bigint[], p_left int) returns json
 language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
@@ -173,6 +186,7 @@ begin
                                         order by m.place, m.id limit 1), never()))
    where r.lane_id = any (v_mine) and r.ready_at <= v_now;
   update lane set owner = null, crashes = 0 where id = any (v_mine);
+  perform count_v1(p_owner, p_left);
   return json_build_object('now', v_now, 'rings', open_lanes_v1(v_mine));
 end $$;
 

@@ -136,7 +136,9 @@ begin
     continue when v_young;
     begin
       execute format('lock table history in access exclusive mode');
-      execute format('delete from attempt a using %I h where a.message_id = h.id and h.attempts > 1', v_part);
+      -- The try that delivered is the history row itself.
+      execute format('delete from attempt a using %I h where a.message_id = h.id'
+                     ' and (h.attempts > 1 or h.state = ''cancelled'')', v_part);
       execute format('select count(*) from %I', v_part) into v_rows;
       execute format('drop table %I', v_part);
       v_gone := v_gone + v_rows;

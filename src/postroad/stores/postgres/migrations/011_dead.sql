@@ -159,7 +159,7 @@ begin
 end $$;
 
 -- Delete a slice of the longest dead beyond so many.
-create function trim_v1(p_keep int, p_slice int) returns int language plpgsql
+create function trim_v1(p_keep bigint, p_slice int) returns int language plpgsql
 set search_path = postroad, pg_temp set jit = off as $$
 declare
   v_over bigint;
