@@ -131,6 +131,7 @@ class Face(ABC):
     cancel = blocking(Controls.cancel)
     cancel_all = blocking(Controls.cancel_all)
     settle = blocking(Controls.settle)
+    limit = blocking(Controls.limit)
     pause = blocking(Controls.pause)
     resume = blocking(Controls.resume)
     unblock = blocking(Controls.unblock)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from postroad.model.explain import explain, explain_queue
+from postroad.model.facts import MessageFacts
 from postroad.model.pace import (
     AHEAD_US,
     BLOCK_US,
@@ -17,6 +19,7 @@ from postroad.model.pace import (
     reserve,
 )
 from postroad.model.record import Look
+from postroad.model.states import State
 from postroad.model.words import Lane, Queue
 from tests.contract.bench import Bench
 
@@ -212,3 +215,36 @@ def draw(rng: random.Random, numbers: list[int]) -> Ask:
     chosen = rng.choice([(numbers[0],), (numbers[1],), (numbers[0], numbers[1])])
     name, starts = rng.choice("abc"), rng.choice([1, 3, 50])
     return Ask(chosen, name, starts, rng.choice([0, 0, 1]), rng.choice([0, 0, 30_000]))
+
+
+async def test_a_used_up_limit_is_the_reason_that_explain_shows(bench: Bench) -> None:
+    queue = await bench.queue()
+    number = await bench.send(queue)
+    assert (await bench.store.message_facts("default", number)) is not None
+    await bench.store.limit_queue(queue.id, read_limit("50/s,3/h"))
+    await bench.store.limit_lane(queue.lanes[0], read_limit("10/min"))
+    facts = await facts_of(bench, number)
+    assert [(p.shared, p.limit) for p in facts.paces] == [(True, "10/min"), (False, "50/s,3/h")]
+    assert explain(facts, bench.now_ms).blocks == ()
+    (grant,) = await ask(bench, Ask(facts.queue.ledgers[1:], "a", 3))
+    assert len(grant.at_us) == 3
+    told = explain(await facts_of(bench, number), bench.now_ms)
+    (hold,) = told.blocks
+    assert (hold.scope, hold.kind, hold.reason) == ("queue", "pace", "no more than 50/s,3/h")
+    assert told.state is State.waiting
+    assert told.next.not_before_ms == hold.until_ms
+    assert 3_600_000 <= (hold.until_ms or 0) - bench.now_ms <= 3_661_000
+    assert "its limit has a slot" in told.sentence
+    queued = await bench.store.queue_facts("default", "shop")
+    laned = await bench.store.lane_facts(queue.lanes[0])
+    assert queued is not None
+    assert laned is not None
+    assert [p.limit for p in queued.paces] == ["10/min", "50/s,3/h"]
+    assert [p.limit for p in laned.paces] == ["10/min"]
+    assert "pace on the queue" in explain_queue(queued, bench.now_ms).sentence
+
+
+async def facts_of(bench: Bench, number: int) -> MessageFacts:
+    facts = await bench.store.message_facts("default", number)
+    assert facts is not None
+    return facts

@@ -215,3 +215,27 @@ def test_a_limit_costs_few_questions_to_the_store() -> None:
         assert max(gaps) < 0.1
 
     simulate(9, story)
+
+
+def test_explain_says_that_a_limit_is_the_reason_of_a_wait() -> None:
+    async def story(world: World) -> None:
+        numbers = await fill(world, LIMITED, 5)
+        await world.client.limit(LIMITED, "2/min")
+        await world.client.limit(await lane_of(world, LIMITED), "50/s")
+        world.start("one")
+        await asyncio.sleep(2)
+        told = await world.client.explain_queue(LIMITED)
+        assert [(one.shared, one.limit) for one in told.limits] == [
+            (True, "50/s"),
+            (False, "2/min"),
+        ]
+        assert [(hold.scope, hold.kind) for hold in told.blocks] == [("queue", "pace")]
+        last = await world.client.explain(to_text(numbers[-1]))
+        assert last.state is State.waiting
+        assert [hold.reason for hold in last.blocks] == ["no more than 2/min"]
+        assert last.next.why == "it is due, and goes when its limit has a slot for it"
+        assert not last.next.exact
+        lane = await world.client.explain_lane(await lane_of(world, LIMITED))
+        assert lane.blocks == ()  # the credential has slots to spare
+
+    simulate(10, story)

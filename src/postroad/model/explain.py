@@ -3,13 +3,23 @@
 from msgspec import Struct
 
 from postroad.model.circuit import CLOSED, Circuit
-from postroad.model.facts import LaneFacts, LaneState, MessageFacts, Owner, QueueFacts, Tally
+from postroad.model.facts import (
+    LaneFacts,
+    LaneState,
+    MessageFacts,
+    Owner,
+    PaceFacts,
+    QueueFacts,
+    Tally,
+)
 from postroad.model.ids import to_text
 from postroad.model.outlook import (
+    PACE,
     Hold,
     Outlook,
     Scope,
     What,
+    holds_by_pace,
     holds_on_lane,
     holds_on_message,
     holds_on_queue,
@@ -56,7 +66,7 @@ class LaneBrief(Struct, frozen=True):
 
 
 class QueueExplanation(Struct, frozen=True):
-    """One queue: what waits and what is held, by level."""
+    """One queue: what waits and what is held, by level; and the limits that it stands under."""
 
     tenant: str
     queue: str
@@ -68,6 +78,7 @@ class QueueExplanation(Struct, frozen=True):
     oldest_due_ms: int | None
     blocks: tuple[Hold, ...]
     lanes: tuple[LaneBrief, ...]
+    limits: tuple[PaceFacts, ...]
     next: Outlook
     sentence: str
 
@@ -123,7 +134,7 @@ def _state(facts: MessageFacts, holds: list[Hold], *, sending: bool) -> State:
         return State.uncertain
     if sending:
         return State.sending
-    on_queue = any(hold.scope is Scope.queue for hold in holds)
+    on_queue = any(hold.scope is Scope.queue and hold.kind != PACE for hold in holds)
     lane_paused = facts.lane is not None and facts.lane.paused_at_ms > 0
     return State.held if on_queue or lane_paused or live.held else State.waiting
 
@@ -135,6 +146,7 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
     shared = [on_lane for on_lane in on_lanes if on_lane]
     if shared and len(shared) == len(facts.lanes):
         holds += shared[0]  # what holds all its lanes holds the queue
+    holds += holds_by_pace(facts.paces, now_ms)
     probing = facts.queue.block is not None
     coming = _outlook(facts.tallies, holds, now_ms, probing=probing)
     return QueueExplanation(
@@ -148,6 +160,7 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
         oldest_due_ms=_oldest_due_ms(facts.tallies),
         blocks=tuple(holds),
         lanes=tuple(_brief(lane) for lane in facts.lanes),
+        limits=facts.paces,
         next=coming,
         sentence=tell_queue(facts, holds, coming, now_ms),
     )
@@ -155,7 +168,7 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
 
 def explain_lane(facts: LaneFacts, now_ms: int) -> LaneExplanation:
     """Explain a lane."""
-    holds = holds_on_lane(facts.lane)
+    holds = holds_on_lane(facts.lane) + holds_by_pace(facts.paces, now_ms)
     coming = _outlook(facts.tallies, holds, now_ms, probing=facts.lane.circuit.is_open)
     return LaneExplanation(
         lane=_brief(facts.lane),

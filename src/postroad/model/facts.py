@@ -60,6 +60,19 @@ class Ended(Struct, frozen=True):
     """It was dead when its delivery was proven."""
 
 
+class PaceFacts(Struct, frozen=True):
+    """A limit, and how far it is used."""
+
+    shared: bool
+    """Of a credential, and not of the queue itself."""
+    limit: str
+    cost: int
+    taken_until_ms: int
+    """Up to then its slots are reserved."""
+    full_until_ms: int
+    """Until then a long window allows no more; 0 is not full."""
+
+
 class MessageFacts(Struct, frozen=True):
     """One message; either `live` or `ended`. The lane of a delivered one is not remembered."""
 
@@ -72,6 +85,7 @@ class MessageFacts(Struct, frozen=True):
     live: Live | None = None
     ended: Ended | None = None
     lane: LaneState | None = None
+    paces: tuple[PaceFacts, ...] = ()
 
 
 class Tally(Struct, frozen=True):
@@ -92,6 +106,7 @@ class QueueFacts(Struct, frozen=True):
     lanes: tuple[LaneState, ...]
     tallies: tuple[Tally, ...]
     dead: int
+    paces: tuple[PaceFacts, ...] = ()
 
 
 class LaneFacts(Struct, frozen=True):
@@ -100,3 +115,4 @@ class LaneFacts(Struct, frozen=True):
     lane: LaneState
     queues: int
     tallies: tuple[Tally, ...]
+    paces: tuple[PaceFacts, ...] = ()

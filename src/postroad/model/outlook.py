@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.block import BlockKind
-from postroad.model.facts import LaneState, Live, MessageFacts
+from postroad.model.facts import LaneState, Live, MessageFacts, PaceFacts
 from postroad.model.ids import to_text
 from postroad.model.outcome import Kind
 from postroad.model.states import NEVER
@@ -18,6 +18,9 @@ LATE_MS: Final = 1_000
 """What is due for longer and has not started waits for something that the store does not know."""
 SILENT_MS: Final = 15_000
 """An owner says every 10 s that it is here: after this long it may be dead."""
+
+
+PACE: Final = "pace"
 
 
 class Scope(StrEnum):
@@ -34,7 +37,7 @@ class Hold(Struct, frozen=True):
 
     scope: Scope
     kind: str
-    """retry, scheduled, later, order; or a BlockKind."""
+    """retry, scheduled, later, order, pace; or a BlockKind."""
     reason: str
     since_ms: int
     until_ms: int | None
@@ -85,7 +88,24 @@ def holds_on_message(facts: MessageFacts, now_ms: int) -> list[Hold]:
         since_ms = _last_ended_ms(facts)
         found.append(Hold(Scope.message, BlockKind.exhausted_head, live.held, since_ms, None))
     found += holds_on_queue(facts.queue, facts.paused_at_ms, now_ms)
-    return found + (holds_on_lane(facts.lane) if facts.lane else [])
+    found += holds_on_lane(facts.lane) if facts.lane else []
+    return found + (holds_by_pace(facts.paces, now_ms) if live.due_ms <= now_ms else [])
+
+
+def holds_by_pace(paces: tuple[PaceFacts, ...], now_ms: int) -> list[Hold]:
+    """Limits that are used up for the moment. Until when is known only of long windows: some slot
+    that is reserved already may be for this very message."""
+    return [
+        Hold(
+            Scope.lane if pace.shared else Scope.queue,
+            PACE,
+            f"no more than {pace.limit}",
+            now_ms,
+            max(now_ms, pace.full_until_ms),
+        )
+        for pace in paces
+        if max(pace.taken_until_ms, pace.full_until_ms) > now_ms
+    ]
 
 
 def _wait(facts: MessageFacts, live: Live) -> Hold:
@@ -182,7 +202,9 @@ def _attempt(
     if block is not None:
         return Outlook(What.probe, ENDS[(Scope.queue, block.kind)], not_before_ms)
     exact = _is_exact(facts, live, now_ms)
-    if not exact and live.due_ms <= now_ms:
+    if any(hold.kind == PACE for hold in holds):
+        why = ENDS[(Scope.queue, PACE)]
+    elif not exact and live.due_ms <= now_ms:
         why = "it is due, and goes when an engine that serves its lane has room for it"
     elif live.others_due:
         why += f"; {live.others_due} others of its lane are due by then"
@@ -194,6 +216,7 @@ ENDS: Final = {
     AWAY: "its server cannot be reached: one probe an interval goes out and decides",
     (Scope.queue, "quota"): "its queue takes no more for now: then one try goes first and decides",
     (Scope.queue, "unreachable"): "its recipient cannot be reached: then one try goes first",
+    (Scope.queue, PACE): "it is due, and goes when its limit has a slot for it",
     (Scope.message, "retry"): "the delay of its retry level ends then",
     (Scope.message, "scheduled"): "its sender asked for that time",
     (Scope.message, "later"): "its handler asked for that time",
@@ -204,7 +227,7 @@ def _is_exact(facts: MessageFacts, live: Live, now_ms: int) -> bool:
     """Whether nothing that is known can delay its try: nobody else is due, nothing has gone
     wrong, and it does not wait for something that only its engine knows."""
     lane, last = facts.lane, facts.tries[-1] if facts.tries else None
-    if lane is None or lane.crashes or live.others_due:
+    if lane is None or lane.crashes or live.others_due or facts.paces:
         return False
     if lane.owner and now_ms - lane.owner.heard_at_ms > SILENT_MS:
         return False

@@ -192,9 +192,9 @@ def _take(ask: Ask, ledgers: list[Ledger], at_us: list[int], now_us: int) -> int
         shared = ledgers[0]
         if free_us > max(now_us, shared.next_us) + max(GRACE_US, shared.spacing_us):
             return max(free_us - AHEAD_US, min(free_us - GRACE_US, now_us + STEP_US))
-        full_us = max(_full_us(ledger, ask, free_us) for ledger in ledgers)
-        if full_us:
-            return full_us
+        again_us = max(full_us(one, ask.cost or one.cost, free_us) for one in ledgers)
+        if again_us:
+            return again_us
         for ledger in ledgers:
             _charge(ledger, ask.cost or ledger.cost, free_us)
         at_us.append(free_us)
@@ -208,7 +208,7 @@ def _charge(ledger: Ledger, cost: int, at_us: int) -> None:
         ledger.used[bucket] = ledger.used.get(bucket, 0) + cost
 
 
-def _full_us(ledger: Ledger, ask: Ask, at_us: int) -> int:
+def full_us(ledger: Ledger, cost: int, at_us: int) -> int:
     """When a counted window has room again; 0: it has. A bucket counts until all of it, and what
     came late, lies outside."""
     again_us = 0
@@ -217,7 +217,7 @@ def _full_us(ledger: Ledger, ask: Ask, at_us: int) -> int:
         first = (at_us - window.length_us - LATE_US) // width_us
         counts = {b: n for (length, b), n in ledger.used.items() if length == window.length_us}
         live = sorted(bucket for bucket in counts if bucket >= first)
-        over = sum(counts[b] for b in live) + (ask.cost or ledger.cost) - window.most
+        over = sum(counts[b] for b in live) + cost - window.most
         while over > 0:
             bucket = live.pop(0)
             over -= counts[bucket]

@@ -3,13 +3,15 @@
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
-from postroad.model.facts import LaneFacts, MessageFacts, QueueFacts
+from postroad.model.facts import LaneFacts, MessageFacts, PaceFacts, QueueFacts
 from postroad.stores.postgres.base import Base
 
 MESSAGE: Final = msgspec.json.Decoder(MessageFacts)
 QUEUE: Final = msgspec.json.Decoder(QueueFacts)
 LANE: Final = msgspec.json.Decoder(LaneFacts)
+PACES: Final = msgspec.json.Decoder(tuple[PaceFacts, ...])
 
 
 class InsightVerbs(Base):
@@ -24,14 +26,25 @@ class InsightVerbs(Base):
     async def message_facts(self, tenant: str | None, number: int) -> MessageFacts | None:
         """All that is known about a tenant's message."""
         text = await self._one(self._side, "insight", "message_facts", tenant, number)
-        return MESSAGE.decode(text) if text else None
+        facts = MESSAGE.decode(text) if text else None
+        if facts is None or facts.live is None or not facts.queue.ledgers:
+            return facts
+        return replace(facts, paces=await self._paces(facts.queue.id, facts.queue.lanes[0]))
 
     async def queue_facts(self, tenant: str, name: str) -> QueueFacts | None:
         """A queue and what waits in it."""
         text = await self._one(self._side, "insight", "queue_facts", tenant, name)
-        return QUEUE.decode(text) if text else None
+        facts = QUEUE.decode(text) if text else None
+        if facts is None or not facts.queue.ledgers:
+            return facts
+        return replace(facts, paces=await self._paces(facts.queue.id, facts.queue.lanes[0]))
 
     async def lane_facts(self, number: int) -> LaneFacts | None:
         """A lane and what waits in it."""
         text = await self._one(self._side, "insight", "lane_facts", number)
-        return LANE.decode(text) if text else None
+        facts = LANE.decode(text) if text else None
+        return replace(facts, paces=await self._paces(0, number)) if facts else None
+
+    async def _paces(self, queue: int, lane: int) -> tuple[PaceFacts, ...]:
+        """A moment later than the rest: a limit in use is never the same for long."""
+        return PACES.decode(await self._one(self._side, "insight", "paces", queue, lane))

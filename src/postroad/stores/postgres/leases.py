@@ -61,6 +61,7 @@ class QueueRow(Struct, frozen=True, array_like=True, gc=False):
     block_reason: str
     block_streak: int
     block_since: int
+    ledgers: tuple[int, ...]
 
     def queue(self) -> Queue:
         """As the owner of a lane knows it."""
@@ -69,7 +70,7 @@ class QueueRow(Struct, frozen=True, array_like=True, gc=False):
             spell = (self.block_reason, self.block_streak, self.block_since)
             block = Block(BlockKind(self.block_kind), self.block_until, *spell)
         who = (self.id, self.tenant, self.name, policy_of(bytes(self.policy)), self.lanes)
-        return Queue(*who, block, self.paused, self.resumed_at)
+        return Queue(*who, block, self.paused, self.resumed_at, self.ledgers)
 
 
 class Looked(Answer, frozen=True):

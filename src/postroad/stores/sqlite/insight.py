@@ -21,6 +21,7 @@ from postroad.stores.sqlite.base import Base
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.deadset import tries
 from postroad.stores.sqlite.inbox import read_queue
+from postroad.stores.sqlite.pacing import pace_facts
 
 OTHERS_MAX: Final = 1_000
 
@@ -70,7 +71,10 @@ def _live(db: Database, number: int, now_ms: int) -> MessageFacts | None:
     queue, paused_at = _queue(db, queue_id)
     lane = _lane(db, lane_id)
     log = tries(db, number)
-    return MessageFacts(number, accepted_at, queue, paused_at, log, live=live, lane=lane)
+    paces = pace_facts(db, queue_id, lane_id, now_ms)
+    return MessageFacts(
+        number, accepted_at, queue, paused_at, log, live=live, lane=lane, paces=paces
+    )
 
 
 def _dead(db: Database, number: int) -> MessageFacts | None:
@@ -107,7 +111,9 @@ def queue_facts(db: Database, tenant: str, name: str, now_ms: int) -> QueueFacts
     queue = read_queue(db, row)
     lanes = tuple(lane for number in queue.lanes if (lane := _lane(db, number)))
     tallies = _tallies(db, "queue_tally", queue.id, now_ms)
-    return QueueFacts(queue, row[4], lanes, tallies, db.number("dead_count", queue.id) or 0)
+    paces = pace_facts(db, queue.id, queue.lanes[0], now_ms)
+    dead = db.number("dead_count", queue.id) or 0
+    return QueueFacts(queue, row[4], lanes, tallies, dead, paces)
 
 
 def lane_facts(db: Database, number: int, now_ms: int) -> LaneFacts | None:
@@ -116,7 +122,8 @@ def lane_facts(db: Database, number: int, now_ms: int) -> LaneFacts | None:
     if lane is None:
         return None
     queues = db.number("lane_queue_count", number) or 0
-    return LaneFacts(lane, queues, _tallies(db, "lane_tally", number, now_ms))
+    tallies = _tallies(db, "lane_tally", number, now_ms)
+    return LaneFacts(lane, queues, tallies, pace_facts(db, 0, number, now_ms))
 
 
 def _tallies(db: Database, query: str, number: int, now_ms: int) -> tuple[Tally, ...]:

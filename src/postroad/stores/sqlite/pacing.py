@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from postroad.model.facts import PaceFacts
 from postroad.model.pace import (
     PRESENT_US,
     Ask,
@@ -15,6 +16,7 @@ from postroad.model.pace import (
     Share,
     Window,
     forget_old,
+    full_us,
     reserve,
     resumed_us,
 )
@@ -123,3 +125,15 @@ def _limit(db: Database, kind: str, number: int, limit: Limit | None, now_us: in
     next_us = resumed_us(row[4], row[2], values[2], now_us)
     db.run("pace_change", row[0], *values, counted, next_us)
     db.run("pace_shares_drop", row[0], NEVER)
+
+
+def pace_facts(db: Database, queue: int, lane: int, now_ms: int) -> tuple[PaceFacts, ...]:
+    """The limits that a queue and a lane stand under, and how far they are used."""
+    found = ((True, db.one("pace_of_lane", lane)), (False, db.one("pace_of_queue", queue)))
+    return tuple(_facts(db, row, now_ms, shared=shared) for shared, row in found if row and row[5])
+
+
+def _facts(db: Database, row: Row, now_ms: int, *, shared: bool) -> PaceFacts:
+    ledger = read_ledger(db, row)
+    full_ms = full_us(ledger, ledger.cost, now_ms * 1000) // 1000
+    return PaceFacts(shared, row[5], ledger.cost, ledger.next_us // 1000, full_ms)

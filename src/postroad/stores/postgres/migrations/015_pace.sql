@@ -260,3 +260,17 @@ begin
   perform pace_set_v1(0, p_lane, p_spec, p_cost, p_spacing, p_counted::jsonb);
   return json_build_object('now', now_ms(), 'rings', touch_v1(v_lanes));
 end $$;
+
+-- The limits that a queue and a lane stand under, and how far they are used.
+create function paces_v1(p_queue bigint, p_lane bigint) returns json language sql stable
+set search_path = postroad, pg_temp as $$
+  select coalesce(json_agg(json_build_object(
+           'shared', p.queue_id = 0, 'limit', p.spec, 'cost', p.cost,
+           'taken_until_ms', p.next_us / 1000,
+           'full_until_ms', pace_full_v1(p.id, p.counted, p.cost, now_ms() * 1000) / 1000)
+           order by p.queue_id), '[]')
+    from pace p
+   where p.spec <> '' and (p.queue_id = p_queue and p_queue > 0 or p.queue_id = 0 and exists (
+     select from lane l where l.id = p_lane and p.tenant = l.tenant and p.transport = l.transport
+        and p.server = l.server and p.credential = l.credential))
+$$;
