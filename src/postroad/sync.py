@@ -79,8 +79,9 @@ class BlockingDead(Verbs):
 
 
 class BlockingLanes(Verbs):
-    """Pause, resume and unblock whole lanes, by their number."""
+    """Pause, resume, unblock and limit whole lanes, by their number."""
 
+    limit = blocking(LaneControls.limit)
     pause = blocking(LaneControls.pause)
     resume = blocking(LaneControls.resume)
     unblock = blocking(LaneControls.unblock)

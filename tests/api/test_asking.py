@@ -91,6 +91,25 @@ async def test_lanes_are_listed_explained_paused_resumed_and_unblocked(stand: St
     assert (await stand.say("GET", "/v1/lanes", query={"after": "x"})).status == 400
 
 
+async def test_queues_and_lanes_are_limited(stand: Stand) -> None:
+    await stand.send()
+    number = (await stand.say("GET", "/v1/lanes")).json()["lanes"][0]["id"]
+    for which in ({"queue": "good"}, {"lane": number}):
+        (noun,) = which
+        limited = await stand.say("POST", f"/v1/{noun}s:limit", {**which, "rate": "50/s,9/h"})
+        assert (limited.status, limited.json()["done"]) == (200, "limited")
+        for bad in ({"rate": "fast"}, {"rate": "0/s"}, {}, {"rate": "5/s", "cost": 9}):
+            refused = await stand.say("POST", f"/v1/{noun}s:limit", {**which, **bad})
+            assert 400 <= refused.status < 500, bad
+    said = (await stand.say("GET", "/v1/queues:explain", query={"queue": "good"})).json()
+    assert [limit["limit"] for limit in said["limits"]][-1] == "50/s,9/h"
+    await stand.say("POST", "/v1/queues:limit", {"queue": "good", "rate": None})
+    said = (await stand.say("GET", "/v1/queues:explain", query={"queue": "good"})).json()
+    assert [limit["limit"] for limit in said["limits"] if not limit["shared"]] == []
+    unknown = await stand.say("POST", "/v1/lanes:limit", {"lane": 99_999, "rate": "5/s"})
+    assert (unknown.status, kind(unknown)) == (404, "unknown-lane")
+
+
 async def test_levels_and_statistics_count_what_there_is(stand: Stand) -> None:
     await died(stand, 2)
     await stand.send()

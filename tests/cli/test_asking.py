@@ -72,6 +72,19 @@ def test_queues_and_lanes_are_shown_paused_resumed_and_explained(road: str) -> N
         assert postroad(*words).exit_code == 2
 
 
+def test_queues_and_lanes_are_limited(road: str) -> None:
+    assert road
+    data("send", "good", "1")
+    assert data("limit", "50/s", "good") == {"done": "limited", "queue": "good", "lane": 0}
+    assert [limit["limit"] for limit in data("explain", "good")["limits"]] == ["50/s"]
+    assert "from now on: none" in postroad("limit", "none", "good").stdout
+    assert data("explain", "good")["limits"] == []
+    lane = data("lanes")["lanes"][0]["id"]
+    assert data("limit", "30/s", "--lane", str(lane), "--cost", "3")["lane"] == lane
+    for words in (["limit", "fast", "good"], ["limit", "0/s", "good"], ["limit", "5/s"]):
+        assert postroad(*words).exit_code == 2
+
+
 def test_levels_and_stats(road: str) -> None:
     assert road
     data("send", "good", "1")

@@ -10,6 +10,7 @@ from postroad.model.facts import MessageFacts
 from postroad.model.pace import (
     AHEAD_US,
     BLOCK_US,
+    NEVER_US,
     Ask,
     Grant,
     Ledger,
@@ -114,6 +115,8 @@ async def test_a_start_may_cost_more_than_one(bench: Bench) -> None:
     assert grant.at_us[1] - grant.at_us[0] == 3 * spacing_us
     (one, two) = await ask(bench, Ask((ledger,), "a", 1, cost=2), Ask((ledger,), "a", 1, cost=1))
     assert two.at_us[0] - one.at_us[0] == 2 * spacing_us
+    (never,) = await ask(bench, Ask((ledger,), "a", 1, cost=4))
+    assert never == Grant((), NEVER_US)
 
 
 async def test_one_above_its_share_is_refused_while_another_waits(bench: Bench) -> None:
@@ -214,7 +217,7 @@ def made(number: int, limit: Limit) -> Ledger:
 def draw(rng: random.Random, numbers: list[int]) -> Ask:
     chosen = rng.choice([(numbers[0],), (numbers[1],), (numbers[0], numbers[1])])
     name, starts = rng.choice("abc"), rng.choice([1, 3, 50])
-    return Ask(chosen, name, starts, rng.choice([0, 0, 1]), rng.choice([0, 0, 30_000]))
+    return Ask(chosen, name, starts, rng.choice([0, 0, 1, 2]), rng.choice([0, 0, 30_000]))
 
 
 async def test_a_used_up_limit_is_the_reason_that_explain_shows(bench: Bench) -> None:

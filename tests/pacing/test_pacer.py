@@ -5,7 +5,9 @@ import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from postroad.model.errors import StoreUnavailable
+import pytest
+
+from postroad.model.errors import BadInput, StoreUnavailable
 from postroad.model.pace import Ask, Reserved, read_limit
 from postroad.model.words import LaneKey, Policy, QueueSpec
 from postroad.pacing.pacer import GRACE_S, Pacer
@@ -75,6 +77,29 @@ def test_campaigns_on_one_credential_both_move_and_keep_to_its_limit() -> None:
     assert breaches(read_limit("60/s", 3), starts) == []
     assert abs(sent["spring"] - sent["autumn"]) < 60, sent
     assert sum(sent.values()) > 0.85 * 60 * 20, sent
+
+
+def test_a_start_that_costs_more_than_the_limit_was_set_for_is_refused() -> None:
+    async def story(_store: Odd, pace: Pacer, ledgers: tuple[int, ...]) -> None:
+        with pytest.raises(BadInput, match="cost=4"):
+            await pace.block(ledgers, "a", 5, 4)
+        assert (await pace.block(ledgers, "a", 5, 3)).slots_s
+
+    lived(story, "60/s")
+
+
+def test_a_slot_whose_grace_ended_before_it_was_taken_is_not_used() -> None:
+    async def story(_store: Odd, pace: Pacer, ledgers: tuple[int, ...]) -> None:
+        woken = asyncio.Event()
+        line = pace.line(ledgers, "a", woken.set)
+        assert not line.ready(lambda: 1)
+        await woken.wait()
+        assert line.ready(lambda: 1)
+        await pace.clock.sleep(GRACE_S + 0.001)
+        assert not line.ready(lambda: 0)
+        assert not await pace.on_time(line.take())
+
+    lived(story, "60/s")
 
 
 def test_while_the_store_is_away_nothing_starts_and_then_it_goes_on() -> None:

@@ -1,4 +1,4 @@
-"""Queues, lanes and retry levels: look, pause, resume, unblock."""
+"""Queues, lanes and retry levels: look, pause, resume, unblock, limit."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -13,6 +13,8 @@ from postroad.model.telling import span
 Limit = Annotated[int, typer.Option(help="How many at most.")]
 After = Annotated[str, typer.Option(help="From behind this one on.")]
 Queue = Annotated[str, typer.Argument(help="The queue's name.")]
+Rate = Annotated[str, typer.Argument(help="50/s; several with commas; or none.")]
+Cost = Annotated[int, typer.Option(help="What each try counts as.")]
 LaneNumber = Annotated[int, typer.Option("--lane", help="A whole lane, by its number.")]
 
 
@@ -22,6 +24,7 @@ def add(app: typer.Typer) -> None:
     command(app, "lanes", rich_help_panel="Queues and lanes")(lanes)
     command(app, "levels", rich_help_panel="Queues and lanes")(levels)
     command(app, "explain", rich_help_panel="Queues and lanes")(explain)
+    command(app, "limit", rich_help_panel="Queues and lanes")(limit)
     for verb, done, text in (
         ("pause", "paused", "Hold a queue, or a lane: new messages are accepted, none is sent."),
         ("resume", "resumed", "Let a paused queue, or lane, go on."),
@@ -124,6 +127,18 @@ def explain(call: Call, queue: Queue = "", lane: LaneNumber = 0) -> None:
         as_json(said)
     else:
         out().print(said["sentence"], markup=False, soft_wrap=True)
+
+
+def limit(call: Call, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, cost: Cost = 1) -> None:
+    """Start no more than that, from now on, in the whole fleet: 50/s, 50/s,1000/h, or none."""
+    kind, which = _meant(queue, lane)
+    wish = {kind: which, "rate": None if rate == "none" else rate, "cost": cost}
+    with call.reach() as road:
+        said = road.ask("POST", f"/v1/{kind}s:limit", data=wish)
+    if call.json:
+        as_json(said)
+    else:
+        out().print(f"{kind} {which} from now on: {rate}", markup=False, soft_wrap=True)
 
 
 def _meant(queue: str, lane: int) -> tuple[str, str | int]:

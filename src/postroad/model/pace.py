@@ -27,6 +27,7 @@ WAITS_US: Final = 500_000
 PRESENT_US: Final = 2_000_000
 """One who neither asked nor was told to wait for so long begins anew, level with the others."""
 TURN_US: Final = 20_000
+NEVER_US: Final = 1 << 62
 STEP_US: Final = 60_000
 """One whose own limit has a slot soon looks this often whether the shared one has got there."""
 
@@ -95,7 +96,7 @@ class Ask(Struct, frozen=True):
     name: str
     starts: int
     cost: int = 0
-    """Of each start; 0 is what the limit says."""
+    """Of each start; 0 is what the limit says. One above that is never granted."""
     gap_us: int = 0
     """How much less well than allowed for the asker knows the store's clock: so long after its
     last start the next one's slot lies at the soonest."""
@@ -143,6 +144,8 @@ class Share(Struct):
 
 def reserve(ask: Ask, ledgers: list[Ledger], shares: dict[str, Share], now_us: int) -> Grant:
     """Take slots, or say when to ask again. `shares` are those of the first ledger."""
+    if any(ask.cost > ledger.cost for ledger in ledgers):
+        return Grant((), NEVER_US)  # the spacing would be too small for it
     mine = _my_share(ask.name, shares, now_us)
     again_us = _turn_us(mine, shares, now_us)
     at_us: list[int] = []

@@ -9,8 +9,8 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from postroad.model.errors import StoreError
-from postroad.model.pace import AHEAD_US, GRACE_US, SPREAD_US, Ask, Grant
+from postroad.model.errors import BadInput, StoreError
+from postroad.model.pace import AHEAD_US, GRACE_US, NEVER_US, SPREAD_US, Ask, Grant
 from postroad.pacing.store_time import StoreTime
 from postroad.ports.clock import Clock, Timer
 from postroad.ports.pace import Block, Slots
@@ -63,9 +63,9 @@ class Spender:
         return False
 
     def take(self) -> float:
-        """The slot that was ready."""
+        """The slot that was ready; should its grace have ended since, one that is over."""
         self._pacer.spent += 1
-        return self._slots_s.popleft()
+        return self._slots_s.popleft() if self._slots_s else -math.inf
 
     def retry(self) -> None:
         """Ask at once."""
@@ -118,7 +118,10 @@ class Pacer:
         """One block of slots."""
         answer: asyncio.Future[Block] = asyncio.get_running_loop().create_future()
         self.ask(Ask(ledgers, name, starts, cost), partial(_resolve, answer))
-        return await answer
+        block = await answer
+        if block.again_s == math.inf:
+            raise BadInput(f"a start of cost {cost}: set the limit again with cost={cost} first")
+        return block
 
     def ask(self, ask: Ask, answered: Answered) -> None:
         """Reserve, with all others that ask now."""
@@ -165,6 +168,8 @@ class Pacer:
 
     def _block(self, grant: Grant) -> Block:
         slots_s = tuple(self._time.here_s(at_us) for at_us in grant.at_us)
+        if grant.again_us == NEVER_US:
+            return Block((), math.inf)
         latest_s = self.clock.steady_s() + AGAIN_MAX_S
         return Block(slots_s, min(latest_s, self._time.here_s(grant.again_us)))
 

@@ -57,7 +57,8 @@ class Pace(Protocol):
         the same share."""
 
     async def block(self, ledgers: tuple[int, ...], name: str, starts: int, cost: int = 0) -> Block:
-        """One block of slots, for somebody who has to write down first what it is for."""
+        """One block of slots, for somebody who has to write down first what it is for. BadInput
+        when a start costs more than the limit was set for."""
 
     async def on_time(self, slot_s: float) -> bool:
         """Wait for a slot's time; False when it is too late for it, and nothing may start."""

@@ -110,11 +110,11 @@ class Controls:
         """Start no more than `rate` says (`50/s`, `50/s,1000/h`; None: as many as there are): of
         a queue, or, given a lane's number, of all lanes that share its credential. `cost`: what
         each try counts as. It holds in the whole fleet, from now on."""
+        if isinstance(what, int):
+            await LaneControls(self._store).limit(what, rate, cost=cost, tenant=tenant)
+            return
         limit = None if rate is None else read_limit(rate, cost)
-        if isinstance(what, str):
-            await self._store.limit_queue(await self._queue(what, tenant), limit)
-        elif not await self._store.limit_lane(what, limit):
-            raise UnknownLane(f"this road has no lane {what}: see the lanes of `explain_queue`")
+        await self._store.limit_queue(await self._queue(what, tenant), limit)
 
     async def _queue(self, name: str, tenant: str) -> int:
         queue = await self._store.find_queue(tenant, name)
@@ -124,7 +124,7 @@ class Controls:
 
 
 class LaneControls:
-    """Pause, resume and unblock whole lanes, by their number."""
+    """Pause, resume, unblock and limit whole lanes, by their number."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -140,6 +140,13 @@ class LaneControls:
     async def unblock(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
         """Close a lane's circuit now."""
         await self._store.unblock_lane(await self._known(lane, tenant))
+
+    async def limit(
+        self, lane: int, rate: str | None, *, cost: int = 1, tenant: str | None = DEFAULT_TENANT
+    ) -> None:
+        """Start no more than `rate` says on all lanes that share the credential of this one."""
+        limit = None if rate is None else read_limit(rate, cost)
+        await self._store.limit_lane(await self._known(lane, tenant), limit)
 
     async def _known(self, lane: int, tenant: str | None) -> int:
         facts = await self._store.lane_facts(lane)

@@ -1,4 +1,4 @@
-"""Queues and lanes: look at them, explain them, pause, resume, unblock."""
+"""Queues and lanes: look at them, explain them, pause, resume, unblock, limit."""
 
 from typing import Annotated, Final
 
@@ -17,6 +17,7 @@ Limit = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
 After = Annotated[str, QueryParameter(description="The `after` of the page before")]
 QueueName = Annotated[str, QueryParameter(min_length=1)]
 LaneNumber = Annotated[int, QueryParameter(ge=1, le=(1 << 62))]
+Cost = Annotated[int, msgspec.Meta(ge=1, le=1_000_000, description="What each try counts as")]
 
 
 class QueueRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,6 +32,22 @@ class LaneRequest(Struct, frozen=True, forbid_unknown_fields=True):
     lane: Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
 
 
+class QueueLimit(Struct, frozen=True, forbid_unknown_fields=True):
+    """How fast a queue may be: `50/s`, `50/s,1000/h`; null lifts its limit."""
+
+    queue: str
+    rate: str | None
+    cost: Cost = 1
+
+
+class LaneLimit(Struct, frozen=True, forbid_unknown_fields=True):
+    """How fast all lanes of this lane's credential may be together."""
+
+    lane: Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
+    rate: str | None
+    cost: Cost = 1
+
+
 class Done(Struct, frozen=True):
     """What was done to what."""
 
@@ -41,6 +58,8 @@ class Done(Struct, frozen=True):
 
 QUEUE: Final = msgspec.json.Decoder(QueueRequest)
 LANE: Final = msgspec.json.Decoder(LaneRequest)
+QUEUE_LIMIT: Final = msgspec.json.Decoder(QueueLimit)
+LANE_LIMIT: Final = msgspec.json.Decoder(LaneLimit)
 
 
 @fetch("/v1/queues", scope=Scope.read)
@@ -101,6 +120,15 @@ async def unblock_queue(request: Ask) -> Done:
     return Done("unblocked", queue=asked.queue)
 
 
+@give("/v1/queues:limit", scope=Scope.manage, status_code=200, operation_class=takes(QueueLimit))
+async def limit_queue(request: Ask) -> Done:
+    """Start no more tries of a queue than that, from now on, in the whole fleet."""
+    asked = await read(request, QUEUE_LIMIT)
+    tenant = who(request).tenant
+    await context(request).road.limit(asked.queue, asked.rate, cost=asked.cost, tenant=tenant)
+    return Done("limited", queue=asked.queue)
+
+
 @give("/v1/lanes:pause", scope=Scope.manage, status_code=200, operation_class=takes(LaneRequest))
 async def pause_lane(request: Ask) -> Done:
     """Hold all queues of a lane."""
@@ -125,6 +153,15 @@ async def unblock_lane(request: Ask) -> Done:
     return Done("unblocked", lane=asked.lane)
 
 
+@give("/v1/lanes:limit", scope=Scope.manage, status_code=200, operation_class=takes(LaneLimit))
+async def limit_lane(request: Ask) -> Done:
+    """Start no more on all lanes of a lane's credential than that."""
+    asked = await read(request, LANE_LIMIT)
+    tenant = who(request).tenant
+    await context(request).road.lanes.limit(asked.lane, asked.rate, cost=asked.cost, tenant=tenant)
+    return Done("limited", lane=asked.lane)
+
+
 ROUTES: Final = (
     queues,
     explain_queue,
@@ -134,7 +171,9 @@ ROUTES: Final = (
     pause_queue,
     resume_queue,
     unblock_queue,
+    limit_queue,
     pause_lane,
     resume_lane,
     unblock_lane,
+    limit_lane,
 )

@@ -7,6 +7,7 @@ import msgspec
 
 from postroad.model.facts import PaceFacts
 from postroad.model.pace import (
+    NEVER_US,
     PRESENT_US,
     Ask,
     Grant,
@@ -70,6 +71,8 @@ def _reserve(db: Database, ask: Ask, now_us: int) -> Grant:
     before = [dict(ledger.used) for ledger in ledgers]
     shares = {name: Share(*rest) for name, *rest in db.all("pace_shares", shared.id)}
     grant = reserve(ask, ledgers, shares, now_us)
+    if grant.again_us == NEVER_US:
+        return grant
     mine = shares[ask.name]
     values = (mine.taken, mine.seen_us, mine.again_us)
     db.run("pace_shares_drop", shared.id, now_us - PRESENT_US)

@@ -141,6 +141,9 @@ begin
   if p_ids is null then  -- the limit is gone, and the asker does not know yet
     return json_build_object('at_us', array_fill(p_now, array[p_starts]), 'again_us', 0);
   end if;
+  if p_cost > (select min(cost) from pace where id = any (p_ids)) then
+    return json_build_object('at_us', v_at, 'again_us', never());  -- the spacing is too small for it
+  end if;
   v_again := pace_turn_v1(p_ids[1], p_name, p_now);
   v_waits := v_again > 0;
   while v_again = 0 and cardinality(v_at) < least(p_starts, 1000) loop
