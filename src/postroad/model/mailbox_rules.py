@@ -5,6 +5,7 @@ from hmac import compare_digest
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from postroad.model.mailbox import (
     DENIED,
@@ -87,7 +88,8 @@ def decide(op: Op, work: Work) -> Answer:
             return DENIED if box is None else _heads([box], work)
         case Watch(asks, trusted):
             return Watched([_open(_sent(work, *ask, trusted)) for ask in asks])
-        case Create(made):
+        case Create(asked):
+            made = replace(asked)  # what is asked stays as it is, should it be asked again
             work.created.append(made)
             work.boxes[made.name] = made
             return DONE

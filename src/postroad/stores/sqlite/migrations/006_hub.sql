@@ -15,7 +15,7 @@ create table mailbox (
 ) strict;
 
 create table letter (
-  mailbox    integer not null references mailbox (number),
+  mailbox    integer not null,
   position   integer not null,
   at         integer not null,
   expires_at integer not null,
