@@ -8,7 +8,18 @@ from postroad.hub.connections import Settle
 from postroad.hub.core import Core
 from postroad.hub.frames import Acked, Continue, End, Event, Message
 from postroad.hub.subscriber import Client
-from postroad.model.mailbox import Answer, Box, Create, HubLimits, Looked, Posted, Taken, digest
+from postroad.model.mailbox import (
+    Answer,
+    Box,
+    Create,
+    HubLimits,
+    Looked,
+    Posted,
+    Refused,
+    Taken,
+    Why,
+    digest,
+)
 from postroad.stores.sqlite import mailboxes
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.schema import MIGRATIONS
@@ -82,8 +93,7 @@ class Hall:
 
     def turn(self) -> None:
         """As the pump does: looks first, then one commit."""
-        looks = list(self.core.looks)
-        self.core.looks.clear()
+        looks = self.core.next_looks()
         batch = self.core.batch()
         for asks, settle in looks:
             settle(mailboxes._look(self.db, asks) if asks else Looked([]))
@@ -91,6 +101,11 @@ class Hall:
             answers = mailboxes.apply(self.db, [op for op, _ in batch], int(self.now_s * 1000))
         for (_, settle), answer in zip(batch, answers, strict=True):
             settle(answer)
+
+    def fail(self) -> None:
+        """The store takes nothing."""
+        for _, settle in self.core.batch():
+            settle(Refused(Why.unavailable, "away"))
 
     def run(self) -> None:
         while self.core.work or self.core.looks:

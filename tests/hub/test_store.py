@@ -147,7 +147,10 @@ async def test_a_restart_restores_mailboxes_messages_and_who_is_over_quota(place
         assert isinstance(heads, Heads)
         assert heads.letters[0] is not None
         assert heads.letters[0].body == b"2"
-        assert [row[:2] for row in await store.box_page("default", "", 2)] == [("full", 1), ("none", 0)]
+        assert [row[:2] for row in await store.box_page("default", "", 2)] == [
+            ("full", 1),
+            ("none", 0),
+        ]
 
 
 async def test_what_is_too_old_is_neither_read_nor_kept(place: Place) -> None:

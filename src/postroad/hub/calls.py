@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 from picows import WSCloseCode, WSError, WSFrame, WSListener, WSMsgType, WSTransport, ws_connect
 
-from postroad.hub.frames import MSGPACK, Asked, Codec, Error, Message, Said
+from postroad.hub.frames import MSGPACK, Asked, Codec, Error, Quota, Said
 from postroad.model.errors import HubAway, HubLost, HubRefused
 
 CONNECT_S: Final = 10.0
@@ -16,7 +16,7 @@ CODEC: Final = Codec(MSGPACK)
 
 
 class Calls(WSListener):
-    """Commands and their answers. `heard` gets every frame that is not an answer."""
+    """Commands and their answers. `heard` gets every frame that is not an answer, and QUOTA."""
 
     def __init__(self, heard: Callable[[Said], None], lost: Callable[[], None]) -> None:
         self._heard = heard
@@ -83,11 +83,11 @@ class Calls(WSListener):
         if frame.msg_type != WSMsgType.BINARY:
             return
         said = CODEC.event(frame.get_payload_as_bytes())
-        answer = self._open.get(said.n) if said.n else None
+        if isinstance(said, Quota) or not said.n:
+            self._heard(said)  # in order: its continue may follow at once
+        answer = self._open.get(said.n)
         if answer is not None and not answer.done():
             answer.set_result(said)
-        elif not said.n or isinstance(said, Message):
-            self._heard(said)
 
     def on_ws_disconnected(self, transport: WSTransport) -> None:  # noqa: ARG002
         """It is gone: whoever waits for an answer does not get one."""

@@ -60,6 +60,7 @@ class Told(Struct):
     """What a program wants to know besides messages."""
 
     ended: Callable[[str, str], None] = lambda _box, _why: None
+    full: Callable[[str], None] = lambda _box: None
     continued: Callable[[str], None] = lambda _box: None
 
 
@@ -82,7 +83,8 @@ class HubClient:
         self._chance = chance or system_chance()
         self._calls: Calls | None = None
         self._tokens: dict[str, str] = {}
-        self._watched: dict[str, str] = {}
+        self._senders: dict[str, str] = {}
+        self._watched: dict[str, None] = {}
         self._inbox: deque[Received] = deque()
         self._news = asyncio.Event()
         self._mender: asyncio.Task[None] | None = None
@@ -133,12 +135,12 @@ class HubClient:
 
     async def send(self, box: str, token: str, body: str | bytes) -> int:
         """Store a message in a mailbox; its id. MailboxFull: not before it is empty."""
+        self._senders[box] = token
         if isinstance(body, str):
             said = await self._ask(SendTo(box=box, token=token, body=body))
         else:
             said = await self._ask(SendTo(box=box, token=token, data=body))
         if isinstance(said, Quota):
-            self._watched[box] = token
             raise MailboxFull(f"{box} takes nothing until it is empty")
         if not isinstance(said, Ok):
             _strange(said)
@@ -146,7 +148,8 @@ class HubClient:
 
     async def watch(self, boxes: Mapping[str, str]) -> None:
         """Be told when these may be sent to, now or later; also after a reconnect."""
-        self._watched.update(boxes)
+        self._senders.update(boxes)
+        self._watched.update(dict.fromkeys(boxes))
         await self._watch_again(list(boxes.items()))
 
     # Receiving
@@ -212,6 +215,9 @@ class HubClient:
             case End(box=box, why=why):
                 self._tokens.pop(box, None)
                 self.told.ended(box, why)
+            case Quota(box=box):
+                self._watched[box] = None
+                self.told.full(box)
             case Continue(box=box):
                 self._watched.pop(box, None)
                 self.told.continued(box)
@@ -234,7 +240,7 @@ class HubClient:
             try:
                 self._calls = await Calls.connect(self.url, self._heard, self._lost)
                 await self._subscribe(list(self._tokens.items()))
-                await self._watch_again(list(self._watched.items()))
+                await self._watch_again([(box, self._senders[box]) for box in self._watched])
             except HubError:
                 continue
             self.reconnects += 1

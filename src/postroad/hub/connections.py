@@ -43,12 +43,33 @@ class Connections:
         """Something too old lies at the head of a mailbox: a sweep is due."""
         self.work: deque[tuple[Op, Settle]] = deque()
         self.looks: deque[tuple[Asks, Settle]] = deque()
+        self._to_look = 0
         self._numbers = 0
 
     def batch(self) -> list[tuple[Op, Settle]]:
         """The next pieces of work, for one commit."""
         work = self.work
         return [work.popleft() for _ in range(min(len(work), self.limits.commit_max))]
+
+    def next_looks(self) -> list[tuple[Asks, Settle]]:
+        """The next subscriptions, for one question: few enough that what a storm of them leaves
+        behind in memory is small."""
+        looks: list[tuple[Asks, Settle]] = []
+        names = 0
+        while self.looks and (not looks or names + len(self.looks[0][0]) <= self.limits.look_max):
+            looks.append(self.looks.popleft())
+            names += len(looks[-1][0])
+        self._to_look -= names
+        return looks
+
+    @property
+    def crowded(self) -> bool:
+        """So many wait to be looked up that more had better wait as bytes."""
+        return self._to_look >= self.limits.look_max
+
+    def _look(self, asks: Asks, settled: Settle) -> None:
+        self.looks.append((asks, settled))
+        self._to_look += len(asks)
 
     def connect(self, link: Link) -> Client:
         """A client is here."""

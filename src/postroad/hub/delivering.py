@@ -53,7 +53,7 @@ class Delivering(Connections):
                     client.mark(name, now_s)
             self._drain(client)
 
-        self.looks.append((asks, settled))
+        self._look(asks, settled)
 
     def _register(self, client: Client, name: str) -> None:
         before = self.subs.get(name)
@@ -84,7 +84,7 @@ class Delivering(Connections):
                     self._forget(sub)
             done(DONE)
 
-        self.looks.append(((), settled))
+        self._look((), settled)
 
     def _deliver(self, sub: Sub, letter: Letter) -> None:
         self._delivered(sub, letter.position)

@@ -201,7 +201,10 @@ class Codec:
         return asked
 
     def _refuse(self, payload: bytes, error: msgspec.ValidationError) -> Error:
-        seen = self._anything(payload)
+        try:
+            seen = self._anything(payload)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            seen = None
         n = seen.get("n", 0) if isinstance(seen, dict) else 0
         n = n if isinstance(n, int) and 0 <= n <= 1 << 62 else 0
         known = {kind.__struct_config__.tag for kind in Asked.__args__}

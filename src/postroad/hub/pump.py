@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Iterable
 from itertools import islice
+from typing import Protocol
 
 from structlog.typing import FilteringBoundLogger
 
 from postroad.hub.connections import Asks, Settle
 from postroad.hub.core import Core
+from postroad.hub.shown import Explained, Shown, explain, shown
 from postroad.model.errors import HubInUse, StoreError
 from postroad.model.mailbox import Answer, HubLimits, Looked, Op, Refused, Why
 from postroad.ports.clock import Clock, Timer
@@ -16,6 +18,13 @@ from postroad.ports.mailboxes import Mailboxes
 TICK_MS = 1_000
 LEAD_MS = 10_000
 SWEEP_BATCH = 500
+
+
+class Parked(Protocol):
+    """A connection with frames that wait."""
+
+    def unpark(self) -> None:
+        """Go on with them."""
 
 
 class Hub:
@@ -32,6 +41,8 @@ class Hub:
         self.core = Core(clock.steady_s, self.limits)
         self.log = log
         self.commits = 0
+        self.parked: dict[Parked, None] = {}
+        """Connections with frames that wait as bytes, in a storm of subscriptions."""
         self._store = store
         self.clock = clock
         self._wake = asyncio.Event()
@@ -57,6 +68,14 @@ class Hub:
             self._wake.set()
             await task
             await self._store.hub_unlead()
+
+    async def explain(self, name: str) -> Explained:
+        """Why a mailbox's messages go, or do not."""
+        return explain(self.core, name, await self._store.box_find(name))
+
+    def shown(self) -> Shown:
+        """What the hub is doing."""
+        return shown(self.core)
 
     async def ended(self) -> None:
         """Returns when the hub has stopped by itself: another one took its place."""
@@ -87,6 +106,7 @@ class Hub:
                 await self._chores()
                 while self.core.work or self.core.looks:
                     await self._turn()
+                    self._unpark()
                     self.poke()
             except HubInUse as error:
                 self.log.warning("this hub has lost its store", error=str(error))
@@ -99,14 +119,19 @@ class Hub:
         """What subscribes is looked up first, then everything else in one transaction. Both are
         taken now: nothing can be committed between the look and the subscription."""
         core = self.core
-        looks = list(core.looks)
-        core.looks.clear()
+        looks = core.next_looks()
         batch = core.batch()
         if looks:
             self._settle(zip((s for _, s in looks), await self._look(looks), strict=True))
         if batch:
             answers = await self._commit([op for op, _ in batch])
             self._settle(zip((settle for _, settle in batch), answers, strict=True))
+
+    def _unpark(self) -> None:
+        parked = iter(list(self.parked))
+        while not self.core.crowded and (one := next(parked, None)) is not None:
+            del self.parked[one]
+            one.unpark()
 
     async def _look(self, looks: list[tuple[Asks, Settle]]) -> list[Answer]:
         asks = [ask for asked, _ in looks for ask in asked]

@@ -10,6 +10,7 @@ from postroad.hub.pump import Hub
 
 HIGH_BYTES: Final = 64 * 1024
 LOW_BYTES: Final = 16 * 1024
+BIG_BYTES: Final = 2_048
 CLOSE_MS: Final = 1_000
 """So long the other side may take to read why it was closed."""
 DATA: Final = (WSMsgType.TEXT, WSMsgType.BINARY, WSMsgType.CONTINUATION)
@@ -24,6 +25,7 @@ class Socket(WSListener):
         self._codec = codec
         self._kind = WSMsgType.BINARY if codec.binary else WSMsgType.TEXT
         self._parts = b""
+        self._parked: list[bytes] = []
         self._unanswered = 0
         self._errors = 0
         self._deaf = False
@@ -58,6 +60,7 @@ class Socket(WSListener):
 
     def on_ws_disconnected(self, transport: WSTransport) -> None:  # noqa: ARG002
         """It is gone."""
+        self._hub.parked.pop(self, None)
         self._hub.core.disconnect(self._client)
 
     def pause_writing(self) -> None:
@@ -93,6 +96,22 @@ class Socket(WSListener):
     # Commands
 
     def _take(self, payload: bytes) -> None:
+        if self._parked or (len(payload) > BIG_BYTES and self._hub.core.crowded):
+            self._parked.append(payload)
+            self._hub.parked[self] = None
+            self._listen()
+        else:
+            self._do(payload)
+
+    def unpark(self) -> None:
+        """What was put aside in a storm of subscriptions, as far as it goes now."""
+        while self._parked and not self._hub.core.crowded and not self._client.gone:
+            self._do(self._parked.pop(0))
+        if self._parked and not self._client.gone:
+            self._hub.parked[self] = None
+        self._listen()
+
+    def _do(self, payload: bytes) -> None:
         asked = self._codec.command(payload)
         self._unanswered += 1
         if isinstance(asked, Error):
@@ -116,7 +135,7 @@ class Socket(WSListener):
     def _listen(self) -> None:
         """Read from it only while it reads, and while its commands are answered."""
         most = self._hub.limits.commands_max // (2 if self._deaf else 1)
-        deaf = not self._client.writable or self._unanswered >= most
+        deaf = not self._client.writable or self._unanswered >= most or bool(self._parked)
         if deaf == self._deaf or self._client.gone:
             return
         self._deaf = deaf

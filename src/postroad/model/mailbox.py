@@ -195,9 +195,11 @@ class HubLimits(Struct, frozen=True):
     ttl_ms: int = 21 * DAY_MS
     """How long a message waits in a mailbox."""
     body_bytes_max: int = 64 * 1024
-    frame_bytes_max: int = 1 << 20
-    batch_max: int = 1_000
-    """Mailboxes named in one frame."""
+    frame_bytes_max: int = 256 * 1024
+    batch_max: int = 256
+    """Mailboxes named in one frame. A connection keeps a read buffer of its largest frame."""
+    look_max: int = 2_048
+    """Mailboxes looked up at a time."""
     subscriptions_max: int = 100_000
     """Of one connection."""
     watches_max: int = 10_000

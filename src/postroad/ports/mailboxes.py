@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from postroad.model.mailbox import Answer, Looked, Op
+from postroad.model.mailbox import Answer, Box, Looked, Op
 
 
 @runtime_checkable
@@ -22,6 +22,9 @@ class Mailboxes(Protocol):
     async def box_commit(self, ops: Sequence[Op]) -> list[Answer]:
         """Decide these in order and store what they change; the answers come after the commit,
         with the messages that they ask for."""
+
+    async def box_find(self, name: str) -> Box | None:
+        """One mailbox as it is stored."""
 
     async def box_old(self, limit: int) -> list[tuple[str, int]]:
         """Mailboxes with messages past their time, and the last one of those."""

@@ -52,6 +52,11 @@ class MailboxVerbs(Base):
         self._check_open()
         return await self._hub.together("hub", lambda raw: self._apply(raw, ops))
 
+    async def box_find(self, name: str) -> Box | None:
+        """One mailbox as it is stored."""
+        self._check_open()
+        return _boxes(await self._side.rows("hub", "box_find", ([name],))).get(name)
+
     async def box_old(self, limit: int) -> list[tuple[str, int]]:
         """Mailboxes with messages past their time."""
         self._check_open()

@@ -48,6 +48,10 @@ class MailboxVerbs(Base):
         now_ms = self.clock.now_ms()
         return await self._write("hub", lambda db: apply(db, ops, now_ms), durable=True)
 
+    async def box_find(self, name: str) -> Box | None:
+        """One mailbox as it is stored."""
+        return (await self._read("hub", lambda db: _boxes(db, [name]))).get(name)
+
     async def box_old(self, limit: int) -> list[tuple[str, int]]:
         """Mailboxes with messages past their time."""
         now_ms = self.clock.now_ms()
