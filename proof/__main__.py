@@ -31,6 +31,7 @@ ITEMS = {
     "kills": "proof.kills:prove",
     "crash-loop": "proof.kills:prove_crash_loop",
     "wal-cuts": "proof.kills:prove_wal_cuts",
+    "hub-kills": "proof.hub:prove",
 }
 
 

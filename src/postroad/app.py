@@ -35,6 +35,7 @@ from postroad.verbs.cron import Scheduler
 from postroad.verbs.dead import Dead
 from postroad.verbs.looking import Looking
 from postroad.verbs.registering import Registry
+from postroad.verbs.reopening import Reopening
 from postroad.verbs.sending import Sending
 from postroad.verbs.tokens import TokenVerbs
 from postroad.verbs.why import Why
@@ -94,6 +95,7 @@ class Postroad:
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain
         self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane
+        self._reopening = Reopening(self.store, transports, self.log)
         self.engine: Engine | None = None
 
     async def __aenter__(self) -> Self:
@@ -116,6 +118,7 @@ class Postroad:
         trace: TracebackType | None,
     ) -> None:
         self._sending.close()
+        await self._reopening.close()
         try:
             await self.store.leave(self.owner)
         except StoreError as gone:

@@ -102,6 +102,10 @@ class RoadInUse(StoreError):
     """Another process owns this road's file."""
 
 
+class HubInUse(StoreError):
+    """Another process is the hub of this store."""
+
+
 class SchemaTooNew(StoreError):
     """The database was written by a newer Postroad."""
 
@@ -136,6 +140,30 @@ class ServerTooOld(StoreError):
 
 class StoreUnavailable(StoreError):
     """The store does not answer; try again later."""
+
+
+class HubError(PostroadError):
+    """A hub did not do what was asked."""
+
+
+class HubRefused(HubError):
+    """The hub said no; `code` is the word of its protocol."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(f"{code}: {text}")
+        self.code = code
+
+
+class MailboxFull(HubError):
+    """The mailbox is over its quota: it takes nothing until it is empty."""
+
+
+class HubAway(HubError):
+    """There is no connection to the hub; nothing was sent."""
+
+
+class HubLost(HubError):
+    """The connection broke before the hub answered: it may have been done, or not."""
 
 
 class Reject(Exception):

@@ -9,6 +9,8 @@ from postroad.model.outcome import Outcome
 from postroad.model.words import LaneKey, Message, Policy, Queue
 
 Beat = Callable[[float], None]
+Reopened = Callable[[str, str, Callable[[], bool]], None]
+"""Tenant, queue, and whether it is still open: it may be over its quota again."""
 
 
 def _no_deadline(_seconds: float) -> None:
@@ -41,6 +43,17 @@ class Lingers(Protocol):
     def remains(self, number: int) -> "asyncio.Future[None] | None":
         """What still runs of a message's try that was just cut: it counts as in flight until
         this is done."""
+
+
+@runtime_checkable
+class Reopens(Protocol):
+    """A transport whose recipients say when they take messages again."""
+
+    def on_reopen(self, call: Reopened) -> None:
+        """Call in the loop when a queue need not be held any longer."""
+
+    async def close(self) -> None:
+        """Nobody listens any more."""
 
 
 class Transport(Protocol):

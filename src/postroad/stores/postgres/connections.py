@@ -120,6 +120,16 @@ class Line:
             label, lambda raw: raw.fetch(QUERIES[query], *values, timeout=ANSWER_S)
         )
 
+    async def together(self, label: str, work: Callable[[Raw], Awaitable[T]]) -> T:
+        """Several statements in one transaction. The work may be done a second time, when the
+        first was rolled back."""
+
+        async def inside(raw: Raw) -> T:
+            async with raw.transaction():
+                return await work(raw)
+
+        return await self._run(label, inside)
+
     async def close(self) -> None:
         """Let go, when what is under way has ended."""
         async with self._lock:

@@ -4,6 +4,7 @@ from postroad.stores.postgres.control import ControlVerbs
 from postroad.stores.postgres.deadset import DeadVerbs
 from postroad.stores.postgres.insight import InsightVerbs
 from postroad.stores.postgres.leases import LeaseVerbs
+from postroad.stores.postgres.mailboxes import MailboxVerbs
 from postroad.stores.postgres.overview import OverviewVerbs
 from postroad.stores.postgres.pacing import PaceVerbs
 from postroad.stores.postgres.recording import RecordVerbs
@@ -21,5 +22,5 @@ class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, OverviewVerbs, TickVerbs
     """What users do, besides sending."""
 
 
-class PostgresStore(JoinVerbs, OwnerVerbs, AskerVerbs):
+class PostgresStore(JoinVerbs, OwnerVerbs, AskerVerbs, MailboxVerbs):
     """One database, many processes."""

@@ -25,6 +25,7 @@ from postroad.stores.sqlite.base import Base
 from postroad.stores.sqlite.deadset import DeadVerbs
 from postroad.stores.sqlite.insight import InsightVerbs
 from postroad.stores.sqlite.joining import JoinVerbs
+from postroad.stores.sqlite.mailboxes import MailboxVerbs
 from postroad.stores.sqlite.overview import OverviewVerbs
 from postroad.stores.sqlite.pacing import PaceVerbs
 from postroad.stores.sqlite.ticks import TickVerbs
@@ -209,5 +210,5 @@ class AskerVerbs(
     """What users do, besides sending."""
 
 
-class SqliteStore(InboxVerbs, LeaseVerbs, UpkeepVerbs, AskerVerbs, JoinVerbs):
+class SqliteStore(InboxVerbs, LeaseVerbs, UpkeepVerbs, AskerVerbs, MailboxVerbs, JoinVerbs):
     """One file, one process."""

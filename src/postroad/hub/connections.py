@@ -1,0 +1,137 @@
+"""Who is connected, who awaits a CONTINUE, and the work that is gathered for the store."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from postroad.hub.frames import Continue
+from postroad.hub.subscriber import Client, Link, Sub
+from postroad.model.mailbox import Answer, HubLimits, Op, Watch, Watched
+
+Settle = Callable[[Answer], None]
+Asks = Sequence[tuple[str, bytes]]
+
+
+class Waiter:
+    """A long poll that found nothing yet."""
+
+    __slots__ = ("client", "done", "name", "until_s")
+
+    def __init__(self, name: str, until_s: float, client: Client | None) -> None:
+        self.name = name
+        self.until_s = until_s
+        self.client = client
+        self.done: Settle = lambda _answer: None
+
+
+class Connections:
+    """The state of the hub that is not stored. `now_s` is a steady clock."""
+
+    def __init__(self, now_s: Callable[[], float], limits: HubLimits) -> None:
+        self.limits = limits
+        self.now_s = now_s
+        self.subs: dict[str, Sub] = {}
+        self.clients: dict[int, Client] = {}
+        self.unacked: dict[Sub, None] = {}
+        """In order of delivery."""
+        self.watchers: dict[str, dict[Client, None]] = {}
+        self.waiters: dict[str, deque[Waiter]] = {}
+        self.paused: dict[Client, None] = {}
+        self.held: dict[Client, None] = {}
+        """Something is ready for them that the store could not read."""
+        self.takeovers = 0
+        self.stale = False
+        """Something too old lies at the head of a mailbox: a sweep is due."""
+        self.work: deque[tuple[Op, Settle]] = deque()
+        self.looks: deque[tuple[Asks, Settle]] = deque()
+        self._to_look = 0
+        self._numbers = 0
+
+    def batch(self) -> list[tuple[Op, Settle]]:
+        """The next pieces of work, for one commit."""
+        work = self.work
+        return [work.popleft() for _ in range(min(len(work), self.limits.commit_max))]
+
+    def next_looks(self) -> list[tuple[Asks, Settle]]:
+        """The next subscriptions, for one question: few enough that what a storm of them leaves
+        behind in memory is small."""
+        looks: list[tuple[Asks, Settle]] = []
+        names = 0
+        while self.looks and (not looks or names + len(self.looks[0][0]) <= self.limits.look_max):
+            looks.append(self.looks.popleft())
+            names += len(looks[-1][0])
+        self._to_look -= names
+        return looks
+
+    @property
+    def crowded(self) -> bool:
+        """So many wait to be looked up that more had better wait as bytes."""
+        return self._to_look >= self.limits.look_max
+
+    def _look(self, asks: Asks, settled: Settle) -> None:
+        self.looks.append((asks, settled))
+        self._to_look += len(asks)
+
+    def connect(self, link: Link) -> Client:
+        """A client is here."""
+        self._numbers += 1
+        client = self.clients[self._numbers] = Client(link, self._numbers)
+        return client
+
+    def disconnect(self, client: Client) -> None:
+        """It is gone; what it had not acked waits for the next subscriber."""
+        client.gone = True
+        self.clients.pop(client.number, None)
+        self.paused.pop(client, None)
+        self.held.pop(client, None)
+        for sub in client.subs.values():
+            self.unacked.pop(sub, None)
+            if self.subs.get(sub.name) is sub:
+                del self.subs[sub.name]
+        for name in client.watching:
+            self._unwatch(client, name)
+        for name in client.pulled:
+            for waiter in [w for w in self.waiters.get(name, ()) if w.client is client]:
+                self.give_up(waiter)
+        client.subs, client.pulled, client.watching = {}, {}, set()
+        client.ready.clear()
+        client.notices = []
+
+    def give_up(self, waiter: Waiter) -> None:
+        """Whoever waited is gone, or has waited long enough."""
+        waiter.until_s = -1.0
+        waiters = self.waiters.get(waiter.name)
+        if waiters and waiter in waiters:
+            waiters.remove(waiter)
+            if not waiters:
+                del self.waiters[waiter.name]
+
+    def watch(self, client: Client, watch: Watch, done: Settle) -> None:
+        """Tell this client when these are open; at once for those that are."""
+
+        def settled(answer: Answer) -> None:
+            done(answer)
+            if not isinstance(answer, Watched):
+                return
+            for (name, _), is_open in zip(watch.asks, answer.open, strict=True):
+                if is_open:
+                    client.tell(Continue(box=name))
+                elif is_open is False:
+                    self._watch(client, name)
+
+        self.work.append((watch, settled))
+
+    def _watch(self, client: Client, name: str) -> None:
+        if not client.gone and len(client.watching) < self.limits.watches_max:
+            client.watching.add(name)
+            self.watchers.setdefault(name, {})[client] = None
+
+    def _unwatch(self, client: Client, name: str) -> None:
+        watchers = self.watchers.get(name, {})
+        watchers.pop(client, None)
+        if not watchers:
+            self.watchers.pop(name, None)
+
+    def _reopened(self, name: str) -> None:
+        for client in self.watchers.pop(name, {}):
+            client.watching.discard(name)
+            client.tell(Continue(box=name))

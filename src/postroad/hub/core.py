@@ -1,0 +1,175 @@
+"""The hub's rules for those who are connected. No I/O: work for the store is gathered in a batch,
+and what the store answered is settled in the same order."""
+
+from collections import deque
+from typing import Final
+
+from postroad.hub.connections import Settle, Waiter
+from postroad.hub.delivering import NOT_SUBSCRIBED, WRONG_ID, Delivering
+from postroad.hub.frames import End
+from postroad.hub.subscriber import Client
+from postroad.model.mailbox import (
+    Answer,
+    Done,
+    Drop,
+    Expire,
+    Full,
+    Get,
+    Heads,
+    Letter,
+    Post,
+    Posted,
+    Refused,
+    Take,
+    Taken,
+    Why,
+)
+
+PROHIBITED: Final = Refused(
+    Why.prohibited, "a connection either subscribes to a mailbox or gets from it: unsub first"
+)
+
+
+class Core(Delivering):
+    """Sending, getting, and what ends by itself."""
+
+    def pause(self, client: Client) -> None:
+        """It does not take what is written."""
+        if client.paused_since is None and not client.gone:
+            client.paused_since = self.now_s()
+            self.paused[client] = None
+
+    def resume(self, client: Client) -> None:
+        """It does again."""
+        client.paused_since = None
+        self.paused.pop(client, None)
+        client.flush()
+        self._drain(client)
+
+    def send(self, client: Client | None, post: Post, done: Settle) -> None:
+        """Store a message; hand it on at once where that is possible."""
+
+        def settled(answer: Answer) -> None:
+            if isinstance(answer, Posted):
+                self._arrived(post.name, answer)
+            elif isinstance(answer, Full) and client is not None:
+                self._watch(client, post.name)
+            done(answer)
+
+        self.work.append((post, settled))
+
+    def _arrived(self, name: str, posted: Posted) -> None:
+        if posted.head and name in self.waiters:
+            self._hand_over(name, posted.letter)
+        sub = self.subs.get(name)
+        if sub is None or sub.delivered:
+            return
+        client = sub.client
+        if posted.head and client.writable and not client.ready:
+            self._deliver(sub, posted.letter)
+        else:
+            self._mark(client, name)
+
+    def get(self, client: Client | None, get: Get, wait_s: float, done: Settle) -> Waiter:
+        """The oldest message, once; wait for one when there is none. Answers with Heads."""
+        until_s = self.now_s() + min(wait_s, self.limits.wait_s_max)
+        waiter = Waiter(get.name, until_s, client)
+
+        def handed(answer: Answer) -> None:
+            if client is not None and not client.gone and isinstance(answer, Heads):
+                (letter,) = answer.letters
+                client.pulled[get.name] = letter.position if letter else 0
+            done(answer)
+
+        def settled(answer: Answer) -> None:
+            self._after(get.name, answer)
+            if client is not None and get.name in client.subs:
+                done(PROHIBITED)
+                return
+            gone = waiter.until_s < 0 or (client is not None and client.gone)
+            if wait_s > 0 and not gone and isinstance(answer, Heads) and answer.letters == [None]:
+                if client is not None:
+                    client.pulled[get.name] = 0
+                self.waiters.setdefault(get.name, deque()).append(waiter)
+            else:
+                handed(answer)
+
+        waiter.done = handed
+        self.work.append((get, settled))
+        return waiter
+
+    def _hand_over(self, name: str, letter: Letter) -> None:
+        waiter = self.waiters[name][0]
+        self.give_up(waiter)
+        waiter.done(Heads([letter]))
+
+    def ack(self, client: Client, name: str, position: int, done: Settle) -> None:
+        """The message was received, from a subscription or by a get."""
+        if name not in client.pulled:
+            super().ack(client, name, position, done)
+            return
+        pulled = client.pulled[name]
+        if not pulled or pulled != position:
+            done(WRONG_ID if pulled else NOT_SUBSCRIBED)
+            return
+
+        def settled(answer: Answer) -> None:
+            if isinstance(answer, Taken) and client.pulled.get(name) == position:
+                client.pulled[name] = 0
+            done(Taken() if isinstance(answer, Taken) else answer)
+
+        self.take(Take(name, position), settled)
+
+    def take(self, take: Take, done: Settle) -> None:
+        """The same from somebody without a connection, who shows the token."""
+
+        def settled(answer: Answer) -> None:
+            self._after(take.name, answer)
+            done(answer)
+
+        self.work.append((take, settled))
+
+    def drop(self, drop: Drop, done: Settle) -> None:
+        """Delete a mailbox: its subscriber gets END, its waiting senders may try and see."""
+
+        def settled(answer: Answer) -> None:
+            if isinstance(answer, Done):
+                sub = self.subs.get(drop.name)
+                if sub is not None:
+                    self._forget(sub)
+                    sub.client.tell(End(box=drop.name, why="deleted"))
+                self._reopened(drop.name)
+            done(answer)
+
+        self.work.append((drop, settled))
+
+    def expire(self, name: str, position: int) -> None:
+        """Messages up to this one are too old."""
+
+        def settled(answer: Answer) -> None:
+            self._after(name, answer)
+            sub = self.subs.get(name)
+            if sub and not sub.delivered and isinstance(answer, Done) and answer.left:
+                self._mark(sub.client, name)
+
+        self.work.append((Expire(name, position), settled))
+
+    @property
+    def ticks(self) -> bool:
+        """Whether anything waits for time to pass."""
+        return bool(self.paused or self.waiters or self.held)
+
+    def tick(self) -> None:
+        """What has waited too long ends; what the store could not read is asked for again."""
+        now_s = self.now_s()
+        for client in list(self.paused):
+            since_s = client.paused_since
+            if since_s is not None and now_s - since_s >= self.limits.stall_s:
+                client.link.close(1008, f"nothing was taken for {self.limits.stall_s:g} s")
+        over = [w for waiters in self.waiters.values() for w in waiters if w.until_s <= now_s]
+        for waiter in over:
+            self.give_up(waiter)
+            waiter.done(Heads([None]))
+        held, self.held = self.held, {}
+        for client in held:
+            self._drain(client)

@@ -1,0 +1,226 @@
+"""Sending and getting by plain HTTP, for those who do not keep a connection."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import h11
+import msgspec
+
+from postroad.hub.commands import Commands
+from postroad.hub.connections import Waiter
+from postroad.hub.frames import message
+from postroad.hub.pump import Hub
+from postroad.model.mailbox import (
+    Answer,
+    Full,
+    Get,
+    Heads,
+    Posted,
+    Refused,
+    Take,
+    Taken,
+    Why,
+    digest,
+)
+
+HEAD_BYTES_MAX: Final = 16 * 1024
+STATUS: Final = {
+    Why.denied: 403,
+    Why.wrong_id: 409,
+    Why.unavailable: 503,
+    Why.too_large: 413,
+    Why.malformed: 400,
+}
+Reply = Callable[[int, object], None]
+
+
+class Patience(Protocol):
+    """Who closes connections that take too long."""
+
+    def expect(self, protocol: "Http", seconds: float | None) -> None:
+        """The next thing must have come by then; None: it has."""
+
+
+class Http(asyncio.Protocol):
+    """One HTTP/1.1 connection: one request after the other."""
+
+    def __init__(self, hub: Hub, commands: Commands, patience: Patience) -> None:
+        self._hub = hub
+        self._commands = commands
+        self._patience = patience
+        self._wire = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
+        self._request: h11.Request | None = None
+        self._body = b""
+        self._busy = False
+        self._waiter: Waiter | None = None
+        self._transport: asyncio.Transport | None = None
+
+    def begin(self, transport: asyncio.Transport) -> None:
+        """The connection is ours from now on."""
+        self._transport = transport
+        self._patience.expect(self, self._hub.limits.request_s)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        """It is gone; nobody waits any more."""
+        self._transport = None
+        self._patience.expect(self, None)
+        if self._waiter is not None:
+            self._hub.core.give_up(self._waiter)
+
+    def data_received(self, data: bytes) -> None:
+        """Some of a request."""
+        try:
+            self._wire.receive_data(data)
+        except h11.RemoteProtocolError as error:
+            self._fail(error.error_status_hint, str(error))
+        else:
+            self._go_on()
+
+    def late(self) -> None:
+        """Nothing whole came in time."""
+        self._fail(408, "the request took too long")
+
+    def _read(self) -> None:
+        while not self._busy and self._transport is not None:
+            event = self._wire.next_event()
+            if event is h11.NEED_DATA or event is h11.PAUSED:
+                return
+            if isinstance(event, h11.Request):
+                self._request, self._body = event, b""
+            elif isinstance(event, h11.Data):
+                self._body += bytes(event.data)
+                if len(self._body) > self._hub.limits.body_bytes_max:
+                    self._fail(413, f"a body has {self._hub.limits.body_bytes_max} bytes at most")
+                    return
+            elif isinstance(event, h11.EndOfMessage) and self._request is not None:
+                self._busy = True
+                self._patience.expect(self, None)
+                self._serve(self._request, self._body)
+            elif isinstance(event, h11.ConnectionClosed):
+                self._transport.close()
+                return
+
+    def _serve(self, request: h11.Request, body: bytes) -> None:
+        url = urlsplit(request.target.decode("ascii", "replace"))
+        headers = {name.decode(): value.decode("latin-1") for name, value in request.headers}
+        match [unquote(part) for part in url.path.split("/")], request.method:
+            case ["", "healthz"], b"GET":
+                self._reply(200, {"status": "ok"})
+            case ["", "v1", "mailboxes", box, "messages"], b"POST":
+                self._send(box, headers, body)
+            case ["", "v1", "mailboxes", box, "messages"], b"GET":
+                self._get(box, headers, parse_qs(url.query))
+            case ["", "v1", "mailboxes", box, "messages", number], b"DELETE":
+                self._ack(box, headers, number)
+            case _:
+                self._reply(404, {"error": "not_found", "text": "no such address here"})
+        self._hub.poke()
+
+    def _send(self, box: str, headers: dict[str, str], body: bytes) -> None:
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        text = kind.startswith("text/") or kind == "application/json"
+        if text and not _is_text(body):
+            self._refuse(Refused(Why.malformed, f"the body is not UTF-8, but said to be {kind}"))
+            return
+
+        def done(answer: Answer) -> None:
+            if isinstance(answer, Posted):
+                self._reply(201, {"id": answer.letter.position})
+            elif isinstance(answer, Full):
+                text = "the mailbox takes nothing until it is empty"
+                self._reply(429, {"error": "quota", "text": text})
+            elif isinstance(answer, Refused):
+                self._refuse(answer)
+
+        post = self._commands.post(box, _token(headers), body, text=text)
+        self._hub.core.send(None, post, done)
+
+    def _get(self, box: str, headers: dict[str, str], query: dict[str, list[str]]) -> None:
+        wait = query.get("wait", ["0"])[0]
+        if not wait.isascii() or not wait.isdigit() or len(wait) > 4:
+            self._refuse(Refused(Why.malformed, "wait is a number of seconds"))
+            return
+
+        def done(answer: Answer) -> None:
+            self._waiter = None
+            if isinstance(answer, Refused):
+                self._refuse(answer)
+            elif isinstance(answer, Heads):
+                letter = answer.letters[0]
+                self._reply(204 if letter is None else 200, letter and message(box, letter))
+
+        get = Get(box, digest(_token(headers)))
+        self._waiter = self._hub.core.get(None, get, float(wait), done)
+
+    def _ack(self, box: str, headers: dict[str, str], number: str) -> None:
+        if not number.isascii() or not number.isdigit() or len(number) > 18:
+            self._refuse(Refused(Why.malformed, "an id is a number"))
+            return
+
+        def done(answer: Answer) -> None:
+            if isinstance(answer, Taken):
+                self._reply(200, {"acked": int(number)})
+            elif isinstance(answer, Refused):
+                self._refuse(answer)
+
+        take = Take(box, int(number), digest(_token(headers)))
+        self._hub.core.take(take, done)
+
+    def _refuse(self, refused: Refused) -> None:
+        self._reply(STATUS.get(refused.why, 400), {"error": refused.why, "text": refused.text})
+
+    def _reply(self, status: int, content: object) -> None:
+        if self._transport is None:
+            return
+        payload = b"" if content is None else msgspec.json.encode(content)
+        headers = [("content-type", "application/json"), ("content-length", str(len(payload)))]
+        if status == 204:
+            headers = []
+        self._say(h11.Response(status_code=status, headers=headers), payload)
+        self._busy = False
+        if self._wire.our_state is h11.MUST_CLOSE:
+            self._transport.close()
+            return
+        self._wire.start_next_cycle()
+        self._patience.expect(self, self._hub.limits.request_s)
+        if self._wire.trailing_data[0]:
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """What has come, as far as it goes."""
+        try:
+            self._read()
+        except h11.RemoteProtocolError as error:
+            self._fail(error.error_status_hint, str(error))
+
+    def _say(self, head: h11.Response, payload: bytes) -> None:
+        events: list[Any] = [head, h11.Data(data=payload), h11.EndOfMessage()]
+        parts = [self._wire.send(event) or b"" for event in events]
+        if self._transport is not None:
+            self._transport.write(b"".join(parts))
+
+    def _fail(self, status: int, text: str) -> None:
+        """Say what is wrong, if that can still be said, and close."""
+        if self._transport is None:
+            return
+        if self._wire.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            payload = msgspec.json.encode({"error": "malformed", "text": text})
+            headers = [("content-length", str(len(payload))), ("connection", "close")]
+            self._say(h11.Response(status_code=status, headers=headers), payload)
+        self._transport.close()
+        self._transport = None
+
+
+def _token(headers: dict[str, str]) -> str:
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,200 @@
+"""The hub at work: gathers what clients ask, one commit for all of it, then the answers."""
+
+import asyncio
+from collections.abc import Iterable
+from itertools import islice
+from typing import Protocol
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.hub.connections import Asks, Settle
+from postroad.hub.core import Core
+from postroad.hub.shown import Explained, Shown, explain, shown
+from postroad.model.errors import HubInUse, StoreError
+from postroad.model.mailbox import Answer, HubLimits, Looked, Op, Refused, Why
+from postroad.ports.clock import Clock, Timer
+from postroad.ports.mailboxes import Mailboxes
+
+TICK_MS = 1_000
+LEAD_MS = 10_000
+SWEEP_BATCH = 500
+
+
+class Parked(Protocol):
+    """A connection with frames that wait."""
+
+    def unpark(self) -> None:
+        """Go on with them."""
+
+
+class Hub:
+    """The core with its store. While one batch is committed the next one gathers."""
+
+    def __init__(
+        self,
+        store: Mailboxes,
+        clock: Clock,
+        log: FilteringBoundLogger,
+        limits: HubLimits | None = None,
+    ) -> None:
+        self.limits = limits or HubLimits()
+        self.core = Core(clock.steady_s, self.limits)
+        self.log = log
+        self.commits = 0
+        self.parked: dict[Parked, None] = {}
+        """Connections with frames that wait as bytes, in a storm of subscriptions."""
+        self._store = store
+        self.clock = clock
+        self._wake = asyncio.Event()
+        self._timers: dict[str, Timer] = {}
+        self._due: set[str] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Be the store's hub, and begin."""
+        await self._store.hub_lead()
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="postroad hub")
+        self._later("lead", LEAD_MS)
+        self._later("sweep", int(self.limits.sweep_s * 1000))
+
+    async def close(self) -> None:
+        """Finish what was handed over, then stop."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers = {}
+        task, self._task = self._task, None
+        if task is not None:
+            self._due.add("stop")
+            self._wake.set()
+            await task
+            await self._store.hub_unlead()
+
+    async def explain(self, name: str) -> Explained:
+        """Why a mailbox's messages go, or do not."""
+        return explain(self.core, name, await self._store.box_find(name))
+
+    def shown(self) -> Shown:
+        """What the hub is doing."""
+        return shown(self.core)
+
+    async def ended(self) -> None:
+        """Returns when the hub has stopped by itself: another one took its place."""
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
+    def poke(self) -> None:
+        """There may be something to do."""
+        core = self.core
+        if core.work or core.looks:
+            self._wake.set()
+        if core.ticks and "tick" not in self._timers:
+            self._later("tick", TICK_MS)
+
+    def _later(self, what: str, delay_ms: int) -> None:
+        def now() -> None:
+            del self._timers[what]
+            self._due.add(what)
+            self._wake.set()
+
+        self._timers[what] = self.clock.later(delay_ms, now)
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                await self._chores()
+                while self.core.work or self.core.looks:
+                    await self._turn()
+                    self._unpark()
+                    self.poke()
+            except HubInUse as error:
+                self.log.warning("this hub has lost its store", error=str(error))
+                self._refuse_all(error)
+                return
+            if "stop" in self._due:
+                return
+
+    async def _turn(self) -> None:
+        """What subscribes is looked up first, then everything else in one transaction. Both are
+        taken now: nothing can be committed between the look and the subscription."""
+        core = self.core
+        looks = core.next_looks()
+        batch = core.batch()
+        if looks:
+            self._settle(zip((s for _, s in looks), await self._look(looks), strict=True))
+        if batch:
+            answers = await self._commit([op for op, _ in batch])
+            self._settle(zip((settle for _, settle in batch), answers, strict=True))
+
+    def _unpark(self) -> None:
+        parked = iter(list(self.parked))
+        while not self.core.crowded and (one := next(parked, None)) is not None:
+            del self.parked[one]
+            one.unpark()
+
+    async def _look(self, looks: list[tuple[Asks, Settle]]) -> list[Answer]:
+        asks = [ask for asked, _ in looks for ask in asked]
+        try:
+            found = await self._store.box_look(asks) if asks else Looked([])
+        except StoreError as error:
+            return [_unavailable(error)] * len(looks)
+        waiting = iter(found.waiting)
+        return [Looked(list(islice(waiting, len(asked)))) for asked, _ in looks]
+
+    async def _commit(self, ops: list[Op]) -> list[Answer]:
+        try:
+            answers = await self._store.box_commit(ops)
+        except HubInUse:
+            raise
+        except StoreError as error:
+            self.log.warning("the hub's store does not take work", error=str(error))
+            return [_unavailable(error)] * len(ops)
+        self.commits += 1
+        return answers
+
+    def _settle(self, settled: Iterable[tuple[Settle, Answer]]) -> None:
+        for settle, answer in settled:
+            try:
+                settle(answer)
+            except Exception:
+                self.log.exception("an answer of the hub was lost")
+
+    async def _chores(self) -> None:
+        due, self._due = self._due, self._due & {"stop"}
+        if "tick" in due:
+            self.core.tick()
+            self.poke()
+        if "lead" in due:
+            await self._lead()
+        if "sweep" in due or self.core.stale:
+            self.core.stale = False
+            await self._sweep()
+
+    async def _lead(self) -> None:
+        try:
+            await self._store.hub_lead()
+        except HubInUse:
+            raise
+        except StoreError as error:
+            self.log.warning("the hub's store is away", error=str(error))
+        self._later("lead", LEAD_MS)
+
+    async def _sweep(self) -> None:
+        try:
+            for name, position in await self._store.box_old(SWEEP_BATCH):
+                self.core.expire(name, position)
+        except StoreError as error:
+            self.log.warning("nothing was swept", error=str(error))
+        if "sweep" not in self._timers:
+            self._later("sweep", int(self.limits.sweep_s * 1000))
+
+    def _refuse_all(self, error: StoreError) -> None:
+        for client in list(self.core.clients.values()):
+            client.link.close(1012, "another hub serves this store")
+        pending = [settle for _, settle in (*self.core.looks, *self.core.work)]
+        self._settle((settle, _unavailable(error)) for settle in pending)
+
+
+def _unavailable(error: StoreError) -> Refused:
+    return Refused(Why.unavailable, f"try again later: {error}")

@@ -1,0 +1,213 @@
+"""The hub's front door: one port for WebSocket and HTTP, with limits on those who come."""
+
+import asyncio
+import logging
+import socket
+from collections import Counter
+from typing import Any, Final, cast
+
+from picows import WSAutoPingStrategy, WSUpgradeRequest, WSUpgradeResponse
+from picows import WSUpgradeResponseWithListener as Upgrade
+from picows.picows import WSProtocol  # type: ignore[attr-defined]
+
+from postroad.hub.access import Keys
+from postroad.hub.commands import Commands
+from postroad.hub.frames import JSON, MSGPACK, Codec
+from postroad.hub.http import HEAD_BYTES_MAX, Http
+from postroad.hub.pump import TICK_MS, Hub
+from postroad.hub.socket import Socket
+from postroad.ports.clock import Timer
+
+READ_BYTES: Final = 4 * 1024
+"""The read buffer that an idle WebSocket keeps."""
+KEEPALIVE: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 20),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+)
+"""The kernel asks after idle clients, not this process."""
+ENDINGS: Final = {
+    408: "Request Timeout",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+}
+
+
+class Server:
+    """Listens, and knows who is in."""
+
+    def __init__(self, hub: Hub, keys: Keys | None = None) -> None:
+        self.hub = hub
+        self.addresses: Counter[str] = Counter()
+        self.commands = Commands(hub, keys or Keys())
+        self._codecs = {name: Codec(name) for name in (JSON, MSGPACK)}
+        # Nothing that a stranger sends is worth a line in the log.
+        self._log = logging.LoggerAdapter(logging.getLogger("postroad.picows"), {})
+        self._log.logger.setLevel(logging.CRITICAL + 1)
+        self._due: dict[Door | Http, float] = {}
+        self._timer: Timer | None = None
+        self._listening: asyncio.Server | None = None
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> int:
+        """Listen; answers the port."""
+        loop = asyncio.get_running_loop()
+        self._listening = await loop.create_server(lambda: Door(self), host, port, backlog=1_024)
+        found: int = self._listening.sockets[0].getsockname()[1]
+        return found
+
+    async def stop(self) -> None:
+        """Nobody new; those who are in are told to come again."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._listening is not None:
+            self._listening.close()
+        for client in list(self.hub.core.clients.values()):
+            client.link.close(1001, "the hub goes away")
+
+    def expect(self, protocol: "Door | Http", seconds: float | None) -> None:
+        """The next thing from it must have come by then; None: it has."""
+        if seconds is None:
+            self._due.pop(protocol, None)
+            return
+        self._due[protocol] = self.hub.clock.steady_s() + seconds
+        if self._timer is None:
+            self._timer = self.hub.clock.later(TICK_MS, self._tick)
+
+    def _tick(self) -> None:
+        now_s = self.hub.clock.steady_s()
+        self._timer = None
+        for protocol in [each for each, until_s in self._due.items() if until_s <= now_s]:
+            del self._due[protocol]
+            protocol.late()
+        if self._due:
+            self._timer = self.hub.clock.later(TICK_MS, self._tick)
+
+    def upgrade(self, request: WSUpgradeRequest) -> Upgrade:
+        """The subprotocol that both know; JSON when none is named."""
+        named = request.headers.get("Sec-WebSocket-Protocol", "")
+        offered = [name.strip() for name in named.split(",") if name.strip()]
+        chosen = next((name for name in offered if name in self._codecs), None)
+        if offered and chosen is None:
+            text = f"no such subprotocol: use {JSON} or {MSGPACK}"
+            return Upgrade(WSUpgradeResponse.create_error_response(400, text.encode()), None)
+        response = WSUpgradeResponse.create_101_response()
+        if chosen:
+            response.headers["Sec-WebSocket-Protocol"] = chosen
+        return Upgrade(response, Socket(self.hub, self.commands, self._codecs[chosen or JSON]))
+
+    def websocket(self, door: "Door") -> "Upgraded":
+        """What speaks WebSocket on a connection from now on."""
+        limits = self.hub.limits
+        return Upgraded(
+            door,
+            (
+                *(None, None, False, self.upgrade, self._log, True, limits.handshake_s),
+                *(False, 20, 20, WSAutoPingStrategy.PING_WHEN_IDLE, True),
+                *(limits.frame_bytes_max, None, READ_BYTES),
+            ),
+        )
+
+
+class Upgraded(WSProtocol):  # type: ignore[misc]
+    """picows' protocol, which also says when it ends before its handshake."""
+
+    def __init__(self, door: "Door", options: tuple[Any, ...]) -> None:
+        super().__init__(*options)
+        self._door = door
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone."""
+        super().connection_lost(exc)
+        self._door.connection_lost(exc)
+
+
+class Door(asyncio.Protocol):
+    """A connection that has not said yet what it wants."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._address = ""
+        self._head = b""
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Somebody comes."""
+        self._transport = cast("asyncio.Transport", transport)
+        peer = transport.get_extra_info("peername")
+        self._address = peer[0] if peer else ""
+        server = self._server
+        server.addresses[self._address] += 1
+        if server.addresses[self._address] > server.hub.limits.address_connections_max:
+            self._end(429)
+            return
+        for option in KEEPALIVE:
+            transport.get_extra_info("socket").setsockopt(*option)
+        server.expect(self, server.hub.limits.handshake_s)
+
+    def data_received(self, data: bytes) -> None:
+        """The head of the first request says what this connection is for."""
+        if self._transport is None:
+            return
+        self._head += data
+        end = self._head.find(b"\r\n\r\n")
+        if end < 0:
+            if len(self._head) > HEAD_BYTES_MAX:
+                self._end(431)
+            return
+        head, transport = self._head[:end].lower(), self._transport
+        self._server.expect(self, None)
+        if b"\r\nupgrade: websocket" in head:
+            upgraded = self._server.websocket(self)
+            transport.set_protocol(upgraded)
+            upgraded.connection_made(transport)
+            _feed(upgraded, self._head)
+        else:
+            server = self._server
+            http = Entered(self, server)
+            transport.set_protocol(http)
+            http.begin(transport)
+            http.data_received(self._head)
+        self._head = b""
+
+    def late(self) -> None:
+        """It said nothing whole in time."""
+        self._end(408)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        """It is gone."""
+        self._transport = None
+        self._server.expect(self, None)
+        self._server.addresses[self._address] -= 1
+        if not self._server.addresses[self._address]:
+            del self._server.addresses[self._address]
+
+    def _end(self, status: int) -> None:
+        if self._transport is not None:
+            line = f"HTTP/1.1 {status} {ENDINGS[status]}"
+            self._transport.write(f"{line}\r\nconnection: close\r\n\r\n".encode())
+            self._transport.close()
+            self._transport = None
+
+
+class Entered(Http):
+    """An HTTP connection that says at the door when it ends."""
+
+    def __init__(self, door: Door, server: Server) -> None:
+        super().__init__(server.hub, server.commands, server)
+        self._door = door
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone."""
+        super().connection_lost(exc)
+        self._door.connection_lost(exc)
+
+
+def _feed(protocol: "Upgraded", data: bytes) -> None:
+    """What was read before the connection changed hands."""
+    while data:
+        room = protocol.get_buffer(len(data))
+        part = data[: len(room)]
+        room[: len(part)] = part
+        protocol.buffer_updated(len(part))
+        data = data[len(part) :]

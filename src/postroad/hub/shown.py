@@ -1,0 +1,114 @@
+"""What a hub shows of itself: plain values, and why a subscription seems stuck."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.hub.core import Core
+from postroad.hub.subscriber import Client, State, Sub
+from postroad.model.mailbox import Box
+
+BUSIEST: Final = 10
+
+
+class ClientShown(Struct, frozen=True):
+    """One connection."""
+
+    client: int
+    subscriptions: int
+    pending: int
+    oldest_pending_s: float
+    buffered_bytes: int
+    paused_s: float
+
+
+class Shown(Struct, frozen=True):
+    """A hub now. Pending: subscriptions with something to read that is not delivered yet."""
+
+    clients: int
+    subscriptions: int
+    pending: int
+    oldest_pending_s: float
+    unacked: int
+    oldest_unacked_s: float
+    takeovers: int
+    awaited: int
+    """Full mailboxes of which a sender awaits CONTINUE."""
+    polls: int
+    buffered_bytes: int
+    busiest: list[ClientShown]
+    """The connections that hold most back."""
+
+
+class Explained(Struct, frozen=True):
+    """Why a mailbox's messages go, or do not."""
+
+    box: str
+    state: str
+    waiting: int
+    over_quota: bool
+    text: str
+
+
+def shown(core: Core) -> Shown:
+    """The hub now."""
+    clients = [_client(core, client) for client in core.clients.values()]
+    busy = sorted(clients, key=lambda each: (each.buffered_bytes, each.pending), reverse=True)
+    oldest = next(iter(core.unacked), None)
+    return Shown(
+        clients=len(clients),
+        subscriptions=len(core.subs),
+        pending=sum(each.pending for each in clients),
+        oldest_pending_s=max((each.oldest_pending_s for each in clients), default=0.0),
+        unacked=len(core.unacked),
+        oldest_unacked_s=_age(core, oldest.since if oldest is not None else None),
+        takeovers=core.takeovers,
+        awaited=len(core.watchers),
+        polls=sum(map(len, core.waiters.values())),
+        buffered_bytes=sum(each.buffered_bytes for each in clients),
+        busiest=[each for each in busy[:BUSIEST] if each.buffered_bytes or each.pending],
+    )
+
+
+def _client(core: Core, client: Client) -> ClientShown:
+    return ClientShown(
+        client=client.number,
+        subscriptions=len(client.subs),
+        pending=len(client.ready),
+        oldest_pending_s=_age(core, next(iter(client.ready.values()), None)),
+        buffered_bytes=client.link.buffered(),
+        paused_s=_age(core, client.paused_since),
+    )
+
+
+def _age(core: Core, since_s: float | None) -> float:
+    return 0.0 if since_s is None else round(core.now_s() - since_s, 3)
+
+
+def explain(core: Core, name: str, box: Box | None) -> Explained:
+    """Why a mailbox's messages go, or do not."""
+    if box is None:
+        return Explained(name, "unknown", 0, over_quota=False, text="there is no such mailbox")
+    sub = core.subs.get(name)
+    state, text = ("no subscriber", "nobody is subscribed") if sub is None else _why(core, sub, box)
+    count = f"{box.waiting} of {box.quota} messages wait"
+    over = "; over its quota: senders are refused until it is empty" if box.over else ""
+    return Explained(name, state, box.waiting, box.over, f"{count}; {text}{over}")
+
+
+def _why(core: Core, sub: Sub, box: Box) -> tuple[str, str]:
+    client, who = sub.client, f"client {sub.client.number}"
+    if sub.state is State.waiting:
+        since_s = _age(core, sub.since)
+        return sub.state, f"{who} has message {sub.delivered} since {since_s:.1f} s, without an ack"
+    if sub.state is State.taking:
+        return sub.state, f"the ack of message {-sub.delivered} is being stored"
+    if sub.name in client.ready:
+        place = list(client.ready).index(sub.name)
+        if client.paused_since is not None:
+            paused_s = _age(core, client.paused_since)
+            return "paused", f"{who} takes nothing since {paused_s:.1f} s; {place} are before it"
+        return "pending", f"{place} mailboxes of {who} are before it"
+    if box.waiting and client.reading:
+        return "reading", f"its head is being read for {who}"
+    return sub.state, f"{who} is subscribed and has everything"

@@ -1,0 +1,145 @@
+"""One WebSocket: frames in, answers out, and never more in memory than its bounds."""
+
+from typing import Final
+
+from picows import WSCloseCode, WSFrame, WSListener, WSMsgType, WSTransport
+
+from postroad.hub.commands import Commands
+from postroad.hub.frames import Codec, Error, Event
+from postroad.hub.pump import Hub
+
+HIGH_BYTES: Final = 64 * 1024
+LOW_BYTES: Final = 16 * 1024
+BIG_BYTES: Final = 2_048
+CLOSE_MS: Final = 1_000
+"""So long the other side may take to read why it was closed."""
+DATA: Final = (WSMsgType.TEXT, WSMsgType.BINARY, WSMsgType.CONTINUATION)
+
+
+class Socket(WSListener):
+    """A client's connection. No task, no timer: it lives from frame to frame."""
+
+    def __init__(self, hub: Hub, commands: Commands, codec: Codec) -> None:
+        self._hub = hub
+        self._commands = commands
+        self._codec = codec
+        self._kind = WSMsgType.BINARY if codec.binary else WSMsgType.TEXT
+        self._parts = b""
+        self._parked: list[bytes] = []
+        self._unanswered = 0
+        self._errors = 0
+        self._deaf = False
+
+    # What picows calls
+
+    def on_ws_connected(self, transport: WSTransport) -> None:
+        """The handshake is done."""
+        self._transport = transport
+        transport.underlying_transport.set_write_buffer_limits(HIGH_BYTES, LOW_BYTES)
+        self._client = self._hub.core.connect(self)
+
+    def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
+        """A frame, or a part of a message."""
+        if frame.msg_type == WSMsgType.CLOSE:
+            transport.send_close(WSCloseCode.OK)
+            transport.disconnect()
+            return
+        if frame.msg_type not in DATA or self._client.gone:
+            return
+        payload = frame.get_payload_as_bytes()
+        if self._parts or not frame.fin:
+            self._parts += payload
+            if len(self._parts) > self._hub.limits.frame_bytes_max:
+                self._parts = b""
+                self.close(1009, "the message is too large")
+                return
+            if not frame.fin:
+                return
+            payload, self._parts = self._parts, b""
+        self._take(payload)
+
+    def on_ws_disconnected(self, transport: WSTransport) -> None:  # noqa: ARG002
+        """It is gone."""
+        self._hub.parked.pop(self, None)
+        self._hub.core.disconnect(self._client)
+
+    def pause_writing(self) -> None:
+        """The other side does not read."""
+        self._hub.core.pause(self._client)
+        self._listen()
+        self._hub.poke()
+
+    def resume_writing(self) -> None:
+        """It reads again."""
+        self._hub.core.resume(self._client)
+        self._listen()
+        self._hub.poke()
+
+    # What the core calls
+
+    def put(self, frame: Event) -> None:
+        """Write; what the other side does not take waits in the transport's buffer."""
+        if not self._client.gone:
+            self._transport.send(self._kind, self._codec.encode(frame))
+
+    def buffered(self) -> int:
+        """Bytes that the other side has not taken yet."""
+        return self._transport.underlying_transport.get_write_buffer_size()
+
+    def close(self, code: int, reason: str) -> None:
+        """End it, whether or not the other side listens."""
+        if not self._client.gone:
+            self._hub.core.disconnect(self._client)
+            self._transport.send_close(WSCloseCode(code), reason.encode())
+            self._hub.clock.later(CLOSE_MS, self._transport.underlying_transport.abort)
+
+    # Commands
+
+    def _take(self, payload: bytes) -> None:
+        if self._parked or (len(payload) > BIG_BYTES and self._hub.core.crowded):
+            self._parked.append(payload)
+            self._hub.parked[self] = None
+            self._listen()
+        else:
+            self._do(payload)
+
+    def unpark(self) -> None:
+        """What was put aside in a storm of subscriptions, as far as it goes now."""
+        while self._parked and not self._hub.core.crowded and not self._client.gone:
+            self._do(self._parked.pop(0))
+        if self._parked and not self._client.gone:
+            self._hub.parked[self] = None
+        self._listen()
+
+    def _do(self, payload: bytes) -> None:
+        asked = self._codec.command(payload)
+        self._unanswered += 1
+        if isinstance(asked, Error):
+            self._answer(asked)
+        else:
+            self._commands.obey(self._client, asked, self._answer)
+            self._hub.poke()
+        if self._unanswered >= self._hub.limits.commands_max:
+            self._listen()
+
+    def _answer(self, frame: Event) -> None:
+        self._unanswered -= 1
+        self.put(frame)
+        if isinstance(frame, Error):
+            self._errors += 1
+            if self._errors > self._hub.limits.errors_max:
+                self.close(1008, "too many errors")
+        if self._deaf:
+            self._listen()
+
+    def _listen(self) -> None:
+        """Read from it only while it reads, and while its commands are answered."""
+        most = self._hub.limits.commands_max // (2 if self._deaf else 1)
+        deaf = not self._client.writable or self._unanswered >= most or bool(self._parked)
+        if deaf == self._deaf or self._client.gone:
+            return
+        self._deaf = deaf
+        if deaf:
+            self._transport.underlying_transport.pause_reading()
+        else:
+            self._transport.underlying_transport.resume_reading()

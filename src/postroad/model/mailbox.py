@@ -1,0 +1,224 @@
+"""What the hub is made of: mailboxes, letters, what can be asked of them and what is answered."""
+
+from enum import StrEnum
+from hashlib import sha256
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.model.words import DEFAULT_TENANT
+
+DAY_MS: Final = 86_400_000
+QUOTA: Final = 128
+
+
+def digest(token: str) -> bytes:
+    """What the store keeps of a token. Random bits need no salt and no slow hash."""
+    return sha256(token.encode()).digest()
+
+
+class Why(StrEnum):
+    """Why something was refused. The words of the protocol's error frames."""
+
+    malformed = "malformed"
+    unknown_command = "unknown_command"
+    too_many = "too_many"
+    too_large = "too_large"
+    denied = "denied"
+    not_subscribed = "not_subscribed"
+    wrong_id = "wrong_id"
+    prohibited = "prohibited"
+    unavailable = "unavailable"
+
+
+class Letter(Struct, frozen=True):
+    """A message as it lies in a mailbox. Positions rise by one and are never used again."""
+
+    position: int
+    at_ms: int
+    text: bool
+    body: bytes
+
+
+class Box(Struct):
+    """A mailbox: its messages are those from `first` up to, not including, `next`."""
+
+    name: str
+    sender: bytes
+    recipient: bytes
+    tenant: str = DEFAULT_TENANT
+    quota: int = QUOTA
+    ttl_ms: int = 21 * DAY_MS
+    first: int = 1
+    next: int = 1
+    over: bool = False
+    """A sender was refused: nobody may send until the mailbox is empty."""
+    number: int = 0
+    """The store's own; 0: not stored yet."""
+
+    @property
+    def waiting(self) -> int:
+        """How many messages lie in it."""
+        return self.next - self.first
+
+
+# What can be asked of the store, in order. Tokens are hashes already.
+
+
+class Create(Struct, frozen=True):
+    """Make a mailbox."""
+
+    box: Box
+
+
+class Post(Struct, frozen=True):
+    """Put a message in. `trusted`: the sender showed the hub's own token."""
+
+    name: str
+    token: bytes
+    text: bool
+    body: bytes
+    trusted: bool = False
+
+
+class Peek(Struct, frozen=True):
+    """The oldest message of each of these."""
+
+    names: list[str]
+
+
+class Get(Struct, frozen=True):
+    """The oldest message of one, for whoever may receive it."""
+
+    name: str
+    token: bytes
+
+
+class Take(Struct, frozen=True):
+    """The message was received: delete it, and read the next. Without a token: the recipient
+    is known already."""
+
+    name: str
+    position: int
+    token: bytes | None = None
+
+
+class Watch(Struct, frozen=True):
+    """Whether these may be sent to now."""
+
+    asks: list[tuple[str, bytes]]
+    trusted: bool = False
+
+
+class Drop(Struct, frozen=True):
+    """Delete a mailbox with all that is in it. Without a token: by the hub's own people."""
+
+    name: str
+    token: bytes | None = None
+
+
+class Expire(Struct, frozen=True):
+    """Messages up to this position are too old."""
+
+    name: str
+    position: int
+
+
+Op = Create | Post | Peek | Get | Take | Watch | Drop | Expire
+
+
+class Refused(Struct, frozen=True):
+    """Nothing was done."""
+
+    why: Why
+    text: str = ""
+
+
+class Done(Struct, frozen=True):
+    """It is done. `reopened`: the mailbox may be sent to again. `left`: what waits in it."""
+
+    reopened: bool = False
+    left: int = 0
+
+
+class Posted(Struct, frozen=True):
+    """The message is stored. `head`: it is the oldest one."""
+
+    letter: Letter
+    head: bool
+
+
+class Full(Struct, frozen=True):
+    """The mailbox is over its quota, until it is empty."""
+
+
+class Looked(Struct, frozen=True):
+    """For each that was asked: None for those that are refused, else how many messages wait."""
+
+    waiting: list[int | None]
+
+
+class Heads(Struct):
+    """The oldest message of each, or None. The letters are filled in when they are read."""
+
+    letters: list[Letter | None]
+    stale: bool = False
+    """A message lies there that is too old to be read: a sweep is due."""
+
+
+class Taken(Struct):
+    """It is deleted, if it was still there; and the next one."""
+
+    next: Letter | None = None
+    reopened: bool = False
+    stale: bool = False
+
+
+class Watched(Struct, frozen=True):
+    """For each that was asked: None for those that are refused, else whether it is open."""
+
+    open: list[bool | None]
+
+
+Answer = Refused | Done | Posted | Full | Looked | Heads | Taken | Watched
+
+DENIED: Final = Refused(Why.denied, "no such mailbox, or the token is not its own")
+DONE: Final = Done()
+FULL: Final = Full()
+
+
+class HubLimits(Struct, frozen=True):
+    """The numbers that a hub works by."""
+
+    quota: int = QUOTA
+    """Messages in a mailbox, unless it was made with another number."""
+    ttl_ms: int = 21 * DAY_MS
+    """How long a message waits in a mailbox."""
+    body_bytes_max: int = 64 * 1024
+    frame_bytes_max: int = 256 * 1024
+    batch_max: int = 256
+    """Mailboxes named in one frame. A connection keeps a read buffer of its largest frame."""
+    look_max: int = 2_048
+    """Mailboxes looked up at a time."""
+    subscriptions_max: int = 100_000
+    """Of one connection."""
+    watches_max: int = 10_000
+    """Mailboxes of which one connection awaits CONTINUE."""
+    commands_max: int = 256
+    """Commands of one connection that are not answered yet; then it is not read from."""
+    address_connections_max: int = 1_000
+    handshake_s: float = 5.0
+    """A connection that has not said what it wants by then is closed."""
+    request_s: float = 30.0
+    """An HTTP request that has not arrived whole by then is closed."""
+    stall_s: float = 30.0
+    """A client that takes nothing for so long, while something waits for it, is closed."""
+    wait_s_max: float = 60.0
+    """The longest wait of a long poll."""
+    dispatch: int = 32
+    """Messages read for one client at a time."""
+    commit_max: int = 2_000
+    """Pieces of work in one commit."""
+    errors_max: int = 100
+    """Errors of one connection; then it is closed."""
+    sweep_s: float = 600.0

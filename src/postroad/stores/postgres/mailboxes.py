@@ -1,0 +1,125 @@
+"""The hub's mailboxes: one batch, one transaction, fenced by who is the hub."""
+
+import os
+import socket
+from collections.abc import Sequence
+from typing import Final
+
+from asyncpg import Record
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.errors import HubInUse
+from postroad.model.mailbox import Answer, Box, Letter, Looked, Op
+from postroad.model.mailbox_rules import Work, decide, looked, names, settle
+from postroad.ports.clock import Clock, system_chance
+from postroad.ports.secret import secret_bytes
+from postroad.stores.postgres.base import Base
+from postroad.stores.postgres.connections import ANSWER_S, QUERIES, Line, Raw
+
+LEASE_MS: Final = 30_000
+
+
+class MailboxVerbs(Base):
+    """What the hub asks, on a connection of its own."""
+
+    def __init__(self, dsn: str, clock: Clock, log: FilteringBoundLogger | None = None) -> None:
+        super().__init__(dsn, clock, log)
+        self._hub = Line("hub", self.address, self._counts, clock, system_chance())
+        self._lines.append(self._hub)
+        self._holder = secret_bytes(16).hex()
+
+    async def hub_lead(self) -> None:
+        """Be the hub, or stay it."""
+        self._check_open()
+        name = f"{socket.gethostname()}, process {os.getpid()}"
+        if not await self._hub.rows("hub", "hub_lead", (self._holder, name, LEASE_MS)):
+            rows = await self._hub.rows("hub", "hub_name")
+            raise _in_use(rows[0][0] if rows else "another process", self.address.name)
+
+    async def hub_unlead(self) -> None:
+        """No more."""
+        self._check_open()
+        await self._hub.rows("hub", "hub_unlead", (self._holder,))
+
+    async def box_look(self, asks: Sequence[tuple[str, bytes]]) -> Looked:
+        """Who may receive, and how much waits."""
+        self._check_open()
+        rows = await self._hub.rows("hub", "box_find", ([name for name, _ in asks],))
+        return looked(_boxes(rows), asks)
+
+    async def box_commit(self, ops: Sequence[Op]) -> list[Answer]:
+        """Decide in order, store, then answer."""
+        self._check_open()
+        return await self._hub.together("hub", lambda raw: self._apply(raw, ops))
+
+    async def box_find(self, name: str) -> Box | None:
+        """One mailbox as it is stored."""
+        self._check_open()
+        return _boxes(await self._side.rows("hub", "box_find", ([name],))).get(name)
+
+    async def box_old(self, limit: int) -> list[tuple[str, int]]:
+        """Mailboxes with messages past their time."""
+        self._check_open()
+        return [(row[0], row[1]) for row in await self._hub.rows("hub", "letter_old", (limit,))]
+
+    async def box_page(self, tenant: str, after: str, limit: int) -> list[tuple[str, int, bool]]:
+        """Mailboxes in order of name."""
+        self._check_open()
+        rows = await self._side.rows("hub", "box_page", (tenant, after, limit))
+        return [(row[0], row[1], row[2]) for row in rows]
+
+    async def _apply(self, raw: Raw, ops: Sequence[Op]) -> list[Answer]:
+        fence = await _rows(raw, "hub_fence", self._holder)
+        if not fence:
+            raise _in_use("another process", self.address.name)
+        wanted = names(ops)
+        found = await _rows(raw, "box_find", wanted) if wanted else []
+        work = Work(_boxes(found), fence[0][0])
+        answers = [decide(op, work) for op in ops]
+        await _write(raw, work)
+        return answers
+
+
+async def _write(raw: Raw, work: Work) -> None:
+    """What the batch changed: messages in, heads read, messages out."""
+    if made := work.created:
+        values = [(b.name, b.tenant, b.sender, b.recipient, b.quota, b.ttl_ms) for b in made]
+        numbers = {row[0]: row[1] for row in await _many(raw, "box_insert", values)}
+        for box in made:
+            box.number = numbers[box.name]
+    letters = [(box.number, *_letter(box, one)) for box, one in work.letters]
+    await _many(raw, "letter_insert", letters)
+    if work.heads:
+        wanted = {(box.number, position) for box, position, _, _ in work.heads}
+        columns = [list(column) for column in zip(*wanted, strict=True)]
+        rows = await _rows(raw, "letter_read", *columns, work.now_ms)
+        settle(work, {(r[0], r[1]): Letter(r[1], r[2], r[3], r[4]) for r in rows})
+    gone = [(box.number, first, last) for box, first, last in work.gone]
+    await _many(raw, "letter_delete", gone)
+    changed = [(b.number, b.first, b.next, b.over) for b in work.changed.values()]
+    await _many(raw, "box_update", changed)
+    if work.dropped:
+        await _rows(raw, "box_delete", [box.number for box in work.dropped])
+
+
+async def _rows(raw: Raw, query: str, *values: object) -> list[Record]:
+    return await raw.fetch(QUERIES[query], *values, timeout=ANSWER_S)
+
+
+async def _many(raw: Raw, query: str, rows: Sequence[Sequence[object]]) -> list[Record]:
+    """The same for many rows, given as columns."""
+    if not rows:
+        return []
+    return await _rows(raw, query, *(list(column) for column in zip(*rows, strict=True)))
+
+
+def _boxes(rows: Sequence[Record]) -> dict[str, Box]:
+    return {row[0]: Box(*row) for row in rows}
+
+
+def _letter(box: Box, one: Letter) -> tuple[int, int, int, bool, bytes]:
+    return (one.position, one.at_ms, one.at_ms + box.ttl_ms, one.text, one.body)
+
+
+def _in_use(who: str, where: str) -> HubInUse:
+    return HubInUse(f"{where} has a hub already ({who}): stop it first, or wait 30 s if it died")

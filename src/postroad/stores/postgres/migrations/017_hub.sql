@@ -1,0 +1,34 @@
+-- The hub's mailboxes and the messages in them.
+
+-- Who serves them: at most one process, which says so with every commit and every ten seconds.
+create table hub (
+  single  boolean primary key check (single),
+  holder  text not null,
+  name    text not null,
+  beat_at bigint not null
+) with (fillfactor = 10);
+
+-- Its messages are those from `first` up to, not including, `next`; positions are never used again.
+create table mailbox (
+  number    bigint generated always as identity primary key,
+  name      text not null unique,
+  tenant    text not null,
+  sender    bytea not null check (length(sender) = 32),
+  recipient bytea not null check (length(recipient) = 32),
+  quota     int not null check (quota > 0),
+  ttl_ms    bigint not null check (ttl_ms > 0),
+  first     bigint not null default 1 check (first > 0),
+  next      bigint not null default 1 check (next >= first),
+  over      boolean not null default false
+) with (fillfactor = 70);
+
+create table letter (
+  mailbox    bigint not null,
+  position   bigint not null,
+  at         bigint not null,
+  expires_at bigint not null,
+  text       boolean not null,
+  body       bytea not null,
+  primary key (mailbox, position)
+);
+create index letter_expiry on letter (expires_at);

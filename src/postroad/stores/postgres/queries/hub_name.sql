@@ -1,0 +1,2 @@
+-- Who the hub is.
+select name from postroad.hub

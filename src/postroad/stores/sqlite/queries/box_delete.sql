@@ -1,0 +1,2 @@
+-- A mailbox goes, after its letters.
+delete from mailbox where number = ?1

@@ -1,0 +1,57 @@
+"""A recipient that was over its quota takes messages again: its queue goes on at once."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.block import BlockKind
+from postroad.model.errors import StoreError
+from postroad.ports.store import Store
+from postroad.ports.transport import Reopens, Transport
+
+LOOKS_S: Final = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+"""The word that a mailbox is open may be here before the blocks that it lifts are written: of
+sends that were under way together several are refused, and each writes one."""
+
+
+class Reopening:
+    """Lifts quota blocks when their recipients say so."""
+
+    def __init__(
+        self, store: Store, transports: Iterable[Transport], log: FilteringBoundLogger
+    ) -> None:
+        self._store = store
+        self._log = log
+        self._transports = [each for each in transports if isinstance(each, Reopens)]
+        self._tasks: set[asyncio.Task[None]] = set()
+        for each in self._transports:
+            each.on_reopen(self.reopen)
+
+    def reopen(self, tenant: str, queue: str, still: Callable[[], bool]) -> None:
+        """This queue need not wait."""
+        lift = self._lift(tenant, queue, still)
+        self._tasks.add(task := asyncio.get_running_loop().create_task(lift))
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """No more."""
+        for each in self._transports:
+            await each.close()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _lift(self, tenant: str, name: str, still: Callable[[], bool]) -> None:
+        try:
+            for wait_s in LOOKS_S:
+                await self._store.clock.sleep(wait_s)
+                if not still():
+                    return  # refused again: another word will come
+                queue = await self._store.find_queue(tenant, name)
+                if queue and queue.block and queue.block.kind is BlockKind.quota:
+                    await self._store.unblock_queue(queue.id)
+        except StoreError as error:
+            self._log.warning("a queue stays held", queue=name, error=str(error))

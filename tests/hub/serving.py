@@ -1,0 +1,57 @@
+"""A real hub on a real store and a real port, in this process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from postroad.hub.access import keys
+from postroad.hub.client import HubClient
+from postroad.hub.frames import Created
+from postroad.hub.pump import Hub
+from postroad.hub.server import Server
+from postroad.model.mailbox import HubLimits
+from postroad.observe.log import make_log
+from postroad.ports.clock import SystemClock
+from postroad.ports.mailboxes import Mailboxes
+from postroad.stores.sqlite.store import SqliteStore
+
+CREATE, SEND = "let me make mailboxes", "let me send anywhere"
+
+
+class Served(Struct):
+    hub: Hub
+    server: Server
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/"
+
+    def client(self) -> HubClient:
+        return HubClient(self.url)
+
+
+@asynccontextmanager
+async def serving(
+    path: Path, limits: HubLimits | None = None, store: Mailboxes | None = None, port: int = 0
+) -> AsyncIterator[Served]:
+    clock = SystemClock()
+    own = None if store is not None else SqliteStore(path, clock)
+    if own is not None:
+        await own.open()
+    hub = Hub(store or own, clock, make_log("warning"), limits)  # type: ignore[arg-type]
+    await hub.open()
+    server = Server(hub, keys(CREATE, SEND))
+    try:
+        yield Served(hub, server, await server.start(port=port))
+    finally:
+        await server.stop()
+        await hub.close()
+        if own is not None:
+            await own.close()
+
+
+async def some_boxes(client: HubClient, count: int, quota: int = 0) -> list[Created]:
+    return [await client.create(CREATE, quota=quota) for _ in range(count)]
