@@ -32,6 +32,7 @@ ITEMS = {
     "crash-loop": "proof.kills:prove_crash_loop",
     "wal-cuts": "proof.kills:prove_wal_cuts",
     "hub-kills": "proof.hub:prove",
+    "server-kills": "proof.serving:prove",
 }
 
 

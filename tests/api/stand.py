@@ -1,5 +1,6 @@
 """A road with two handlers, its application, and a token for each purpose."""
 
+import asyncio
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,6 +29,10 @@ class Stand:
         @self.road.handler("bad")
         async def bad(message: Message[Any]) -> None:
             raise Reject(f"never: {message.body}")
+
+        @self.road.handler("doubtful", at_most_once=True, timeout=0.05)
+        async def doubtful(_message: Message[Any]) -> None:
+            await asyncio.sleep(3_600)
 
     async def __aenter__(self) -> Self:
         await self.road.__aenter__()

@@ -63,7 +63,7 @@ async def test_queues_are_listed_explained_paused_resumed_and_unblocked(stand: S
     await stand.send()
     page = (await stand.say("GET", "/v1/queues", query={"limit": 1})).json()
     assert (page["queues"][0]["queue"], page["after"]) == ("bad", "bad")
-    rest = (await stand.say("GET", "/v1/queues", query={"after": "bad"})).json()
+    rest = (await stand.say("GET", "/v1/queues", query={"after": "doubtful"})).json()
     assert (rest["queues"][0]["queue"], rest["queues"][0]["waiting"]) == ("good", 1)
     for verb, paused in (("pause", True), ("unblock", True), ("resume", False)):
         answer = await stand.say("POST", f"/v1/queues:{verb}", {"queue": "good"})
@@ -79,7 +79,7 @@ async def test_queues_are_listed_explained_paused_resumed_and_unblocked(stand: S
 async def test_lanes_are_listed_explained_paused_resumed_and_unblocked(stand: Stand) -> None:
     await stand.send()
     page = (await stand.say("GET", "/v1/lanes")).json()
-    assert len(page["lanes"]) == 32
+    assert len(page["lanes"]) == 48
     number = next(row["id"] for row in page["lanes"] if row["waiting"])
     for verb, paused in (("pause", True), ("unblock", True), ("resume", False)):
         answer = await stand.say("POST", f"/v1/lanes:{verb}", {"lane": number})
@@ -108,6 +108,32 @@ async def test_queues_and_lanes_are_limited(stand: Stand) -> None:
     assert [limit["limit"] for limit in said["limits"] if not limit["shared"]] == []
     unknown = await stand.say("POST", "/v1/lanes:limit", {"lane": 99_999, "rate": "5/s"})
     assert (unknown.status, kind(unknown)) == (404, "unknown-lane")
+
+
+async def test_an_uncertain_message_is_settled_and_no_other(stand: Stand) -> None:
+    number = await stand.send("doubtful")
+    await stand.road.run(until_idle=True)
+    path = f"/v1/messages/{number}"
+    assert (await stand.say("GET", path)).json()["state"] == "uncertain"
+    odd = await stand.say("POST", f"{path}/settle", {"outcome": "maybe"})
+    assert (odd.status, fields(odd)) == (400, ["outcome"])
+    settled = await stand.say("POST", f"{path}/settle", {"outcome": "sent"})
+    assert settled.json()["state"] == "delivered"
+    again = await stand.say("POST", f"{path}/settle", {"outcome": "sent"})
+    assert (again.status, kind(again)) == (409, "not-uncertain")
+
+
+async def test_all_of_a_queue_are_cancelled_and_never_everything_by_leaving_something_out(
+    stand: Stand,
+) -> None:
+    for _ in range(3):
+        await stand.send()
+    other = await stand.send("bad")
+    nothing = await stand.say("POST", "/v1/messages:cancel", {})
+    assert (nothing.status, fields(nothing)) == (400, ["queue"])
+    said = await stand.say("POST", "/v1/messages:cancel", {"queue": "good"})
+    assert said.json() == {"states": {"cancelled": 3}}
+    assert (await stand.say("GET", f"/v1/messages/{other}")).json()["state"] == "waiting"
 
 
 async def test_levels_and_statistics_count_what_there_is(stand: Stand) -> None:
@@ -184,6 +210,8 @@ async def test_no_route_shows_or_changes_anything_of_another_tenant(
         ("POST", "/v1/lanes:pause", {"lane": lanes[0]["id"]}, {}),
         ("POST", "/v1/lanes:resume", {"lane": lanes[0]["id"]}, {}),
         ("POST", "/v1/lanes:unblock", {"lane": lanes[0]["id"]}, {}),
+        ("POST", "/v1/lanes:limit", {"lane": lanes[0]["id"], "rate": "1/h"}, {}),
+        ("POST", f"/v1/messages/{live[other]}/settle", {"outcome": "sent"}, {}),
         ("DELETE", f"/v1/tokens/{before[3][0]['id']}", None, {}),
     ):
         answer = await stand.say(method, path, data, query=query, token=tokens[mine])

@@ -18,6 +18,7 @@ from postroad.cli.main import app
 
 PROGRAM = (sys.executable, "-c", "from postroad.cli.main import main; main()")
 WAIT_S = 60.0
+UP = ("up", "--app", "tasks:road", "--listen", "127.0.0.1:0", "--dsn", "sqlite:///road/road.db")
 TASKS = """
 import asyncio
 from postroad import Postroad, Reject

@@ -132,3 +132,34 @@ def test_line_numbers_go_on_from_one_request_to_the_next(road: str, folder: Path
     result = postroad("batch", "many.ndjson")
     assert "line 5101: the body is not JSON" in result.stderr
     assert "5100 stored" in result.stdout
+
+
+def test_limits_cancels_and_settling(road: str) -> None:
+    assert road
+    number = data("send", "good", "1")["id"]
+    assert data("limit", "50/s", "good")["done"] == "limited"
+    assert "none" in postroad("limit", "none", "good").stdout
+    assert postroad("limit", "fast", "good").exit_code == 2
+    settled = postroad("message", "settle", number, "sent")
+    assert (settled.exit_code, "not uncertain" in settled.stderr) == (1, True)
+    assert postroad("cancel-all").exit_code == 2
+    assert postroad("cancel-all", "good", given="n\n").exit_code == 2
+    assert data("cancel-all", "good", "--yes") == {"states": {"cancelled": 1}}
+
+
+def test_top_draws_everything_once(road: str) -> None:
+    assert road
+    data("send", "good", "1")
+    look = data("top", "--once")
+    assert look["stats"]["waiting"] == 1
+    drawn = postroad("top", "--once").stdout
+    for word in ("1 waiting", "level", "queue", "good"):
+        assert word in drawn
+
+
+def test_migrate_says_how_many_steps_it_took(folder: Path) -> None:
+    first = data("migrate")
+    assert first["steps"] == first["version"] > 3
+    assert (folder / "road" / "road.db").exists()
+    assert data("migrate")["steps"] == 0
+    assert "0 steps" in postroad("migrate").stdout

@@ -8,7 +8,7 @@ import hypothesis
 import schemathesis
 from schemathesis import GenerationMode, checks
 
-from tests.cli.running import data, running
+from tests.cli.running import UP, data, running
 
 
 @schemathesis.serializer("application/x-ndjson")
@@ -17,7 +17,6 @@ def lines(_context: object, value: object) -> bytes:
     return json.dumps(value).encode() + b"\n?\n"
 
 
-UP = ("up", "--app", "tasks:road", "--listen", "127.0.0.1:0", "--dsn", "sqlite:///road/road.db")
 EXAMPLES = 10
 checks.load_all_checks()
 CHECKS = checks.CHECKS.get_by_names(
@@ -42,7 +41,7 @@ def ask_often(operation: Any, mode: GenerationMode, token: str) -> None:
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
-    def ask(case: schemathesis.Case) -> None:
+    def ask(case: Any) -> None:
         headers = {"authorization": f"Bearer {token}"}
         # A batch is answered line by line: a bad line does not refuse the request.
         chosen = CHECKS if operation.path.endswith(":batch") else STRICT
@@ -55,7 +54,8 @@ def test_no_answer_is_outside_the_schema_and_none_is_a_fault(folder: Path) -> No
     with running(folder, *UP) as (_, door):
         token = data("token", "make", "schemathesis")["secret"]
         document = schemathesis.openapi.from_url(f"{door.url}/v1/openapi.json")
-        operations = [found.ok() for found in document.get_all_operations()]
+        found: list[Any] = list(document.get_all_operations())
+        operations = [each.ok() for each in found]
         assert len(operations) >= 24
         for operation in operations:
             ask_often(operation, GenerationMode.POSITIVE, token)

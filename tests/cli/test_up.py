@@ -7,9 +7,7 @@ import stat
 import time
 from pathlib import Path
 
-from tests.cli.running import WAIT_S, data, postroad, running, start
-
-UP = ("up", "--app", "tasks:road", "--listen", "127.0.0.1:0", "--dsn", "sqlite:///road/road.db")
+from tests.cli.running import UP, WAIT_S, data, postroad, running, start
 
 
 def test_commands_reach_the_owner_of_the_file_and_a_stop_is_clean(folder: Path) -> None:

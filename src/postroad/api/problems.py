@@ -16,6 +16,8 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownToken: 404,
     errors.NotDead: 409,
     errors.NotCancelled: 409,
+    errors.NotUncertain: 409,
+    errors.CopyRefused: 409,
     errors.Conflict: 409,
     errors.Unauthorized: 401,
     errors.Forbidden: 403,

@@ -21,9 +21,11 @@ from postroad.model.errors import (
     BadInput,
     BadSetting,
     Conflict,
+    CopyRefused,
     NotCancelled,
     NotDead,
     NotOpen,
+    NotUncertain,
     Overloaded,
     PostroadError,
     StoreError,
@@ -156,7 +158,7 @@ def ending(call: Call, function: Callable[..., None], given: dict[str, Any]) -> 
 def exit_code(error: PostroadError) -> int:
     """0 ok, 1 failed, 2 bad input, 3 unavailable."""
     match error:
-        case Conflict() | NotDead() | NotCancelled():
+        case Conflict() | NotDead() | NotCancelled() | NotUncertain() | CopyRefused():
             return 1
         case BadInput():
             return 2

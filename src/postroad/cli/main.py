@@ -4,10 +4,36 @@ from typing import Annotated
 
 import typer
 
-from postroad.cli import batch, dead, messages, queues, serving, settings, stats, tokens
+from postroad.cli import (
+    batch,
+    dead,
+    demo,
+    doctor,
+    messages,
+    queues,
+    serving,
+    settings,
+    stats,
+    stores,
+    tokens,
+    top,
+)
 from postroad.version import VERSION
 
-GROUPS = (serving, messages, batch, dead, queues, stats, tokens, settings)
+GROUPS = (
+    serving,
+    demo,
+    messages,
+    batch,
+    dead,
+    queues,
+    top,
+    stats,
+    doctor,
+    settings,
+    tokens,
+    stores,
+)
 """A new group of commands is a file in cli/ with `add(app)`; it is added here."""
 
 app = typer.Typer(

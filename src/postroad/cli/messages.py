@@ -22,6 +22,8 @@ def add(app: typer.Typer) -> None:
     command(group, "show")(show)
     command(group, "explain")(explain)
     command(group, "cancel")(cancel)
+    command(group, "settle")(settle)
+    command(app, "cancel-all", rich_help_panel="Messages")(cancel_all)
 
 
 def send(
@@ -137,3 +139,45 @@ def cancel(
         out().print(f"{said['id']}: {said['state']}")
     if said["state"] == "pending":
         raise typer.Exit(1)
+
+
+def settle(
+    call: Call,
+    id: Id,  # noqa: A002
+    outcome: Annotated[str, typer.Argument(help="sent, or unsent")],
+) -> None:
+    """Say what became of an uncertain message: `sent` is delivered, `unsent` is tried again."""
+    with call.reach() as road:
+        said = road.ask("POST", f"/v1/messages/{id}/settle", data={"outcome": outcome})
+    if call.json:
+        as_json(said)
+    else:
+        out().print(f"{said['id']}: {said['state']}")
+
+
+def cancel_all(
+    call: Call,
+    queue: Annotated[str, typer.Argument(help="Of this queue.")] = "",
+    order_key: Annotated[str, typer.Option(help="Of this order key.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Cancel all messages of a queue, or of an order key, that are not finished."""
+    if not queue and not order_key:
+        raise BadInput("say which: a queue, or --order-key")
+    if not yes and not _sure(queue or order_key):
+        raise BadInput("nothing was cancelled: give --yes, or answer the question")
+    data = {"queue": queue, "order_key": order_key}
+    with call.reach() as road:
+        said = road.ask("POST", "/v1/messages:cancel", data=data)
+    if call.json:
+        as_json(said)
+    else:
+        words = [f"{count} {state}" for state, count in said["states"].items()]
+        out().print(", ".join(words) or "nothing to cancel")
+
+
+def _sure(name: str) -> bool:
+    try:
+        return typer.confirm(f"Cancel everything of {name}?", err=True)
+    except typer.Abort:
+        return False

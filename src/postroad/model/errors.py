@@ -59,6 +59,10 @@ class NotCancelled(BadInput):
     """The message was finished before: there is nothing left to cancel."""
 
 
+class CopyRefused(BadInput):
+    """A road cannot be copied as asked, or its copy is not the same; the source is unchanged."""
+
+
 class Conflict(BadInput):
     """The idempotency key was used within its time for another body. `stored` are the ids of
     those sent with it that are stored."""

@@ -3,9 +3,13 @@
 from pathlib import Path
 
 from postroad.model.errors import BadDsn
-from postroad.ports.clock import Clock
+from postroad.ports.clock import Clock, SystemClock
 from postroad.ports.store import Store
+from postroad.stores.postgres import schema as postgres_schema
 from postroad.stores.postgres.store import PostgresStore
+from postroad.stores.sqlite import schema as sqlite_schema
+from postroad.stores.sqlite.database import Database
+from postroad.stores.sqlite.schema import FileLock
 from postroad.stores.sqlite.store import SqliteStore
 
 
@@ -19,3 +23,22 @@ def open_store(dsn: str, clock: Clock) -> Store:
     if dsn.startswith(("postgresql://", "postgres://")):
         return PostgresStore(dsn, clock)
     raise BadDsn(f"{dsn!r} is not understood: use sqlite:///FILE or postgresql://…")
+
+
+async def migrate(dsn: str) -> tuple[int, int]:
+    """Bring a road's schema to this release's version; answers the steps taken and the version."""
+    store = open_store(dsn, SystemClock())
+    if isinstance(store, PostgresStore):
+        return await postgres_schema.migrate(store.address), postgres_schema.VERSION
+    if not isinstance(store, SqliteStore):  # pragma: no cover - there are two
+        raise BadDsn(f"{dsn!r} has no schema")
+    lock = FileLock(store.path)
+    lock.take()
+    try:
+        db = Database(store.path)
+        try:
+            return sqlite_schema.migrate(db), sqlite_schema.VERSION
+        finally:
+            db.close()
+    finally:
+        lock.drop()

@@ -2,8 +2,9 @@
 
 from base64 import b64decode
 from binascii import Error as Base64Error
+from collections import Counter
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from litestar import Response
@@ -42,7 +43,28 @@ class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
     headers: dict[str, str] = {}
 
 
+class CancelRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which messages: of a queue, of an order key, or of both."""
+
+    queue: str = ""
+    order_key: str = ""
+
+
+class CancelledAll(Struct, frozen=True):
+    """How many are in which state now: cancelled, sending, pending, final."""
+
+    states: dict[str, int]
+
+
+class SettleRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What became of an uncertain message."""
+
+    outcome: Literal["sent", "unsent"]
+
+
 SEND: Final = msgspec.json.Decoder(SendRequest)
+CANCEL: Final = msgspec.json.Decoder(CancelRequest)
+SETTLE: Final = msgspec.json.Decoder(SettleRequest)
 
 
 class MessageView(Struct, frozen=True):
@@ -145,4 +167,31 @@ async def cancel(
     return answer
 
 
-ROUTES: Final = (send, show, explain, cancel)
+@give(
+    "/v1/messages:cancel", scope=Scope.manage, status_code=200, operation_class=takes(CancelRequest)
+)
+async def cancel_all(request: Ask) -> CancelledAll:
+    """Cancel all messages of a queue, or of an order key, that are not finished."""
+    asked = await read(request, CANCEL)
+    if not asked.queue and not asked.order_key:
+        raise _bad("queue", "say which: a queue, an order_key, or both")
+    answers = await context(request).road.cancel_all(
+        asked.queue, order_key=asked.order_key, tenant=who(request).tenant, wait=WAIT_S
+    )
+    return CancelledAll(dict(Counter(str(answer.state) for answer in answers)))
+
+
+@give(
+    "/v1/messages/{id:str}/settle",
+    scope=Scope.manage,
+    status_code=200,
+    operation_class=takes(SettleRequest),
+)
+async def settle(request: Ask, id: FromPath[str]) -> MessageView:  # noqa: A002
+    """Say what became of an uncertain message: `sent` is delivered, `unsent` is tried again."""
+    asked, road, tenant = await read(request, SETTLE), context(request).road, who(request).tenant
+    await road.settle(id, asked.outcome, tenant=tenant)
+    return view(await road.explain(id, tenant=tenant))
+
+
+ROUTES: Final = (send, show, explain, cancel, cancel_all, settle)

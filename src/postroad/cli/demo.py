@@ -1,0 +1,24 @@
+"""`postroad demo`: several hundred messages to good and bad recipients, in compressed time."""
+
+from typing import Annotated
+
+import typer
+
+from postroad.cli.frame import Call, command
+from postroad.demo.__main__ import main
+
+
+def add(app: typer.Typer) -> None:
+    """These commands."""
+    command(app, "demo", rich_help_panel="Run")(demo)
+
+
+def demo(
+    call: Call,
+    messages: Annotated[int, typer.Option(help="How many to send.", min=1)] = 600,
+    speed: Annotated[float, typer.Option(help="How much faster time goes.", min=1, max=1000)] = 60,
+    plain: Annotated[bool, typer.Option("--plain", help="Plain lines.")] = False,
+) -> None:
+    """See it work: a road of its own, which ends by itself and counts what came of it all."""
+    words = ["--messages", str(messages), "--speed", str(speed)]
+    raise typer.Exit(main([*words, *["--plain"] * (plain or call.json)]))

@@ -1,0 +1,3 @@
+-- So many rows of a table are copied; in the transaction that copies them.
+insert into postroad.copying (name, rows, source) values ($1, $2, $3)
+on conflict (name) do update set rows = excluded.rows
