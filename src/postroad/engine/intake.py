@@ -10,7 +10,7 @@ from postroad.ports.store import Inbox
 
 Answers = asyncio.Future[list[Accepted]]
 ALONE: Final = 250
-"""So many at once do not wait for others: a store with two ways in takes the next ones meanwhile."""
+"""So many at once do not wait for others: a store with two ways in takes the next meanwhile."""
 
 
 class Intake:
