@@ -124,7 +124,7 @@ class Desk:
         self._news.set()
 
     async def until(self, count: int) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(40):
             while len(self.came) < count:
                 self._news.clear()
                 await self._news.wait()

@@ -41,6 +41,8 @@ def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: in
     if send.priority not in PRIORITIES:
         raise BadInput(f"priority={send.priority}: give {PRIORITIES[0]} to {PRIORITIES[-1]}")
     for name, text in (("key", send.key), ("order_key", send.order_key)):
+        if not text:
+            continue
         if len(text) > KEY_CHARACTERS_MAX:
             raise BadInput(f"{name} has {len(text)} characters: at most {KEY_CHARACTERS_MAX}")
         if not _is_text(text):
@@ -67,7 +69,7 @@ def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: in
 
 
 def _encode(send: Send, body_bytes_max: int) -> tuple[bytes, bytes]:
-    headers = dict(send.headers or {})
+    headers = dict(send.headers) if send.headers else {}
     if isinstance(send.body, bytes):
         body = send.body
         headers = RAW | headers

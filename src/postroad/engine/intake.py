@@ -1,10 +1,16 @@
 """Intake: drafts that arrive together are stored together; accepted means stored."""
 
 import asyncio
+from collections.abc import Sequence
+from typing import Final
 
 from postroad.model.errors import StoreError
 from postroad.model.words import Accepted, Draft
 from postroad.ports.store import Inbox
+
+Answers = asyncio.Future[list[Accepted]]
+ALONE: Final = 250
+"""So many at once do not wait for others: a store with two ways in takes the next meanwhile."""
 
 
 class Intake:
@@ -12,44 +18,43 @@ class Intake:
 
     def __init__(self, store: Inbox) -> None:
         self._store = store
-        self._drafts: list[Draft] = []
-        self._waiting: list[asyncio.Future[Accepted]] = []
+        self._waiting: list[tuple[Sequence[Draft], Answers]] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def put(self, draft: Draft) -> "asyncio.Future[Accepted]":
-        """Hand over; the answer comes when it is stored."""
+    def put(self, drafts: Sequence[Draft]) -> Answers:
+        """Hand over; the answers come when they are stored: all of them, or none."""
         loop = asyncio.get_running_loop()
-        if not self._drafts:
+        if not self._waiting:
             loop.call_soon(self._flush)
-        answer: asyncio.Future[Accepted] = loop.create_future()
-        self._drafts.append(draft)
-        self._waiting.append(answer)
-        return answer
+        answers: Answers = loop.create_future()
+        self._waiting.append((drafts, answers))
+        if len(drafts) >= ALONE:
+            self._flush()
+        return answers
 
     def _flush(self) -> None:
-        if not self._drafts:
-            return
-        drafts, self._drafts = self._drafts, []
         waiting, self._waiting = self._waiting, []
-        task = asyncio.get_running_loop().create_task(self._store_all(drafts, waiting))
+        if not waiting:
+            return
+        task = asyncio.get_running_loop().create_task(self._store_all(waiting))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _store_all(
-        self, drafts: list[Draft], waiting: "list[asyncio.Future[Accepted]]"
-    ) -> None:
+    async def _store_all(self, waiting: list[tuple[Sequence[Draft], Answers]]) -> None:
         try:
-            answers = await self._store.accept(drafts)
+            answers = await self._store.accept([draft for drafts, _ in waiting for draft in drafts])
         except Exception as error:  # noqa: BLE001 - handed to those who wait
-            if len(drafts) > 1 and not isinstance(error, StoreError):
+            if len(waiting) > 1 and not isinstance(error, StoreError):
                 # One of them cannot be stored at all: its neighbours must not suffer for it.
-                for draft, future in zip(drafts, waiting, strict=True):
-                    await self._store_all([draft], [future])
+                for one in waiting:
+                    await self._store_all([one])
                 return
-            for future in waiting:
+            for _, future in waiting:
                 if not future.done():
                     future.set_exception(error)
             return
-        for future, answer in zip(waiting, answers, strict=True):
+        start = 0
+        for drafts, future in waiting:
             if not future.done():
-                future.set_result(answer)
+                future.set_result(answers[start : start + len(drafts)])
+            start += len(drafts)

@@ -10,6 +10,7 @@ PREFIX = "msg_"
 # Crockford's alphabet keeps the order of the numbers in the order of the texts.
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 DIGITS = 13
+PAIRS = [high + low for high in ALPHABET for low in ALPHABET]
 
 
 class IdSequence:
@@ -38,8 +39,12 @@ def first_after(moment_ms: int) -> int:
 
 def to_text(number: int) -> str:
     """The id as users see it."""
-    digits = [ALPHABET[(number >> shift) & 31] for shift in range(5 * (DIGITS - 1), -1, -5)]
-    return PREFIX + "".join(digits)
+    # Two digits at once: every receipt has one, and thirteen single ones took 4 µs.
+    return (
+        f"{PREFIX}{ALPHABET[number >> 60 & 31]}{PAIRS[number >> 50 & 1023]}"
+        f"{PAIRS[number >> 40 & 1023]}{PAIRS[number >> 30 & 1023]}{PAIRS[number >> 20 & 1023]}"
+        f"{PAIRS[number >> 10 & 1023]}{PAIRS[number & 1023]}"
+    )
 
 
 def to_number(text: str) -> int:

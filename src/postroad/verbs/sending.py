@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 from msgspec import Struct, structs
 
 from postroad.engine.drafting import Send, draft
-from postroad.engine.intake import Intake
+from postroad.engine.intake import Answers, Intake
 from postroad.model.errors import BadInput, Conflict, NotOpen, PostroadError
 from postroad.model.ids import IdSequence, to_text
 from postroad.model.words import DEFAULT_TENANT, Accepted, Draft, Queue, QueueSpec
@@ -88,10 +88,17 @@ class Sending:
 
     async def _send_many(self, asked: Sequence[Send]) -> list[Receipt]:
         intake = self.taking()
-        queues = [await self._queue(send.tenant, send.queue) for send in asked]
-        drafts = [self._draft(send, queue) for send, queue in zip(asked, queues, strict=True)]
-        answers = await asyncio.gather(*[intake.put(one) for one in drafts])
-        return _receipts(asked, answers)
+        known = self._queues
+        queues = [
+            known.get((send.tenant, send.queue)) or await self._queue(send.tenant, send.queue)
+            for send in asked
+        ]
+        now_ms = self._store.clock.now_ms()
+        drafts = [
+            draft(send, queue, self._ids.next(now_ms), now_ms, self._bytes_max)
+            for send, queue in zip(asked, queues, strict=True)
+        ]
+        return _receipts(asked, await intake.put(drafts))
 
     async def send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
         """Hand over many, each for itself: what is good is stored in one transaction, and for
@@ -118,11 +125,11 @@ class Sending:
 
     def _put(
         self, intake: Intake, send: Send, queue: Queue | PostroadError
-    ) -> "asyncio.Future[Accepted] | PostroadError":
+    ) -> Answers | PostroadError:
         if isinstance(queue, PostroadError):
             return queue
         try:
-            return intake.put(self._draft(send, queue))
+            return intake.put([self._draft(send, queue)])
         except PostroadError as error:
             return error
 
@@ -188,9 +195,11 @@ def _with(send: Send, carried: Mapping[str, str]) -> Send:
 
 
 def _receipts(sends: Sequence[Send], answers: Sequence[Accepted]) -> list[Receipt]:
-    pairs = list(zip(sends, answers, strict=True))
+    pairs = zip(sends, answers, strict=True)
     receipts = [Receipt(to_text(a.id), s.queue, a.duplicate) for s, a in pairs if not a.conflict]
-    for send, answer in pairs:
+    if len(receipts) == len(sends):
+        return receipts
+    for send, answer in zip(sends, answers, strict=True):
         if answer.conflict:
             raise Conflict(
                 f"key {send.key!r} was used for {send.queue!r} within a day with another body: "
@@ -200,8 +209,8 @@ def _receipts(sends: Sequence[Send], answers: Sequence[Accepted]) -> list[Receip
     return receipts
 
 
-async def _settled(send: Send, answer: "asyncio.Future[Accepted]") -> Receipt | PostroadError:
+async def _settled(send: Send, answer: Answers) -> Receipt | PostroadError:
     try:
-        return _receipts([send], [await answer])[0]
+        return _receipts([send], await answer)[0]
     except PostroadError as error:
         return error

@@ -13,7 +13,7 @@ from postroad.model.errors import NotOpen, StoreUnavailable
 from postroad.model.states import NEVER
 from postroad.model.words import Accepted, Draft, Queue, QueueSpec, digest_of
 from postroad.ports.clock import Clock
-from postroad.stores.postgres.base import Answer, Base, decoder
+from postroad.stores.postgres.base import Answer, Base, decoder, literal
 from postroad.stores.postgres.connections import Line
 
 T = TypeVar("T")
@@ -84,11 +84,11 @@ class Batch:
             slots,
             self._due,
             self._count,
-            [d.id for d in drafts],
-            [self._of[n] for n in sent] if skipped else self._of,
+            literal([d.id for d in drafts]),
+            literal([self._of[n] for n in sent] if skipped else self._of),
             [self._nth[n] for n in sent] if ordered else [],
-            [d.due_ms for d in drafts],
-            [d.accepted_at_ms for d in drafts],
+            literal(_once([d.due_ms for d in drafts])),
+            literal(_once([d.accepted_at_ms for d in drafts])),
             _unless_all([d.expires_at_ms for d in drafts], NEVER),
             _unless_all([d.order_key for d in drafts], ""),
             _unless_all([d.headers for d in drafts], b""),
@@ -123,6 +123,11 @@ class Batch:
 def _unless_all(column: list[T], usual: T) -> list[T]:
     """A column that holds nothing but the usual value need not be sent."""
     return column if any(value != usual for value in column) else []
+
+
+def _once(column: list[int]) -> list[int]:
+    """A column that holds one value is sent as that."""
+    return column if any(value != column[0] for value in column) else column[:1]
 
 
 class Handed(Struct):

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from postroad.model.decide import Move
 from postroad.model.record import LaneChange, QueueChange, Record, Recorded, Result
 from postroad.model.states import NEVER
-from postroad.stores.postgres.base import Answer, Base, decoder
+from postroad.stores.postgres.base import Answer, Base, decoder, literal
 
 UNCERTAIN_LEVEL: Final = -1
 
@@ -101,10 +101,10 @@ class RecordBatch:
         return (
             self.lanes,
             [epoch for _, epoch in self._pairs],
-            [r.message.id for r in done],
-            [r.message.queue for r in done],
-            [r.message.attempts for r in done],
-            [r.took_ms for r in done],
+            literal([r.message.id for r in done]),
+            literal([r.message.queue for r in done]),
+            literal([r.message.attempts for r in done]),
+            literal([r.took_ms for r in done]),
             list({r.message.rung for r in self._record.results if r.slot}),
             _json(self._failures()),
             _json(self._targets()),

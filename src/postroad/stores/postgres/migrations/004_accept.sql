@@ -4,7 +4,8 @@
 
 -- r_: the rungs of this batch, each once, with the first due time and the number of its ordered
 -- messages. m_: the messages; `of` is the place of its rung in r_, `nth` its place among the ordered
--- ones of that rung. Columns that are the same for all may be empty. k_: first uses of keys.
+-- ones of that rung. Due and acceptance times that are the same for all come once, other columns
+-- that are as usual are empty. k_: first uses of keys.
 create function accept_v1(
   r_lane bigint[], r_queue bigint[], r_priority int[], r_slot int[], r_due bigint[], r_count int[],
   m_id bigint[], m_of int[], m_nth int[], m_due bigint[], m_accepted bigint[], m_expires bigint[],
@@ -29,9 +30,10 @@ begin
     v_base := places_v1(v_rungs, r_count);
   end if;
   insert into message (id, rung_id, place, due, level, accepted_at, expires_at, order_key, headers, body)
-  select m.id, v_rungs[m.of], case when m.nth > 0 then v_base[m.of] + m.nth else m.due end, m.due, 0,
-         m.accepted, coalesce(m.expires, never()), coalesce(m.order_key, ''), coalesce(m.headers, ''),
-         m.body
+  select m.id, v_rungs[m.of],
+         case when m.nth > 0 then v_base[m.of] + m.nth else coalesce(m.due, m_due[1]) end,
+         coalesce(m.due, m_due[1]), 0, coalesce(m.accepted, m_accepted[1]),
+         coalesce(m.expires, never()), coalesce(m.order_key, ''), coalesce(m.headers, ''), m.body
     from unnest(m_id, m_of, m_nth, m_due, m_accepted, m_expires, m_order_key, m_headers, m_body)
          with ordinality as m(id, of, nth, due, accepted, expires, order_key, headers, body, n)
    where m.n <> all (v_drop);
@@ -44,7 +46,7 @@ create function first_use_v1(r_queue bigint[], m_id bigint[], m_of int[], m_acce
 returns jsonb language plpgsql as $$
 begin
   insert into idempotency as i (queue_id, key, message_id, digest, expires_at)
-  select r_queue[m_of[k.of]], k.key, m_id[k.of], k.digest, m_accepted[k.of] + 86400000
+  select r_queue[m_of[k.of]], k.key, m_id[k.of], k.digest, coalesce(m_accepted[k.of], m_accepted[1]) + 86400000
     from unnest(k_of, k_key, k_digest) k(of, key, digest) order by 1, 2
   on conflict (queue_id, key) do update
      set message_id = excluded.message_id, digest = excluded.digest, expires_at = excluded.expires_at

@@ -1,2 +1,3 @@
 -- Apply results, fenced.
-select postroad.record_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+select postroad.record_v1($1, $2, $3, $4::text::bigint[], $5::text::bigint[], $6::text::int[],
+  $7::text::int[], $8, $9, $10, $11, $12)
