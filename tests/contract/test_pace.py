@@ -167,6 +167,18 @@ async def test_a_limit_is_changed_and_lifted_and_the_owners_are_told(bench: Benc
     assert len(grant.at_us) == 3  # one who does not know yet is not held up
 
 
+async def test_whoever_claims_a_lane_hears_of_its_limits_before_anything_starts(
+    bench: Bench,
+) -> None:
+    queue = await bench.queue()
+    await bench.store.limit_queue(queue.id, read_limit("50/s"))
+    await bench.send(queue)
+    claim = await bench.claim()
+    (lane,) = claim.lanes
+    views = claim.views or await bench.store.look([Look(lane.id, -1)])
+    assert [len(found.ledgers) for view in views for found in view.queues] == [1]
+
+
 async def test_slots_that_are_reserved_count_by_the_new_limit_too(bench: Bench) -> None:
     ledger, now_us = await limited(bench, "shop", "50/s"), bench.now_ms * 1000
     await ask(bench, Ask((ledger,), "a", 12))
