@@ -1,5 +1,8 @@
 """Leases: a lane has one owner, who gives it back, or is declared dead and leaves a trace."""
 
+import pytest
+from msgspec.structs import replace
+
 from postroad.model.decide import Move
 from postroad.model.record import Release
 from postroad.model.states import NEVER
@@ -218,6 +221,25 @@ async def test_a_recorded_try_wipes_its_marks(bench: Bench) -> None:
     lane = await bench.take()
     await bench.store.mark(bench.owner, lane, [sent])
     await bench.became(await bench.only(lane.id), Move.climb)
+    assert (await bench.only(lane.id)).marks == 0
+
+
+@pytest.mark.parametrize("move", [Move.stay, Move.again])
+async def test_a_try_that_goes_on_in_place_wipes_only_its_own_mark(
+    bench: Bench, move: Move
+) -> None:
+    sent = await bench.send(await bench.queue())
+    lane = await bench.take()
+    message = await bench.only(lane.id)
+    tries = [bench.result(replace(message, attempts=n), move) for n in range(3)]
+    for _ in range(2):
+        await bench.store.mark(bench.owner, lane, [sent])
+    await bench.record(tries[:1])  # written late: the second try is noted and under way
+    assert (await bench.only(lane.id)).marks == 1
+    await bench.record(tries[:1])
+    assert (await bench.only(lane.id)).marks == 1
+    await bench.store.mark(bench.owner, lane, [sent])
+    await bench.record(tries)
     assert (await bench.only(lane.id)).marks == 0
 
 

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 
 from postroad.model.control import CancelState
+from postroad.model.errors import StoreUnavailable
 from postroad.model.ids import to_text
 from postroad.model.limits import Limits
-from postroad.model.pace import read_limit
+from postroad.model.pace import Ask, Reserved, read_limit
 from postroad.model.states import State
+from postroad.model.words import Lane
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
 from tests.pacing.windows import breaches
@@ -178,6 +181,52 @@ def test_starts_that_are_noted_first_keep_to_the_limit_and_get_on() -> None:
         assert starts(world)[-1] - starts(world)[0] < 40 / 9
 
     simulate(7, story)
+
+
+def test_a_note_that_takes_longer_than_the_grace_costs_no_slot() -> None:
+    """It is written before its slot's time, also where one slot a second is all there is."""
+
+    async def story(world: World) -> None:
+        mark = world.store.mark
+
+        async def slowly(owner: int, lane: Lane, ids: Sequence[int]) -> bool:
+            await asyncio.sleep(0.1)
+            return await mark(owner, lane, ids)
+
+        world.store.mark = slowly  # type: ignore[method-assign]
+        once = "sim://ash/once"
+        await fill(world, once, 10)
+        await world.client.limit(once, "1/s")
+        world.start("one")
+        world.check(await world.settled(within_s=60))
+        assert broken(world, "1/s") == []
+        assert starts(world)[-1] - starts(world)[0] < 10 / 0.9
+
+    simulate(10, story)
+
+
+def test_a_store_that_is_away_at_the_first_question_is_asked_again() -> None:
+    """Nobody knows yet how late it is there: nothing starts, and nothing breaks."""
+
+    async def story(world: World) -> None:
+        reserve, asked = world.store.reserve, Counter[str]()
+
+        async def away_at_first(asks: Sequence[Ask]) -> Reserved:
+            asked["times"] += 1
+            if asked["times"] <= 3:
+                raise StoreUnavailable("simulated: the store was away")
+            return await reserve(asks)
+
+        world.store.reserve = away_at_first  # type: ignore[method-assign]
+        await fill(world, LIMITED, 20)
+        await world.client.limit(LIMITED, "10/s")
+        world.start("one")
+        world.check(await world.settled(within_s=60))
+        assert broken(world, "10/s") == []
+        assert len(starts(world)) == 20
+        assert not world.members["one"].task.done()
+
+    simulate(11, story)
 
 
 def test_every_try_takes_a_slot_also_one_in_place() -> None:

@@ -59,7 +59,10 @@ class Spender:
                 self._pacer.ask(Ask(self._ledgers, self._name, lacking), self._answered)
         if slots and slots[0] <= now_s + early_s:
             return True
-        self._arm(now_s)
+        if slots:
+            self._arm(slots[0] - early_s)
+        elif not self._asking:
+            self._arm(self._again_s)
         return False
 
     def take(self) -> float:
@@ -75,21 +78,18 @@ class Spender:
         self._asking = False
         self._slots_s.extend(block.slots_s)
         self._again_s = 0.0 if block.slots_s else block.again_s
-        self._arm(self._clock.steady_s())
+        # Slots are told of at once: who notes its starts first does so before their time.
+        self._arm(self._again_s)
 
-    def _arm(self, now_s: float) -> None:
-        """Be there for the first slot, or to ask again."""
-        again_s = math.inf if self._asking else self._again_s
-        due_s = self._slots_s[0] if self._slots_s else again_s
-        if due_s == self._due_s:
+    def _arm(self, due_s: float) -> None:
+        """Be woken then, or sooner: it is asked again anyway."""
+        if due_s >= self._due_s:
             return
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
         self._due_s = due_s
-        if due_s < math.inf:
-            delay_ms = max(1, math.ceil((due_s - now_s) * 1000))
-            self._timer = self._clock.later(delay_ms, self._ring)
+        delay_ms = max(1, math.ceil((due_s - self._clock.steady_s()) * 1000))
+        self._timer = self._clock.later(delay_ms, self._ring)
 
     def _ring(self) -> None:
         self._timer = None
@@ -146,12 +146,16 @@ class Pacer:
             if self._time.doubt_s == math.inf:
                 await self._reserve([])  # the first answer says how late it is there
             waiting, self._waiting = self._waiting, []
-            gap_us = max(0, round((self._time.doubt_s - DOUBT_S) * 1e6))
-            blocks = await self._reserve(
-                [Ask(a.ledgers, a.name, a.starts, a.cost, gap_us) for a, _ in waiting]
-            )
+            blocks = await self._blocks([ask for ask, _ in waiting])
             for (_, answered), block in zip(waiting, blocks, strict=True):
                 answered(block)
+
+    async def _blocks(self, asks: list[Ask]) -> list[Block]:
+        doubt_s = self._time.doubt_s
+        if doubt_s == math.inf:  # the store is away, and nobody knows how late it is there
+            return self._none(len(asks))
+        gap_us = max(0, round((doubt_s - DOUBT_S) * 1e6))
+        return await self._reserve([Ask(a.ledgers, a.name, a.starts, a.cost, gap_us) for a in asks])
 
     async def _reserve(self, asks: list[Ask]) -> list[Block]:
         sent_s = self.clock.steady_s()
@@ -160,11 +164,14 @@ class Pacer:
         except StoreError as error:
             self._log.warning("no slots: nothing that is limited starts", error=str(error))
             # What was reserved without our knowing is not used.
-            return [Block((), self.clock.steady_s() + RETRY_S)] * len(asks)
+            return self._none(len(asks))
         if self._time.learn(reserved.now_us, sent_s, self.clock.steady_s()):
             return [self._block(grant) for grant in reserved.grants]
         self._log.warning("the store's clock was set: slots that it gave are not used")
-        return [Block((), self.clock.steady_s() + RETRY_S)] * len(asks)
+        return self._none(len(asks))
+
+    def _none(self, count: int) -> list[Block]:
+        return [Block((), self.clock.steady_s() + RETRY_S)] * count
 
     def _block(self, grant: Grant) -> Block:
         slots_s = tuple(self._time.here_s(at_us) for at_us in grant.at_us)

@@ -121,7 +121,10 @@ begin
                                   and r.queue_id = f.queue and r.slot = 0 and r.step = f."to"
                                   and r.priority = f.priority), m.rung_id),
            place = coalesce(f.place, m.place), due = coalesce(f.due, m.due), level = f.level,
-           attempts = f.tries + 1, marks = 0
+           attempts = f.tries + 1,
+           -- A try in place wipes its own mark only: the next one may be noted before it is written.
+           marks = case when f.place is null and f.due is null
+                        then greatest(0, m.marks - (f.tries + 1 - m.attempts)) else 0 end
       from failed f
      where m.id = any (array(select x.id from failed x where x.last and x.gone is null))
        and m.id = f.id and f.last and m.attempts between f.since and f.tries),
