@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 from rich.console import Console
 
-from bench import blocked, engine_postgres, engine_sqlite, idle, report
+from bench import blocked, engine_postgres, engine_sqlite, hub, idle, report
 from bench.disk import HERE, TEMPORARY, refuse_memory, workspace
 from bench.rounds import Standings, hold, plan
 from bench.shape import Bar, Benchmark, Refused, RunFailed, Watch
@@ -21,7 +21,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     module.NAME: cast("Benchmark", module) for module in (engine_sqlite, engine_postgres, blocked)
 }
 # Those that have no rounds: a module with NAME, SECONDS and watch.
-WATCHES: dict[str, Watch] = {idle.NAME: cast("Watch", idle)}
+WATCHES: dict[str, Watch] = {each.NAME: cast("Watch", each) for each in (idle, hub)}
 
 
 def main(arguments: list[str]) -> int:

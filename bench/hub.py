@@ -27,14 +27,22 @@ BOXES, WINDOWS = 1_000, (64, 256, 1_024)
 OURS, TASKS, SLOW = KINDS
 
 
-def watch(folder: Path, seconds: float, say: Say, steps: tuple[int, ...] = STEPS) -> Seen:
+def watch(
+    folder: Path,
+    seconds: float,
+    say: Say,
+    steps: tuple[int, ...] = STEPS,
+    windows: tuple[int, ...] = WINDOWS,
+) -> Seen:
     """Idle subscriptions first, then traffic for so long in all."""
     refuse_memory(folder)
     judged = max(step for step in steps if step <= JUDGED)
     memory = {kind: _memory(folder, kind, steps, say) for kind in (OURS, TASKS)}
-    rates = {
-        kind: _traffic(folder, kind, seconds / 2 / len(WINDOWS) / 2, say) for kind in (OURS, SLOW)
-    }
+    slice_s = seconds / 2 / len(windows) / 2
+    rates: dict[str, list[dict[str, float]]] = {OURS: [], SLOW: []}
+    for window in windows:
+        for kind, runs in rates.items():
+            runs.append(_traffic(folder, kind, slice_s, window, say))
     best = {kind: max(runs, key=lambda run: run["messages_per_s"]) for kind, runs in rates.items()}
     each, other = memory[OURS][judged], memory[TASKS][judged]
     agree = all(_agrees(run) for runs in rates.values() for run in runs)
@@ -77,28 +85,25 @@ def _memory(folder: Path, kind: str, steps: tuple[int, ...], say: Say) -> dict[i
     return found
 
 
-def _traffic(folder: Path, kind: str, seconds: float, say: Say) -> list[dict[str, float]]:
-    runs: list[dict[str, float]] = []
-    for window in WINDOWS:
-        path = folder / f"traffic-{KINDS.index(kind)}-{window}.db"
-        hub_stage.fill(path, BOXES)
-        with (
-            _server(path, kind) as (server, port),
-            _process("traffic", port, BOXES, window, seconds) as clients,
-        ):
-            _read(clients)
-            run: dict[str, float] = _read(clients)
-            _tell(server, "durability")
-            run |= {"window": window, **_read(server)}
-        if run["synchronous"] != 2:
-            raise Refused(f"{kind}: commits are not on the disk when they are answered")
-        run["left"] = _left(path)
-        say(
-            f"{kind:>40}, {window:>5} under way: {run['messages_per_s']:>7,.0f} messages/s; at half"
-            f" load median {run['p50_ms']:.1f}, p99 {run['p99_ms']:.1f} ms"
-        )
-        runs.append(run)
-    return runs
+def _traffic(folder: Path, kind: str, seconds: float, window: int, say: Say) -> dict[str, float]:
+    path = folder / f"traffic-{KINDS.index(kind)}-{window}.db"
+    hub_stage.fill(path, BOXES)
+    with (
+        _server(path, kind) as (server, port),
+        _process("traffic", port, BOXES, window, seconds) as clients,
+    ):
+        _read(clients)
+        run: dict[str, float] = _read(clients)
+        _tell(server, "durability")
+        run |= {"window": window, **_read(server)}
+    if run["synchronous"] != 2:
+        raise Refused(f"{kind}: commits are not on the disk when they are answered")
+    run["left"] = _left(path)
+    say(
+        f"{kind:>40}, {window:>5} under way: {run['messages_per_s']:>7,.0f} messages/s; at half"
+        f" load median {run['p50_ms']:.1f}, p99 {run['p99_ms']:.1f} ms"
+    )
+    return run
 
 
 def _left(path: Path) -> int:

@@ -29,11 +29,13 @@ from postroad.ports.transport import Transport
 from postroad.stores.opening import open_store
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.transports.handler import HandlerTransport
+from postroad.transports.hub import HubTransport
 from postroad.transports.threads import Calls, Threads
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.cron import Scheduler
 from postroad.verbs.dead import Dead
 from postroad.verbs.looking import Looking
+from postroad.verbs.mailboxes import MailboxVerbs
 from postroad.verbs.registering import Registry
 from postroad.verbs.reopening import Reopening
 from postroad.verbs.sending import Sending
@@ -73,7 +75,9 @@ class Postroad:
         self.registry = Registry(self._handlers)
         self.handler, self.every = self.registry.handler, self.registry.every
         self.extra_transports = tuple(transports)
-        self._transports: dict[str, Transport] = {t.name: t for t in (self._handlers, *transports)}
+        hubs = HubTransport(self.settings.hub_token)
+        known: tuple[Transport, ...] = (self._handlers, hubs, *transports)
+        self._transports: dict[str, Transport] = {t.name: t for t in known}
         self.owner = 0
         self._sending = Sending(
             self.store, self._transports, self._handlers, self.settings.body_bytes_max
@@ -95,7 +99,8 @@ class Postroad:
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain
         self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane
-        self._reopening = Reopening(self.store, transports, self.log)
+        self.mailboxes = MailboxVerbs(self.store, self.log)
+        self._reopening = Reopening(self.store, self._transports.values(), self.log)
         self.engine: Engine | None = None
 
     async def __aenter__(self) -> Self:

@@ -26,6 +26,9 @@ class Settings(Struct, frozen=True):
     log_level: str = "info"
     log_format: str = "text"
     listen: str = "127.0.0.1:8600"
+    hub_listen: str = "127.0.0.1:8601"
+    hub_token: str = ""
+    hub_create_token: str = ""
     origins: tuple[str, ...] = ()
     request_bytes_max: int = 32 << 20
     batch_lines_max: int = 10_000
@@ -116,15 +119,16 @@ def check(settings: Settings) -> None:
             given = getattr(settings, name)
             raise BadSetting(f"{name} = {given!r}: give one of {', '.join(choices)}")
     address(settings.listen)
+    address(settings.hub_listen, "hub_listen")
     inner = {f"limits.{name}": value for name, value in structs.asdict(settings.limits).items()}
     for name, value in (structs.asdict(settings) | inner).items():
         if isinstance(value, (int, float)) and value <= 0 and name != "limits.linger_ms":
             raise BadSetting(f"{name} = {value}: give a number above zero")
 
 
-def address(listen: str) -> tuple[str, int]:
-    """Host and port of `listen`."""
+def address(listen: str, name: str = "listen") -> tuple[str, int]:
+    """Host and port of `listen`, or of another setting of its kind."""
     host, mark, port = listen.rpartition(":")
     if not mark or not host or not port.isdecimal() or int(port) > 65_535:
-        raise BadSetting(f"listen = {listen!r}: give HOST:PORT, as in 127.0.0.1:8600")
+        raise BadSetting(f"{name} = {listen!r}: give HOST:PORT, as in 127.0.0.1:8600")
     return host.strip("[]"), int(port)

@@ -31,6 +31,7 @@ from postroad.transports.job import Message
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.dead import Dead
 from postroad.verbs.looking import Looking
+from postroad.verbs.mailboxes import MailboxVerbs
 from postroad.verbs.sending import Receipt, Sending
 from postroad.verbs.tokens import TokenVerbs
 from postroad.verbs.why import Why
@@ -105,6 +106,16 @@ class BlockingTokens(Verbs):
     who = blocking(TokenVerbs.who)
 
 
+class BlockingMailboxes(Verbs):
+    """The hub's mailboxes: make, list, explain, delete."""
+
+    create = blocking(MailboxVerbs.create)
+    list = blocking(MailboxVerbs.list)
+    explain = blocking(MailboxVerbs.explain)
+    delete = blocking(MailboxVerbs.delete)
+    stats = blocking(MailboxVerbs.stats)
+
+
 class Face(ABC):
     """All verbs of a road, for whoever knows how to wait for one."""
 
@@ -115,6 +126,7 @@ class Face(ABC):
         self.lanes = BlockingLanes(road.lanes, self._wait)
         self.look = BlockingLooks(road.look, self._wait)
         self.tokens = BlockingTokens(road.tokens, self._wait)
+        self.mailboxes = BlockingMailboxes(road.mailboxes, self._wait)
 
     @property
     def postroad(self) -> app.Postroad:

@@ -1,14 +1,12 @@
 """A hub in a process of its own, to be killed: `python -m tests.hub.server_process FILE PORT`."""
 
-import asyncio
 import sys
 from pathlib import Path
 
 import uvloop
 
 from postroad.hub.access import keys
-from postroad.hub.pump import Hub
-from postroad.hub.serving import Where, serve
+from postroad.hub.serving import Station, Where
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
 from postroad.stores.sqlite.store import SqliteStore
@@ -19,13 +17,12 @@ async def main(path: Path, port: int) -> None:
     clock = SystemClock()
     store = SqliteStore(path, clock)
     await store.open()
-
-    def listening(_hub: Hub, found: int) -> None:
-        sys.stdout.write(f"{found}\n")
-        sys.stdout.flush()
-
     where = Where(port=port, keys=keys(CREATE, SEND))
-    await serve(store, clock, make_log("warning"), where, listening, asyncio.Event())
+    station = Station(store, clock, make_log("warning"), where)
+    await station.start()
+    sys.stdout.write(f"{station.port}\n")
+    sys.stdout.flush()
+    await station.ended()
 
 
 if __name__ == "__main__":

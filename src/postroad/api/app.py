@@ -14,6 +14,7 @@ from postroad.api.routes import (
     batch,
     dead,
     health,
+    mailboxes,
     messages,
     metrics,
     queues,
@@ -28,6 +29,7 @@ ROUTES: Final = (
     *queues.ROUTES,
     *stats.ROUTES,
     *tokens.ROUTES,
+    *mailboxes.ROUTES,
     *health.ROUTES,
     *metrics.ROUTES,
 )

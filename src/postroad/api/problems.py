@@ -14,6 +14,7 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownLane: 404,
     errors.UnknownMessage: 404,
     errors.UnknownToken: 404,
+    errors.UnknownMailbox: 404,
     errors.NotDead: 409,
     errors.NotCancelled: 409,
     errors.NotUncertain: 409,

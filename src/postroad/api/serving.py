@@ -16,6 +16,7 @@ from postroad.api.door import Door, leave_note, remove_note
 from postroad.api.watching import Watched
 from postroad.app import Postroad
 from postroad.config import Settings, address
+from postroad.hub.serving import Station
 from postroad.model.errors import BadSetting
 
 BACKLOG: Final = 2_048
@@ -23,16 +24,25 @@ GRACE_S: Final = 10
 
 
 class Server:
-    """`delivers`: its engine runs too."""
+    """`delivers`: its engine runs too. `station`: a hub is served too."""
 
-    def __init__(self, road: Postroad, settings: Settings, *, delivers: bool) -> None:
+    def __init__(
+        self,
+        road: Postroad,
+        settings: Settings,
+        *,
+        delivers: bool,
+        station: Station | None = None,
+    ) -> None:
         self.road = road
         road.hears_signals = False  # they are heard here
         self.context = Context(road, settings, road.log)
         self.context.delivers = delivers
         self._settings = settings
+        self.station = station
         self._socket: socket.socket | None = None
         self._web: uvicorn.Server | None = None
+        self._ends: list[asyncio.Task[None]] = []
 
     @property
     def url(self) -> str:
@@ -89,6 +99,10 @@ class Server:
                 group.create_task(self._web_until_stopped(web, taken))
                 if self.context.delivers:
                     group.create_task(self._deliver())
+                if self.station is not None:
+                    self.road.mailboxes.hub = self.station.hub
+                    watch = group.create_task(self._until_hub_ends(self.station))
+                    self._ends.append(watch)
                 started()
         finally:
             remove_note(self.road.dsn)
@@ -105,6 +119,13 @@ class Server:
         finally:
             self.stop()  # an engine that broke takes the server with it
 
+    async def _until_hub_ends(self, station: Station) -> None:
+        try:
+            await station.ended()
+            self.stop()  # another process is the hub now
+        except asyncio.CancelledError:
+            return
+
     def stop(self) -> None:
         """Take no more requests, finish those that are here, give lanes back."""
         self.context.stopping = True
@@ -112,6 +133,8 @@ class Server:
             self._web.should_exit = True
         if self.context.delivers:
             self.road.stop()
+        for watch in self._ends:
+            watch.cancel()
 
 
 class Web(uvicorn.Server):

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 import uvloop
 from msgspec import structs
+from rich.console import Console
 
 from postroad.app import Postroad
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import out
-from postroad.config import Settings
-from postroad.model.errors import BadInput
+from postroad.config import Settings, address
+from postroad.hub.access import keys, new_token
+from postroad.hub.serving import Station, Where
+from postroad.model.errors import BadInput, HubInUse
 from postroad.model.tokens import EVERY_TENANT
+from postroad.ports.mailboxes import Mailboxes
 from postroad.version import VERSION
 
 if TYPE_CHECKING:
@@ -35,9 +39,16 @@ def add(app: typer.Typer) -> None:
 
     @command(app, "up", rich_help_panel="Run")
     def up(call: Call, app: App = "", listen: Listen = "", log_level: LogLevel = "") -> None:
-        """Run everything in one process: the API and a worker, on SQLite in ./road/ unless told."""
+        """Run everything in one process, API, worker and hub: on SQLite in ./road/ unless told."""
         del listen, log_level
-        serve(call, app, api=True, delivers=True)
+        serve(call, app, api=True, delivers=True, hub=True)
+
+    @command(app, "hub", rich_help_panel="Run")
+    def hub(call: Call, listen: Listen = "", log_level: LogLevel = "") -> None:
+        """Serve mailboxes to those who connect, without delivering. (Commands on this machine
+        reach it; the setting hub_listen says where it listens.)"""
+        del listen, log_level
+        serve(call, "", api=False, delivers=False, hub=True)
 
     @command(app, "api", rich_help_panel="Run")
     def api(call: Call, app: App = "", listen: Listen = "", log_level: LogLevel = "") -> None:
@@ -53,47 +64,86 @@ def add(app: typer.Typer) -> None:
         serve(call, app, api=False, delivers=True)
 
 
-def serve(call: Call, app: str, *, api: bool, delivers: bool) -> None:
+def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
     """Runs until stopped."""
     loaded = call.loaded()
     settings = loaded.settings
+    if hub and not settings.hub_token:
+        settings = structs.replace(settings, hub_token=new_token())  # our own engine's
     if not api and not loaded.chosen("listen"):
         settings = structs.replace(settings, listen=ANY_PORT)
     theirs = load_road(app) if app else None
     if theirs is not None and not loaded.chosen("dsn"):
         settings = structs.replace(settings, dsn=theirs.dsn)
     make_folder(settings.dsn)
-    server = _server(settings, theirs, delivers=delivers)
+    road = _road(settings, theirs)
+    station = _station(road, settings, any_port=not loaded.chosen("hub_listen")) if hub else None
+    server = _server(road, settings, station, delivers=delivers)
     with closing(server):
-        uvloop.run(_until_stopped(server, api=api))
+        uvloop.run(_until_stopped(server, station, api=api))
 
 
-def _server(settings: Settings, theirs: Postroad | None, *, delivers: bool) -> "Server":
-    from postroad.api.serving import Server  # the web framework takes 0.5 s to load
-
+def _road(settings: Settings, theirs: Postroad | None) -> Postroad:
     extra = theirs.extra_transports if theirs else ()
     road = Postroad(settings.dsn, settings=settings, transports=extra)
     if theirs is not None:
         road.registry.adopt(theirs.registry)
-    server = Server(road, settings, delivers=delivers)
+    return road
+
+
+def _station(road: Postroad, settings: Settings, *, any_port: bool) -> Station:
+    if not isinstance(road.store, Mailboxes):
+        raise BadInput("this store keeps no mailboxes: a hub needs SQLite or PostgreSQL")
+    host, port = address(settings.hub_listen, "hub_listen")
+    own = keys(settings.hub_create_token, settings.hub_token)
+    where = Where(host, port, own, any_port=any_port)
+    return Station(road.store, road.store.clock, road.log, where)
+
+
+def _server(
+    road: Postroad, settings: Settings, station: Station | None, *, delivers: bool
+) -> "Server":
+    from postroad.api.serving import Server  # the web framework takes 0.5 s to load
+
+    server = Server(road, settings, delivers=delivers, station=station)
     server.bind()
     return server
 
 
-async def _until_stopped(server: "Server", *, api: bool) -> None:
+async def _until_stopped(server: "Server", station: Station | None, *, api: bool) -> None:
     async with server.road as road:
         said = out()
         said.print(f"[bold]Postroad {VERSION}[/] on {shown(road.dsn)}", soft_wrap=True)
         if api and not await road.tokens.list(tenant=None):
             new = await road.tokens.make("first", tenant=EVERY_TENANT)
             said.print(f"Access token, shown this once: [bold]{new.secret}[/]", soft_wrap=True)
-        role = " and ".join(["the API"] * api + ["a worker"] * server.context.delivers)
+        role = " and ".join(["the API"] * api + ["a worker"] * server.context.delivers) or "a hub"
+        if station is not None:
+            station = server.station = await _lead(station, said, alone=role == "a hub")
 
         def started() -> None:
+            if station is not None:
+                said.print(f"The hub at {station.url}", soft_wrap=True)
             said.print(f"{role[0].upper()}{role[1:]} at {server.url}; Ctrl+C stops", soft_wrap=True)
             said.file.flush()
 
-        await server.run(started)
+        try:
+            await server.run(started)
+        finally:
+            if station is not None:
+                await station.stop()
+
+
+async def _lead(station: Station, said: Console, *, alone: bool) -> Station | None:
+    """Start the hub. In a fleet one process is it, and the others do without."""
+    try:
+        await station.start()
+    except HubInUse as error:
+        if alone:
+            raise
+        said.print(f"No hub here: {error}", soft_wrap=True, markup=False)
+        return None
+    return station
 
 
 def load_road(name: str) -> Postroad:

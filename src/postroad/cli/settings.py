@@ -1,6 +1,6 @@
 """`postroad config show`: what is set, and by whom."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from msgspec import structs
@@ -9,6 +9,8 @@ from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, table
 from postroad.cli.serving import shown
 from postroad.config import Loaded, names
+
+SECRET: Final = ("hub_token", "hub_create_token")
 
 
 def add(app: typer.Typer) -> None:
@@ -38,6 +40,8 @@ def value_of(loaded: Loaded, name: str) -> Any:
     settings = loaded.settings
     if name == "dsn":
         return shown(settings.dsn)
+    if name in SECRET:
+        return "…" if getattr(settings, name) else ""
     inner = name.removeprefix("limits.")
     held: Any = settings.limits if inner != name else settings
     return structs.asdict(held)[inner]

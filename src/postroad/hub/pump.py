@@ -1,17 +1,20 @@
 """The hub at work: gathers what clients ask, one commit for all of it, then the answers."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Protocol
 
 from structlog.typing import FilteringBoundLogger
 
+from postroad.hub.access import new_box
 from postroad.hub.connections import Asks, Settle
 from postroad.hub.core import Core
+from postroad.hub.frames import Created
 from postroad.hub.shown import Explained, Shown, explain, shown
-from postroad.model.errors import HubInUse, StoreError
-from postroad.model.mailbox import Answer, HubLimits, Looked, Op, Refused, Why
+from postroad.model.errors import HubInUse, StoreError, StoreUnavailable
+from postroad.model.mailbox import Answer, Create, Drop, HubLimits, Looked, Op, Refused, Why
+from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.clock import Clock, Timer
 from postroad.ports.mailboxes import Mailboxes
 
@@ -68,6 +71,25 @@ class Hub:
             self._wake.set()
             await task
             await self._store.hub_unlead()
+
+    async def create(self, quota: int = 0, ttl_s: int = 0, tenant: str = DEFAULT_TENANT) -> Created:
+        """A mailbox, for the hub's own people."""
+        box, created = new_box(self.limits, quota, ttl_s, tenant)
+        await self._ask(lambda settle: self.core.work.append((Create(box), settle)))
+        return created
+
+    async def delete(self, name: str) -> None:
+        """The mailbox with all that is in it, for the hub's own people."""
+        await self._ask(lambda settle: self.core.drop(Drop(name), settle))
+
+    async def _ask(self, hand_over: Callable[[Settle], None]) -> Answer:
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        hand_over(answered.set_result)
+        self.poke()
+        answer = await answered
+        if isinstance(answer, Refused) and answer.why is Why.unavailable:
+            raise StoreUnavailable(answer.text)
+        return answer
 
     async def explain(self, name: str) -> Explained:
         """Why a mailbox's messages go, or do not."""

@@ -47,6 +47,10 @@ class UnknownToken(BadInput):
     """No access token of that id is known."""
 
 
+class UnknownMailbox(BadInput):
+    """No mailbox of that name is known."""
+
+
 class NotDead(BadInput):
     """The message is known, but not in the dead set; nothing was changed."""
 
@@ -104,6 +108,10 @@ class StoreError(PostroadError):
 
 class RoadInUse(StoreError):
     """Another process owns this road's file."""
+
+
+class NoHubHere(StoreError):
+    """This process serves no hub."""
 
 
 class HubInUse(StoreError):

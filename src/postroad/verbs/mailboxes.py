@@ -1,0 +1,113 @@
+"""Mailboxes: make, list, explain, delete, and how the hub stands."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+from structlog.typing import FilteringBoundLogger
+
+from postroad.hub.pump import Hub
+from postroad.hub.shown import Explained, Shown
+from postroad.model.errors import BadInput, NoHubHere, UnknownMailbox
+from postroad.model.words import DEFAULT_TENANT
+from postroad.ports.mailboxes import Mailboxes
+from postroad.ports.store import Store
+
+PAGE_MAX: Final = 500
+Quota = Annotated[int, Meta(ge=1, le=1_000_000)]
+Seconds = Annotated[int, Meta(ge=1, le=31_536_000)]
+
+
+class NewMailbox(Struct, frozen=True):
+    """A mailbox with its tokens, which are shown this once and kept nowhere."""
+
+    box: str
+    sender_token: str
+    recipient_token: str
+    quota: int
+
+
+class MailboxRow(Struct, frozen=True):
+    """What lies in a mailbox."""
+
+    box: str
+    waiting: int
+    over_quota: bool
+
+
+class MailboxPage(Struct, frozen=True):
+    """Mailboxes by name. `after` asks for the next part; "" is the end."""
+
+    mailboxes: tuple[MailboxRow, ...]
+    after: str = ""
+
+
+class MailboxVerbs:
+    """The mailboxes of one store. `hub` is the one that this process serves, if it does; without
+    it a verb that changes something is the store's hub for as long as it takes."""
+
+    def __init__(self, store: Store, log: FilteringBoundLogger) -> None:
+        self._store = store
+        self._log = log
+        self.hub: Hub | None = None
+
+    def _mailboxes(self) -> Mailboxes:
+        if not isinstance(self._store, Mailboxes):
+            raise BadInput("this store keeps no mailboxes: a hub needs SQLite or PostgreSQL")
+        return self._store
+
+    @asynccontextmanager
+    async def _served(self) -> AsyncIterator[Hub]:
+        if self.hub is not None:
+            yield self.hub
+            return
+        hub = Hub(self._mailboxes(), self._store.clock, self._log)
+        await hub.open()
+        try:
+            yield hub
+        finally:
+            await hub.close()
+
+    async def create(
+        self, *, quota: int = 0, ttl_s: int = 0, tenant: str = DEFAULT_TENANT
+    ) -> NewMailbox:
+        """A new mailbox; its tokens are in the answer and cannot be asked for again."""
+        if not 0 <= quota <= 1_000_000 or not 0 <= ttl_s <= 31_536_000:
+            raise BadInput("quota: up to a million messages; ttl_s: up to a year")
+        async with self._served() as hub:
+            made = await hub.create(quota, ttl_s, tenant)
+        return NewMailbox(made.box, made.sender_token, made.recipient_token, made.quota)
+
+    async def list(
+        self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
+    ) -> MailboxPage:
+        """A page of mailboxes, by name."""
+        if not 1 <= limit <= PAGE_MAX:
+            raise BadInput(f"limit={limit}: give 1 to {PAGE_MAX}")
+        rows = await self._mailboxes().box_page(tenant, after, limit + 1)
+        shown = tuple(MailboxRow(*row) for row in rows[:limit])
+        return MailboxPage(shown, shown[-1].box if len(rows) > limit else "")
+
+    async def explain(self, box: str, *, tenant: str = DEFAULT_TENANT) -> Explained:
+        """What waits in a mailbox, and why it goes or does not."""
+        await self._check(box, tenant)
+        async with self._served() as hub:
+            return await hub.explain(box)
+
+    async def delete(self, box: str, *, tenant: str = DEFAULT_TENANT) -> None:
+        """Delete a mailbox with all that is in it; its subscriber is told."""
+        await self._check(box, tenant)
+        async with self._served() as hub:
+            await hub.delete(box)
+
+    async def stats(self) -> Shown:
+        """How the hub of this process stands."""
+        if self.hub is None:
+            raise NoHubHere("no hub runs in this process: ask the one that runs `postroad hub`")
+        return self.hub.shown()
+
+    async def _check(self, box: str, tenant: str) -> None:
+        found = await self._mailboxes().box_find(box)
+        if found is None or found.tenant != tenant:
+            raise UnknownMailbox(f"there is no mailbox {box!r} of tenant {tenant!r}")
