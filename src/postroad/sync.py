@@ -33,6 +33,7 @@ from postroad.verbs.dead import Dead
 from postroad.verbs.looking import Looking
 from postroad.verbs.sending import Receipt, Sending
 from postroad.verbs.tokens import TokenVerbs
+from postroad.verbs.webhooks import Webhooks
 from postroad.verbs.why import Why
 
 __all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
@@ -105,6 +106,15 @@ class BlockingTokens(Verbs):
     who = blocking(TokenVerbs.who)
 
 
+class BlockingWebhooks(Verbs):
+    """Settings of webhook queues, and the log of their tries."""
+
+    set = blocking(Webhooks.set)
+    get = blocking(Webhooks.get)
+    attempts = blocking(Webhooks.attempts)
+    rotate_keys = blocking(Webhooks.rotate_keys)
+
+
 class Face(ABC):
     """All verbs of a road, for whoever knows how to wait for one."""
 
@@ -115,6 +125,7 @@ class Face(ABC):
         self.lanes = BlockingLanes(road.lanes, self._wait)
         self.look = BlockingLooks(road.look, self._wait)
         self.tokens = BlockingTokens(road.tokens, self._wait)
+        self.webhooks = BlockingWebhooks(road.webhooks, self._wait)
 
     @property
     def postroad(self) -> app.Postroad:

@@ -4,10 +4,21 @@ from typing import Annotated
 
 import typer
 
-from postroad.cli import batch, dead, messages, queues, serving, settings, stats, tokens
+from postroad.cli import (
+    batch,
+    dead,
+    keys,
+    listen,
+    messages,
+    queues,
+    serving,
+    settings,
+    stats,
+    tokens,
+)
 from postroad.version import VERSION
 
-GROUPS = (serving, messages, batch, dead, queues, stats, tokens, settings)
+GROUPS = (serving, listen, messages, batch, dead, queues, stats, tokens, keys, settings)
 """A new group of commands is a file in cli/ with `add(app)`; it is added here."""
 
 app = typer.Typer(

@@ -13,9 +13,10 @@ from msgspec import structs
 from postroad.app import Postroad
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import out
-from postroad.config import Settings
+from postroad.config import Settings, address
 from postroad.model.errors import BadInput
 from postroad.model.tokens import EVERY_TENANT
+from postroad.verbs.sealing import require_keys
 from postroad.version import VERSION
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def _server(settings: Settings, theirs: Postroad | None, *, delivers: bool) -> "
     road = Postroad(settings.dsn, settings=settings, transports=extra)
     if theirs is not None:
         road.registry.adopt(theirs.registry)
+    if not is_local(settings):
+        require_keys(road.keys)
     server = Server(road, settings, delivers=delivers)
     server.bind()
     return server
@@ -112,6 +115,13 @@ def load_road(name: str) -> Postroad:
     if not isinstance(road, Postroad):
         raise BadInput(f"--app {name}: {attribute} is no Postroad")
     return road
+
+
+def is_local(settings: Settings) -> bool:
+    """SQLite, and reached from this machine alone: the default, which needs no key."""
+    host, _ = address(settings.listen)
+    here = host == "localhost" or host.startswith("127.") or host == "::1"
+    return here and settings.dsn.startswith("sqlite:")
 
 
 def make_folder(dsn: str) -> None:

@@ -38,6 +38,6 @@ def value_of(loaded: Loaded, name: str) -> Any:
     settings = loaded.settings
     if name == "dsn":
         return shown(settings.dsn)
-    inner = name.removeprefix("limits.")
-    held: Any = settings.limits if inner != name else settings
+    section, _, inner = name.rpartition(".")
+    held: Any = getattr(settings, section) if section else settings
     return structs.asdict(held)[inner]
