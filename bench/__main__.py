@@ -10,7 +10,16 @@ from typing import Any, cast
 import msgspec
 from rich.console import Console
 
-from bench import blocked, engine_postgres, engine_sqlite, hub, idle, report
+from bench import (
+    blocked,
+    engine_postgres,
+    engine_sqlite,
+    hub,
+    idle,
+    lanes,
+    report,
+    webhooks,
+)
 from bench.disk import HERE, TEMPORARY, refuse_memory, workspace
 from bench.rounds import Standings, hold, plan
 from bench.shape import Bar, Benchmark, Refused, RunFailed, Watch
@@ -18,10 +27,11 @@ from bench.shape import Bar, Benchmark, Refused, RunFailed, Watch
 ROUNDS_S = 60.0
 # Adding one: a module with NAME, SLICE_S, lineup and reached, named here, with floors in bars.toml.
 BENCHMARKS: dict[str, Benchmark] = {
-    module.NAME: cast("Benchmark", module) for module in (engine_sqlite, engine_postgres, blocked)
+    module.NAME: cast("Benchmark", module)
+    for module in (engine_sqlite, engine_postgres, blocked, webhooks)
 }
 # Those that have no rounds: a module with NAME, SECONDS and watch.
-WATCHES: dict[str, Watch] = {each.NAME: cast("Watch", each) for each in (idle, hub)}
+WATCHES: dict[str, Watch] = {each.NAME: cast("Watch", each) for each in (idle, lanes, hub)}
 
 
 def main(arguments: list[str]) -> int:

@@ -19,6 +19,10 @@ class Durability(Struct, frozen=True, order=True):
     """While a message is accepted: 2 is FULL, each commit is on the disk before it is answered."""
 
 
+NO_STORE = Durability("no store", 2)
+"""Of a contestant that keeps nothing: it is beside the comparison, not in it."""
+
+
 class Taken(Struct, frozen=True):
     """What a contestant did in one round, as its store and its sink say."""
 

@@ -18,7 +18,7 @@ from postroad.engine.engine import Engine
 from postroad.model.errors import BadInput, StoreError
 from postroad.model.words import DEFAULT_TENANT
 from postroad.observe import traces
-from postroad.observe.log import log_levels, make_log
+from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tries import WatchedTransport
 from postroad.pacing.pacer import Pacer
@@ -31,6 +31,7 @@ from postroad.stores.sqlite.store import SqliteStore
 from postroad.transports.handler import HandlerTransport
 from postroad.transports.hub import HubTransport
 from postroad.transports.threads import Calls, Threads
+from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.cron import Scheduler
 from postroad.verbs.dead import Dead
@@ -38,8 +39,10 @@ from postroad.verbs.looking import Looking
 from postroad.verbs.mailboxes import MailboxVerbs
 from postroad.verbs.registering import Registry
 from postroad.verbs.reopening import Reopening
+from postroad.verbs.sealing import key_ring
 from postroad.verbs.sending import Sending
 from postroad.verbs.tokens import TokenVerbs
+from postroad.verbs.webhooks import Webhooks, webhook_transport
 from postroad.verbs.why import Why
 
 
@@ -51,10 +54,13 @@ class Parts(Struct, frozen=True):
     store: Store | None = None
     log: FilteringBoundLogger | None = None
     threads: Callable[[str, int], Calls] = Threads
+    resolve: Resolve | None = None
 
 
 class Postroad:
     """A road: register handlers, send messages, run."""
+
+    defaults = Settings()
 
     def __init__(
         self,
@@ -64,7 +70,7 @@ class Postroad:
         transports: Sequence[Transport] = (),
         parts: Parts | None = None,
     ) -> None:
-        self.settings = settings or Settings()
+        self.settings = settings or self.defaults
         self.dsn = dsn or os.environ.get("POSTROAD_DSN") or self.settings.dsn
         parts = parts or Parts()
         self.log = parts.log or make_log(self.settings.log_level, form=self.settings.log_format)
@@ -75,9 +81,13 @@ class Postroad:
         self.registry = Registry(self._handlers)
         self.handler, self.every = self.registry.handler, self.registry.every
         self.extra_transports = tuple(transports)
+        self.keys = key_ring(self.settings.keys_file)
+        own = webhook_transport(
+            self.store, self.keys, self.settings.webhooks, self.store.clock, parts.resolve
+        )
         hubs = HubTransport(self.settings.hub_token)
-        known: tuple[Transport, ...] = (self._handlers, hubs, *transports)
-        self._transports: dict[str, Transport] = {t.name: t for t in known}
+        known: tuple[Transport, ...] = (self._handlers, own, hubs, *transports)
+        self._transports = {transport.name: transport for transport in known}
         self.owner = 0
         self._sending = Sending(
             self.store, self._transports, self._handlers, self.settings.body_bytes_max
@@ -96,6 +106,7 @@ class Postroad:
         self.dead = Dead(self.store)
         self.look = Looking(self.store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenVerbs(self.store, self.store.clock)
+        self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain
         self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane
@@ -143,6 +154,7 @@ class Postroad:
         self._sending.taking()
         if not until_idle:
             log_levels(self.log, self.settings.limits.poll_intervals_s)
+            log_guard(self.log, self.settings.webhooks)
         limits, log = self.settings.limits, self.log
         pace = Pacer(self.store, self.store.clock, log)
         engine = self.engine = Engine(

@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 
 from postroad.model.errors import BadSetting
 from postroad.model.limits import Limits
+from postroad.model.webhook import WebhookRules
 
 FILE: Final = "postroad.toml"
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
@@ -34,7 +35,15 @@ class Settings(Struct, frozen=True):
     batch_lines_max: int = 10_000
     intake_max: int = 10_000
     store_wait_s: float = 5.0
+    keys_file: str = ""
     limits: Limits = Limits()
+    webhooks: WebhookRules = WebhookRules()
+
+
+SECTIONS: Final[dict[str, type[Limits | WebhookRules]]] = {
+    "limits": Limits,
+    "webhooks": WebhookRules,
+}
 
 
 class Loaded(Struct, frozen=True):
@@ -50,8 +59,12 @@ class Loaded(Struct, frozen=True):
 
 def names() -> dict[str, Any]:
     """Every setting by its dotted name, with its type."""
-    outer = [(field.name, field) for field in structs.fields(Settings) if field.name != "limits"]
-    inner = [(f"limits.{field.name}", field) for field in structs.fields(Limits)]
+    outer = [(f.name, f) for f in structs.fields(Settings) if f.name not in SECTIONS]
+    inner = [
+        (f"{section}.{field.name}", field)
+        for section, kind in SECTIONS.items()
+        for field in structs.fields(kind)
+    ]
     return {name: field.type for name, field in (*outer, *inner)}
 
 
@@ -74,9 +87,12 @@ def load(
     for name, value, source, label in said:
         values[name] = _convert(name, value, label, known)
         sources[name] = source
-    inner = {key[7:]: value for key, value in values.items() if key.startswith("limits.")}
-    outer = {key: value for key, value in values.items() if "." not in key}
-    settings = structs.replace(base, **outer, limits=structs.replace(base.limits, **inner))
+    changed = {key: value for key, value in values.items() if "." not in key}
+    for section in SECTIONS:
+        mark = f"{section}."
+        inner = {key.removeprefix(mark): v for key, v in values.items() if key.startswith(mark)}
+        changed[section] = structs.replace(getattr(base, section), **inner)
+    settings = structs.replace(base, **changed)
     check(settings)
     return Loaded(settings, sources)
 
@@ -91,8 +107,8 @@ def _in_file(file: Path | None) -> Iterator[tuple[str, Any]]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSetting(f"{file} is not TOML: {error}") from None
     for name, value in found.items():
-        if name == "limits" and isinstance(value, dict):
-            yield from ((f"limits.{inner}", number) for inner, number in value.items())
+        if name in SECTIONS and isinstance(value, dict):
+            yield from ((f"{name}.{inner}", given) for inner, given in value.items())
         else:
             yield name, value
 
@@ -104,7 +120,7 @@ def _convert(name: str, value: Any, label: str, known: Mapping[str, Any]) -> Any
         raise BadSetting(f"{label}: there is no setting {name!r}{hint}")
     if isinstance(value, str) and known[name] in (int, float):
         value = value.replace("_", "")
-    elif isinstance(value, str) and known[name] is not str:
+    elif isinstance(value, str) and known[name] not in (str, bool):
         value = [part.strip() for part in value.split(",") if part.strip()]
     try:
         return msgspec.convert(value, known[name], strict=False)
@@ -120,9 +136,13 @@ def check(settings: Settings) -> None:
             raise BadSetting(f"{name} = {given!r}: give one of {', '.join(choices)}")
     address(settings.listen)
     address(settings.hub_listen, "hub_listen")
-    inner = {f"limits.{name}": value for name, value in structs.asdict(settings.limits).items()}
-    for name, value in (structs.asdict(settings) | inner).items():
-        if isinstance(value, (int, float)) and value <= 0 and name != "limits.linger_ms":
+    values = structs.asdict(settings)
+    for section in SECTIONS:
+        inner = structs.asdict(getattr(settings, section))
+        values |= {f"{section}.{name}": value for name, value in inner.items()}
+    for name, value in values.items():
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if number and value <= 0 and name != "limits.linger_ms":
             raise BadSetting(f"{name} = {value}: give a number above zero")
 
 

@@ -34,6 +34,7 @@ from postroad.verbs.looking import Looking
 from postroad.verbs.mailboxes import MailboxVerbs
 from postroad.verbs.sending import Receipt, Sending
 from postroad.verbs.tokens import TokenVerbs
+from postroad.verbs.webhooks import Webhooks
 from postroad.verbs.why import Why
 
 __all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
@@ -116,6 +117,15 @@ class BlockingMailboxes(Verbs):
     stats = blocking(MailboxVerbs.stats)
 
 
+class BlockingWebhooks(Verbs):
+    """Settings of webhook queues, and the log of their tries."""
+
+    set = blocking(Webhooks.set)
+    get = blocking(Webhooks.get)
+    attempts = blocking(Webhooks.attempts)
+    rotate_keys = blocking(Webhooks.rotate_keys)
+
+
 class Face(ABC):
     """All verbs of a road, for whoever knows how to wait for one."""
 
@@ -127,6 +137,7 @@ class Face(ABC):
         self.look = BlockingLooks(road.look, self._wait)
         self.tokens = BlockingTokens(road.tokens, self._wait)
         self.mailboxes = BlockingMailboxes(road.mailboxes, self._wait)
+        self.webhooks = BlockingWebhooks(road.webhooks, self._wait)
 
     @property
     def postroad(self) -> app.Postroad:

@@ -8,6 +8,7 @@ from msgspec import structs
 
 from postroad.config import Settings
 from postroad.model.limits import Limits
+from postroad.model.webhook import WebhookRules
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \| (\S.*) \|$", re.MULTILINE)
@@ -16,12 +17,14 @@ ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \| (\S.*) \|$", re.MULTILINE)
 def documented() -> dict[str, object]:
     rows = [(name, default) for name, default, _ in ROW.findall(PAGE.read_text())]
     assert len(rows) == len({name for name, _ in rows}), "a setting has two rows"
+    parts = {"Limits()": Limits(), "WebhookRules()": WebhookRules()}
     return {
-        name: Limits() if default == "Limits()" else ast.literal_eval(default)
+        name: parts[default] if default in parts else ast.literal_eval(default)
         for name, default in rows
     }
 
 
 def test_every_setting_has_its_row_with_its_default() -> None:
-    fields = (*structs.fields(Settings), *structs.fields(Limits))
+    parts = (Settings, Limits, WebhookRules)
+    fields = [field for part in parts for field in structs.fields(part)]
     assert documented() == {field.name: field.default for field in fields}

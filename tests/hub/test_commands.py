@@ -89,10 +89,10 @@ async def test_routes_keep_tenants_apart_and_say_what_is_wrong(tmp_path: Path) -
         made = await stand.say("POST", "/v1/mailboxes", {})
         assert made.status == 201
         box = made.json()["box"]
-        other = {"headers": {"postroad-tenant": "other"}}
-        assert (await stand.say("GET", f"/v1/mailboxes/{box}", **other)).status == 404
-        assert (await stand.say("DELETE", f"/v1/mailboxes/{box}", **other)).status == 404
-        assert (await stand.say("GET", "/v1/mailboxes", **other)).json()["mailboxes"] == []
+        other = {"postroad-tenant": "other"}
+        assert (await stand.say("GET", f"/v1/mailboxes/{box}", headers=other)).status == 404
+        assert (await stand.say("DELETE", f"/v1/mailboxes/{box}", headers=other)).status == 404
+        assert (await stand.say("GET", "/v1/mailboxes", headers=other)).json()["mailboxes"] == []
         for wrong in ({"quota": 0}, {"quota": "x"}, {"ttl_s": -1}, {"colour": "red"}):
             assert (await stand.say("POST", "/v1/mailboxes", wrong)).status == 400
         assert (await stand.say("GET", "/v1/mailboxes?limit=0")).status in (400, 404)

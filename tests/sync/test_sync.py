@@ -20,6 +20,7 @@ from postroad.model.errors import BadInput, NotOpen, RoadInUse, UnknownQueue
 from postroad.sync import Message, Postroad, Reject, Send
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.dead import Dead
+from postroad.verbs.webhooks import Webhooks
 from postroad.verbs.why import Why
 
 
@@ -85,6 +86,7 @@ def test_every_verb_of_the_road_has_its_blocking_twin() -> None:
         (Why, blocking.Face),
         (Dead, blocking.BlockingDead),
         (LaneControls, blocking.BlockingLanes),
+        (Webhooks, blocking.BlockingWebhooks),
         (app.Postroad, blocking.Postroad),
     ]
     for one, twin in pairs:

@@ -9,6 +9,8 @@ from postroad.cli import (
     dead,
     demo,
     doctor,
+    keys,
+    listen,
     mailboxes,
     messages,
     queues,
@@ -23,6 +25,7 @@ from postroad.version import VERSION
 
 GROUPS = (
     serving,
+    listen,
     demo,
     messages,
     batch,
@@ -34,6 +37,7 @@ GROUPS = (
     doctor,
     settings,
     tokens,
+    keys,
     stores,
 )
 """A new group of commands is a file in cli/ with `add(app)`; it is added here."""

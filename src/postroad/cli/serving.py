@@ -20,6 +20,7 @@ from postroad.hub.serving import Station, Where
 from postroad.model.errors import BadInput, HubInUse
 from postroad.model.tokens import EVERY_TENANT
 from postroad.ports.mailboxes import Mailboxes
+from postroad.verbs.sealing import require_keys
 from postroad.version import VERSION
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ def _server(
 ) -> "Server":
     from postroad.api.serving import Server  # the web framework takes 0.5 s to load
 
+    if not is_local(settings):
+        require_keys(road.keys)
     server = Server(road, settings, delivers=delivers, station=station)
     server.bind()
     return server
@@ -162,6 +165,13 @@ def load_road(name: str) -> Postroad:
     if not isinstance(road, Postroad):
         raise BadInput(f"--app {name}: {attribute} is no Postroad")
     return road
+
+
+def is_local(settings: Settings) -> bool:
+    """SQLite, and reached from this machine alone: the default, which needs no key."""
+    host, _ = address(settings.listen)
+    here = host == "localhost" or host.startswith("127.") or host == "::1"
+    return here and settings.dsn.startswith("sqlite:")
 
 
 def make_folder(dsn: str) -> None:

@@ -42,6 +42,6 @@ def value_of(loaded: Loaded, name: str) -> Any:
         return shown(settings.dsn)
     if name in SECRET:
         return "…" if getattr(settings, name) else ""
-    inner = name.removeprefix("limits.")
-    held: Any = settings.limits if inner != name else settings
+    section, _, inner = name.rpartition(".")
+    held: Any = getattr(settings, section) if section else settings
     return structs.asdict(held)[inner]

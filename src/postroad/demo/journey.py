@@ -9,13 +9,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.app import Parts, Postroad
-from postroad.demo.recipients import LADDER, DemoTransport, Parcel
+from postroad.demo.recipients import LADDER, Parcel
+from postroad.demo.servers import Running, serving
 from postroad.demo.watch import Sight, Watch
 from postroad.engine.drafting import Send
 from postroad.model.errors import RetryLater
 from postroad.model.limits import Limits
+from postroad.model.webhook import WebhookRules
 from postroad.observe.log import make_log
-from postroad.ports.clock import Clock, SystemClock
+from postroad.ports.clock import SystemClock
 from postroad.transports.handler import Job
 
 HANDLER: Final = "thumbnails"
@@ -26,16 +28,20 @@ PATIENCE_S: Final = 120.0
 """Past this, in real time, the demo ends with what still waits: it never hangs."""
 
 SHARES: Final = (
-    *(("demo://good.example/" + user, 7) for user in ("ann", "ben", "cid", "dora", "eve")),
-    *(("demo://slow.example/" + user, 6) for user in ("ann", "ben")),
-    *(("demo://flaky.example/" + user, 6) for user in ("ann", "ben", "cid")),
-    ("demo://flaky.example/never", 1),
-    *(("demo://limited.example/" + user, 3) for user in ("ann", "ben", "cid")),
-    *(("demo://away.example/" + user, 4) for user in ("ann", "ben", "cid")),
-    ("demo://closed.example/zoe", 2),
-    (HANDLER, 11),
+    *(("good.example", user, 7) for user in ("ann", "ben", "cid", "dora", "eve")),
+    *(("slow.example", user, 6) for user in ("ann", "ben")),
+    *(("flaky.example", user, 6) for user in ("ann", "ben", "cid")),
+    ("flaky.example", "never", 1),
+    *(("limited.example", user, 3) for user in ("ann", "ben", "cid")),
+    *(("away.example", user, 4) for user in ("ann", "ben", "cid")),
+    ("closed.example", "zoe", 2),
+    ("", HANDLER, 11),
 )
 """Who gets how many of a hundred messages."""
+LOCAL: Final = WebhookRules(allow=("127.0.0.1/32",), http=True, ports=())
+SECRET: Final = "whsec_" + "VGhlIGRlbW8ncyBzZWNyZXQsIG5vdCBzZWNyZXQ="
+TIMEOUT_S: Final = 600.0
+"""In the demo's time, which passes faster: the slow server takes two minutes of it."""
 
 
 class Trip(Struct, frozen=True):
@@ -52,26 +58,45 @@ Show = Callable[[Sight], None]
 async def run(trip: Trip, show: Show) -> list[str]:
     """Send and deliver; answers the ids of the receipts, which is what "accepted" means."""
     clock = SystemClock(trip.speed)
-    # Each user of the limited server gets three messages in a hundred; it takes a third of them.
-    transport = DemoTransport(clock, quota_messages=max(1, trip.messages // 100))
-    parts = Parts(clock=clock, log=make_log("warning"))
-    road = Postroad(f"sqlite:///{trip.path}", transports=[transport], parts=parts)
-    road.settings = replace(road.settings, limits=real_leases(road.settings.limits, trip.speed))
+    parts = Parts(clock=clock, log=make_log("warning"), resolve=_here)
+    limits = real_leases(Limits(), trip.speed)
+    settings = replace(Postroad.defaults, limits=limits, webhooks=LOCAL)
+    road = Postroad(f"sqlite:///{trip.path}", settings=settings, parts=parts)
     road.handler(HANDLER, ladder=LADDER)(make_thumbnail)
     accepted: list[str] = []
-    async with road:
-        delivering = asyncio.create_task(road.run())
-        sending = asyncio.create_task(send_all(road, clock, trip.messages, accepted, delivering))
-        try:
-            with Watch(trip.path, road, trip.messages, accepted) as watch:
-                await watch_until_done(watch, show, sending, delivering)
-        except asyncio.CancelledError:
-            pass  # Ctrl-C, in the moment before the road itself listens for it
-        finally:
-            road.stop()
-            await sending
-            await delivering
+    # Each user of the limited server gets three messages in a hundred; it takes a third of them.
+    with serving(trip.speed, max(1, trip.messages // 100)) as servers:
+        async with road:
+            await _deliver(road, trip, servers, show, accepted)
     return accepted
+
+
+async def _deliver(
+    road: Postroad, trip: Trip, servers: Running, show: Show, accepted: list[str]
+) -> None:
+    ports = servers.ports
+    for url in dict.fromkeys(queue_of(host, user, ports) for host, user, _ in SHARES if host):
+        await road.webhooks.set(
+            url, secrets=[SECRET], reject=[422], ladder=LADDER, timeout=TIMEOUT_S
+        )
+    sends = plan(trip.messages, ports)
+    servers.begin()
+    delivering = asyncio.create_task(road.run())
+    sending = asyncio.create_task(send_all(road, sends, accepted, delivering))
+    try:
+        with Watch(trip.path, road, trip.messages, accepted) as watch:
+            await watch_until_done(watch, show, sending, delivering)
+    except asyncio.CancelledError:
+        pass  # Ctrl-C, in the moment before the road itself listens for it
+    finally:
+        road.stop()
+        await sending
+        await delivering
+
+
+async def _here(_name: str) -> list[str]:
+    """All of the demo's names are on this machine."""
+    return ["127.0.0.1"]
 
 
 def real_leases(limits: Limits, speed: float) -> Limits:
@@ -90,27 +115,30 @@ async def make_thumbnail(job: Job) -> None:
         raise RetryLater(45, "the picture is not there yet")
 
 
-def plan(messages: int) -> list[Send]:
+def queue_of(host: str, user: str, ports: dict[str, int]) -> str:
+    """A user's queue: a URL, or the handler's name."""
+    return f"http://{host}:{ports[host]}/{user}" if host else user
+
+
+def plan(messages: int, ports: dict[str, int]) -> list[Send]:
     """All messages, well mixed, to each queue its share."""
-    hundred = [queue for queue, share in SHARES for _ in range(share)]
+    hundred = [queue_of(host, user, ports) for host, user, share in SHARES for _ in range(share)]
     # 37 has no divisor in common with 100: each block of a hundred is a full shuffle.
     return [Send(hundred[n * 37 % 100], Parcel(n)) for n in range(messages)]
 
 
 async def send_all(
     road: Postroad,
-    clock: Clock,
-    messages: int,
+    waiting: list[Send],
     accepted: list[str],
     delivering: "asyncio.Task[None]",
 ) -> None:
     """Send a little every few seconds, as a program would."""
-    waiting = plan(messages)
-    step = max(1, round(messages * STEP_S / SENDING_S))
+    step = max(1, round(len(waiting) * STEP_S / SENDING_S))
     while waiting and not delivering.done():
         slice_, waiting = waiting[:step], waiting[step:]
         accepted += [receipt.id for receipt in await road.send_many(slice_)]
-        await clock.sleep(STEP_S)
+        await road.store.clock.sleep(STEP_S)
 
 
 async def watch_until_done(

@@ -113,7 +113,7 @@ class Watch:
         in_flight = self._in_flight()
         lanes = tuple(
             LaneSight(
-                server,
+                host(server),
                 opened,
                 until_ms,
                 reason,
@@ -204,8 +204,14 @@ def _hold_news(holds: Sequence[Hold], lane: LaneSight, now_ms: int) -> list[str]
 
 
 def short(queue: str) -> str:
-    """A queue's name without its scheme."""
-    return queue.partition("://")[2] or queue
+    """A queue's name without scheme and port."""
+    server, mark, user = queue.partition("://")[2].partition("/")
+    return f"{host(server)}/{user}" if mark else queue
+
+
+def host(server: str) -> str:
+    """A server without scheme and port."""
+    return server.rpartition("://")[2].partition(":")[0]
 
 
 def spell(seconds: float) -> str:

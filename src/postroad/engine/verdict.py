@@ -51,6 +51,7 @@ def result_of(
         took_ms=attempt.took_ms,
         slot=rung.slot,
         priority=rung.priority,
+        note=outcome.note,
     )
 
 

@@ -27,6 +27,14 @@ class BodyTooLarge(BadInput):
     """The body is over the limit."""
 
 
+class BadUrl(BadInput):
+    """A webhook's address cannot be called: malformed, unresolvable or forbidden."""
+
+
+class BadKey(BadInput):
+    """A key for secrets at rest is malformed, missing, or does not open what it should."""
+
+
 class BadTime(BadInput):
     """A delay is negative, or a time makes no sense."""
 

@@ -5,6 +5,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from postroad.model.note import Note
+
 
 class Kind(StrEnum):
     """The rows of the outcome table."""
@@ -27,6 +29,8 @@ class Outcome(Struct, frozen=True, gc=False):
     status: int = 0
     disables: bool = False
     answered: bool = True
+    note: Note | None = None
+    """What the attempt log is to keep of it."""
 
 
 DELIVERED: Final = Outcome(Kind.delivered)

@@ -5,6 +5,7 @@ from msgspec import Struct
 from postroad.model.block import Block
 from postroad.model.circuit import Circuit
 from postroad.model.decide import Move
+from postroad.model.note import Note
 from postroad.model.outcome import Kind
 from postroad.model.states import DeadReason
 from postroad.model.words import Lane, Message, Queue, Rung
@@ -26,6 +27,7 @@ class Result(Struct, frozen=True, gc=False):
     took_ms: int
     slot: int = 0
     priority: int = 0
+    note: Note | None = None
 
 
 class QueueChange(Struct, frozen=True, gc=False):

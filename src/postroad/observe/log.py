@@ -7,6 +7,7 @@ from typing import TextIO
 import structlog
 
 from postroad.model.ladder import POLL_INTERVALS_S, queries_per_hour
+from postroad.model.webhook import WebhookRules
 
 LEVEL_WORDS = (
     "first attempts",
@@ -64,4 +65,15 @@ def log_levels(
         "total store queries per hour",
         while_bell_is_down=sum(per_hour),
         generic_polling=GENERIC_POLLING_PER_HOUR,
+    )
+
+
+def log_guard(log: structlog.typing.FilteringBoundLogger, rules: WebhookRules) -> None:
+    """What webhooks may reach beside public servers: nobody should have to guess."""
+    log.info(
+        "webhook guard",
+        allow=", ".join(rules.allow) or "no private or special network",
+        deny=", ".join(rules.deny) or "none beside those",
+        schemes="http, https" if rules.http else "https",
+        ports=", ".join(map(str, rules.ports)) or "all",
     )

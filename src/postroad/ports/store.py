@@ -24,6 +24,7 @@ from postroad.ports.insight import Insight
 from postroad.ports.overview import Overviews
 from postroad.ports.pace import Slots
 from postroad.ports.tokens import Tokens
+from postroad.ports.webhooks import HookStore
 
 
 class Inbox(Protocol):
@@ -97,7 +98,11 @@ class Upkeep(Protocol):
         """Delete finished work older than these."""
 
 
-class Store(Inbox, Leases, Upkeep, Insight, Overviews, Control, DeadSet, Slots, Tokens, Protocol):
+class Readers(Insight, Overviews, Tokens, HookStore, Protocol):
+    """What is asked and kept beside messages."""
+
+
+class Store(Inbox, Leases, Upkeep, Control, DeadSet, Slots, Readers, Protocol):
     """All of it, on one database."""
 
     @property

@@ -1,7 +1,7 @@
 """Transports: open a session for a lane, try to send one message, say what came of it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Final, Protocol, runtime_checkable
 
@@ -54,6 +54,18 @@ class Reopens(Protocol):
 
     async def close(self) -> None:
         """Nobody listens any more."""
+
+
+@runtime_checkable
+class Vets(Protocol):
+    """A transport whose queues are other people's servers. What was set for a queue stays when
+    another process uses it."""
+
+    async def vet(self, queue: str) -> None:
+        """Whether a new queue may be made; BadInput says why not."""
+
+    def check(self, headers: Mapping[str, str]) -> None:
+        """Whether a message's own headers can be sent; BadInput says why not."""
 
 
 class Transport(Protocol):

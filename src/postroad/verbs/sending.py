@@ -3,20 +3,24 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 
-from msgspec import Struct, structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.engine.drafting import Send, draft
 from postroad.engine.intake import Answers, Intake
 from postroad.model.errors import BadInput, Conflict, NotOpen, PostroadError
 from postroad.model.ids import IdSequence, to_text
-from postroad.model.words import DEFAULT_TENANT, Accepted, Draft, Queue, QueueSpec
+from postroad.model.words import DEFAULT_TENANT, Accepted, Draft, Policy, Queue, QueueSpec
 from postroad.observe import traces
 from postroad.ports.joining import Joins
 from postroad.ports.store import Store
-from postroad.ports.transport import Transport
+from postroad.ports.transport import Transport, Vets
 from postroad.transports.handler import HandlerTransport
+
+SCHEMES: Final = {"http": "webhook", "https": "webhook"}
+"""Schemes that are not named as their transport is."""
 
 
 class Receipt(Struct, frozen=True, gc=False):
@@ -143,6 +147,7 @@ class Sending:
         known = self._queues.get((send.tenant, queue))
         found = known or await self._store.find_queue(send.tenant, queue)
         if found is None:
+            await self._vet(queue)
             found = await self._store.queue_in(connection, self._spec(send.tenant, queue))
         answers = await self._store.send_in(connection, [self._draft(send, found)])
         return _receipts([send], answers)[0]
@@ -150,6 +155,10 @@ class Sending:
     def _draft(self, send: Send, queue: Queue) -> Draft:
         now_ms = self._store.clock.now_ms()
         number = self._ids.next(now_ms)
+        if send.headers:
+            transport = self._transport(send.queue)
+            if isinstance(transport, Vets):
+                transport.check(send.headers)
         return draft(send, queue, number, now_ms, self._bytes_max)
 
     async def draft_tick(self, queue: str, body: object) -> Draft:
@@ -161,9 +170,15 @@ class Sending:
         if known is not None:
             return known
         found = None
-        if self._transport(name) is self._local and name not in self._local.handlers:
+        transport = self._transport(name)
+        if transport is self._local:
+            elsewhere = name not in self._local.handlers
+        else:
+            elsewhere = isinstance(transport, Vets)
+        if elsewhere:
             found = await self._store.find_queue(tenant, name)
         if found is None:
+            await self._vet(name)
             return await self.open_queue(tenant, name)
         self._queues[(tenant, name)] = found
         return found
@@ -172,10 +187,15 @@ class Sending:
         scheme, mark, _ = name.partition("://")
         if not mark:
             return self._local
-        for transport in self._transports.values():
-            if transport.name == scheme:
-                return transport
-        raise BadInput(f"{name!r}: no transport for {scheme}:// is set up")
+        transport = self._transports.get(SCHEMES.get(scheme, scheme))
+        if transport is None or scheme == "webhook":
+            raise BadInput(f"{scheme}:// is not understood: no transport for it is set up")
+        return transport
+
+    async def _vet(self, name: str) -> None:
+        transport = self._transport(name)
+        if isinstance(transport, Vets):
+            await transport.vet(name)
 
     def _spec(self, tenant: str, name: str) -> QueueSpec:
         transport = self._transport(name)
@@ -188,10 +208,19 @@ class Sending:
         self._queues[(tenant, name)] = queue
         return queue
 
+    async def open_webhook(self, tenant: str, url: str, policy: Policy, credential: str) -> Queue:
+        """A webhook's queue with this policy; where it is new, on the lane of a credential."""
+        await self._vet(url)
+        spec = self._spec(tenant, url)
+        spec = replace(spec, policy=policy, lane=replace(spec.lane, credential=credential))
+        (queue,) = await self._store.open_queues([spec])
+        self._queues[(tenant, url)] = queue
+        return queue
+
 
 def _with(send: Send, carried: Mapping[str, str]) -> Send:
     """With the sender's trace, so that tries can be linked to it."""
-    return structs.replace(send, headers={**(send.headers or {}), **carried}) if carried else send
+    return replace(send, headers={**(send.headers or {}), **carried}) if carried else send
 
 
 def _receipts(sends: Sequence[Send], answers: Sequence[Accepted]) -> list[Receipt]:

@@ -10,6 +10,8 @@ from postroad.model.decide import Move
 from postroad.model.record import LaneChange, QueueChange, Record, Recorded, Result
 from postroad.model.states import NEVER
 from postroad.stores.postgres.base import Answer, Base, decoder, literal
+from postroad.stores.postgres.texts import plain
+from postroad.stores.postgres.webhooks import note_columns
 
 UNCERTAIN_LEVEL: Final = -1
 
@@ -66,7 +68,10 @@ class RecordVerbs(Base):
     async def record(self, record: Record) -> Recorded:
         """Apply results in one transaction, fenced."""
         batch = RecordBatch(record)
-        text = await self._one(self._write, "record", "record", record.owner, *batch.columns())
+        notes = note_columns(record.results)
+        query = "record_noted" if notes else "record"
+        values = (record.owner, *batch.columns(), *notes)
+        text = await self._one(self._write, "record", query, *values)
         held = self._read_answer(text, APPLIED).held
         lanes = zip(batch.lanes, held, strict=True)
         return Recorded(frozenset(lane for lane, ours in lanes if not ours))
@@ -210,8 +215,3 @@ def _way(result: Result) -> tuple[int | None, int | None, int | None]:
 def _json(rows: Iterable[object]) -> str | None:
     listed = list(rows)
     return msgspec.json.encode(listed).decode() if listed else None
-
-
-def plain(text: str) -> str:
-    """A text that PostgreSQL takes: no zero characters, no halves of characters."""
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()

@@ -12,15 +12,20 @@ from postroad.stores.postgres.sending import JoinVerbs
 from postroad.stores.postgres.ticks import TickVerbs
 from postroad.stores.postgres.tokens import TokenVerbs
 from postroad.stores.postgres.upkeep import UpkeepVerbs
+from postroad.stores.postgres.webhooks import WebhookVerbs
 
 
 class OwnerVerbs(LeaseVerbs, RecordVerbs, UpkeepVerbs, PaceVerbs):
     """What engines do."""
 
 
-class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, OverviewVerbs, TickVerbs, TokenVerbs):
+class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, OverviewVerbs, TickVerbs):
     """What users do, besides sending."""
 
 
-class PostgresStore(JoinVerbs, OwnerVerbs, AskerVerbs, MailboxVerbs):
+class KeeperVerbs(MailboxVerbs, TokenVerbs, WebhookVerbs):
+    """What is kept beside messages."""
+
+
+class PostgresStore(JoinVerbs, OwnerVerbs, AskerVerbs, KeeperVerbs):
     """One database, many processes."""

@@ -10,6 +10,7 @@ from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import rung_of, wake
 from postroad.stores.sqlite.leases import open_lane
+from postroad.stores.sqlite.noting import note_tries
 
 UNCERTAIN_LEVEL = -1
 
@@ -30,6 +31,7 @@ def record(db: Database, batch: Record, now_ms: int) -> Recorded:
     for lane_change in batch.lanes:
         if epochs.get(lane_change.lane) == lane_change.epoch:
             _change_lane(db, lane_change)
+    note_tries(db, batch.results)
     lost = {r.message.lane for r in late}
     lost |= {lane for lane, epoch in _changed(batch) if epochs.get(lane) != epoch}
     return Recorded(frozenset(lost))

@@ -30,6 +30,7 @@ from postroad.stores.sqlite.overview import OverviewVerbs
 from postroad.stores.sqlite.pacing import PaceVerbs
 from postroad.stores.sqlite.ticks import TickVerbs
 from postroad.stores.sqlite.tokens import TokenVerbs
+from postroad.stores.sqlite.webhooks import WebhookVerbs
 
 RETAIN_SLICE: Final = 1_000
 
@@ -204,11 +205,13 @@ class ControlVerbs(Base):
         await self._write("control", lambda db: control.unblock_lane(db, lane))
 
 
-class AskerVerbs(
-    ControlVerbs, DeadVerbs, InsightVerbs, OverviewVerbs, PaceVerbs, TickVerbs, TokenVerbs
-):
+class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, OverviewVerbs, PaceVerbs, TickVerbs):
     """What users do, besides sending."""
 
 
-class SqliteStore(InboxVerbs, LeaseVerbs, UpkeepVerbs, AskerVerbs, MailboxVerbs, JoinVerbs):
+class KeeperVerbs(MailboxVerbs, TokenVerbs, WebhookVerbs):
+    """What is kept beside messages."""
+
+
+class SqliteStore(InboxVerbs, LeaseVerbs, UpkeepVerbs, AskerVerbs, KeeperVerbs, JoinVerbs):
     """One file, one process."""

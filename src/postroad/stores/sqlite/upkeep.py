@@ -60,5 +60,6 @@ def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int)
     # Counted as well, or an hour with more than a slice of them would never be caught up with.
     keys = db.many("keys_retain", [(now_ms, limit)])
     ticks = db.many("ticks_retain", [(now_ms - history_ms, limit)])
+    tries = db.many("tries_retain", [(now_ms - history_ms, limit)])
     db.run("forget_idle", now_ms - DAY_MS)
-    return len(gone) + keys + ticks
+    return len(gone) + keys + ticks + tries

@@ -1,0 +1,57 @@
+"""webhooks: signed, logged deliveries to a raw sink, against pgqueuer with aiohttp and a bare client;
+and how little one dead and one slow endpoint among a hundred cost the others."""
+
+from pathlib import Path
+
+from bench.databases import start_server
+from bench.shape import Options, Rates, Run, Say
+
+NAME = "webhooks"
+SLICE_S = 3.0
+
+PGQUEUERS: dict[str, Options] = {
+    "batches of 64, 64 in flight": {"batch": 64, "in_flight": 64},
+    "batches of 200, 64 in flight": {"batch": 200, "in_flight": 64},
+    "batches of 500, 100 in flight": {"batch": 500, "in_flight": 100},
+}
+
+
+def lineup(_folder: Path, say: Say) -> list[Run]:
+    """Ours on both stores, durable as the peer is and as shipped; the peer at three settings."""
+    server = start_server()
+    say(f"PostgreSQL {server.version // 10_000}.{server.version % 10_000}, a private server")
+    dsn = server.dsn()
+    ours = [
+        Run(
+            "ours",
+            f"PostgreSQL, 64 in flight, results {word}",
+            "bench.hook_roads:on_postgres",
+            {"server": dsn, "recording": recording},
+        )
+        for recording, word in (("on", "wait for the disk"), ("off", "do not wait"))
+    ]
+    peers = [
+        Run("peers", setting, "bench.hook_peers:pgqueuer", {"server": dsn, **options})
+        for setting, options in PGQUEUERS.items()
+    ]
+    bare = Run("limit", "64 in flight", "bench.hook_peers:bare", {"in_flight": 64})
+    sqlite = Run(
+        "ours",
+        "SQLite, 64 in flight, results wait for the disk",
+        "bench.hook_roads:on_sqlite",
+        {"recording": "on"},
+    )
+    isolation = Run("ours", "98 good of 100", "bench.hook_isolation:run")
+    return [ours[0], peers[0], bare, peers[1], ours[1], peers[2], sqlite, isolation]
+
+
+def reached(rates: Rates) -> dict[str, float]:
+    """`webhooks` waits for the disk at every commit, as pgqueuer does."""
+    ours = rates.rate("webhooks")
+    calm, troubled = rates.rate("1-over-p99-calm"), rates.rate("1-over-p99-troubled")
+    return {
+        "times-pgqueuer-aiohttp": ours / rates.rate("pgqueuer-aiohttp", "peers"),
+        "share-of-bare-pyreqwest": ours / rates.rate("bare-pyreqwest", "limit"),
+        # 1 over how much later the others are: 1 is not at all, 0.909 is by a tenth.
+        "p99-calm-over-troubled": troubled / calm,
+    }

@@ -1,0 +1,55 @@
+"""`postroad keys`: keys for secrets at rest."""
+
+from typing import Annotated
+
+import typer
+import uvloop
+
+from postroad.app import Postroad
+from postroad.cli.frame import Call, command
+from postroad.cli.printing import as_json, err, out
+from postroad.model.errors import BadInput
+from postroad.model.keyring import new_key
+from postroad.ports.entropy import secret_bytes
+from postroad.verbs.sealing import require_keys
+
+
+def add(app: typer.Typer) -> None:
+    """These commands."""
+    group = typer.Typer(no_args_is_help=True, help="Keys for secrets at rest.")
+    app.add_typer(group, name="keys", rich_help_panel="Look after it")
+    command(group, "new")(new)
+    command(group, "rotate")(rotate)
+
+
+def new(
+    call: Call,
+    name: Annotated[str, typer.Argument(help="A name, told from those of other keys.")] = "k1",
+) -> None:
+    """Make a key. Put it first in POSTROAD_KEYS, or in the file that POSTROAD_KEYS_FILE names."""
+    if not name.isidentifier():
+        raise BadInput(f"{name!r}: give a name of letters, digits and _")
+    key = new_key(name, secret_bytes)
+    if call.json:
+        as_json({"key": key})
+        return
+    out().print(key, markup=False, soft_wrap=True)
+    err().print("shown this once: who has it can read the secrets that it seals", markup=False)
+
+
+def rotate(call: Call) -> None:
+    """Seal all secrets with the first key. Can be stopped and run again; on SQLite while no server
+    runs."""
+    settings = call.loaded().settings
+    road = Postroad(settings.dsn, settings=settings)
+    require_keys(road.keys)
+    done = uvloop.run(_rotate(road))
+    if call.json:
+        as_json({"key": road.keys.first, "sealed": done})
+    else:
+        out().print(f"sealed with {road.keys.first}: {done}", markup=False)
+
+
+async def _rotate(road: Postroad) -> int:
+    async with road:
+        return await road.webhooks.rotate_keys()

@@ -1,0 +1,132 @@
+"""A local receiver of webhooks: verifies, tells, and misbehaves when it is told to."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.model.errors import StoreUnavailable
+from postroad.model.webhook import HeaderNames
+from postroad.ports.clock import Chance, Clock
+from postroad.transports.webhook.signing import fault_in
+
+HEAD_BYTES_MAX: Final = 64 << 10
+BODY_BYTES_MAX: Final = 16 << 20
+NO_LINGER: Final = struct.pack("ii", 1, 0)
+"""SO_LINGER of zero seconds: closing is a reset."""
+
+
+class Manner(Struct, frozen=True):
+    """How it behaves. `fail`: the share of requests that get `status` instead of 200."""
+
+    secrets: tuple[str, ...] = ()
+    status: int = 200
+    fail: float = 0.0
+    slow_s: float = 0.0
+    retry_after: str = ""
+    reset: bool = False
+
+
+class Heard(Struct, frozen=True):
+    """One request, and what became of it."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    signature: str
+    """"verified", "not checked", or what is wrong with it."""
+    status: int
+    """What it was answered; 0 is a reset."""
+
+
+class Receiver:
+    """Takes requests at one port."""
+
+    def __init__(
+        self, manner: Manner, clock: Clock, chance: Chance, tell: Callable[[Heard], None]
+    ) -> None:
+        self._manner = manner
+        self._clock = clock
+        self._chance = chance
+        self._tell = tell
+
+    async def start(self, host: str, port: int) -> "tuple[asyncio.Server, int]":
+        """Begin; answers the server and its port."""
+        try:
+            server = await asyncio.start_server(self._serve, host, port, limit=HEAD_BYTES_MAX)
+        except OSError as error:
+            raise StoreUnavailable(f"cannot listen on {host}:{port}: {error.strerror}") from None
+        return server, int(server.sockets[0].getsockname()[1])
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await self._one(reader, writer):
+                pass
+        except (OSError, EOFError, ValueError, asyncio.LimitOverrunError):
+            pass  # whoever calls may go away, or speak something else
+        finally:
+            writer.close()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        first, *lines = head.rstrip().split("\r\n")
+        method, path, _ = first.split(" ", 2)
+        pairs = [line.partition(":") for line in lines]
+        headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
+        body = await _body(reader, headers)
+        await self._clock.sleep(self._manner.slow_s)
+        status = self._status()
+        self._tell(Heard(method, path, headers, body, self._checked(headers, body), status))
+        if status == 0:
+            raw = writer.get_extra_info("socket")
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+            writer.transport.abort()
+            return False
+        extra = f"retry-after: {self._manner.retry_after}\r\n" if self._waits(status) else ""
+        said = f"HTTP/1.1 {status} .\r\n{extra}content-length: 0\r\n\r\n"
+        writer.write(said.encode())
+        await writer.drain()
+        return headers.get("connection", "").lower() != "close"
+
+    def _status(self) -> int:
+        manner = self._manner
+        bad = 0 if manner.reset else manner.status
+        if manner.fail and self._chance.random() >= manner.fail:
+            return 200
+        return bad if manner.reset or manner.status != 200 or not manner.fail else 500
+
+    def _waits(self, status: int) -> bool:
+        return bool(self._manner.retry_after) and status >= 400
+
+    def _checked(self, headers: dict[str, str], body: bytes) -> str:
+        if not self._manner.secrets:
+            return "not checked"
+        names = HeaderNames()
+        signed = [headers.get(name, "") for name in (names.id, names.timestamp, names.signature)]
+        now_s = self._clock.now_ms() / 1000
+        return _fault(self._manner.secrets, signed, body, now_s) or "verified"
+
+
+def _fault(secrets: Sequence[str], signed: Sequence[str], body: bytes, now_s: float) -> str:
+    number, timestamp, signature = signed
+    return fault_in(secrets, number, timestamp, signature, body, now_s)
+
+
+async def _body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
+    if headers.get("transfer-encoding", "").lower() == "chunked":
+        body = b""
+        while size := int(await reader.readuntil(b"\r\n"), 16):
+            body += await reader.readexactly(size)
+            await reader.readexactly(2)
+            if len(body) > BODY_BYTES_MAX:
+                raise ValueError("the body is too large")
+        await reader.readexactly(2)
+        return body
+    size = int(headers.get("content-length", "0"))
+    if not 0 <= size <= BODY_BYTES_MAX:
+        raise ValueError("the body is too large")
+    return await reader.readexactly(size)

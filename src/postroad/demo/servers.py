@@ -1,0 +1,108 @@
+"""The demo's HTTP servers, a process of its own: `python -m postroad.demo.servers SPEED QUOTA`.
+
+It prints the port of each host as JSON, begins to count time at a line on its standard input, and
+ends when that does.
+"""
+
+import asyncio
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+import uvloop
+from msgspec import Struct
+
+from postroad.demo.recipients import AWAY_S, Answer, Parcel, Servers
+from postroad.ports.clock import SystemClock
+
+AWAY: Final = "away.example"
+LENGTH: Final = re.compile(r"content-length: *(\d+)", re.IGNORECASE)
+
+
+class Running(Struct, frozen=True):
+    """The servers, from outside."""
+
+    ports: dict[str, int]
+    begin: Callable[[], None]
+    """Their time begins."""
+
+
+@contextmanager
+def serving(speed: float, quota_messages: int) -> Iterator[Running]:
+    """The servers run while the block does."""
+    command = (sys.executable, "-m", "postroad.demo.servers", str(speed), str(quota_messages))
+    with subprocess.Popen(  # noqa: S603 - ourselves
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        orders, told = process.stdin, process.stdout
+        if orders is None or told is None:  # pragma: no cover - both were asked for
+            raise OSError("the demo's servers have no pipes")
+
+        def begin() -> None:
+            orders.write("\n")
+            orders.flush()
+
+        yield Running(msgspec.json.decode(told.readline(), type=dict[str, int]), begin)
+        orders.close()
+
+
+async def serve(speed: float, quota_messages: int) -> None:
+    """All of them, until nobody wants them any more."""
+    clock, loop = SystemClock(speed), asyncio.get_running_loop()
+    servers = Servers(clock, quota_messages)
+    doors: dict[str, socket.socket] = {}
+    for host in servers.answers():
+        doors[host] = socket.socket()
+        doors[host].bind(("127.0.0.1", 0))  # bound and not listening yet: refused
+    for host, answer in servers.answers().items():
+        if host != AWAY:
+            await _open(doors[host], answer)
+    ports = {host: door.getsockname()[1] for host, door in doors.items()}
+    sys.stdout.write(msgspec.json.encode(ports).decode() + "\n")
+    sys.stdout.flush()
+    await loop.run_in_executor(None, sys.stdin.readline)
+    servers.start_s = clock.steady_s()
+    coming = asyncio.create_task(_later(doors[AWAY], servers.away, clock))
+    await loop.run_in_executor(None, sys.stdin.read)
+    coming.cancel()
+
+
+async def _later(door: socket.socket, answer: Answer, clock: SystemClock) -> None:
+    await clock.sleep(AWAY_S)
+    await _open(door, answer)
+
+
+async def _open(door: socket.socket, answer: Answer) -> None:
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                await _one(reader, writer, answer)
+        except (OSError, EOFError):
+            pass  # the caller has gone
+        finally:
+            writer.close()
+
+    await asyncio.start_server(take, sock=door)
+
+
+async def _one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Answer) -> None:
+    """One request. It is our own transport that calls: no more of HTTP is needed."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    user = head.split(" ", 2)[1].rpartition("/")[2]
+    length = int(LENGTH.findall(head)[0])
+    parcel = msgspec.json.decode(await reader.readexactly(length), type=Parcel)
+    reply = await answer(user, parcel)
+    after = f"retry-after: {reply.retry_after_s}\r\n" if reply.retry_after_s else ""
+    writer.write(f"HTTP/1.1 {reply.status} .\r\n{after}content-length: 0\r\n\r\n".encode())
+    await writer.drain()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the demo; this ends with it
+    uvloop.run(serve(float(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,83 @@
+"""Secrets at rest: AES-256-GCM with a ring of keys, each value bound to the row that it is in."""
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from postroad.model.errors import BadKey
+
+VERSION: Final = b"\x01"
+NONCE_BYTES: Final = 12
+KEY_BYTES: Final = 32
+UNSEALED: Final = ""
+"""The key's name of a value that is stored as it is: a road without keys."""
+
+Draw = Callable[[int], bytes]
+"""So many random bytes."""
+
+
+class KeyRing:
+    """Seals with the first key, opens with any. A ring without keys leaves values as they are."""
+
+    def __init__(self, keys: Sequence[tuple[str, bytes]], draw: Draw) -> None:
+        self._keys = {name: AESGCM(key) for name, key in keys}
+        self._draw = draw
+        self.first = keys[0][0] if keys else UNSEALED
+
+    def __bool__(self) -> bool:
+        return bool(self._keys)
+
+    def seal(self, value: bytes, place: str) -> bytes:
+        """The value as it may lie in the store; it opens only at that place."""
+        if not self._keys:
+            return value
+        nonce = self._draw(NONCE_BYTES)
+        sealed = self._keys[self.first].encrypt(nonce, value, _bound(self.first, place))
+        return VERSION + nonce + sealed
+
+    def open(self, key: str, sealed: bytes, place: str) -> bytes:
+        """The value that was sealed with a key at a place."""
+        if key == UNSEALED:
+            return sealed
+        if key not in self._keys:
+            raise BadKey(f"a secret is sealed with key {key!r}, which this road does not have")
+        if sealed[:1] != VERSION:
+            raise BadKey(
+                "a sealed secret has an unknown form: it is damaged, or of a newer release"
+            )
+        nonce, rest = sealed[1 : 1 + NONCE_BYTES], sealed[1 + NONCE_BYTES :]
+        try:
+            return self._keys[key].decrypt(nonce, rest, _bound(key, place))
+        except (InvalidTag, ValueError):
+            raise BadKey(
+                f"a secret does not open with key {key!r}: it was changed, or moved here"
+            ) from None
+
+
+def _bound(key: str, place: str) -> bytes:
+    return f"{key}\0{place}".encode()
+
+
+def read_keys(text: str) -> list[tuple[str, bytes]]:
+    """Keys from `name:base64` items, split by commas or lines; the first one seals."""
+    keys: dict[str, bytes] = {}
+    for item in text.replace(",", "\n").split():
+        name, mark, encoded = item.partition(":")
+        try:
+            key = b64decode(encoded, validate=True)
+        except ValueError:
+            key = b""
+        if not (mark and name.isidentifier() and len(key) == KEY_BYTES) or name in keys:
+            raise BadKey(
+                "a key is not NAME:BASE64 of 32 bytes, or named twice: see `postroad keys new`"
+            )
+        keys[name] = key
+    return list(keys.items())
+
+
+def new_key(name: str, draw: Draw) -> str:
+    """A new key as `read_keys` reads it."""
+    return f"{name}:{b64encode(draw(KEY_BYTES)).decode()}"

@@ -1,0 +1,18 @@
+"""What was seen of a try, for the attempt log."""
+
+from msgspec import Struct
+
+
+class Note(Struct, frozen=True):
+    """What was seen of one try, beside its outcome."""
+
+    address: str = ""
+    """The address that was called; "" when none was."""
+    fault: str = ""
+    """The class of what went wrong on the way; "" when an answer came."""
+    headers: bytes = b""
+    """The request's headers as JSON, secrets out."""
+    answer: bytes = b""
+    """The beginning of the answer."""
+    answered_ms: int = -1
+    """From the start to the answer's status; -1 when there was none."""

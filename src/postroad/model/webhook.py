@@ -1,0 +1,85 @@
+"""Webhooks as values: the rules of a road, the settings of one queue, and a try from the log."""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from postroad.model.outcome import Kind
+
+ANSWER_KEPT_BYTES: Final = 16 << 10
+HEADERS: Final = msgspec.json.Decoder(dict[str, str])
+
+
+class WebhookRules(Struct, frozen=True):
+    """What webhooks of a road may reach, and how long they may take unless a queue says so."""
+
+    allow: tuple[str, ...] = ()
+    """Networks (CIDR) that may be called although they are private or special."""
+    deny: tuple[str, ...] = ()
+    """Networks that may not be called although they are public: your own, for example."""
+    http: bool = False
+    """Whether http:// is taken as well as https://."""
+    ports: tuple[int, ...] = (443, 8443)
+    """Ports that may be called; none named is all. With `http` 80 counts as named."""
+    connect_timeout_ms: int = 5_000
+    timeout_ms: int = 15_000
+    """From the start of a try to the end of its answer."""
+
+
+class HeaderNames(Struct, frozen=True):
+    """The names of the three headers; other than the standard's for receivers that expect so."""
+
+    id: str = "webhook-id"
+    timestamp: str = "webhook-timestamp"
+    signature: str = "webhook-signature"
+
+
+class Hook(Struct, frozen=True):
+    """What is set for one webhook queue and is no secret. Times of 0 are the road's."""
+
+    reject: tuple[int, ...] = ()
+    connect_timeout_ms: int = 0
+    timeout_ms: int = 0
+    names: HeaderNames = HeaderNames()
+
+
+class HookSecrets(Struct, frozen=True):
+    """What is set for one webhook queue and sealed: signing secrets, and headers to send along."""
+
+    secrets: tuple[str, ...] = ()
+    headers: dict[str, str] = {}
+
+
+class HookRow(Struct, frozen=True):
+    """A webhook queue's settings as stored. `key`: which key sealed it, "" is none."""
+
+    queue: int
+    tenant: str
+    hook: bytes
+    key: str
+    sealed: bytes
+
+
+class Attempt(Struct, frozen=True):
+    """One try of a webhook, from the log."""
+
+    number: int
+    started_at_ms: int
+    level: int
+    outcome: Kind
+    status: int
+    took_ms: int
+    answered_ms: int
+    address: str
+    fault: str
+    error: str
+    request: bytes
+    """Its headers as JSON, secrets out."""
+    answer: bytes
+    """The beginning of the answer's body."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What was sent; a secret is shown as …"""
+        return HEADERS.decode(self.request) if self.request else {}

@@ -1,0 +1,3 @@
+-- Apply results, fenced, and keep what was seen of their tries.
+select postroad.record_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12),
+       postroad.note_tries_v1($13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)

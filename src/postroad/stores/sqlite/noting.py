@@ -1,0 +1,31 @@
+"""What was seen of tries, into the log."""
+
+from collections.abc import Sequence
+
+from postroad.model.record import Result
+from postroad.stores.sqlite.database import Database
+
+
+def note_tries(db: Database, results: Sequence[Result]) -> None:
+    """What was seen, of those tries that say so: true whoever owns the lane by now."""
+    rows = [
+        (
+            r.message.id,
+            r.message.attempts + 1,
+            r.started_ms,
+            r.message.level,
+            r.kind,
+            r.status,
+            r.took_ms,
+            r.note.answered_ms,
+            r.note.address,
+            r.note.fault,
+            r.error,
+            r.note.headers,
+            r.note.answer,
+        )
+        for r in results
+        if r.note is not None
+    ]
+    if rows:
+        db.many("try_insert", rows)

@@ -1,0 +1,56 @@
+"""Settings of webhook queues, and the log of their tries."""
+
+from collections.abc import Sequence
+
+from postroad.model.outcome import Kind
+from postroad.model.webhook import Attempt, HookRow
+from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.database import Database, Row
+from postroad.stores.sqlite.insight import message_facts
+
+
+class WebhookVerbs(Base):
+    """What webhooks need of a store."""
+
+    async def read_hooks(self, queues: Sequence[int]) -> list[HookRow]:
+        """The settings of those of these queues that have any."""
+
+        def read(db: Database) -> list[HookRow]:
+            return [HookRow(*row) for queue in queues for row in db.all("hook_read", queue)]
+
+        return await self._read("webhooks", read)
+
+    async def write_hook(self, row: HookRow, was: bytes | None = None) -> bool:
+        """Set a queue's settings; with `was` only if that is what is sealed there now."""
+
+        def write(db: Database) -> bool:
+            if was is not None:
+                return db.many("hook_reseal", [(row.queue, row.key, row.sealed, was)]) == 1
+            db.run("hook_write", row.queue, row.hook, row.key, row.sealed)
+            return True
+
+        return await self._write("webhooks", write, durable=True)
+
+    async def hooks_not_under(self, key: str, after: int, limit: int) -> list[HookRow]:
+        """Settings that are not sealed with this key, in order of queue."""
+        return await self._read(
+            "webhooks",
+            lambda db: [HookRow(*row) for row in db.all("hooks_not_under", key, after, limit)],
+        )
+
+    async def attempts(self, tenant: str, message: int) -> list[Attempt]:
+        """The tries of a tenant's message, in order."""
+        now_ms = self.clock.now_ms()
+
+        def read(db: Database) -> list[Attempt]:
+            if message_facts(db, tenant, message, now_ms) is None:
+                return []
+            return [attempt_of(row) for row in db.all("tries_of", message)]
+
+        return await self._read("insight", read)
+
+
+def attempt_of(row: Row) -> Attempt:
+    """A try from its row."""
+    number, started_at, level, outcome, *rest = row
+    return Attempt(number, started_at, level, Kind(outcome), *rest)

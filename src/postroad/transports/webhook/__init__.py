@@ -1,0 +1,1 @@
+"""Webhooks: signed POST requests to other people's servers, through a guard."""

@@ -1,0 +1,90 @@
+"""What an answer, or a fault on the way to one, means. Held by tests over real faults."""
+
+import re
+from collections.abc import Mapping, Sequence
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Final
+
+from postroad.model.outcome import DELIVERED, Outcome, failed, quota, rejected, unknown, unreachable
+from postroad.model.words import DAY_MS
+
+AFTER_MAX_MS: Final = 7 * DAY_MS
+SECONDS: Final = re.compile(r"\d{1,12}(\.\d*)?")
+AWAY: Final = (502, 503, 504)
+PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
+WORDS: Final = {
+    "refused": "connection refused",
+    "connect_timeout": "no connection in time",
+    "timeout": "no answer in time",
+    "reset": "connection reset",
+    "closed": "connection closed without an answer",
+    "answer_too_large": "the head of the answer is too large",
+}
+"""Faults that need no more words than these; of others the client's last word is told too."""
+NOT_SENT: Final = "client error (Connect)"
+"""In the causes of a fault: the connection was never made. Everything else may have left; the
+class of the exception does not tell (a stall after writing is a ConnectTimeoutError)."""
+FAULTS: Final = (  # what to look for in the causes, and what it is called in the log
+    ("dns error", "dns"),
+    ("refused", "refused"),
+    ("certificate", "tls"),
+    ("corrupt message", "tls"),
+    ("handshake", "tls"),
+    ("tls", "tls"),
+    ("timed out", "timeout"),
+    ("deadline has elapsed", "timeout"),
+    ("reset by peer", "reset"),
+    ("broken pipe", "reset"),
+    ("closed before message completed", "closed"),
+    ("too large", "answer_too_large"),
+    ("invalid http", "protocol"),
+    ("parsed", "protocol"),
+)
+
+
+def judge(status: int, headers: Mapping[str, str], reject: Sequence[int], now_ms: int) -> Outcome:
+    """What a status means."""
+    if 200 <= status < 300:
+        return DELIVERED
+    said = f"{status} {PHRASES.get(status, '')}".rstrip()
+    if status == 410:
+        return rejected(said, status=status, disables=True)
+    if status in reject:
+        return rejected(f"{said}, which its settings reject", status=status)
+    if status == 429:
+        return quota(said, after_ms=retry_after_ms(headers, now_ms), status=status)
+    if status in AWAY:
+        return unreachable(said, status=status)
+    return failed(said, status=status)
+
+
+def retry_after_ms(headers: Mapping[str, str], now_ms: int) -> int:
+    """How long `Retry-After` asks to wait: seconds, or a date, which is read by the server's own
+    clock where it tells the time."""
+    text = headers.get("retry-after", "").strip()
+    if SECONDS.fullmatch(text):
+        return min(int(float(text) * 1000), AFTER_MAX_MS)
+    until_ms = _date_ms(text)
+    if until_ms is None:
+        return 0
+    there_ms = _date_ms(headers.get("date", ""))
+    return max(0, min(until_ms - (now_ms if there_ms is None else there_ms), AFTER_MAX_MS))
+
+
+def _date_ms(text: str) -> int | None:
+    try:
+        return int(parsedate_to_datetime(text).timestamp() * 1000)
+    except (ValueError, OverflowError, TypeError):
+        return None
+
+
+def fault_of(causes: Sequence[str]) -> tuple[str, Outcome]:
+    """The class of a fault, and what it means: certainly not sent, or perhaps."""
+    low = "; ".join(causes[1:]).lower()
+    name = next((name for mark, name in FAULTS if mark in low), "other")
+    certain = NOT_SENT in causes
+    if certain and name == "timeout":
+        name = "connect_timeout"
+    said = WORDS.get(name) or f"{name}: {causes[-1] if causes else 'no answer'}"
+    return name, unreachable(said) if certain else unknown(said)

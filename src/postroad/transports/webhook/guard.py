@@ -1,0 +1,64 @@
+"""The guard: the addresses that a target may be called at, all of them vetted, or the reason why
+not. One bad address fails the whole name: it is how rebinding begins."""
+
+import socket
+from ipaddress import IPv4Address, ip_address
+
+from postroad.model.errors import BadInput, BadUrl
+from postroad.model.webhook import WebhookRules
+from postroad.transports.webhook import addresses
+from postroad.transports.webhook.addresses import Address, networks
+from postroad.transports.webhook.resolving import Resolve, Unresolved
+from postroad.transports.webhook.target import Target
+
+
+class Guard:
+    """Vets targets by a road's rules."""
+
+    def __init__(self, rules: WebhookRules, resolve: Resolve) -> None:
+        try:
+            self._allow, self._deny = networks(rules.allow), networks(rules.deny)
+        except ValueError as error:
+            raise BadInput(f"settings.webhooks: {error}: give networks as 10.1.0.0/16") from None
+        self._resolve = resolve
+
+    async def addresses(self, target: Target) -> list[str]:
+        """Where the target can be called; Unresolved when nowhere, BadUrl when it must not be."""
+        if target.literal is not None:
+            found: list[Address] = [target.literal]
+        else:
+            found = [_read(target, text) for text in await self._resolve(target.host)]
+        if not found:
+            raise Unresolved(f"{target.host} has no address")
+        for address in found:
+            self.check(target.host, address)
+        return [str(address) for address in found]
+
+    def check(self, host: str, address: Address) -> None:
+        """One address."""
+        why = addresses.forbidden(address, self._allow, self._deny)
+        if not why and not any(address in net for net in self._allow) and _is_ours(address):
+            why = "this machine's own"
+        if why:
+            raise BadUrl(
+                f"{host} is at {address}, which webhooks may not call ({why}): see "
+                "settings.webhooks.allow"
+            )
+
+
+def _read(target: Target, text: str) -> Address:
+    try:
+        return ip_address(text)
+    except ValueError:
+        raise BadUrl(f"{target.host} resolves to {text!r}, which is no address") from None
+
+
+def _is_ours(address: Address) -> bool:
+    """Only an address of this machine can be bound to."""
+    family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((str(address), 0))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,105 @@
+"""The webhook transport: which lane a URL belongs to, and sessions for lanes."""
+
+import re
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from postroad.model.errors import BadInput, BadUrl
+from postroad.model.webhook import WebhookRules
+from postroad.model.words import LaneKey, Policy
+from postroad.ports.clock import Clock
+from postroad.transports.webhook.endpoints import Endpoints
+from postroad.transports.webhook.guard import Guard
+from postroad.transports.webhook.resolving import Resolve, SystemResolver, Unresolved
+from postroad.transports.webhook.session import WebhookSession
+from postroad.transports.webhook.target import read
+
+GRACE_MS: Final = 1_000
+"""The engine cuts a try only so long after the transport should have ended it: only the transport
+knows whether the request can have left."""
+TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+VALUE: Final = re.compile(r"[\t -~]*")
+OURS: Final = frozenset(
+    (
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    )
+)
+
+
+class WebhookTransport:
+    """One lane a server: scheme, host, port, credential and tenant."""
+
+    name = "webhook"
+    shards = 1
+
+    def __init__(
+        self,
+        rules: WebhookRules,
+        endpoints: Endpoints,
+        clock: Clock,
+        *,
+        resolve: Resolve | None = None,
+        policy: Policy | None = None,
+    ) -> None:
+        self.rules = rules
+        self.endpoints = endpoints
+        self._clock = clock
+        self._guard = Guard(rules, resolve or SystemResolver())
+        self._policy = policy or Policy(timeout_ms=rules.timeout_ms + GRACE_MS)
+        self._builders = ThreadPoolExecutor(4, "postroad-client")
+
+    def address(self, queue: str, tenant: str) -> LaneKey:
+        """The lane of a URL."""
+        return LaneKey(self.name, read(queue, self.rules).server, tenant=tenant)
+
+    async def vet(self, queue: str) -> None:
+        """Whether a URL may be called now; a BadUrl says why not."""
+        target = read(queue, self.rules)
+        try:
+            await self._guard.addresses(target)
+        except Unresolved as error:
+            raise BadUrl(f"{target.server} cannot be a webhook: {error}") from None
+
+    def check(self, headers: Mapping[str, str]) -> None:
+        """Whether a message's own headers can be sent."""
+        check_headers(headers)
+
+    def policy(self, _queue: str, /) -> Policy:
+        """The default one."""
+        return self._policy
+
+    def pools(self) -> list[str]:
+        """Any process can serve webhooks."""
+        return [self.name]
+
+    def concurrency(self, _pool: str, /) -> int:
+        """No own limit."""
+        return 0
+
+    async def open(self, lane: LaneKey) -> WebhookSession:
+        """A session; the name is resolved and vetted at its first send."""
+        target = read(lane.server + "/", self.rules)
+        return WebhookSession(
+            target, self.rules, self._guard, self.endpoints, self._clock, self._builders
+        )
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Names and values that HTTP can carry, and none that is ours or the connection's."""
+    for name, value in headers.items():
+        if not TOKEN.fullmatch(name) or not VALUE.fullmatch(value):
+            raise BadInput(f"header {name[:100]!r} cannot be sent: ASCII, no line ends")
+        if name.lower() in OURS or name.lower().startswith("webhook-"):
+            raise BadInput(f"header {name!r} is set by Postroad itself")

@@ -1,0 +1,197 @@
+"""What people set for webhooks and ask about them: road.webhooks."""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypedDict, Unpack
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from postroad.model.errors import BadInput, UnknownQueue
+from postroad.model.ids import to_number
+from postroad.model.keyring import KeyRing
+from postroad.model.ladder import Ladder
+from postroad.model.webhook import (
+    Attempt,
+    HeaderNames,
+    Hook,
+    HookRow,
+    HookSecrets,
+    WebhookRules,
+)
+from postroad.model.words import DEFAULT_TENANT, Policy, Queue
+from postroad.ports.clock import Clock
+from postroad.ports.store import Store
+from postroad.transports.webhook.endpoints import Endpoints, open_row, place
+from postroad.transports.webhook.resolving import Resolve
+from postroad.transports.webhook.signing import Signer
+from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport, check_headers
+
+ROTATE_BATCH: Final = 100
+TIMEOUT_S_MAX: Final = 600.0
+STATUSES: Final = range(300, 600)
+
+OpenQueue = Callable[[str, str, Policy, str], Awaitable[Queue]]
+"""Make or change a queue: tenant, URL, policy, and the credential of its lane."""
+
+
+class HookOptions(TypedDict, total=False):
+    """What can be set for a webhook queue; what is not named stays as it is."""
+
+    secrets: Sequence[str]
+    """Live signing keys, `whsec_…` or `whsk_…`: each of them signs every request."""
+    headers: dict[str, str]
+    """Sent with every request; stored sealed."""
+    reject: Sequence[int]
+    """Statuses that mean "never": dead at once."""
+    connect_timeout: float
+    timeout: float
+    """Seconds from the start of a try to the end of its answer."""
+    names: HeaderNames
+    ladder: Ladder
+    """When a failed try is repeated; what nobody sets is the default ladder."""
+
+
+class HookFacts(Struct, frozen=True):
+    """What is set for a webhook queue, without its secrets."""
+
+    url: str
+    secrets: int
+    headers: tuple[str, ...]
+    reject: tuple[int, ...]
+    connect_timeout_ms: int
+    timeout_ms: int
+    names: HeaderNames
+
+
+def webhook_transport(
+    store: Store, ring: KeyRing, rules: WebhookRules, clock: Clock, resolve: Resolve | None
+) -> WebhookTransport:
+    """The transport of a road."""
+    return WebhookTransport(rules, Endpoints(store, ring, rules, clock), clock, resolve=resolve)
+
+
+class Webhooks:
+    """Settings of webhook queues, and the log of their tries."""
+
+    def __init__(
+        self, store: Store, transport: WebhookTransport, ring: KeyRing, open_queue: OpenQueue
+    ) -> None:
+        self._store = store
+        self._transport = transport
+        self._ring = ring
+        self._open_queue = open_queue
+
+    async def set(
+        self, url: str, *, tenant: str = DEFAULT_TENANT, **options: Unpack[HookOptions]
+    ) -> None:
+        """Set how a webhook is called, and make its queue when it is new. Counts at once in this
+        process and within two seconds in others."""
+        queue = await self._store.find_queue(tenant, url)
+        hook, secret = await self._known(queue)
+        hook, secret = _changed(hook, secret, options)
+        total_ms = hook.timeout_ms or self._transport.rules.timeout_ms
+        policy = queue.policy if queue else self._transport.policy(url)
+        ladder = options.get("ladder", policy.ladder)
+        policy = replace(policy, ladder=ladder, timeout_ms=total_ms + GRACE_MS)
+        if queue is None or policy != queue.policy:
+            credential = _credential(url, secret.headers.get("authorization", ""))
+            queue = await self._open_queue(tenant, url, policy, credential)
+        await self._store.write_hook(self._row(queue, hook, secret))
+        self._transport.endpoints.forget()
+
+    async def get(self, url: str, *, tenant: str = DEFAULT_TENANT) -> HookFacts:
+        """What is set; secrets are counted, not shown."""
+        queue = await self._store.find_queue(tenant, url)
+        if queue is None:
+            raise UnknownQueue(f"this road has no webhook {url!r} of tenant {tenant!r}")
+        hook, secret = await self._known(queue)
+        rules = self._transport.rules
+        return HookFacts(
+            url=url,
+            secrets=len(secret.secrets),
+            headers=tuple(secret.headers),
+            reject=hook.reject,
+            connect_timeout_ms=hook.connect_timeout_ms or rules.connect_timeout_ms,
+            timeout_ms=hook.timeout_ms or rules.timeout_ms,
+            names=hook.names,
+        )
+
+    async def attempts(self, id: str, *, tenant: str = DEFAULT_TENANT) -> list[Attempt]:  # noqa: A002
+        """Every try of a message: what was sent, where to, and what came back."""
+        return await self._store.attempts(tenant, to_number(id))
+
+    async def rotate_keys(self, batch: int = ROTATE_BATCH) -> int:
+        """Seal all secrets with the ring's first key; answers how many were not. Can be stopped
+        at any time and run again: each row is changed by itself."""
+        after, done = 0, 0
+        while rows := await self._store.hooks_not_under(self._ring.first, after, batch):
+            for row in rows:
+                hook, secret = open_row(row, self._ring)
+                fresh = self._seal(row.queue, row.tenant, hook, secret)
+                # One that was set meanwhile is sealed with the first key already.
+                done += await self._store.write_hook(fresh, was=row.sealed)
+            after = rows[-1].queue
+        self._transport.endpoints.forget()
+        return done
+
+    async def _known(self, queue: Queue | None) -> tuple[Hook, HookSecrets]:
+        rows = await self._store.read_hooks([queue.id]) if queue else []
+        return open_row(rows[0], self._ring) if rows else (Hook(), HookSecrets())
+
+    def _row(self, queue: Queue, hook: Hook, secret: HookSecrets) -> HookRow:
+        return self._seal(queue.id, queue.tenant, hook, secret)
+
+    def _seal(self, queue: int, tenant: str, hook: Hook, secret: HookSecrets) -> HookRow:
+        sealed = self._ring.seal(msgspec.json.encode(secret), place(queue, tenant))
+        return HookRow(queue, tenant, msgspec.json.encode(hook), self._ring.first, sealed)
+
+
+def _changed(hook: Hook, secret: HookSecrets, options: HookOptions) -> tuple[Hook, HookSecrets]:
+    if "secrets" in options:
+        Signer(options["secrets"])
+        secret = replace(secret, secrets=tuple(options["secrets"]))
+    if "headers" in options:
+        check_headers(options["headers"])
+        headers = {name.lower(): value for name, value in options["headers"].items()}
+        secret = replace(secret, headers=headers)
+    if "reject" in options:
+        hook = replace(hook, reject=_statuses(options["reject"]))
+    if "connect_timeout" in options:
+        hook = replace(hook, connect_timeout_ms=_ms("connect_timeout", options["connect_timeout"]))
+    if "timeout" in options:
+        hook = replace(hook, timeout_ms=_ms("timeout", options["timeout"]))
+    if "names" in options:
+        hook = replace(hook, names=_names(options["names"]))
+    return hook, secret
+
+
+def _ms(name: str, seconds: float) -> int:
+    if not 0.01 <= seconds <= TIMEOUT_S_MAX:
+        raise BadInput(f"{name}={seconds}: give seconds, from 0.01 to {TIMEOUT_S_MAX:g}")
+    return round(seconds * 1000)
+
+
+def _statuses(given: Sequence[int]) -> tuple[int, ...]:
+    for status in given:
+        if status not in STATUSES:
+            raise BadInput(f"reject={status}: give statuses from 300 to 599")
+    return tuple(sorted(set(given)))
+
+
+def _names(names: HeaderNames) -> HeaderNames:
+    given = [name.lower() for name in (names.id, names.timestamp, names.signature)]
+    check_headers({name: "" for name in given if not name.startswith("webhook-")})
+    if len(set(given)) < len(given):
+        raise BadInput("names: the three headers need three names")
+    return HeaderNames(*given)
+
+
+def _credential(url: str, authorization: str) -> str:
+    """Tells lanes apart without telling the secret: slow to guess, the same in every process."""
+    if not authorization:
+        return ""
+    server = "/".join(url.split("/")[:3])
+    salt = hashlib.sha256(server.encode()).digest()
+    return hashlib.scrypt(authorization.encode(), salt=salt, n=1 << 14, r=8, p=1, dklen=12).hex()

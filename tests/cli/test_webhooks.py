@@ -1,0 +1,266 @@
+"""`postroad listen` and `postroad keys`: programs of their own, on a real road."""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from postroad import Postroad
+from postroad.config import Settings
+from postroad.model.keyring import new_key
+from postroad.model.webhook import WebhookRules
+from postroad.transports.webhook.signing import public_key
+from postroad.verbs.webhooks import Webhooks
+from tests.cli.running import data, postroad, start
+
+ONE = "whsec_" + b64encode(b"1" * 24).decode()
+TWO = "whsec_" + b64encode(b"2" * 24).decode()
+ED = "whsk_" + b64encode(b"3" * 32).decode()
+RULES = WebhookRules(allow=("127.0.0.0/8",), http=True, ports=(), timeout_ms=5_000)
+
+
+class Listening:
+    """A receiver that runs."""
+
+    def __init__(self, process: "subprocess.Popen[str]", url: str) -> None:
+        self._process = process
+        self.url = url
+
+    def heard(self) -> Any:
+        assert self._process.stdout is not None
+        return json.loads(self._process.stdout.readline())
+
+
+@contextmanager
+def listening(folder: Path, *words: str) -> Iterator[Listening]:
+    process = start(folder, "listen", "0", "--json", *words)
+    try:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+/", said)
+        assert found, said
+        yield Listening(process, found[0])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def call(folder: Path, url: str, count: int = 1, secret: str = ONE) -> list[str]:
+    """Send to it; the outcomes of the first tries."""
+
+    async def story() -> list[str]:
+        road = Postroad(
+            f"sqlite:///{folder}/road.db", settings=Settings(log_level="error", webhooks=RULES)
+        )
+        async with road, asyncio.timeout(60):
+            await road.webhooks.set(url, secrets=[secret])
+            receipts = [await road.send(url, {"n": number}) for number in range(count)]
+            running = asyncio.create_task(road.run())
+            outcomes = []
+            for receipt in receipts:
+                while not (log := await road.webhooks.attempts(receipt.id)):
+                    await asyncio.sleep(0.02)
+                outcomes.append(str(log[0].outcome))
+            road.stop()
+            await running
+            return outcomes
+
+    return asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("known", "verdict"),
+    [
+        ((TWO, ONE), "verified"),
+        ((TWO,), "the signature fits no secret"),
+        ((), "not checked"),
+    ],
+)
+def test_listen_verifies_and_tells(tmp_path: Path, known: tuple[str, ...], verdict: str) -> None:
+    words = [word for secret in known for word in ("--secret", secret)]
+    with listening(tmp_path, *words) as receiver:
+        assert call(tmp_path, receiver.url + "hook?a=1") == ["delivered"]
+        heard = receiver.heard()
+    assert (heard["method"], heard["path"], heard["status"]) == ("POST", "/hook?a=1", 200)
+    assert heard["signature"] == verdict
+    assert heard["headers"]["webhook-id"].startswith("msg_")
+
+
+def test_listen_verifies_with_a_public_key(tmp_path: Path) -> None:
+    with listening(tmp_path, "--secret", public_key(ED)) as receiver:
+        assert call(tmp_path, receiver.url, secret=ED) == ["delivered"]
+        assert receiver.heard()["signature"] == "verified"
+
+
+@pytest.mark.parametrize(
+    ("words", "outcome"),
+    [
+        (("--status", "429", "--retry-after", "5"), "quota"),
+        (("--status", "410"), "rejected"),
+        (("--status", "500"), "failed"),
+        (("--reset",), "unknown"),
+        (("--slow", "60s"), "unknown"),
+        (("--slow", "20ms"), "delivered"),
+    ],
+)
+def test_listen_misbehaves_as_it_is_told(
+    tmp_path: Path, words: tuple[str, ...], outcome: str
+) -> None:
+    with listening(tmp_path, *words) as receiver:
+        assert call(tmp_path, receiver.url) == [outcome]
+
+
+def test_listen_fails_for_a_share(tmp_path: Path) -> None:
+    with listening(tmp_path, "--fail", "50%") as receiver:
+        outcomes = call(tmp_path, receiver.url, count=40)
+    assert {"delivered", "failed"} == set(outcomes)
+
+
+def test_listen_prints_prettily(tmp_path: Path) -> None:
+    process = start(tmp_path, "listen", "0", "--secret", ONE)
+    try:
+        assert process.stderr is not None
+        assert process.stdout is not None
+        found = re.search(r"http://127\.0\.0\.1:\d+/", process.stderr.readline())
+        assert found
+        call(tmp_path, found[0])
+        assert re.fullmatch(r"200 POST / msg_\w{13} verified\n", process.stdout.readline())
+        assert [process.stdout.readline() for _ in range(3)] == ["{\n", '  "n": 0\n', "}\n"]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--status", "42"),
+        ("--fail", "lots"),
+        ("--fail", "120%"),
+        ("--slow", "-1s"),
+        ("--secret", "whsec_x"),
+        ("--secret", "whpk_AAAA"),
+    ],
+)
+def test_bad_words_are_refused_with_code_2(words: tuple[str, ...]) -> None:
+    result = postroad("listen", "0", *words)
+    assert result.exit_code == 2
+    assert "postroad:" in result.stderr
+
+
+# Keys
+
+
+def sealed_under(path: Path) -> list[str]:
+    file = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return [key for (key,) in file.execute("select key from webhook order by queue_id")]
+    finally:
+        file.close()
+
+
+async def fill(path: Path, count: int) -> None:
+    async with Postroad(f"sqlite:///{path}", settings=Settings(webhooks=RULES)) as road:
+        for number in range(count):
+            await road.webhooks.set(
+                f"http://127.0.0.1:9/{number}", secrets=[ONE], headers={"x-key": f"hush {number}"}
+            )
+
+
+def test_keys_rotate_seals_all_with_the_first_key_and_can_be_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "road.db"
+    old, new = (data("keys", "new", name)["key"] for name in ("old", "new"))
+    asyncio.run(fill(path, 7))
+    assert sealed_under(path) == [""] * 7
+    monkeypatch.setenv("POSTROAD_KEYS", old)
+    words = ("keys", "rotate", "--dsn", f"sqlite:///{path}")
+    assert data(*words) == {"key": "old", "sealed": 7}
+    monkeypatch.setenv("POSTROAD_KEYS", f"{new},{old}")
+
+    async def stopped_half_way() -> None:
+        """The process dies after three rows."""
+        async with Postroad(f"sqlite:///{path}", settings=Settings(webhooks=RULES)) as road:
+            seals = 0
+            real = road.store.write_hook
+
+            async def write(row: Any, was: bytes | None = None) -> bool:
+                nonlocal seals
+                seals += 1
+                if seals > 3:
+                    raise asyncio.CancelledError
+                return await real(row, was)
+
+            monkeypatch.setattr(road.store, "write_hook", write)
+            with pytest.raises(asyncio.CancelledError):
+                await road.webhooks.rotate_keys(batch=2)
+
+    asyncio.run(stopped_half_way())
+    assert sorted(sealed_under(path)) == ["new"] * 3 + ["old"] * 4
+    assert data(*words) == {"key": "new", "sealed": 4}
+    assert data(*words) == {"key": "new", "sealed": 0}
+    monkeypatch.setenv("POSTROAD_KEYS", new)
+
+    async def read() -> list[Any]:
+        async with Postroad(f"sqlite:///{path}", settings=Settings(webhooks=RULES)) as road:
+            webhooks: Webhooks = road.webhooks
+            return [await webhooks.get(f"http://127.0.0.1:9/{n}") for n in range(7)]
+
+    assert all((facts.secrets, facts.headers) == (1, ("x-key",)) for facts in asyncio.run(read()))
+
+
+def test_a_secret_moved_to_another_row_does_not_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it says is an outcome that spends no level, and names the cause."""
+    monkeypatch.setenv("POSTROAD_KEYS", new_key("k1", os.urandom))
+    path = tmp_path / "road.db"
+    asyncio.run(fill(path, 2))
+    file = apsw.Connection(str(path))
+    file.execute("update webhook set sealed = (select sealed from webhook where queue_id = 1)")
+    file.close()
+
+    async def story() -> None:
+        settings = Settings(log_level="error", webhooks=RULES)
+        async with Postroad(f"sqlite:///{path}", settings=settings) as road:
+            receipt = await road.send("http://127.0.0.1:9/1", 1)
+            running = asyncio.create_task(road.run())
+            async with asyncio.timeout(60):
+                while not (tries := (await road.explain(receipt.id)).tries):
+                    await asyncio.sleep(0.02)
+            road.stop()
+            await running
+            assert tries[0].outcome == "unreachable"
+            assert "moved" in tries[0].error
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--listen", "0.0.0.0:0"),
+        ("--dsn", "postgresql://127.0.0.1:1/road", "--listen", "127.0.0.1:0"),
+    ],
+)
+def test_a_server_that_is_not_the_local_default_refuses_to_start_without_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("POSTROAD_KEYS", raising=False)
+    monkeypatch.delenv("POSTROAD_KEYS_FILE", raising=False)
+    result = postroad("up", *words)
+    assert result.exit_code == 2
+    assert "postroad keys new" in result.stderr
+    assert postroad("keys", "rotate", "--dsn", f"sqlite:///{tmp_path}/r.db").exit_code == 2

@@ -1,0 +1,397 @@
+"""Webhooks from `road.send` to the receiver's own log, on real servers."""
+
+import asyncio
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from standardwebhooks import Webhook
+
+from postroad import Postroad
+from postroad import sync as blocking
+from postroad.app import Parts
+from postroad.config import Settings
+from postroad.model.errors import BadInput, UnknownQueue
+from postroad.model.ladder import Exponential
+from postroad.model.webhook import HeaderNames, WebhookRules
+from postroad.model.words import Policy
+from postroad.observe.log import make_log
+from tests.servers.nginx import PrivateNginx
+from tests.servers.postgres import PrivatePostgres
+from tests.webhook.conftest import LOCAL, Receiver
+from tests.webhook.test_faults import Within
+
+ONE = "whsec_" + b64encode(b"1" * 24).decode()
+TWO = "whsec_" + b64encode(b"2" * 24).decode()
+QUICK = Policy(ladder=Exponential(retries=5, base_ms=50), timeout_ms=16_000)
+
+
+async def hurried(road: Postroad, url: str) -> None:
+    """A ladder that a test can wait for."""
+    await road._sending.open_webhook("default", url, QUICK, "")
+
+
+async def until_ended(road: Postroad, number: str) -> str:
+    """Run until a message is delivered or dead."""
+    running = asyncio.create_task(road.run())
+    try:
+        while (state := (await road.explain(number)).state) not in ("delivered", "dead"):
+            await asyncio.sleep(0.02)
+    finally:
+        road.stop()
+        await running
+    return str(state)
+
+
+def test_a_webhook_is_made_on_first_use_and_delivered(
+    road: Postroad, receiver: Receiver, within: Within
+) -> None:
+    url = receiver.url("/status/200") + "?shop=7"
+
+    async def story() -> None:
+        async with road:
+            receipt = await road.send(url, {"id": 7})
+            raw = await road.send(url, b"\x00\xff", headers={"X-Mine": "yes"})
+            await road.run(until_idle=True)
+            assert (await road.explain(receipt.id)).state == "delivered"
+            got = {entry["headers"]["webhook-id"]: entry for entry in receiver.got("/status/200")}
+            first, second = got[receipt.id], got[raw.id]
+            assert (first["method"], first["query"]) == ("POST", "shop=7")
+            assert b64decode(first["body"]) == b'{"id":7}'
+            assert first["headers"]["content-type"] == "application/json"
+            assert "webhook-signature" not in first["headers"]
+            assert "accept-encoding" not in first["headers"]
+            assert b64decode(second["body"]) == b"\x00\xff"
+            assert second["headers"]["content-type"] == "application/octet-stream"
+            assert second["headers"]["x-mine"] == "yes"
+
+    within(story())
+
+
+def test_a_retry_keeps_its_id_and_is_signed_at_its_own_time(
+    road: Postroad, receiver: Receiver, within: Within
+) -> None:
+    path = "/seq/500/404/302/200"
+    url = receiver.url(path)
+
+    async def story() -> None:
+        async with road:
+            await hurried(road, url)
+            await road.webhooks.set(url, secrets=[TWO, ONE], headers={"Authorization": "hush"})
+            receipt = await road.send(url, {"text": "ä"})
+            assert await until_ended(road, receipt.id) == "delivered"
+            mine = [e for e in receiver.got(path) if e["headers"]["webhook-id"] == receipt.id]
+            assert len(mine) == 4
+            for entry in mine:
+                assert abs(int(entry["headers"]["webhook-timestamp"]) - entry["at"]) < 60
+                assert entry["headers"]["authorization"] == "hush"
+                for secret in (ONE, TWO):
+                    body = b64decode(entry["body"]).decode()
+                    assert Webhook(secret).verify(body, entry["headers"]) == {"text": "ä"}
+            log = await road.webhooks.attempts(receipt.id)
+            assert [(one.outcome, one.status) for one in log] == [
+                ("failed", 500),
+                ("failed", 404),
+                ("failed", 302),
+                ("delivered", 200),
+            ]
+            assert [one.answer for one in log] == [
+                b"said 500",
+                b"said 404",
+                b"said 302",
+                b"said 200",
+            ]
+            assert all(one.headers["authorization"] == "…" for one in log)
+            assert "hush" not in repr(log)
+            assert all(one.took_ms >= one.answered_ms >= 0 for one in log)
+            assert {one.address for one in log} == {url.split("/")[2]}
+            signed = [one.headers["webhook-signature"] for one in log]
+            assert signed == [entry["headers"]["webhook-signature"] for entry in mine]
+
+    within(story())
+
+
+def test_header_names_can_be_those_of_a_former_sender(
+    road: Postroad, receiver: Receiver, within: Within
+) -> None:
+    path = "/status/201"
+    url = receiver.url(path)
+
+    async def story() -> None:
+        async with road:
+            names = HeaderNames("Svix-Id", "svix-timestamp", "svix-signature")
+            await road.webhooks.set(url, secrets=[ONE], names=names)
+            receipt = await road.send(url, {"a": 1})
+            await road.run(until_idle=True)
+            (entry,) = receiver.got(path)
+            assert entry["headers"]["svix-id"] == receipt.id
+            assert "webhook-id" not in entry["headers"]
+            known = {name.replace("svix", "webhook"): v for name, v in entry["headers"].items()}
+            assert Webhook(ONE).verify(b64decode(entry["body"]).decode(), known) == {"a": 1}
+
+    within(story())
+
+
+def test_what_each_answer_does_to_message_and_queue(
+    road: Postroad, nginx: PrivateNginx, within: Within
+) -> None:
+    """Nginx answers; the table of outcomes decides."""
+    expected = {
+        "/ok": ("delivered", "delivered", ""),
+        "/empty": ("delivered", "delivered", ""),
+        "/moved": ("failed", "waiting", ""),
+        "/broken": ("failed", "waiting", ""),
+        "/teapot": ("rejected", "dead", ""),
+        "/gone": ("rejected", "dead", "disabled"),
+        "/limited": ("quota", "held", "quota"),
+        "/drop": ("unknown", "waiting", ""),
+    }
+
+    async def story() -> None:
+        async with road:
+            receipts = {}
+            for path in expected:
+                url = nginx.url(path)
+                await road.webhooks.set(url, reject=[418])
+                receipts[path] = (await road.send(url, 1)).id
+            await road.run(until_idle=True)
+            for path, (outcome, state, block) in expected.items():
+                log = await road.webhooks.attempts(receipts[path])
+                assert [one.outcome for one in log] == [outcome], path
+                assert (await road.explain(receipts[path])).state == state, path
+                queue = await road.store.find_queue("default", nginx.url(path))
+                assert queue is not None
+                assert (queue.block.kind if queue.block else "") == block, path
+            held = await road.store.find_queue("default", nginx.url("/limited"))
+            assert held is not None
+            assert held.block is not None
+            assert held.block.until_ms > road.store.clock.now_ms() + 100_000
+
+    within(story())
+
+
+@pytest.mark.parametrize("path", ["/gateway", "/away", "/late"])
+def test_a_server_that_is_away_behind_its_proxy_is_unreachable(
+    path: str, road: Postroad, nginx: PrivateNginx, within: Within
+) -> None:
+    async def story() -> None:
+        async with road:
+            receipt = await road.send(nginx.url(path), 1)
+            running = asyncio.create_task(road.run())
+            while not (log := await road.webhooks.attempts(receipt.id)):
+                await asyncio.sleep(0.02)
+            road.stop()
+            await running
+            assert log[0].outcome == "unreachable"
+            assert log[0].status in (502, 503, 504)
+            assert (await road.explain(receipt.id)).level == 0
+
+    within(story())
+
+
+def test_the_log_keeps_the_first_sixteen_kibibytes_of_an_answer(
+    road: Postroad, receiver: Receiver, within: Within
+) -> None:
+    async def story() -> None:
+        async with road:
+            receipt = await road.send(receiver.url("/long/200"), 1)
+            await road.run(until_idle=True)
+            (one,) = await road.webhooks.attempts(receipt.id)
+            assert one.answer == b"x" * (16 << 10)
+
+    within(story())
+
+
+def test_connect_timeout_and_total_deadline_are_apart(
+    road: Postroad, faults: dict[str, int], receiver: Receiver, within: Within
+) -> None:
+    """The first is certainly not sent, the second may have been."""
+
+    async def story() -> None:
+        async with road:
+            away = f"http://127.0.0.1:{faults['full_backlog']}/"
+            slow = receiver.url("/slow/30/200")
+            await road.webhooks.set(away, connect_timeout=0.2, timeout=20)
+            await road.webhooks.set(slow, connect_timeout=20, timeout=0.5)
+            one, two = await road.send(away, 1), await road.send(slow, 1)
+            running = asyncio.create_task(road.run())
+            logs = []
+            for receipt in (one, two):
+                while not (log := await road.webhooks.attempts(receipt.id)):
+                    await asyncio.sleep(0.02)
+                logs.append(log[0])
+            road.stop()
+            await running
+            assert [(log.outcome, log.fault) for log in logs] == [
+                ("unreachable", "connect_timeout"),
+                ("unknown", "timeout"),
+            ]
+            assert 500 <= logs[1].took_ms < 15_000
+
+    within(story())
+
+
+def test_a_name_that_turns_bad_later_is_an_outcome_with_the_reason(
+    tmp_path: Path, faults: dict[str, int], within: Within
+) -> None:
+    answers = ["127.0.0.1"]
+
+    async def resolve(_name: str) -> list[str]:
+        return answers
+
+    road = Postroad(
+        f"sqlite:///{tmp_path}/road.db",
+        settings=Settings(webhooks=LOCAL),
+        parts=Parts(resolve=resolve),
+    )
+
+    async def story() -> None:
+        async with road:
+            url = f"http://hook.example:{faults['fine']}/"
+            receipt = await road.send(url, 1)
+            answers[:] = ["127.0.0.1", "169.254.169.254"]
+            await road.run(until_idle=True)
+            (one,) = await road.webhooks.attempts(receipt.id)
+            assert (one.outcome, one.fault) == ("failed", "forbidden")
+            assert "169.254.169.254" in one.error
+            assert "link-local" in one.error
+
+    within(story())
+
+
+def test_settings_change_only_what_is_named_and_show_no_secret(
+    road: Postroad, receiver: Receiver, within: Within
+) -> None:
+    url = receiver.url("/status/202")
+
+    async def story() -> None:
+        async with road:
+            await road.webhooks.set(url, secrets=[ONE], headers={"X-Key": "hush"}, timeout=3)
+            await road.webhooks.set(url, reject=[422, 400, 422])
+            facts = await road.webhooks.get(url)
+            assert (facts.secrets, facts.headers, facts.reject) == (1, ("x-key",), (400, 422))
+            assert (facts.timeout_ms, facts.connect_timeout_ms) == (3_000, 5_000)
+            assert "hush" not in repr(facts)
+            queue = await road.store.find_queue("default", url)
+            assert queue is not None
+            assert queue.policy.timeout_ms == 4_000
+            with pytest.raises(UnknownQueue):
+                await road.webhooks.get(url, tenant="another")
+            for bad in ({"timeout": 0}, {"reject": [200]}, {"secrets": ["x"]}):
+                with pytest.raises(BadInput):
+                    await road.webhooks.set(url, **bad)
+            assert await road.webhooks.get(url) == facts
+        # Another process that sends to it leaves what was set as it is.
+        async with road:
+            await road.send(url, 1)
+            assert await road.webhooks.get(url) == facts
+            assert await road.store.find_queue("default", url) == queue
+
+    within(story())
+
+
+def test_a_change_counts_for_the_next_send(
+    road: Postroad, receiver: Receiver, within: Within
+) -> None:
+    path = "/status/203"
+    url = receiver.url(path)
+
+    async def story() -> None:
+        async with road:
+            running = asyncio.create_task(road.run())
+            for number in range(4):
+                await road.webhooks.set(url, headers={"X-Turn": str(number)})
+                await road.send(url, number)
+                while len(receiver.got(path)) <= number:
+                    await asyncio.sleep(0.01)
+            road.stop()
+            await running
+            assert [e["headers"]["x-turn"] for e in receiver.got(path)] == ["0", "1", "2", "3"]
+
+    within(story())
+
+
+def test_lanes_are_told_apart_by_server_credential_and_tenant(
+    road: Postroad, receiver: Receiver, within: Within
+) -> None:
+    async def story() -> None:
+        async with road:
+            urls = [receiver.url(f"/status/200?{n}") for n in range(5)]
+            for url, tenant in ((urls[0], "default"), (urls[1], "default"), (urls[2], "acme")):
+                await road.send(url, 1, tenant=tenant)
+            await road.webhooks.set(urls[3], headers={"Authorization": "Bearer one"})
+            await road.webhooks.set(urls[4], headers={"Authorization": "Bearer one"})
+            tenants = ["default", "default", "acme", "default", "default"]
+            queues = [await road.store.find_queue(t, u) for t, u in zip(tenants, urls, strict=True)]
+            lanes = [queue.lanes for queue in queues if queue]
+            assert lanes[0] == lanes[1]
+            assert lanes[3] == lanes[4]
+            assert len({*lanes}) == 3
+
+    within(story())
+
+
+def test_the_guards_allow_list_is_printed_at_start(
+    tmp_path: Path, within: Within, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def story(rules: WebhookRules) -> None:
+        road = Postroad(
+            f"sqlite:///{tmp_path}/road.db",
+            settings=Settings(webhooks=rules),
+            parts=Parts(log=make_log("info")),
+        )
+        async with road:
+            road.stop()
+            await road.run()
+
+    within(story(replace(LOCAL, deny=("8.8.8.0/24",))))
+    told = capsys.readouterr().err
+    assert 'event="webhook guard" allow="127.0.0.0/8, ::1/128" deny=8.8.8.0/24' in told
+    assert 'schemes="http, https" ports=all' in told
+    within(story(WebhookRules()))
+    assert 'allow="no private or special network"' in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PrivatePostgres]:
+    with PrivatePostgres() as server:
+        yield server
+
+
+def test_the_same_on_postgresql(
+    postgres: PrivatePostgres, receiver: Receiver, within: Within
+) -> None:
+    path = "/seq/500/200"
+    url = receiver.url(path)
+
+    async def story() -> None:
+        async with Postroad(postgres.create_database(), settings=Settings(webhooks=LOCAL)) as road:
+            await hurried(road, url)
+            await road.webhooks.set(url, secrets=[ONE])
+            receipt = await road.send(url, {"n": 1})
+            assert await until_ended(road, receipt.id) == "delivered"
+            log = await road.webhooks.attempts(receipt.id)
+            assert [(one.outcome, one.status) for one in log] == [
+                ("failed", 500),
+                ("delivered", 200),
+            ]
+            mine = [e for e in receiver.got(path) if e["headers"]["webhook-id"] == receipt.id]
+            for entry in mine:
+                Webhook(ONE).verify(b64decode(entry["body"]).decode(), entry["headers"])
+            assert [json.loads(b64decode(e["body"])) for e in mine] == [{"n": 1}] * 2
+
+    within(story())
+
+
+def test_the_blocking_face_has_webhooks_too(tmp_path: Path, receiver: Receiver) -> None:
+    settings = Settings(webhooks=LOCAL)
+    with blocking.Postroad(f"sqlite:///{tmp_path}/road.db", settings=settings) as road:
+        url = receiver.url("/status/200")
+        road.webhooks.set(url, secrets=[ONE])
+        receipt = road.send(url, 1)
+        road.run(until_idle=True)
+        (one,) = road.webhooks.attempts(receipt.id)
+        assert one.status == 200
