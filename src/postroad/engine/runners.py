@@ -229,7 +229,7 @@ class Runners:
         except Exception as error:  # noqa: BLE001 - a server that cannot be reached
             return unreachable(f"no session: {error}")
         late = attempt.slot_s is not None and not await self._paced.on_time(attempt.slot_s)
-        if late or worker.stopped or not self._may_start() or worker.on_last_try(message.id):
+        if late or worker.stopped or not self._may_start() or worker.hand.on_last_try(message.id):
             # While the start was noted or the session opened the lease may have been lost, or
             # the message been cancelled.
             await self._not_started(worker, message, attempt)
