@@ -69,11 +69,11 @@ class Engine:
 
     def sends(self, number: int) -> bool:
         """Whether a try of this message is under way here."""
-        return any(lane.sends(number) for lane in self.lanes.values())
+        return any(number in lane.hand.flying for lane in self.lanes.values())
 
     def on_last_try(self, number: int) -> bool:
         """Whether a try is under way here of a message that is to be cancelled."""
-        return any(lane.on_last_try(number) for lane in self.lanes.values())
+        return any(lane.hand.on_last_try(number) for lane in self.lanes.values())
 
     # Life
 

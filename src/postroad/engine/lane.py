@@ -44,8 +44,8 @@ class LaneWorker:
         self._trust = Trust(lane.crashes)
         self._busy_turns = 0
         self._listed: deque[Turn] = deque()
-        self._hand = InHand()
-        self._in_place = self._hand.in_place
+        self.hand = InHand()
+        self._in_place = self.hand.in_place
         self._probe = 0
         self._unrecorded_changes = 0
         self._settled_at_look = 0
@@ -59,13 +59,9 @@ class LaneWorker:
     @property
     def quiet(self) -> bool:
         """Nothing in flight, unrecorded, read ahead or asked for."""
-        if self.leaving:
-            return not (self._hand or self.ahead.awaiting)
-        return not (self._hand or self._listed or self.ahead.busy)
-
-    def knows(self, message: int) -> bool:
-        """Whether it is in flight or unrecorded here."""
-        return message in self._hand.known and not self.stopped
+        if self.leaving or self.lane.paused:
+            return not (self.hand or self.ahead.awaiting)
+        return not (self.hand or self._listed or self.ahead.busy)
 
     def startable(self, now_ms: int) -> bool:
         """Whether it is worth asking for the next message."""
@@ -112,7 +108,7 @@ class LaneWorker:
 
     def read(self, reading: Reading) -> list[Verdict]:
         """Messages came; answers verdicts on those that must not start."""
-        rung = self.ahead.read(reading, self._hand.known)
+        rung = self.ahead.read(reading, self.hand.known)
         turn = self.ahead.turns[rung.row.queue]
         once = turn.queue.policy.at_most_once
         verdicts = self._suspects(rung, once=once) if self.marking or once else []
@@ -121,10 +117,8 @@ class LaneWorker:
 
     def _suspects(self, rung: RungBuffer, *, once: bool) -> list[Verdict]:
         """Messages that were started in lost leases: too often, or once where that is enough."""
-        found = [m for m in rung.buffer if m.marks >= (1 if once else LOST_LEASES_MAX)]
-        for message in found:
-            rung.buffer.remove(message)
-            self._hand.known.add(message.id)
+        found = rung.take_marked(1 if once else LOST_LEASES_MAX)
+        self.hand.known.update(message.id for message in found)
         return [suspected(self.lane, rung.row, message, once=once) for message in found]
 
     def _list(self, turn: Turn) -> None:
@@ -155,10 +149,18 @@ class LaneWorker:
         self._busy_turns += turn.in_flight == 0
         turn.in_flight += 1
         rung.busy = rung.row.ordered
-        self._hand.start(message.id)
+        self.hand.start(message.id)
         if self.circuit.is_open:
             self._probe = message.id
         return message
+
+    def may_go(self, message: Message, now_ms: int) -> bool:
+        """Whether a try that was held up before its start may still begin."""
+        if self.stopped or self.lane.paused or self.hand.on_last_try(message.id):
+            return False
+        if expired(message, now_ms) or (self.circuit.is_open and self._probe != message.id):
+            return False
+        return self.ahead.turns[message.queue].blocked_until_ms() <= now_ms
 
     def _next_in_place(self, now_ms: int, admits: Admits) -> Message | None:
         while self._in_place.due_ms() <= now_ms and expired(self._in_place.first(), now_ms):
@@ -220,7 +222,7 @@ class LaneWorker:
             now_ms=now_ms,
             draw=draw,
         )
-        after = self._hand.unless_recalled(message.id, decide(message, outcome, at))
+        after = self.hand.unless_recalled(message.id, decide(message, outcome, at))
         if after.move is Move.deliver:
             turn.succeeded(self._window)
         self._place(message, after)
@@ -234,12 +236,11 @@ class LaneWorker:
         """A try was stopped from our side, or (0) did not start: it spends nothing. Answers a
         verdict when the message was to be cancelled."""
         self._ended(message)
-        if self._hand.was_recalled(message.id):
-            row = self.ahead.rungs[message.rung].row
-            return cancelled(self.lane, row, message, started_ms)
         rung = self.ahead.rungs[message.rung]
+        if self.hand.was_recalled(message.id):
+            return cancelled(self.lane, rung.row, message, started_ms)
         rung.forget()  # it lies before the cursor, and must not be overtaken
-        if self._hand.gives_back(message.id):
+        if self.hand.gives_back(message.id):
             self._settled(message)
             rung.ring(0)
             self.ahead.feed(rung)
@@ -253,7 +254,7 @@ class LaneWorker:
     def _ended(self, message: Message) -> Turn:
         turn = self.ahead.turns[message.queue]
         self.in_flight -= 1
-        self._hand.flying.discard(message.id)
+        self.hand.flying.discard(message.id)
         self._probe = 0 if self._probe == message.id else self._probe
         turn.in_flight -= 1
         self._busy_turns -= turn.in_flight == 0
@@ -266,7 +267,7 @@ class LaneWorker:
 
     def _place(self, message: Message, after: Next) -> None:
         if after.move is Move.again:
-            self._hand.again(message, after.due_ms)
+            self.hand.again(message, after.due_ms)
             return
         self._in_place.ended(message.id)
         rung = self.ahead.rungs[message.rung]
@@ -324,13 +325,13 @@ class LaneWorker:
             self._forget_in_place(message)
 
     def _forget_in_place(self, message: Message) -> None:
-        if self._hand.gives_back(message.id):
+        if self.hand.gives_back(message.id):
             self._settled(message)
 
     def _settled(self, message: Message) -> None:
         """The store knows all about it: it may be read again where it is now."""
         rung = self.ahead.rungs[message.rung]
-        self._hand.known.discard(message.id)
+        self.hand.known.discard(message.id)
         if rung.asking:
             rung.ghosts.add(message.id)
         rung.busy = False
@@ -357,7 +358,7 @@ class LaneWorker:
         elif verdict.queue and verdict.queue.block:
             # Whole: it may have been written after its own end, and would look like old news.
             self.ahead.look_from(verdict.queue.block.until_ms, whole=True)
-        if result.move is not Move.again or self._hand.written(message.id):
+        if result.move is not Move.again or self.hand.written(message.id):
             self._settled(message)
             if self._goes_on(result, rung):
                 rung.ring(0)
@@ -375,30 +376,25 @@ class LaneWorker:
 
     # Messages that are to be cancelled
 
-    def sends(self, number: int) -> bool:
-        """Whether a try of this message is under way."""
-        return number in self._hand.flying
-
-    def on_last_try(self, number: int) -> bool:
-        """Whether a try is under way of a message that is to be cancelled."""
-        return self._hand.on_last_try(number)
-
     def recall(self, number: int) -> bool:
         """A message is to be cancelled: True when it can be taken out of the store now, and
         will not start; else its present try is the last one."""
-        found = self._hand.recall(number)
+        found = self.hand.recall(number)
         if not found:
             return False
         if isinstance(found, Message):
             self.ahead.rungs[found.rung].busy = False
         for rung in self.ahead.rungs.values():
-            rung.withdraw(number)
+            if rung.withdraw(number) and rung.row.ordered:
+                rung.forget()  # nobody overtakes it: it may not get out of the store
         return True
 
     def withdrawn(self, numbers: Iterable[int]) -> None:
         """They are gone from the store, or were never ours to take."""
         for number in numbers:
-            self._hand.withdrawn(number)
+            self.hand.withdrawn(number)
             for rung in self.ahead.rungs.values():
                 if rung.asking:
                     rung.ghosts.add(number)
+        # The store may have failed, and they lie before the cursor.
+        self.ahead.look_from(0, whole=True)
