@@ -4,10 +4,13 @@ breach, with it there is none."""
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from postroad.model.decide import Move
 from postroad.model.words import Lane, Message
+from postroad.stores.postgres.connections import QUERIES
 from tests.postgres.stepping import LEVELS, POOL, Stand, stand
 
 Within = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -192,5 +195,29 @@ def test_without_the_lock_the_zombie_slips_in_and_the_checker_says_so(
             await on.without("record_v1", lock)
             (breach,) = await late_during_a_takeover(on, guarded=False)
             assert breach.startswith("fence: a late failure of epoch 1 changed message")
+
+    within(story())
+
+
+async def sweep_beside_a_record(on: Stand) -> int:
+    """A message expires while a record has its lane alone; answers how many the sweep took."""
+    await on.accept(on.one, replace(on.draft(), expires_at_ms=on.store.clock.now_ms()))
+    lane = await on.claim()
+    (message,) = await on.read()
+    record = on.one.transaction()
+    await record.start()
+    await on.one.execute("select from postroad.lane for no key update")  # it changes a block
+    sweep = on.two.fetchval(QUERIES["sweep"], 10)
+    sweeping = await on.waits_for_a_lock(on.two.get_server_pid(), sweep)
+    assert await on.record(on.one, on.result(lane, message, Move.deliver)) == [True]
+    await record.commit()
+    expired: int = msgspec.json.decode(await sweeping)["expired"]
+    return expired
+
+
+def test_a_sweep_that_waits_for_a_lane_holds_up_no_record_of_it(dsn: str, within: Within) -> None:
+    async def story() -> None:
+        async with stand(dsn) as on:
+            assert await sweep_beside_a_record(on) == 0
 
     within(story())

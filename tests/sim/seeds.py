@@ -1,15 +1,19 @@
 """Simulation seeds, for the quick test and the full-size proof alike."""
 
+from collections.abc import Awaitable, Callable
+
 from postroad.testing.swarm import swarm
-from postroad.testing.world import simulate
+from postroad.testing.world import World, simulate
+
+Story = Callable[[World], Awaitable[None]]
 
 
-def broken_seeds(first: int, count: int) -> list[str]:
+def broken_seeds(first: int, count: int, story: Story = swarm) -> list[str]:
     """Lives through so many worlds with faults; names what broke, with the seed that shows it."""
     broken: list[str] = []
     for seed in range(first, first + count):
         try:
-            simulate(seed, swarm)
+            simulate(seed, story)
         except Exception as error:  # noqa: BLE001 - every kind of failure is a finding
             broken.append(f"seed {seed}: {type(error).__name__}: {error}")
     return broken

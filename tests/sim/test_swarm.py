@@ -8,16 +8,30 @@ from postroad.model.outcome import failed
 from postroad.model.record import Record
 from postroad.stores.sqlite import recording
 from postroad.testing.ledger import Breach
+from postroad.testing.swarm import limited_swarm
 from postroad.testing.world import World, simulate
 from tests.sim.seeds import broken_seeds, unsteady_seeds
 
 REGRESSIONS = (21, 39, 54, 82, 98, 277, 3009, 3033, 3646, 3823)
 """Seeds that once broke a promise."""
+LIMITED_REGRESSIONS = (1166, 1220, 1236, 1303)
+"""The same under limits."""
 
 
 def test_two_hundred_worlds_with_faults_keep_every_promise() -> None:
     """No loss, no phantom, repeats only after doubt, one holder, order, never early, all final."""
     assert broken_seeds(1_000, 200) == []
+
+
+def test_fifty_worlds_under_limits_keep_every_promise() -> None:
+    """As well: no window holds more starts than it allows, and doubts are settled by people."""
+    assert broken_seeds(1_000, 50, limited_swarm) == []
+
+
+@pytest.mark.parametrize("seed", LIMITED_REGRESSIONS)
+def test_a_seed_under_limits_that_once_broke_a_promise_keeps_it(seed: int) -> None:
+    """Kept for ever."""
+    assert broken_seeds(seed, 1, limited_swarm) == []
 
 
 @pytest.mark.parametrize("seed", REGRESSIONS)

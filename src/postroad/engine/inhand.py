@@ -81,5 +81,5 @@ class InHand:
 
     def withdrawn(self, number: int) -> None:
         """It is gone from the store, or was never ours to take."""
-        self.known.discard(number)
-        self.in_place.ended(number)
+        if self.gives_back(number):
+            self.known.discard(number)

@@ -59,13 +59,9 @@ class LaneWorker:
     @property
     def quiet(self) -> bool:
         """Nothing in flight, unrecorded, read ahead or asked for."""
-        if self.leaving:
+        if self.leaving or self.lane.paused:
             return not (self.hand or self.ahead.awaiting)
         return not (self.hand or self._listed or self.ahead.busy)
-
-    def knows(self, message: int) -> bool:
-        """Whether it is in flight or unrecorded here."""
-        return message in self.hand.known and not self.stopped
 
     def startable(self, now_ms: int) -> bool:
         """Whether it is worth asking for the next message."""
@@ -121,10 +117,8 @@ class LaneWorker:
 
     def _suspects(self, rung: RungBuffer, *, once: bool) -> list[Verdict]:
         """Messages that were started in lost leases: too often, or once where that is enough."""
-        found = [m for m in rung.buffer if m.marks >= (1 if once else LOST_LEASES_MAX)]
-        for message in found:
-            rung.buffer.remove(message)
-            self.hand.known.add(message.id)
+        found = rung.take_marked(1 if once else LOST_LEASES_MAX)
+        self.hand.known.update(message.id for message in found)
         return [suspected(self.lane, rung.row, message, once=once) for message in found]
 
     def _list(self, turn: Turn) -> None:
@@ -159,6 +153,14 @@ class LaneWorker:
         if self.circuit.is_open:
             self._probe = message.id
         return message
+
+    def may_go(self, message: Message, now_ms: int) -> bool:
+        """Whether a try that was held up before its start may still begin."""
+        if self.stopped or self.lane.paused or self.hand.on_last_try(message.id):
+            return False
+        if expired(message, now_ms) or (self.circuit.is_open and self._probe != message.id):
+            return False
+        return self.ahead.turns[message.queue].blocked_until_ms() <= now_ms
 
     def _next_in_place(self, now_ms: int, admits: Admits) -> Message | None:
         while self._in_place.due_ms() <= now_ms and expired(self._in_place.first(), now_ms):
@@ -234,10 +236,9 @@ class LaneWorker:
         """A try was stopped from our side, or (0) did not start: it spends nothing. Answers a
         verdict when the message was to be cancelled."""
         self._ended(message)
-        if self.hand.was_recalled(message.id):
-            row = self.ahead.rungs[message.rung].row
-            return cancelled(self.lane, row, message, started_ms)
         rung = self.ahead.rungs[message.rung]
+        if self.hand.was_recalled(message.id):
+            return cancelled(self.lane, rung.row, message, started_ms)
         rung.forget()  # it lies before the cursor, and must not be overtaken
         if self.hand.gives_back(message.id):
             self._settled(message)
@@ -384,7 +385,8 @@ class LaneWorker:
         if isinstance(found, Message):
             self.ahead.rungs[found.rung].busy = False
         for rung in self.ahead.rungs.values():
-            rung.withdraw(number)
+            if rung.withdraw(number) and rung.row.ordered:
+                rung.forget()  # nobody overtakes it: it may not get out of the store
         return True
 
     def withdrawn(self, numbers: Iterable[int]) -> None:
@@ -394,3 +396,5 @@ class LaneWorker:
             for rung in self.ahead.rungs.values():
                 if rung.asking:
                     rung.ghosts.add(number)
+        # The store may have failed, and they lie before the cursor.
+        self.ahead.look_from(0, whole=True)

@@ -15,13 +15,18 @@ class Quarantine:
 
     def admits(self, message: Message) -> bool:
         """Whether it may start beside those whose end is not recorded yet."""
-        self._noted = {n: one for n, one in self._noted.items() if one[0].knows(n)}
+        self._noted = {n: one for n, one in self._noted.items() if _knows(one[0], n)}
         others = [alone for n, (_, alone) in self._noted.items() if n != message.id]
         return not (any(others) or (others and last_start(message)))
 
     def enter(self, worker: LaneWorker, message: Message) -> None:
         """It starts."""
         self._noted[message.id] = (worker, last_start(message))
+
+
+def _knows(worker: LaneWorker, number: int) -> bool:
+    """Whether a message is in flight or unrecorded there."""
+    return number in worker.hand.known and not worker.stopped
 
 
 def last_start(message: Message) -> bool:

@@ -24,13 +24,13 @@ class Recaller:
         self._owner = owner
         self._log = log
         self._after = after
-        self._waiting: dict[int, tuple[LaneWorker, list[int]]] = {}
+        self._waiting: dict[LaneWorker, list[int]] = {}
         self._work = asyncio.Event()
 
     def recall(self, worker: LaneWorker, number: int) -> None:
         """A message of this lane is to be cancelled."""
         if worker.recall(number):
-            self._waiting.setdefault(worker.lane.id, (worker, []))[1].append(number)
+            self._waiting.setdefault(worker, []).append(number)
             self._work.set()
 
     async def run(self) -> None:
@@ -39,7 +39,7 @@ class Recaller:
             await self._work.wait()
             self._work.clear()
             waiting, self._waiting = self._waiting, {}
-            for worker, numbers in waiting.values():
+            for worker, numbers in waiting.items():
                 try:
                     await self._store.withdraw(self._owner, worker.lane, numbers)
                 except StoreError as error:

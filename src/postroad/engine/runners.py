@@ -229,9 +229,10 @@ class Runners:
         except Exception as error:  # noqa: BLE001 - a server that cannot be reached
             return unreachable(f"no session: {error}")
         late = attempt.slot_s is not None and not await self._paced.on_time(attempt.slot_s)
-        if late or worker.stopped or not self._may_start() or worker.hand.on_last_try(message.id):
-            # While the start was noted or the session opened the lease may have been lost, or
-            # the message been cancelled.
+        may_go = worker.may_go(message, self._clock.now_ms())
+        if late or not may_go or not self._may_start():
+            # While the start was noted, the session opened or the slot awaited, the lease may have
+            # been lost, the message been cancelled or expired, or its queue been blocked.
             await self._not_started(worker, message, attempt)
             return None
         attempt.session = session

@@ -93,9 +93,17 @@ class RungBuffer:
         if changes == self._changes:
             self.dry = not reading.full
 
-    def withdraw(self, number: int) -> None:
-        """A message is not to be started."""
+    def withdraw(self, number: int) -> bool:
+        """A message is not to be started; whether it was about to."""
+        before = len(self.buffer)
         self.buffer = deque(message for message in self.buffer if message.id != number)
+        return len(self.buffer) < before
+
+    def take_marked(self, least: int) -> list[Message]:
+        """Messages that were started in so many lost leases are not to be started."""
+        found = [message for message in self.buffer if message.marks >= least]
+        self.buffer = deque(message for message in self.buffer if message.marks < least)
+        return found
 
     def forget(self) -> None:
         """Nothing of it goes for now; it is read from the start when there is a reason to."""

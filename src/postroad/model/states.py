@@ -46,7 +46,7 @@ LEGAL: Final = {
         State.uncertain,
         State.cancelled,
     },
-    State.uncertain: {State.delivered, State.waiting, State.cancelled, State.dead},
+    State.uncertain: {State.delivered, State.waiting, State.held, State.cancelled, State.dead},
     State.delivered: set[State](),
     State.cancelled: set[State](),
     State.dead: {State.waiting, State.delivered},

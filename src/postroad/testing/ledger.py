@@ -220,6 +220,10 @@ class Ledger:
             elif times > 1 + doubts:
                 self.breach("repeats", f"{number} was handled {times} times, {doubts} in doubt")
 
+    def triers(self, number: int) -> set[int]:
+        """Owners that have started it."""
+        return {owner for tried, owner in self._tries if tried == number}
+
     def doubts(self, number: int) -> int:
         """Tries whose end the road could not know: answered so, or cut off with their process."""
         cut_off = Counter(

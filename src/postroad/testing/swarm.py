@@ -6,9 +6,12 @@ from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Final
 
+from msgspec.structs import replace
+
 from postroad.model.control import CancelState
-from postroad.model.errors import StoreError, UnknownLane, UnknownQueue
+from postroad.model.errors import NotUncertain, StoreError, UnknownLane, UnknownQueue
 from postroad.model.ids import to_text
+from postroad.model.pace import read_limit
 from postroad.model.states import State
 from postroad.testing import receivers
 from postroad.testing.ledger import LIVE
@@ -17,12 +20,24 @@ from postroad.testing.world import World
 
 SERVERS: Final = ("ash", "birch", "cedar")
 RECIPIENTS: Final = ("a", "b", "c", "once")
+LIMITS: Final = ("1/s", "3/s", "20/min", "2/s,40/h", "10/s,3/2s")
 QUEUES: Final = tuple(f"sim://{server}/{name}" for server in SERVERS for name in RECIPIENTS)
 LANES: Final = range(1, len(SERVERS) + 1)
 
 
 async def swarm(world: World) -> None:
     """Faults for a while, then none: safety is checked all the way, liveness at the end."""
+    await _live(world, lambda _beside: None)
+
+
+async def limited_swarm(world: World) -> None:
+    """As the swarm, under limits that come and go; and whoever knows what became of an uncertain
+    message says so."""
+    await _limit_some(world)
+    await _live(world, lambda beside: _know_better(world, beside))
+
+
+async def _live(world: World, also: Callable[["Beside"], None]) -> None:
     rng = world.loop.rng
     for server in SERVERS:
         world.behaviours[server] = _behaviour(rng, world.clock.now_ms())
@@ -37,6 +52,7 @@ async def swarm(world: World) -> None:
         await asyncio.sleep(rng.uniform(1, 60))
         _disturb(world, rng, beside)
         _meddle(world, rng, beside)
+        also(beside)
     world.store.faults = str
     await beside.ended()
     await _calm(world)
@@ -57,7 +73,7 @@ class Beside:
         async def patient() -> None:
             try:
                 await what
-            except (StoreError, UnknownLane, UnknownQueue):
+            except (StoreError, UnknownLane, UnknownQueue, NotUncertain):
                 return  # nobody knows whether it was done, or there was nothing to do it to
 
         self._tasks.append(asyncio.get_running_loop().create_task(patient()))
@@ -182,3 +198,46 @@ async def _cancel(world: World, number: int) -> None:
     answer = await road.cancel(to_text(number))
     if answer.state is CancelState.sending:
         world.ledger.last_try(number, road.owner)
+
+
+# Limits, and doubts that are settled
+
+
+async def _limit_some(world: World) -> None:
+    rng = world.loop.rng
+    for queue in QUEUES:
+        await world.send(queue)  # makes it, and its lane
+    for name in (*SERVERS, *QUEUES):
+        if rng.random() < 0.4:
+            rate = rng.choice(LIMITS)
+            await world.client.limit(_what(name), rate)
+            world.rates.limited(name, read_limit(rate), world.clock.now_ms())
+
+
+def _what(name: str) -> str | int:
+    """A queue, or the number of a server's lane."""
+    return LANES[SERVERS.index(name)] if name in SERVERS else name
+
+
+def _know_better(world: World, beside: Beside) -> None:
+    rng = world.loop.rng
+    if rng.random() < 0.3:
+        name = rng.choice((*SERVERS, *QUEUES))
+        world.rates.lifted(name, world.clock.now_ms())
+        beside.run(world.client.limit(_what(name), rng.choice([None, *LIMITS])))
+    if rng.random() < 0.7:
+        beside.run(_settle(world))
+
+
+async def _settle(world: World) -> None:
+    """`sent` if its recipient has it; `unsent` if nobody is left who could still send it."""
+    states = await world.store.states()
+    handled = {receipt.message for receipt in world.ledger.book if receipt.handled}
+    alive = {member.road.owner for member in world.members.values()}
+    for number in sorted(n for n, state in states.items() if state is State.uncertain):
+        if number in handled:
+            await world.client.settle(to_text(number), "sent")
+        elif not world.ledger.triers(number) & alive:
+            if sent := world.ledger.sent.get(number):  # it goes by itself, outside its slot
+                world.ledger.sent[number] = replace(sent, order_key="")
+            await world.client.settle(to_text(number), "unsent")

@@ -17,6 +17,7 @@ from postroad.model.states import NEVER, State
 from postroad.observe.log import make_log
 from postroad.ports.clock import LoopClock
 from postroad.testing.ledger import LIVE, Ledger, Sent
+from postroad.testing.rates import Rates
 from postroad.testing.receivers import QUICK, Behaviour, Receipt, Receivers
 from postroad.testing.simloop import Node, SimLoop
 from postroad.testing.watched import WatchedStore
@@ -39,6 +40,7 @@ class World:
         self.loop = loop
         self.clock = LoopClock()
         self.ledger = Ledger()
+        self.rates = Rates()
         self.store = WatchedStore(folder / "road.db", self.clock, self.ledger)
         self.behaviours: dict[str, Behaviour] = {}
         self.members: dict[str, Member] = {}
@@ -80,7 +82,9 @@ class World:
         road = self._road(receivers)
 
         def on_start(server: str, number: int) -> None:
-            self.ledger.started(f"{server}/0", road.owner, number, self.clock.now_ms())
+            now_ms, sent = self.clock.now_ms(), self.ledger.sent.get(number)
+            self.ledger.started(f"{server}/0", road.owner, number, now_ms)
+            self.rates.started((server, sent.queue) if sent else (server,), now_ms)
             self.loop.note("start", server, number)
 
         receivers.on_start = on_start
@@ -165,7 +169,9 @@ class World:
             await asyncio.sleep(5)
 
     def check(self, states: dict[int, State]) -> None:
-        """Hold the ledger against the store."""
+        """Hold the ledger against the store, and the starts against their limits."""
+        for line in self.rates.exceeded():
+            self.ledger.breach("pace", line)
         self.ledger.check(states, QUICK)
 
 

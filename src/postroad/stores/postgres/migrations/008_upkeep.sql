@@ -26,17 +26,15 @@ begin
   return settle_v1(v_rungs, 0);
 end $$;
 
--- Picks messages that nobody else is writing, and locks their lanes.
+-- Locks the lanes of messages, and picks those that nobody else is writing. Lanes before messages,
+-- as everybody locks them: a record that changes a block has its lanes alone.
 create function pick_v1(p_ids bigint[]) returns bigint[] language plpgsql as $$
-declare
-  v_ids bigint[];
-  v_rungs bigint[];
 begin
-  select array_agg(x.id), array_agg(x.rung_id) into v_ids, v_rungs from (
-    select id, rung_id from message where id = any (p_ids) order by id for update skip locked) x;
-  perform from lane where id = any (array(select r.lane_id from rung r where r.id = any (v_rungs)))
+  perform from lane where id = any (array(
+      select (select r.lane_id from rung r where r.id = m.rung_id) from message m where m.id = any (p_ids)))
     order by id for share;
-  return v_ids;
+  return (select array_agg(x.id) from (
+    select id from message where id = any (p_ids) order by id for update skip locked) x);
 end $$;
 
 -- Messages whose own deadline has passed die; answers the spells that the sweeper is to judge.
