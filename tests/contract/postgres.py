@@ -35,6 +35,12 @@ end $$;
 """
 
 
+OTHERS: Final = """
+select count(*) from pg_stat_activity
+ where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
+"""
+
+
 class Template:
     """A server with one road, which is emptied for each test. Whether it waits for its disk is
     not what is tested here."""
@@ -78,9 +84,17 @@ class PostgresRig:
 
     async def open(self) -> None:
         self._own = await asyncpg.connect(self.dsn)
+        await self._alone()
         await self._own.execute(f"set search_path = postroad; {WIPE}")
         await self.advance(0)
         await self.reopen()
+
+    async def _alone(self) -> None:
+        """A statement that the test before gave up may still be under way on the server, and
+        would write into this one."""
+        async with asyncio.timeout(60):
+            while await self.own.fetchval(OTHERS):
+                await asyncio.sleep(0.01)
 
     async def reopen(self) -> None:
         if self._store is not None:

@@ -150,6 +150,20 @@ def test_a_newer_schema_that_dropped_us_is_refused(dsn: str, within: Within) -> 
     within(story())
 
 
+def test_a_stricter_isolation_would_break_the_locks_and_is_refused(
+    dsn: str, within: Within
+) -> None:
+    async def story() -> None:
+        name = dsn.rpartition("/")[2]
+        level = "default_transaction_isolation"
+        await run(dsn, f'alter database "{name}" set {level} = "repeatable read"')
+        assert "read committed" in await told(dsn, StoreError)
+        await run(dsn, f'alter database "{name}" reset {level}')
+        await opened(dsn)
+
+    within(story())
+
+
 def test_a_text_that_postgresql_cannot_store_takes_nobody_with_it(dsn: str, within: Within) -> None:
     async def story() -> None:
         async with Postroad(dsn) as road:

@@ -47,11 +47,6 @@ class RungBuffer:
         """Rung, while a reading was under way, for something before its cursor."""
         self._asked = (0, 0)
 
-    @property
-    def startable(self) -> bool:
-        """Whether a message can go now; of an ordered slot only the head, alone."""
-        return bool(self.buffer) and not self.busy
-
     def ring(self, due_ms: int) -> None:
         """Something was added: there is more to read, perhaps before the cursor."""
         self._changes += 1
@@ -169,15 +164,18 @@ class Turn:
         """The rung whose head goes next: highest priority, then longest due."""
         chosen: RungBuffer | None = None
         for rung in self.rungs.values():
-            if not rung.startable or not admits(rung.buffer[0]):
+            if not rung.buffer or rung.busy or not admits(rung.buffer[0]):
                 continue
             if chosen is None or _order(rung) < _order(chosen):
                 chosen = rung
         return chosen
 
     def startable(self) -> bool:
-        """Whether anything of it could go."""
-        return any(rung.startable for rung in self.rungs.values())
+        """Whether anything of it could go; of an ordered slot only the head, alone."""
+        for rung in self.rungs.values():  # noqa: SIM110 - `any` costs three times as much
+            if rung.buffer and not rung.busy:
+                return True
+        return False
 
 
 def _order(rung: RungBuffer) -> tuple[int, int]:

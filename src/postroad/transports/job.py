@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Final, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -16,6 +16,7 @@ from postroad.ports.transport import Beat
 
 T = TypeVar("T")
 RAW: Final = "application/octet-stream"
+UNREAD: Final = object()
 
 Reads = Callable[[bytes, dict[str, str]], Any]
 """How a body is read, by its bytes and the message's headers."""
@@ -37,6 +38,9 @@ class Message(Generic[T]):
         self._reads = reads
         self._beats = beats
         self._beat = beat
+        # Not cached_property: on Python 3.11 it takes a lock, 1 µs each.
+        self._headers: dict[str, str] | None = None
+        self._body: Any = UNREAD
         self.over = False
         """The try has ended, or was cut."""
 
@@ -45,16 +49,20 @@ class Message(Generic[T]):
         """The message's id, the same over all tries."""
         return to_text(self._message.id)
 
-    @cached_property
+    @property
     def headers(self) -> dict[str, str]:
         """What the sender gave beside the body."""
-        packed = self._message.headers
-        return msgspec.json.decode(packed, type=dict[str, str]) if packed else {}
+        if self._headers is None:
+            packed = self._message.headers
+            self._headers = msgspec.json.decode(packed, type=dict[str, str]) if packed else {}
+        return self._headers
 
-    @cached_property
+    @property
     def body(self) -> T:
         """What was sent."""
-        read: T = self._reads(self._message.body, self.headers)
+        if self._body is UNREAD:
+            self._body = self._reads(self._message.body, self.headers)
+        read: T = self._body
         return read
 
     @property

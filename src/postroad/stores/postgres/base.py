@@ -16,7 +16,7 @@ from postroad.ports.clock import Clock, system_chance
 from postroad.stores.postgres import schema
 from postroad.stores.postgres.bell import FleetBell, Ring
 from postroad.stores.postgres.clock import DatabaseClock
-from postroad.stores.postgres.connections import QUERIES, Line, dial, is_pooled, read_address
+from postroad.stores.postgres.connections import QUERIES, Line, Raw, dial, is_pooled, read_address
 from postroad.stores.postgres.errors import named
 from postroad.stores.postgres.floors import Floors
 from postroad.stores.postgres.listening import Ear
@@ -95,6 +95,7 @@ class Base:
         try:
             pooled = await is_pooled(raw)
             await schema.check(raw, self.address.name)
+            await self._check_isolation(raw)
             async with raw.transaction():
                 self.clock.heard(await raw.fetchval(QUERIES["now"]))
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
@@ -102,6 +103,15 @@ class Base:
         finally:
             raw.terminate()
         return pooled
+
+    async def _check_isolation(self, raw: Raw) -> None:
+        """Who waits for a lock must see what was done meanwhile: a stricter level would not."""
+        level = await raw.fetchval("show default_transaction_isolation")
+        if level != "read committed":
+            raise StoreError(
+                f"{self.address.name} has default_transaction_isolation {level!r}: Postroad needs "
+                "'read committed'; set it for this user (ALTER ROLE … SET …)"
+            )
 
     async def close(self) -> None:
         """Finish what was handed over, then let go."""

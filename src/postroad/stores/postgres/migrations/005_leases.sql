@@ -186,8 +186,21 @@ begin
                                         order by m.place, m.id limit 1), never()))
    where r.lane_id = any (v_mine) and r.ready_at <= v_now;
   update lane set owner = null, crashes = 0 where id = any (v_mine);
-  perform count_v1(p_owner, p_left);
+  if p_left = 0 then
+    perform rest_v1(p_owner);
+  else
+    perform count_v1(p_owner, p_left);
+  end if;
   return json_build_object('now', v_now, 'rings', open_lanes_v1(v_mine));
+end $$;
+
+-- A process without lanes need not be watched. One whose row is locked is about to claim some.
+create function rest_v1(p_owner bigint) returns void language plpgsql as $$
+begin
+  perform from process where id = p_owner for update skip locked;
+  if found and not exists (select from lane where owner = p_owner) then
+    update process set owning = false, lanes = 0 where id = p_owner;
+  end if;
 end $$;
 
 -- All lanes of an owner but these are free, without a lost lease.
