@@ -75,9 +75,9 @@ class Wire:
 class Hall:
     """A core and its store, driven by hand."""
 
-    def __init__(self, limits: HubLimits | None = None) -> None:
+    def __init__(self, limits: HubLimits | None = None, kind: type[Core] = Core) -> None:
         self.now_s = 0.0
-        self.core = Core(lambda: self.now_s, limits or HubLimits())
+        self.core = kind(lambda: self.now_s, limits or HubLimits())
         connection = apsw.Connection(":memory:")
         connection.execute(MIGRATIONS["006_hub"])
         self.db = Database(Path(":memory:"), connection=connection)

@@ -35,7 +35,8 @@ GARBAGE = [
     ('{"do": "send", "box": "a", "token": "b", "body": "c", "data": "ZA=="}', "malformed"),
     ('{"do": "send", "box": "a", "token": "b", "data": "?"}', "malformed"),
     ('{"do": "send", "box": "a", "token": "b", "body": "\\ud800"}', "malformed"),
-    ('{"do": "send", "box": "a\\u0000b", "token": "b", "body": "c"}', "denied"),
+    ('{"do": "send", "box": "a\\u0000b", "token": "b", "body": "c"}', "malformed"),
+    ('{"do": "send", "box": "nobody", "token": "b", "body": "c"}', "denied"),
     ('{"do": "send", "box": "' + "x" * 65 + '", "token": "b", "body": "c"}', "malformed"),
     ('{"do": "get", "box": "a", "token": "b", "wait": -1}', "malformed"),
     ('{"do": "create", "token": "wrong"}', "denied"),
@@ -191,6 +192,7 @@ async def test_http_says_what_is_wrong(tmp_path: Path, caplog: pytest.LogCapture
         asked = [
             ("POST", path, "wrong", b"x", "", 403),
             ("POST", "/v1/mailboxes/nobody/messages", box.sender_token, b"x", "", 403),
+            ("POST", "/v1/mailboxes/%00/messages", box.sender_token, b"x", "", 403),
             ("POST", path, box.sender_token, b"\xff", "text/plain", 400),
             ("POST", path, box.sender_token, b"x" * 70_000, "", 413),
             ("POST", path, box.sender_token, b"x", "", 201),

@@ -3,12 +3,14 @@
 import asyncio
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from postroad.hub.client import HubClient
 from tests.api.stand import Stand
 from tests.cli.running import data, postroad, running
+from tests.hub.serving import serving
 
 
 @pytest.fixture
@@ -97,6 +99,15 @@ async def test_routes_keep_tenants_apart_and_say_what_is_wrong(tmp_path: Path) -
             assert (await stand.say("POST", "/v1/mailboxes", wrong)).status == 400
         assert (await stand.say("GET", "/v1/mailboxes?limit=0")).status in (400, 404)
         assert (await stand.say("GET", "/v1/hub")).status == 503
+        async with serving(tmp_path, store=stand.road.store) as served:  # type: ignore[arg-type]
+            stand.road.mailboxes.hub = served.hub
+            async with served.client() as client:
+                await client.subscribe({box: made.json()["recipient_token"]})
+                assert (await stand.say("GET", "/v1/hub")).json()["subscriptions"] == 1
+                metrics = (await stand.say("GET", "/metrics")).content.decode()
+                assert 'postroad_hub{what="subscriptions"} 1.0' in metrics
+                assert 'postroad_hub{what="oldest_unacked_s"} 0.0' in metrics
+            stand.road.mailboxes.hub = None
         assert (await stand.say("POST", "/v1/mailboxes", {}, token="")).status == 401
         page = await stand.say("GET", "/v1/mailboxes", query={"limit": 1})
         assert [row["box"] for row in page.json()["mailboxes"]] == [box]

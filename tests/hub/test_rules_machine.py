@@ -2,7 +2,13 @@
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from postroad.model.mailbox import (
     DENIED,
@@ -283,10 +289,13 @@ class Rules(RuleBasedStateMachine):
         assert not core.waiters
 
 
-TestRules = Rules.TestCase
-TestRules.settings = settings(
-    max_examples=60,
-    stateful_step_count=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+def test_the_rules_are_those_of_the_naive_model() -> None:
+    run_state_machine_as_test(
+        Rules,
+        settings=settings(
+            max_examples=60,
+            stateful_step_count=40,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
+        ),
+    )

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from postroad.hub.core import Core
+from postroad.hub.frames import message
+from postroad.hub.subscriber import Client, Sub
 from postroad.model.errors import HubRefused
-from postroad.model.mailbox import Drop, Get, HubLimits, Post, Take
+from postroad.model.mailbox import Answer, Drop, Get, Heads, HubLimits, Post, Take
 from tests.hub.hall import Got, Hall, ack_settle, new_box, recipient, sender
 from tests.hub.raw import ask, closed, dial, hear, http
 from tests.hub.serving import serving, some_boxes
@@ -116,6 +119,40 @@ def test_heads_read_for_an_older_generation_are_not_given_to_a_newer_one() -> No
     hall.core.subscribe(client, asks, Got())
     hall.run()
     assert wire.messages() == [("a", 1), ("a", 1)], "subscribing again asks for it again"
+
+
+class Carrying(Core):
+    """As the seed's proof of concept: what was read for a client goes to it, whoever owns the
+    mailbox by then."""
+
+    def _dispatch(
+        self, client: Client, picked: list[tuple[Sub, float]], answer: Answer
+    ) -> list[tuple[Sub, float]]:
+        assert isinstance(answer, Heads)
+        for (sub, _), letter in zip(picked, answer.letters, strict=True):
+            if letter:
+                client.link.put(message(sub.name, letter))
+        return []
+
+
+@pytest.mark.parametrize(("kind", "came"), [(Core, []), (Carrying, [("a", 1)])])
+def test_ownership_is_checked_when_the_head_has_been_read(
+    kind: type[Core], came: list[tuple[str, int]]
+) -> None:
+    """A newer subscriber takes over while the head is being read for the old one."""
+    hall = Hall(kind=kind)
+    hall.create(new_box("a"))
+    post(hall, "a")
+    hall.run()
+    old, old_wire = hall.connect()
+    new, _ = hall.connect()
+    hall.core.subscribe(old, [("a", recipient("a"))], Got())
+    hall.turn()
+    assert old.reading
+    hall.core.subscribe(new, [("a", recipient("a"))], Got())
+    hall.turn()
+    assert old_wire.ended() == [("a", "taken over")]
+    assert old_wire.messages() == came, "without the check the old one gets it after its END"
 
 
 def test_churn_while_a_client_is_paused_keeps_its_signals_bounded() -> None:

@@ -1,12 +1,13 @@
 """Mailboxes over real sockets, on a real store."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from postroad.model.errors import HubRefused, MailboxFull
-from tests.hub.serving import serving, some_boxes
+from tests.hub.serving import CREATE, serving, some_boxes
 
 
 async def test_a_message_goes_from_a_sender_to_a_subscriber(tmp_path: Path) -> None:
@@ -64,3 +65,47 @@ async def test_a_token_opens_only_what_it_is_for(tmp_path: Path) -> None:
                 await client.delete(box.box, box.sender_token)
             with pytest.raises(HubRefused, match="denied"):
                 await client.create("wrong")
+
+
+async def test_what_lies_behind_an_expired_message_comes_at_once(tmp_path: Path) -> None:
+    async with serving(tmp_path / "hub.db") as served:
+        async with served.client() as sender, served.client() as recipient:
+            box = await sender.create(CREATE, ttl=1)
+            await sender.send(box.box, box.sender_token, "too old")
+            async with asyncio.timeout(30):
+                while not await served.hub._store.box_old(10):
+                    await asyncio.sleep(0.05)
+            await recipient.subscribe({box.box: box.recipient_token})
+            await sender.send(box.box, box.sender_token, "fresh")
+            message = await asyncio.wait_for(anext(recipient), 30)
+            assert (message.id, message.text) == (2, "fresh")
+
+
+async def test_after_a_restart_clients_are_back_with_all_they_had(tmp_path: Path) -> None:
+    path = tmp_path / "hub.db"
+    told = asyncio.Queue[str]()
+    async with AsyncExitStack() as first:
+        served = await first.enter_async_context(serving(path))
+        sender, recipient = served.client(), served.client()
+        await sender.open()
+        await recipient.open()
+        boxes = await some_boxes(sender, 300, quota=1)
+        await recipient.subscribe({box.box: box.recipient_token for box in boxes})
+        full = boxes[7]
+        await sender.send(full.box, full.sender_token, "seen, not acked")
+        assert (await anext(recipient)).id == 1
+        with pytest.raises(MailboxFull):
+            await sender.send(full.box, full.sender_token, "too much")
+        sender.told.continued = told.put_nowait
+    async with serving(path, port=served.port) as again:
+        message = await asyncio.wait_for(anext(recipient), 60)
+        assert (message.box, message.text) == (full.box, "seen, not acked")
+        async with asyncio.timeout(60):
+            while len(again.hub.core.subs) < 300 or not again.hub.core.watchers:
+                await asyncio.sleep(0.02)
+        assert told.empty()
+        assert await message.ack()
+        assert await asyncio.wait_for(told.get(), 60) == full.box
+        assert (sender.reconnects, recipient.reconnects) == (1, 1)
+        await sender.close()
+        await recipient.close()

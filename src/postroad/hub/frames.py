@@ -10,7 +10,7 @@ from postroad.model.mailbox import Letter, Why
 JSON: Final = "postroad.hub.v1.json"
 MSGPACK: Final = "postroad.hub.v1.msgpack"
 
-Name = Annotated[str, Meta(max_length=64)]
+Name = Annotated[str, Meta(max_length=64, pattern="^[ -~]*$")]
 Token = Annotated[str, Meta(max_length=128)]
 Number = Annotated[int, Meta(ge=0, le=(1 << 62))]
 Pair = tuple[Name, Token]

@@ -13,6 +13,7 @@ from postroad.hub.connections import Waiter
 from postroad.hub.frames import message
 from postroad.hub.pump import Hub
 from postroad.model.mailbox import (
+    DENIED,
     Answer,
     Full,
     Get,
@@ -26,6 +27,7 @@ from postroad.model.mailbox import (
 )
 
 HEAD_BYTES_MAX: Final = 16 * 1024
+NAME_CHARACTERS_MAX: Final = 64
 STATUS: Final = {
     Why.denied: 403,
     Why.wrong_id: 409,
@@ -54,6 +56,8 @@ class Http(asyncio.Protocol):
         self._request: h11.Request | None = None
         self._body = b""
         self._busy = False
+        self._ahead = 0
+        """Bytes that came while a request is being answered."""
         self._waiter: Waiter | None = None
         self._transport: asyncio.Transport | None = None
 
@@ -71,6 +75,10 @@ class Http(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Some of a request."""
+        self._ahead = self._ahead + len(data) if self._busy else 0
+        if self._ahead > self._hub.limits.body_bytes_max:
+            self._fail(429, "wait for the answer before you ask for more")
+            return
         try:
             self._wire.receive_data(data)
         except h11.RemoteProtocolError as error:
@@ -108,6 +116,8 @@ class Http(asyncio.Protocol):
         match [unquote(part) for part in url.path.split("/")], request.method:
             case ["", "healthz"], b"GET":
                 self._reply(200, {"status": "ok"})
+            case ["", "v1", "mailboxes", box, *_], _ if not _is_name(box):
+                self._refuse(DENIED)
             case ["", "v1", "mailboxes", box, "messages"], b"POST":
                 self._send(box, headers, body)
             case ["", "v1", "mailboxes", box, "messages"], b"GET":
@@ -216,6 +226,10 @@ class Http(asyncio.Protocol):
 def _token(headers: dict[str, str]) -> str:
     kind, _, token = headers.get("authorization", "").partition(" ")
     return token.strip() if kind.lower() == "bearer" else ""
+
+
+def _is_name(box: str) -> bool:
+    return box.isascii() and box.isprintable() and len(box) <= NAME_CHARACTERS_MAX
 
 
 def _is_text(body: bytes) -> bool:

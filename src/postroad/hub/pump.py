@@ -129,6 +129,8 @@ class Hub:
                 while self.core.work or self.core.looks:
                     await self._turn()
                     self._unpark()
+                    if self.core.stale:
+                        await self._sweep()
                     self.poke()
             except HubInUse as error:
                 self.log.warning("this hub has lost its store", error=str(error))
@@ -160,6 +162,10 @@ class Hub:
         try:
             found = await self._store.box_look(asks) if asks else Looked([])
         except StoreError as error:
+            self.log.warning("the hub's store cannot be read", error=str(error))
+            return [_unavailable(error)] * len(looks)
+        except Exception as error:  # a fault of ours must not end the hub for everybody
+            self.log.exception("a look of the hub broke")
             return [_unavailable(error)] * len(looks)
         waiting = iter(found.waiting)
         return [Looked(list(islice(waiting, len(asked)))) for asked, _ in looks]
@@ -171,6 +177,9 @@ class Hub:
             raise
         except StoreError as error:
             self.log.warning("the hub's store does not take work", error=str(error))
+            return [_unavailable(error)] * len(ops)
+        except Exception as error:  # a fault of ours must not end the hub for everybody
+            self.log.exception("a batch of the hub broke")
             return [_unavailable(error)] * len(ops)
         self.commits += 1
         return answers
@@ -189,8 +198,7 @@ class Hub:
             self.poke()
         if "lead" in due:
             await self._lead()
-        if "sweep" in due or self.core.stale:
-            self.core.stale = False
+        if "sweep" in due:
             await self._sweep()
 
     async def _lead(self) -> None:
@@ -203,6 +211,8 @@ class Hub:
         self._later("lead", LEAD_MS)
 
     async def _sweep(self) -> None:
+        """What is too old goes, and what lies behind it comes forward."""
+        self.core.stale = False
         try:
             for name, position in await self._store.box_old(SWEEP_BATCH):
                 self.core.expire(name, position)
@@ -218,5 +228,7 @@ class Hub:
         self._settle((settle, _unavailable(error)) for settle in pending)
 
 
-def _unavailable(error: StoreError) -> Refused:
+def _unavailable(error: Exception) -> Refused:
+    if not isinstance(error, StoreError):
+        return Refused(Why.unavailable, "try again later: something broke inside the hub")
     return Refused(Why.unavailable, f"try again later: {error}")

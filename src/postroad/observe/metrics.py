@@ -85,6 +85,11 @@ class Meter:
             self._of(names.QUERIES).labels(operation).inc(max(0, more))
             self._asked[operation] = count
 
+    def hub(self, shown: Mapping[str, float]) -> None:
+        """How the hub stands, by what."""
+        for what, value in shown.items():
+            self._of(names.HUB).labels(what).set(value)
+
     def text(self) -> bytes:
         """All of it, as Prometheus reads it."""
         return generate_latest(self._registry)

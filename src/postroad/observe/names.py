@@ -59,9 +59,16 @@ REQUESTS: Final = Metric(
 REQUEST_SECONDS: Final = Metric(
     "postroad_request_seconds", "histogram", ("method", "route"), "How long answers took"
 )
+HUB: Final = Metric(
+    "postroad_hub",
+    "gauge",
+    ("what",),
+    "The hub of this process: clients, subscriptions, pending, oldest_pending_s, unacked, "
+    "oldest_unacked_s, takeovers, awaited, polls, buffered_bytes",
+)
 BUILD: Final = Metric("postroad_build_info", "gauge", ("version",), "Always 1")
 
 METRICS: Final = (
     MESSAGES, OLDEST, DEAD, CIRCUITS, BLOCKED, PAUSED, TRIES, TRY_SECONDS, QUERIES, LANES,
-    ACCEPTED, SHED, REQUESTS, REQUEST_SECONDS, BUILD,
+    ACCEPTED, SHED, REQUESTS, REQUEST_SECONDS, HUB, BUILD,
 )  # fmt: skip

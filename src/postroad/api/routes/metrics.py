@@ -3,6 +3,7 @@
 from typing import Final
 
 from litestar import Response
+from msgspec import structs
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from postroad.api.context import Ask, Context, context
@@ -19,6 +20,10 @@ async def metrics(request: Ask) -> Response[bytes]:
     await _look(here)
     engine = here.road.engine
     here.meter.works(len(engine.lanes) if engine else 0, here.road.store.queries)
+    hub = here.road.mailboxes.hub
+    if hub is not None:
+        shown = structs.asdict(hub.shown())
+        here.meter.hub({what: value for what, value in shown.items() if what != "busiest"})
     return Response(here.meter.text(), headers={"content-type": CONTENT_TYPE_LATEST})
 
 
