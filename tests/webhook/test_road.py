@@ -395,3 +395,28 @@ def test_the_blocking_face_has_webhooks_too(tmp_path: Path, receiver: Receiver) 
         road.run(until_idle=True)
         (one,) = road.webhooks.attempts(receipt.id)
         assert one.status == 200
+
+
+def test_what_one_process_sets_another_one_sends_with_soon(
+    postgres: PrivatePostgres, receiver: Receiver, within: Within
+) -> None:
+    """An old value is not served for ever after a change elsewhere."""
+    path = "/status/206"
+    url = receiver.url(path)
+
+    async def story() -> None:
+        dsn, settings = postgres.create_database(), Settings(webhooks=LOCAL)
+        async with Postroad(dsn, settings=settings) as one, Postroad(dsn, settings=settings) as two:
+            await one.webhooks.set(url, headers={"X-Turn": "old"})
+            running = asyncio.create_task(one.run())
+            await one.send(url, 1)
+            while not receiver.got(path):
+                await asyncio.sleep(0.02)
+            await two.webhooks.set(url, headers={"X-Turn": "new"})
+            while receiver.got(path)[-1]["headers"]["x-turn"] == "old":
+                await two.send(url, 1)
+                await asyncio.sleep(0.1)
+            one.stop()
+            await running
+
+    within(story())

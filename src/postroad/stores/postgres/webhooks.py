@@ -7,7 +7,7 @@ from asyncpg import Record
 from postroad.model.outcome import Kind
 from postroad.model.record import Result
 from postroad.model.webhook import Attempt, HookRow
-from postroad.stores.postgres.base import Base
+from postroad.stores.postgres.base import Base, literal
 from postroad.stores.postgres.texts import plain
 
 
@@ -54,14 +54,14 @@ def note_columns(results: Sequence[Result]) -> tuple[object, ...]:
     if not seen:
         return ()
     return (
-        [r.message.id for r, _ in seen],
-        [r.message.attempts + 1 for r, _ in seen],
-        [r.started_ms for r, _ in seen],
-        [r.message.level for r, _ in seen],
+        literal([r.message.id for r, _ in seen]),
+        literal([r.message.attempts + 1 for r, _ in seen]),
+        literal([r.started_ms for r, _ in seen]),
+        literal([r.message.level for r, _ in seen]),
         [r.kind for r, _ in seen],
-        [r.status for r, _ in seen],
-        [r.took_ms for r, _ in seen],
-        [note.answered_ms for _, note in seen],
+        literal([r.status for r, _ in seen]),
+        literal([r.took_ms for r, _ in seen]),
+        literal([note.answered_ms for _, note in seen]),
         [note.address for _, note in seen],
         [note.fault for _, note in seen],
         [plain(r.error) for r, _ in seen],

@@ -1,0 +1,56 @@
+"""The webhook benchmarks, small: they come through, and count what they say they count."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+LENIENT = """
+[every]
+counts-agree = 1.0
+[webhooks]
+times-pgqueuer-aiohttp = 0.0
+share-of-bare-pyreqwest = 0.0
+p99-calm-over-troubled = 0.0
+[lanes]
+requests-saved = 0.0
+bytes-saved = 0.0
+duplicates-saved = 0.0
+"""
+
+
+def run(folder: Path, name: str, seconds: float) -> Any:
+    bars = folder / "bars.toml"
+    bars.write_text(LENIENT)
+    command = (sys.executable, "-m", "bench", name, "--seconds", str(seconds), "--bars", bars)
+    done = subprocess.run(
+        (*command, "--results", folder), cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_webhooks_runs_end_to_end(tmp_path: Path) -> None:
+    line = run(tmp_path, "webhooks", 2.4)
+    ours = {"webhooks", "webhooks-as-shipped", "webhooks-sqlite"}
+    late = {"1-over-p99-calm", "1-over-p99-troubled"}
+    assert set(line["ours"]) == ours | late
+    assert len(line["peers"]["pgqueuer-aiohttp"]["settings"]) == 3
+    sides = [line["ours"], line["peers"], {"bare": line["limit"]["bare-pyreqwest"]}]
+    for name, figures in ((n, f) for side in sides for n, f in side.items()):
+        assert figures["accepted"] == figures["recorded"] == figures["received"] > 0, name
+        assert figures["durability"]["synchronous"] == 2, name
+    waits = {n: line["ours"][n]["durability"]["synchronous_while_recording"] for n in ours}
+    assert waits == {"webhooks": 2, "webhooks-as-shipped": 0, "webhooks-sqlite": 2}
+    assert len(line["bars"]) == 4
+
+
+def test_lanes_counts_requests_bytes_and_duplicates(tmp_path: Path) -> None:
+    line = run(tmp_path, "lanes", 6)
+    alone = line["peers"]["a worker for each queue"]
+    lane = line["ours"]["one for the lane"]
+    for figures in (alone, lane):
+        assert figures["requests"] == figures["distinct"] + figures["duplicates"] > 0
+        assert figures["bytes"] > 256 * figures["requests"]
