@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+from postroad.model.errors import StoreUnavailable
 from postroad.model.limits import Limits
 from postroad.model.outcome import Kind, Outcome
-from postroad.model.record import Claim
+from postroad.model.record import Claim, Release
 from postroad.model.states import State
 from postroad.model.words import LaneKey, Message, Queue
 from postroad.testing import receivers
@@ -254,3 +255,28 @@ def test_an_owner_told_that_it_was_dead_starts_again_at_once() -> None:
         assert max(delays_ms) < 1_000
 
     simulate(8, story)
+
+
+def test_a_lane_that_could_not_be_given_back_is_served_all_the_same() -> None:
+    """The store was away for a moment. It is the engine's by name, and a message comes for it."""
+
+    async def story(world: World) -> None:
+        real = world.store.release
+        away = [True]
+
+        async def release(owner: int, lanes: Sequence[Release]) -> dict[int, int]:
+            if away.pop() if away else False:
+                raise StoreUnavailable("simulated: the store was away")
+            return await real(owner, lanes)
+
+        world.store.release = release  # type: ignore[method-assign]
+        world.start("one")
+        await world.send("sim://ash/a")
+        while away:
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(2)
+        number = await world.send("sim://ash/a")
+        await asyncio.sleep(1)
+        assert (await world.store.states())[number] is State.delivered
+
+    simulate(11, story)

@@ -58,9 +58,7 @@ class Owned:
             self.room_free.clear()
             await self.room_free.wait()
         async with self._claiming:
-            if self._doubtful:
-                # A lane may be ours in the store and unknown here: nobody would serve it.
-                await self._store.disown(self._owner, list(self.lanes))
+            await self._end_doubt()
             self._doubtful = True
             batch = self._limits.claim_batch
             claim = await self._store.claim(self._owner, levels, pools, batch)
@@ -71,6 +69,13 @@ class Owned:
         if claim.surplus:
             self._shed(claim.surplus)
         return claim
+
+    async def _end_doubt(self) -> None:
+        """After an answer that was lost a lane may be ours in the store and unknown here: nobody
+        would serve it."""
+        if self._doubtful:
+            await self._store.disown(self._owner, list(self.lanes))
+            self._doubtful = False
 
     def _shed(self, surplus: int) -> None:
         """Give lanes back that are above our share, the idle ones first. Not often: it takes a
@@ -141,7 +146,12 @@ class Owned:
                 await self.release(
                     [w for w in idle[start : start + RELEASE_BATCH] if w.quiet and not w.stopped]
                 )
-            if self._quiet or starved:
+            try:
+                async with self._claiming:
+                    await self._end_doubt()
+            except StoreError as error:
+                self._log.debug("lanes may be ours and unknown", error=str(error))
+            if self._quiet or starved or self._doubtful:
                 self.unsettled.set()
 
     async def release(self, workers: list[LaneWorker]) -> None:
@@ -156,6 +166,7 @@ class Owned:
             await self._store.release(self._owner, lanes)
         except StoreError as error:
             self._doubtful = True
+            self.unsettled.set()
             self._log.warning("lanes could not be given back", error=str(error))
 
     def drop(self, worker: LaneWorker) -> None:
