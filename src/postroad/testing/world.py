@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
@@ -21,6 +22,9 @@ from postroad.testing.rates import Rates
 from postroad.testing.receivers import QUICK, Behaviour, Receipt, Receivers
 from postroad.testing.simloop import Node, SimLoop
 from postroad.testing.watched import WatchedStore
+
+LIFE_S: Final = 60 * 86_400.0
+"""A story that takes longer waits for something that will not come."""
 
 
 class Member(Struct):
@@ -200,5 +204,5 @@ def simulate(
             await story(world)
             await world.close()
 
-        loop.run(whole())
+        loop.run(whole(), limit_s=LIFE_S)
         return loop.digest()
