@@ -6,7 +6,7 @@ SECONDS ?=
 BIN := .venv/bin
 START := $(shell date +%s)
 
-.PHONY: demo up test lint bench proof lock clean run-venv dev-venv
+.PHONY: demo up test lint bench proof reference lock clean run-venv dev-venv
 .DEFAULT_GOAL := demo
 
 # The whole server on SQLite in ./road/, until interrupted. ARGS="--app tasks:road" brings handlers.
@@ -30,6 +30,10 @@ bench: dev-venv
 
 proof: dev-venv
 	@$(BIN)/python -m proof $(ITEM) $(if $(SECONDS),--seconds $(SECONDS))
+
+# The pages of docs/reference/ that come from the code; tests compare them.
+reference: dev-venv
+	@$(BIN)/python scripts/reference.py
 
 lock:
 	@PYTHON=$(PYTHON) LOCK_ARGS="$(LOCK_ARGS)" sh scripts/lock.sh

@@ -1,0 +1,113 @@
+"""Writes the pages of docs/reference/ that come from the code: `python scripts/reference.py`.
+
+Tests compare them with what is written; adding a command, an error or a metric means running this.
+"""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from postroad.api.problems import kind, status_of
+from postroad.cli.frame import exit_code
+from postroad.cli.main import app
+from postroad.model import errors
+from postroad.observe.names import METRICS
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
+SHARED = ("json", "dsn", "server", "token_file", "tenant", "config", "set", "help")
+NOTE = "<!-- Written by scripts/reference.py from the code. -->"
+
+
+def pages() -> dict[str, str]:
+    """Every page by its file's name."""
+    return {"commands.md": commands(), "errors.md": problems(), "metrics.md": metrics()}
+
+
+def commands() -> str:
+    found = list(_commands(typer.main.get_command(app), "postroad"))
+    lines = [
+        "# Commands",
+        NOTE,
+        "",
+        "Data goes to standard output, everything else to standard error. Exit codes: 0 ok, 1 failed,",
+        "2 bad input, 3 unavailable. `postroad --install-completion` sets up your shell.",
+        "",
+        "Every command also takes:",
+        "",
+        *_table(each for each in found[0][1].params if each.name in SHARED),
+    ]
+    for name, command in found:
+        text = " ".join(inspect.cleandoc(command.help or "").split())
+        own = [each for each in command.params if each.name not in SHARED]
+        lines += ["", f"## {name}", "", text]
+        if own:
+            lines += ["", *_table(own)]
+    return "\n".join(lines) + "\n"
+
+
+def _commands(command: Any, words: str) -> Any:
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield words, command
+        return
+    for name, each in inner.items():
+        yield from _commands(each, f"{words} {name}")
+
+
+def _table(parameters: Any) -> list[str]:
+    rows = ["| | |", "| --- | --- |"]
+    for each in parameters:
+        names = each.opts if each.opts[0].startswith("-") else [each.name.upper()]
+        help_text = " ".join((getattr(each, "help", "") or "").split()).replace("|", "\\|")
+        rows.append(f"| `{', '.join(names)}` | {help_text} |")
+    return rows
+
+
+def problems() -> str:
+    lines = [
+        "# Errors",
+        NOTE,
+        "",
+        "In Python an error is a class of `postroad.model.errors`. Over HTTP it is a problem answer",
+        "(RFC 9457, `application/problem+json`) with a stable `type`; on the command line its words are",
+        "on standard error, with an exit code.",
+        "",
+        "| error | HTTP | type | exit code | meaning |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for name, error in inspect.getmembers(errors, inspect.isclass):
+        if issubclass(error, errors.PostroadError) and error is not errors.PostroadError:
+            text = " ".join(inspect.cleandoc(error.__doc__ or "").split())
+            code = exit_code(error.__new__(error))
+            lines.append(f"| `{name}` | {status_of(error)} | `{kind(error)}` | {code} | {text} |")
+    lines += [
+        "",
+        "Besides these, from the web server itself: `urn:postroad:problem:bad-request` (400: the request",
+        "cannot be understood; `errors` names the fields), `…:not-found` (404), `…:method-not-allowed`",
+        "(405), `…:body-too-large` (413) and `…:internal` (500: a fault of ours; the server's log has it).",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def metrics() -> str:
+    lines = [
+        "# Metrics",
+        NOTE,
+        "",
+        "`GET /metrics`, for Prometheus. Names and labels are stable. No queue, tenant, address or message",
+        "is ever a label. Sums over the store are at most five seconds old.",
+        "",
+        "| name | kind | labels | meaning |",
+        "| --- | --- | --- | --- |",
+    ]
+    for each in METRICS:
+        labels = ", ".join(f"`{label}`" for label in each.labels) or "–"
+        lines.append(f"| `{each.name}` | {each.kind} | {labels} | {each.text} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    for file, content in pages().items():
+        (FOLDER / file).write_text(content)

@@ -1,0 +1,68 @@
+"""docs/guide/http.md and operating.md: what they show works."""
+
+import asyncio
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from postroad.cli.main import app
+from tests.api.stand import Stand
+from tests.reference.test_capabilities import commands, routes
+
+GUIDES = Path(__file__).parents[2] / "docs" / "guide"
+BLOCK = re.compile(r"^```\n((?:GET|POST|DELETE) .*?)^```$", re.MULTILINE | re.DOTALL)
+ASKED = re.compile(r"^(GET|POST|DELETE) (\S+)\n(.*?)→ (\d+)$", re.MULTILINE | re.DOTALL)
+
+
+def test_every_request_of_the_guide_is_answered_as_it_says(tmp_path: Path) -> None:
+    text = (GUIDES / "http.md").read_text()
+    requests = [match for block in BLOCK.findall(text) for match in ASKED.findall(block)]
+    assert len(requests) >= 29
+
+    async def ask_all() -> None:
+        async with Stand(tmp_path) as stand:
+            number = ""
+            for method, target, body, status in requests:
+                path, _, query = target.replace("{id}", number).partition("?")
+                pairs = dict(pair.split("=") for pair in query.split("&") if pair)
+                answer = await stand.say(method, path, body.encode() or None, query=pairs)
+                assert answer.status == int(status), (method, target, answer.content)
+                if path == "/v1/messages" and answer.status == 201:
+                    number = answer.json()["id"]
+
+    asyncio.run(ask_all())
+
+
+def test_the_guides_name_only_routes_that_there_are() -> None:
+    there = {route.split()[1].replace("{id}", "") for route in routes()} | {"/v1/openapi.json"}
+    for name in ("http.md", "operating.md"):
+        for path in re.findall(
+            r"`(/(?:v1/|healthz|readyz|metrics)\S*?)`", (GUIDES / name).read_text()
+        ):
+            assert path in there, (name, path)
+
+
+def test_every_command_of_the_guides_is_one_and_its_options_are_too() -> None:
+    known = commands()
+    seen = 0
+    for name in ("http.md", "operating.md"):
+        for block in re.findall(
+            r"^```sh\n(.*?)^```$", (GUIDES / name).read_text(), re.MULTILINE | re.DOTALL
+        ):
+            for line in block.splitlines():
+                if line.startswith("postroad "):
+                    parse(shlex.split(line, comments=True), known)
+                    seen += 1
+    assert seen >= 20
+
+
+def parse(words: list[str], known: set[str]) -> None:
+    """As the program would, without doing it."""
+    count = next(n for n in (2, 3) if " ".join(words[:n]) in known)
+    command: Any = typer.main.get_command(app)
+    for word in words[1:count]:
+        command = command.commands[word]
+    command.make_context(words[count - 1], words[count:])
