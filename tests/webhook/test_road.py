@@ -19,6 +19,7 @@ from postroad.model.ladder import Exponential
 from postroad.model.webhook import HeaderNames, WebhookRules
 from postroad.model.words import Policy
 from postroad.observe.log import make_log
+from postroad.stores.copying import copy
 from tests.servers.nginx import PrivateNginx
 from tests.servers.postgres import PrivatePostgres
 from tests.webhook.conftest import LOCAL, Receiver
@@ -418,5 +419,32 @@ def test_what_one_process_sets_another_one_sends_with_soon(
                 await asyncio.sleep(0.1)
             one.stop()
             await running
+
+    within(story())
+
+
+def test_settings_and_log_move_with_their_road(
+    tmp_path: Path, postgres: PrivatePostgres, receiver: Receiver, within: Within
+) -> None:
+    """From SQLite to PostgreSQL; what is logged there comes beside what was."""
+    url = receiver.url("/status/207")
+    source, target = f"sqlite:///{tmp_path}/road.db", postgres.create_database()
+
+    async def use(dsn: str) -> tuple[str, object]:
+        async with Postroad(dsn, settings=Settings(webhooks=LOCAL)) as road:
+            if dsn == source:
+                await road.webhooks.set(url, secrets=[ONE], headers={"x-key": "hush"}, reject=[418])
+            receipt = await road.send(url, 1)
+            await road.run(until_idle=True)
+            assert len(await road.webhooks.attempts(receipt.id)) == 1
+            return receipt.id, await road.webhooks.get(url)
+
+    async def story() -> None:
+        first, facts = await use(source)
+        await copy(source, target, lambda *_: None)
+        _, moved = await use(target)
+        assert moved == facts
+        async with Postroad(target, settings=Settings(webhooks=LOCAL)) as road:
+            assert len(await road.webhooks.attempts(first)) == 1
 
     within(story())
