@@ -7,6 +7,7 @@ do $$ begin
            union all select 'lane', (select max(id) from postroad.lane)
            union all select 'rung', (select max(id) from postroad.rung)
            union all select 'pace', (select max(id) from postroad.pace)
+           union all select 'webhook_try', (select max(id) from postroad.webhook_try)
            union all select 'process', (select max(rows) from postroad.copying
                                          where name = 'process')) t;
   drop table postroad.copying;

@@ -1,0 +1,166 @@
+"""Settings of webhooks: changed, seen by others, moved with their road; and PostgreSQL."""
+
+import asyncio
+import json
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from standardwebhooks import Webhook
+
+from postroad import Postroad
+from postroad import sync as blocking
+from postroad.config import Settings
+from postroad.model.errors import BadInput, UnknownQueue
+from postroad.stores.copying import copy
+from tests.servers.postgres import PrivatePostgres
+from tests.webhook.conftest import LOCAL, Receiver
+from tests.webhook.test_faults import Within
+from tests.webhook.test_road import ONE, hurried, until_ended
+
+
+def test_settings_change_only_what_is_named_and_show_no_secret(
+    road: Postroad, receiver: Receiver, within: Within
+) -> None:
+    url = receiver.url("/status/202")
+
+    async def story() -> None:
+        async with road:
+            await road.webhooks.set(url, secrets=[ONE], headers={"X-Key": "hush"}, timeout=3)
+            await road.webhooks.set(url, reject=[422, 400, 422])
+            facts = await road.webhooks.get(url)
+            assert (facts.secrets, facts.headers, facts.reject) == (1, ("x-key",), (400, 422))
+            assert (facts.timeout_ms, facts.connect_timeout_ms) == (3_000, 5_000)
+            assert "hush" not in repr(facts)
+            queue = await road.store.find_queue("default", url)
+            assert queue is not None
+            assert queue.policy.timeout_ms == 4_000
+            with pytest.raises(UnknownQueue):
+                await road.webhooks.get(url, tenant="another")
+            for bad in ({"timeout": 0}, {"reject": [200]}, {"secrets": ["x"]}):
+                with pytest.raises(BadInput):
+                    await road.webhooks.set(url, **bad)
+            assert await road.webhooks.get(url) == facts
+        # Another process that sends to it leaves what was set as it is.
+        async with road:
+            await road.send(url, 1)
+            assert await road.webhooks.get(url) == facts
+            assert await road.store.find_queue("default", url) == queue
+
+    within(story())
+
+
+def test_a_change_counts_for_the_next_send(
+    road: Postroad, receiver: Receiver, within: Within
+) -> None:
+    path = "/status/203"
+    url = receiver.url(path)
+
+    async def story() -> None:
+        async with road:
+            running = asyncio.create_task(road.run())
+            for number in range(4):
+                await road.webhooks.set(url, headers={"X-Turn": str(number)})
+                await road.send(url, number)
+                while len(receiver.got(path)) <= number:
+                    await asyncio.sleep(0.01)
+            road.stop()
+            await running
+            assert [e["headers"]["x-turn"] for e in receiver.got(path)] == ["0", "1", "2", "3"]
+
+    within(story())
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PrivatePostgres]:
+    with PrivatePostgres() as server:
+        yield server
+
+
+def test_the_same_on_postgresql(
+    postgres: PrivatePostgres, receiver: Receiver, within: Within
+) -> None:
+    path = "/seq/500/200"
+    url = receiver.url(path)
+
+    async def story() -> None:
+        async with Postroad(postgres.create_database(), settings=Settings(webhooks=LOCAL)) as road:
+            await hurried(road, url)
+            await road.webhooks.set(url, secrets=[ONE])
+            receipt = await road.send(url, {"n": 1})
+            assert await until_ended(road, receipt.id) == "delivered"
+            log = await road.webhooks.attempts(receipt.id)
+            assert [(one.outcome, one.status) for one in log] == [
+                ("failed", 500),
+                ("delivered", 200),
+            ]
+            mine = [e for e in receiver.got(path) if e["headers"]["webhook-id"] == receipt.id]
+            for entry in mine:
+                Webhook(ONE).verify(b64decode(entry["body"]).decode(), entry["headers"])
+            assert [json.loads(b64decode(e["body"])) for e in mine] == [{"n": 1}] * 2
+
+    within(story())
+
+
+def test_the_blocking_face_has_webhooks_too(tmp_path: Path, receiver: Receiver) -> None:
+    settings = Settings(webhooks=LOCAL)
+    with blocking.Postroad(f"sqlite:///{tmp_path}/road.db", settings=settings) as road:
+        url = receiver.url("/status/200")
+        road.webhooks.set(url, secrets=[ONE])
+        receipt = road.send(url, 1)
+        road.run(until_idle=True)
+        (one,) = road.webhooks.attempts(receipt.id)
+        assert one.status == 200
+
+
+def test_what_one_process_sets_another_one_sends_with_soon(
+    postgres: PrivatePostgres, receiver: Receiver, within: Within
+) -> None:
+    """An old value is not served for ever after a change elsewhere."""
+    path = "/status/206"
+    url = receiver.url(path)
+
+    async def story() -> None:
+        dsn, settings = postgres.create_database(), Settings(webhooks=LOCAL)
+        async with Postroad(dsn, settings=settings) as one, Postroad(dsn, settings=settings) as two:
+            await one.webhooks.set(url, headers={"X-Turn": "old"})
+            running = asyncio.create_task(one.run())
+            await one.send(url, 1)
+            while not receiver.got(path):
+                await asyncio.sleep(0.02)
+            await two.webhooks.set(url, headers={"X-Turn": "new"})
+            while receiver.got(path)[-1]["headers"]["x-turn"] == "old":
+                await two.send(url, 1)
+                await asyncio.sleep(0.1)
+            one.stop()
+            await running
+
+    within(story())
+
+
+def test_settings_and_log_move_with_their_road(
+    tmp_path: Path, postgres: PrivatePostgres, receiver: Receiver, within: Within
+) -> None:
+    """From SQLite to PostgreSQL; what is logged there comes beside what was."""
+    url = receiver.url("/status/207")
+    source, target = f"sqlite:///{tmp_path}/road.db", postgres.create_database()
+
+    async def use(dsn: str) -> tuple[str, object]:
+        async with Postroad(dsn, settings=Settings(webhooks=LOCAL)) as road:
+            if dsn == source:
+                await road.webhooks.set(url, secrets=[ONE], headers={"x-key": "hush"}, reject=[418])
+            receipt = await road.send(url, 1)
+            await road.run(until_idle=True)
+            assert len(await road.webhooks.attempts(receipt.id)) == 1
+            return receipt.id, await road.webhooks.get(url)
+
+    async def story() -> None:
+        first, facts = await use(source)
+        await copy(source, target, lambda *_: None)
+        _, moved = await use(target)
+        assert moved == facts
+        async with Postroad(target, settings=Settings(webhooks=LOCAL)) as road:
+            assert len(await road.webhooks.attempts(first)) == 1
+
+    within(story())
