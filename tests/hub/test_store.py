@@ -215,6 +215,8 @@ async def test_one_hub_a_store(postgres: PrivatePostgres) -> None:
             await second.hub_lead()
         with pytest.raises(HubInUse):
             await second.box_commit([post("a")])
+        await second.box_create(new_box("made elsewhere"))
+        assert await first.box_commit([post("made elsewhere")]) != [DENIED]
         name = place.dsn.rpartition("/")[2]
         postgres.sql("update postroad.hub set beat_at = beat_at - 31000", name)
         await second.hub_lead()

@@ -88,6 +88,10 @@ class Http(asyncio.Protocol):
 
     def late(self) -> None:
         """Nothing whole came in time."""
+        if self._wire.their_state is h11.IDLE and not self._wire.trailing_data[0]:
+            if self._transport is not None:
+                self._transport.close()  # between two requests: nobody waits for a word
+            return
         self._fail(408, "the request took too long")
 
     def _read(self) -> None:

@@ -7,14 +7,11 @@ from typing import Protocol
 
 from structlog.typing import FilteringBoundLogger
 
-from postroad.hub.access import new_box
 from postroad.hub.connections import Asks, Settle
 from postroad.hub.core import Core
-from postroad.hub.frames import Created
 from postroad.hub.shown import Explained, Shown, explain, shown
 from postroad.model.errors import HubInUse, StoreError, StoreUnavailable
-from postroad.model.mailbox import Answer, Create, Drop, HubLimits, Looked, Op, Refused, Why
-from postroad.model.words import DEFAULT_TENANT
+from postroad.model.mailbox import Answer, Drop, HubLimits, Looked, Op, Refused, Why
 from postroad.ports.clock import Clock, Timer
 from postroad.ports.mailboxes import Mailboxes
 
@@ -71,12 +68,6 @@ class Hub:
             self._wake.set()
             await task
             await self._store.hub_unlead()
-
-    async def create(self, quota: int = 0, ttl_s: int = 0, tenant: str = DEFAULT_TENANT) -> Created:
-        """A mailbox, for the hub's own people."""
-        box, created = new_box(self.limits, quota, ttl_s, tenant)
-        await self._ask(lambda settle: self.core.work.append((Create(box), settle)))
-        return created
 
     async def delete(self, name: str) -> None:
         """The mailbox with all that is in it, for the hub's own people."""

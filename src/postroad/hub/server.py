@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import socket
 from collections import Counter
 from typing import Any, Final, cast
@@ -18,6 +19,7 @@ from postroad.hub.pump import TICK_MS, Hub
 from postroad.hub.socket import Socket
 from postroad.ports.clock import Timer
 
+UPGRADE: Final = re.compile(rb"\r\nupgrade:[ \t]*websocket")
 READ_BYTES: Final = 4 * 1024
 """The read buffer that an idle WebSocket keeps."""
 KEEPALIVE: Final = (
@@ -157,7 +159,7 @@ class Door(asyncio.Protocol):
             return
         head, transport = self._head[:end].lower(), self._transport
         self._server.expect(self, None)
-        if b"\r\nupgrade: websocket" in head:
+        if UPGRADE.search(head):
             upgraded = self._server.websocket(self)
             transport.set_protocol(upgraded)
             upgraded.connection_made(transport)

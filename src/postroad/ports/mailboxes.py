@@ -23,6 +23,9 @@ class Mailboxes(Protocol):
         """Decide these in order and store what they change; the answers come after the commit,
         with the messages that they ask for."""
 
+    async def box_create(self, box: Box) -> None:
+        """A new mailbox. Whoever the hub is finds it when somebody asks for it."""
+
     async def box_find(self, name: str) -> Box | None:
         """One mailbox as it is stored."""
 

@@ -7,9 +7,11 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 from structlog.typing import FilteringBoundLogger
 
+from postroad.hub.access import new_box
 from postroad.hub.pump import Hub
 from postroad.hub.shown import Explained, Shown
 from postroad.model.errors import BadInput, NoHubHere, UnknownMailbox
+from postroad.model.mailbox import Box, HubLimits
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.store import Store
@@ -45,7 +47,7 @@ class MailboxPage(Struct, frozen=True):
 
 class MailboxVerbs:
     """The mailboxes of one store. `hub` is the one that this process serves, if it does; without
-    it a verb that changes something is the store's hub for as long as it takes."""
+    it a verb that deletes is the store's hub for as long as that takes."""
 
     def __init__(self, store: Store, log: FilteringBoundLogger) -> None:
         self._store = store
@@ -75,8 +77,9 @@ class MailboxVerbs:
         """A new mailbox; its tokens are in the answer and cannot be asked for again."""
         if not 0 <= quota <= 1_000_000 or not 0 <= ttl_s <= 31_536_000:
             raise BadInput("quota: up to a million messages; ttl_s: up to a year")
-        async with self._served() as hub:
-            made = await hub.create(quota, ttl_s, tenant)
+        store = self._mailboxes()
+        box, made = new_box(HubLimits(), quota, ttl_s, tenant)
+        await store.box_create(box)
         return NewMailbox(made.box, made.sender_token, made.recipient_token, made.quota)
 
     async def list(
@@ -91,9 +94,11 @@ class MailboxVerbs:
 
     async def explain(self, box: str, *, tenant: str = DEFAULT_TENANT) -> Explained:
         """What waits in a mailbox, and why it goes or does not."""
-        await self._check(box, tenant)
-        async with self._served() as hub:
-            return await hub.explain(box)
+        found = await self._check(box, tenant)
+        if self.hub is not None:
+            return await self.hub.explain(box)
+        text = f"{found.waiting} of {found.quota} messages wait; its hub runs in another process"
+        return Explained(box, "stored", found.waiting, found.over, text)
 
     async def delete(self, box: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Delete a mailbox with all that is in it; its subscriber is told."""
@@ -107,7 +112,8 @@ class MailboxVerbs:
             raise NoHubHere("no hub runs in this process: ask the one that runs `postroad hub`")
         return self.hub.shown()
 
-    async def _check(self, box: str, tenant: str) -> None:
+    async def _check(self, box: str, tenant: str) -> Box:
         found = await self._mailboxes().box_find(box)
         if found is None or found.tenant != tenant:
             raise UnknownMailbox(f"there is no mailbox {box!r} of tenant {tenant!r}")
+        return found

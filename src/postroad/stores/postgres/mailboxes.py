@@ -9,7 +9,7 @@ from asyncpg import Record
 from structlog.typing import FilteringBoundLogger
 
 from postroad.model.errors import HubInUse
-from postroad.model.mailbox import Answer, Box, Letter, Looked, Op
+from postroad.model.mailbox import Answer, Box, Create, Letter, Looked, Op
 from postroad.model.mailbox_rules import Work, decide, looked, names, settle
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.secret import secret_bytes
@@ -51,6 +51,13 @@ class MailboxVerbs(Base):
         """Decide in order, store, then answer."""
         self._check_open()
         return await self._hub.together("hub", lambda raw: self._apply(raw, ops))
+
+    async def box_create(self, box: Box) -> None:
+        """A new mailbox. It needs no fence: nobody knows of it yet."""
+        self._check_open()
+        work = Work({}, 0)
+        decide(Create(box), work)
+        await self._side.together("hub", lambda raw: _write(raw, work))
 
     async def box_find(self, name: str) -> Box | None:
         """One mailbox as it is stored."""

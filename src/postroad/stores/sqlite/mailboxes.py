@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from postroad.model.mailbox import Answer, Box, Letter, Looked, Op
+from postroad.model.mailbox import Answer, Box, Create, Letter, Looked, Op
 from postroad.model.mailbox_rules import Work, decide, looked, names, settle
 from postroad.stores.sqlite.base import Base
 from postroad.stores.sqlite.database import Database
@@ -47,6 +47,10 @@ class MailboxVerbs(Base):
         """Decide in order, store, then answer."""
         now_ms = self.clock.now_ms()
         return await self._write("hub", lambda db: apply(db, ops, now_ms), durable=True)
+
+    async def box_create(self, box: Box) -> None:
+        """A new mailbox."""
+        await self.box_commit([Create(box)])
 
     async def box_find(self, name: str) -> Box | None:
         """One mailbox as it is stored."""
