@@ -103,6 +103,13 @@ class Base:
             raw.terminate()
         return pooled
 
+    def own_line(self, name: str) -> Line:
+        """A connection for another room's work, made when it is first needed."""
+        line = Line(name, self.address, self._counts, self.clock, system_chance())
+        line.pooled = self._lines[0].pooled
+        self._lines.append(line)
+        return line
+
     async def close(self) -> None:
         """Finish what was handed over, then let go."""
         if self._mover is not None:
