@@ -32,6 +32,7 @@ from postroad.transports.handler import HandlerTransport
 from postroad.transports.hub import HubTransport
 from postroad.transports.threads import Calls, Threads
 from postroad.transports.webhook.resolving import Resolve
+from postroad.verbs.bulk import Bulk
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.cron import Scheduler
 from postroad.verbs.dead import Dead
@@ -107,6 +108,8 @@ class Postroad:
         self.look = Looking(self.store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenVerbs(self.store, self.store.clock)
         self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
+        self._bulk = Bulk(self.store, key_ring(), _vet)
+        self.campaigns, self.credentials = self._bulk.campaigns, self._bulk.credentials
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain
         self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane
@@ -166,6 +169,8 @@ class Postroad:
             engine.spawn(scheduler.run(), "cron")
         if self._stop_asked:
             engine.ask_to_stop()
+        crew = self._bulk.crew(self.owner, pace, log)
+        sending = asyncio.get_running_loop().create_task(crew.run(), name="postroad campaigns")
         try:
             with _signals(self.stop) if self.hears_signals else nullcontext():
                 if not until_idle:
@@ -173,8 +178,11 @@ class Postroad:
                     return
                 if scheduler is not None:
                     await scheduler.caught_up.wait()
+                await crew.idle.wait()
                 await engine.until_idle()
         finally:
+            crew.stop()
+            await sending
             await engine.stop()
             self.engine = None
             self._stop_asked = False
@@ -205,6 +213,10 @@ class Postroad:
         self._stop_asked = True
         if self.engine is not None:
             self.engine.ask_to_stop()
+
+
+async def _vet(_url: str) -> None:
+    pass
 
 
 @contextmanager

@@ -166,18 +166,22 @@ class Rows:
             yield line
 
     def _row(self, cells: list[str]) -> NewRow | None:
-        columns = self._source.columns
-        if len(cells) != len(columns):
-            return self._wrong(self.line, f"{len(cells)} cells, but {len(columns)} columns")
-        for name, cell in zip(columns, cells, strict=True):
-            why = _cell(cell)
-            if why:
-                return self._wrong(self.line, f"column {name!r}: {why}")
         try:
+            self._look(cells)
             recipient = self._check(cells[self._place].strip())
         except BadInput as error:
-            return self._wrong(self.line, str(error))
+            self._wrong(self.line, str(error))
+            return None
         return NewRow(self.line, recipient, ENCODER.encode(cells).decode())
+
+    def _look(self, cells: list[str]) -> None:
+        columns = self._source.columns
+        if len(cells) != len(columns):
+            raise BadInput(f"{len(cells)} cells, but {len(columns)} columns")
+        for place, cell in enumerate(cells):
+            why = _cell(cell)
+            if why:
+                raise BadInput(f"column {columns[place]!r}: {why}")
 
     def _wrong(self, line: int, reason: str) -> None:
         self.invalid += 1

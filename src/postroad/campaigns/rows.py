@@ -64,5 +64,7 @@ def read_exact(rows: Sequence[Sequence[Any]]) -> Counts:
     """Counts from rows of (state, count, undelivered)."""
     by = {state: count for state, count, _ in rows}
     total, undelivered = sum(by.values()), sum(row[2] for row in rows)
-    states = (by.get(state, 0) for state in ("unsent", "sent", "failed", "uncertain"))
-    return Counts(total, *states, undelivered)
+    unsent, sent, failed, uncertain = (
+        by.get(state, 0) for state in ("unsent", "sent", "failed", "uncertain")
+    )
+    return Counts(total, unsent, sent, failed, uncertain, undelivered)

@@ -1,4 +1,4 @@
-"""Templates: `{{ column }}` and `{{ column | filter }}`, nothing that loops, calls or reaches out."""
+"""Templates: `{{ column }}` and `{{ column | filter }}`; nothing loops, calls or reaches out."""
 
 import re
 from collections.abc import Callable, Mapping

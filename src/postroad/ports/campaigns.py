@@ -1,6 +1,6 @@
 """What campaigns need of a store: ground truth, ops, jobs, credentials, imports."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -91,8 +91,8 @@ class Ground(Protocol):
     ) -> list[Recipient]:
         """Recipients in order."""
 
-    async def sample(self, campaign: int, n: int) -> Row | None:
-        """The recipient of a number, or the first one after it."""
+    async def rows(self, campaign: int, after: int, limit: int) -> list[Row]:
+        """Recipients with their cells, in order."""
 
     async def settle(self, campaign: int, state: RowState, ns: Sequence[int]) -> int:
         """Uncertain ones are sent, or unsent (none named: all); answers how many."""
@@ -156,3 +156,9 @@ class Ops(Protocol):
 
 class CampaignStore(Credentials, Ground, Ops, Protocol):
     """All of it, on one database."""
+
+    def hear(self, call: Callable[[], None]) -> None:
+        """Call it when there may be something new to do, here or in another process."""
+
+    async def ring(self) -> None:
+        """There is something new to do. A lost ring costs minutes, never a message."""

@@ -1,7 +1,7 @@
 """Tables of a room's own in the road's database: a way in, and nothing about what is in them."""
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import apsw
 import asyncpg
@@ -13,6 +13,7 @@ else:
 T = TypeVar("T")
 
 
+@runtime_checkable
 class FileTables(Protocol):
     """A SQLite file: work runs in the one writer's transaction, or in the reader's."""
 
@@ -32,8 +33,15 @@ class ServerLine(Protocol):
         """Do it; what fails has a name. It may be done a second time after a deadlock."""
 
 
+@runtime_checkable
 class ServerTables(Protocol):
     """A PostgreSQL database."""
 
     def own_line(self, name: str) -> ServerLine:
         """A connection for a room's own work, made when it is first needed."""
+
+    def hear_own(self, call: Callable[[], None]) -> None:
+        """Call it when a process rings for a room's own work."""
+
+    async def ring_own(self) -> None:
+        """Tell every process that there is such work."""

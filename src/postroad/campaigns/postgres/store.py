@@ -1,6 +1,6 @@
 """The campaign store on PostgreSQL: each verb is one statement, but for loading."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import asyncpg
@@ -48,6 +48,15 @@ class Base:
     def __init__(self, tables: ServerTables) -> None:
         self._side: ServerLine = tables.own_line("campaigns")
         self._hot: ServerLine = tables.own_line("senders")
+        self._tables = tables
+
+    def hear(self, call: Callable[[], None]) -> None:
+        """Call it when there may be something new to do, in any process."""
+        self._tables.hear_own(call)
+
+    async def ring(self) -> None:
+        """There is something new to do."""
+        await self._tables.ring_own()
 
     async def _rows(self, line: ServerLine, name: str, *values: object) -> Rows:
         return await line.work(
@@ -138,10 +147,9 @@ class GroundVerbs(Base):
         rows = await self._all("page", campaign, state, after, limit)
         return [read_recipient(row) for row in rows]
 
-    async def sample(self, campaign: int, n: int) -> Row | None:
-        """The recipient of a number, or the first one after it."""
-        row = await self._one("sample", campaign, n)
-        return Row(*row) if row else None
+    async def rows(self, campaign: int, after: int, limit: int) -> list[Row]:
+        """Recipients with their cells, in order."""
+        return [Row(*row) for row in await self._all("rows", campaign, after, limit)]
 
     async def settle(self, campaign: int, state: RowState, ns: Sequence[int]) -> int:
         """Uncertain ones are sent, or unsent."""

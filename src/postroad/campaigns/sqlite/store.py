@@ -41,6 +41,15 @@ class Base:
     def __init__(self, tables: FileTables, clock: Clock) -> None:
         self._tables = tables
         self._clock = clock
+        self._wake: Callable[[], None] = lambda: None
+
+    def hear(self, call: Callable[[], None]) -> None:
+        """Call it when there may be something new to do."""
+        self._wake = call
+
+    async def ring(self) -> None:
+        """There is something new to do: one process has this file."""
+        self._wake()
 
     async def _write(self, work: Callable[[Db], T]) -> T:
         now_ms = self._clock.now_ms()
@@ -130,10 +139,10 @@ class GroundVerbs(Base):
         rows = await self._read(lambda db: db.all("page", campaign, state, after, limit))
         return [read_recipient(row) for row in rows]
 
-    async def sample(self, campaign: int, n: int) -> Row | None:
-        """The recipient of a number, or the first one after it."""
-        row = await self._read(lambda db: db.one("sample", campaign, n))
-        return Row(*row) if row else None
+    async def rows(self, campaign: int, after: int, limit: int) -> list[Row]:
+        """Recipients with their cells, in order."""
+        rows = await self._read(lambda db: db.all("rows", campaign, after, limit))
+        return [Row(*row) for row in rows]
 
     async def settle(self, campaign: int, state: RowState, ns: Sequence[int]) -> int:
         """Uncertain ones are sent, or unsent."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 import asyncpg
@@ -109,6 +109,15 @@ class Base:
         line.pooled = self._lines[0].pooled
         self._lines.append(line)
         return line
+
+    def hear_own(self, call: Callable[[], None]) -> None:
+        """Call it when a process rings for another room's work."""
+        self.bell.on_own = call
+
+    async def ring_own(self) -> None:
+        """Tell every process, this one too, that another room has work."""
+        self.bell.on_own()
+        await self._notify('{"own": true}')
 
     async def close(self) -> None:
         """Finish what was handed over, then let go."""

@@ -1,3 +1,0 @@
--- The first recipient from a number on.
-select n, tries, recipient, fields from campaign_message where campaign_id = ?1 and n >= ?2
- order by n limit 1

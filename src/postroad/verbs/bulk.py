@@ -1,0 +1,52 @@
+"""Campaigns put together: tables, credentials, channels, and the crew that sends."""
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.campaigns.crew import Crew
+from postroad.campaigns.postgres.store import PostgresCampaigns
+from postroad.campaigns.sender import Kit
+from postroad.campaigns.sqlite.store import SqliteCampaigns
+from postroad.model.credential import Credential
+from postroad.model.errors import BadInput
+from postroad.model.keyring import KeyRing
+from postroad.ports.campaigns import CampaignStore
+from postroad.ports.channel import Channel
+from postroad.ports.clock import Clock
+from postroad.ports.pace import Pace
+from postroad.ports.store import Store
+from postroad.ports.tables import FileTables, ServerTables
+from postroad.transports.sms.channel import Login, SmsChannel, Vet
+from postroad.verbs.campaigns import CampaignVerbs
+from postroad.verbs.credentials import CredentialVerbs
+
+
+class Bulk:
+    """A road's campaigns."""
+
+    def __init__(self, road: Store, ring: KeyRing, vet: Vet) -> None:
+        self._road = road
+        self._vet = vet
+        clock: Clock = road.clock
+        self.store = campaign_store(road)
+        self.credentials = CredentialVerbs(self.store, road, ring, self._channel, clock)
+        self.campaigns = CampaignVerbs(self.store, self.credentials, clock)
+
+    def crew(self, owner: int, pace: Pace, log: FilteringBoundLogger) -> Crew:
+        """Those who send, in this process."""
+        kit = Kit(self.store, pace, self._road.clock, log, owner)
+        return Crew(kit, self.credentials.open, self._road.ledgers)
+
+    def _channel(self, credential: Credential, secret: str) -> Channel:
+        spec = credential.spec
+        if credential.kind == "twilio":
+            return SmsChannel(Login(spec.server, spec.account, secret, spec.sender), self._vet)
+        raise BadInput(f"this road has no channel of kind {credential.kind!r}")
+
+
+def campaign_store(road: Store) -> CampaignStore:
+    """The campaign tables of a road's own database."""
+    if isinstance(road, ServerTables):
+        return PostgresCampaigns(road)
+    if isinstance(road, FileTables):
+        return SqliteCampaigns(road, road.clock)
+    raise BadInput("this store keeps no campaigns: use SQLite or PostgreSQL")
