@@ -9,7 +9,7 @@ from postroad.ports.campaigns import Credentials
 from postroad.ports.channel import Answer
 from postroad.ports.clock import Clock
 
-THROTTLE_MS, THROTTLE_MAX_MS = 5_000, 600_000
+THROTTLE_MS, THROTTLE_MAX_MS = 1_000, 600_000
 AWAY_MS, AWAY_MAX_MS = 2_000, 300_000
 AWAY_IN_A_ROW: Final = 3
 

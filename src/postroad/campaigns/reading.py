@@ -17,6 +17,7 @@ from postroad.ports.campaigns import NewRow
 CELL_CHARACTERS_MAX: Final = 10_000
 COLUMNS_MAX: Final = 200
 SHOWN_MAX: Final = 100
+LOST: Final = "\ufffd"
 CHUNK_BYTES: Final = 1 << 20
 BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -115,10 +116,14 @@ def detect(path: Path, start: bytes) -> tuple[str, bool]:
 
 def _first_line(path: Path, encoding: str) -> str:
     try:
-        with path.open(encoding=encoding, newline="") as file:
-            return file.readline(CHUNK_BYTES).rstrip("\r\n")
-    except (UnicodeError, LookupError) as error:
-        raise BadFile(f"{path.name}, line 1: not readable as {encoding} ({error})") from None
+        # Bad bytes of later lines are in the same chunk: they are told when they are reached.
+        with path.open(encoding=encoding, errors="replace", newline="") as file:
+            line = file.readline(CHUNK_BYTES).rstrip("\r\n")
+    except LookupError:
+        raise BadFile(f"there is no encoding {encoding!r}") from None
+    if LOST in line:
+        raise BadFile(f"{path.name}, line 1: not readable as {encoding}: say which it has")
+    return line
 
 
 def _check_columns(path: Path, columns: tuple[str, ...], recipient: str) -> None:
@@ -158,7 +163,7 @@ class Rows:
                 self._wrong(reader.line_num, f"broken CSV: {error}")
             except UnicodeError:
                 reason = f"not readable as {source.encoding}: say which encoding it has"
-                self._wrong(reader.line_num + 1, reason)
+                self._wrong(_bad_line(source), reason)
 
     def _lines(self, file: IO[str]) -> Iterator[str]:
         for line in file:
@@ -187,6 +192,12 @@ class Rows:
         self.invalid += 1
         if len(self.problems) < SHOWN_MAX:
             self.problems.append(Problem(line, reason))
+
+
+def _bad_line(source: Source) -> int:
+    """The first line that cannot be decoded. (The error itself is about a chunk.)"""
+    with source.path.open(encoding=source.encoding, errors="replace", newline="") as file:
+        return next((n for n, line in enumerate(file, start=1) if LOST in line), 0)
 
 
 def _cell(cell: str) -> str:

@@ -12,7 +12,7 @@ from postroad.campaigns.message import Letter, Writer
 from postroad.campaigns.recording import Recorder
 from postroad.model.campaign import Campaign, Job, Pulse, Result, RowState, Verb
 from postroad.model.credential import Credential
-from postroad.model.errors import StoreError
+from postroad.model.errors import BadInput, StoreError
 from postroad.model.outcome import Kind
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Answer, Channel
@@ -92,6 +92,10 @@ class Sender:
 
     async def _turn(self) -> bool:
         """One block; False when nothing is left."""
+        try:
+            await self._channel.ready()
+        except BadInput as error:
+            self._hold.refused = str(error)
         if self._hold.refused:
             await self._kit.store.move(self._order.campaign, Verb.halt, self._hold.refused)
             return False

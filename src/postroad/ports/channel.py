@@ -38,6 +38,10 @@ class Answer(Struct, frozen=True):
 class Channel(Protocol):
     """A way to one provider."""
 
+    async def ready(self) -> None:
+        """Do what takes time before slots are taken, so that calls start at theirs; a BadInput
+        when nothing can be sent."""
+
     async def send(self, parcel: Parcel) -> Answer:
         """One call. Never raises but on being cancelled."""
 

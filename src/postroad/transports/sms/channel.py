@@ -11,9 +11,6 @@ from msgspec import Struct
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import DetailedPyreqwestError, PyreqwestError
 
-from postroad.model.campaign import RowState
-from postroad.model.errors import BadInput
-from postroad.model.outcome import Kind
 from postroad.ports.channel import Answer, BadCredential, Parcel
 from postroad.transports.sms.answers import Taken, fault, judge
 
@@ -64,16 +61,17 @@ class SmsChannel:
         self._base = f"{login.server.rstrip('/')}/2010-04-01/Accounts/{account}"
         self._client: asyncio.Task[Client] | None = None
 
+    async def ready(self) -> None:
+        """The client is built, and its address may be called."""
+        await self._vet(self._base)
+        await self._ready()
+
     async def send(self, parcel: Parcel) -> Answer:
         """One call."""
         form = {"To": parcel.recipient, "From": self._login.sender, "Body": parcel.body}
         if parcel.callback:
             form["StatusCallback"] = parcel.callback
-        try:
-            await self._vet(self._base)
-            client = await self._ready()
-        except BadInput as error:
-            return Answer(RowState.unsent, Kind.rejected, "", "", "forbidden_address", str(error))
+        client = await self._ready()
         asking = (
             client.post(f"{self._base}/Messages.json")
             .basic_auth(self._login.account, self._login.token)
