@@ -108,8 +108,8 @@ class Postroad:
         self.look = Looking(self.store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenVerbs(self.store, self.store.clock)
         self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
-        self._bulk = Bulk(self.store, key_ring(), _vet)
-        self.campaigns, self.credentials = self._bulk.campaigns, self._bulk.credentials
+        self.bulk = Bulk(self.store, key_ring(), _vet)
+        self.campaigns, self.credentials = self.bulk.campaigns, self.bulk.credentials
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain
         self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane
@@ -169,7 +169,7 @@ class Postroad:
             engine.spawn(scheduler.run(), "cron")
         if self._stop_asked:
             engine.ask_to_stop()
-        crew = self._bulk.crew(self.owner, pace, log)
+        crew = self.bulk.crew(self.owner, pace, log)
         sending = asyncio.get_running_loop().create_task(crew.run(), name="postroad campaigns")
         try:
             with _signals(self.stop) if self.hears_signals else nullcontext():

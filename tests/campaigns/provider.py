@@ -23,9 +23,12 @@ class Arrival(Struct, frozen=True):
 class Provider:
     """`with Provider(folder) as provider:` …"""
 
-    def __init__(self, folder: Path, latency_ms: float = 0, *, callbacks: bool = False) -> None:
+    def __init__(
+        self, folder: Path, latency_ms: float = 0, slow_ms: float = 0, *, callbacks: bool = False
+    ) -> None:
         self.log = folder / "provider.log"
-        self._arguments = [str(self.log), str(latency_ms), "yes" if callbacks else "no"]
+        told = "yes" if callbacks else "no"
+        self._arguments = [str(self.log), str(latency_ms), str(slow_ms), told]
         self.port = 0
 
     def __enter__(self) -> Self:

@@ -1,6 +1,7 @@
 """A provider in Twilio's form, as a process of its own with a log of its own.
 
-`python -m tests.campaigns.provider_process LOG LATENCY_MS CALLBACKS`: prints its port. Each arrival
+`python -m tests.campaigns.provider_process LOG LATENCY_MS SLOW_MS CALLBACKS`: prints its port. Every
+50th answer takes SLOW_MS. Each arrival
 is a line of the log: nanoseconds, number, what was done with it. How it behaves is in the number:
 
   +1511… refuses it     +1512… throttles it the first two times      +1513… takes it and is silent
@@ -23,9 +24,10 @@ ACCOUNT, TOKEN = "AC1", "secret"
 
 
 class Provider:
-    def __init__(self, log: str, latency_ms: float, *, callbacks: bool) -> None:
+    def __init__(self, log: str, latency_ms: float, slow_ms: float, *, callbacks: bool) -> None:
         self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.latency_s = latency_ms / 1000
+        self.slow_s = slow_ms / 1000
         self.callbacks = callbacks
         self.taken: dict[str, list[dict[str, str]]] = {}
         self.throttled: dict[str, int] = {}
@@ -114,8 +116,10 @@ class Door(asyncio.Protocol):
         more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
         head = f"HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {len(text)}\r\n{more}\r\n"
         data = head.encode() + text
-        if self.provider.latency_s:
-            asyncio.get_running_loop().call_later(self.provider.latency_s, self.write, data)
+        slow = self.provider.slow_s and self.provider.count % 50 == 0
+        wait_s = self.provider.slow_s if slow else self.provider.latency_s
+        if wait_s:
+            asyncio.get_running_loop().call_later(wait_s, self.write, data)
         else:
             self.write(data)
 
@@ -157,8 +161,8 @@ class Door(asyncio.Protocol):
                 self.answer(201, {"sid": sid, "status": "queued", "num_segments": "1"})
 
 
-async def main(log: str, latency_ms: str, callbacks: str) -> None:
-    provider = Provider(log, float(latency_ms), callbacks=callbacks == "yes")
+async def main(log: str, latency_ms: str, slow_ms: str, callbacks: str) -> None:
+    provider = Provider(log, float(latency_ms), float(slow_ms), callbacks=callbacks == "yes")
     server = await asyncio.get_running_loop().create_server(
         lambda: Door(provider), "127.0.0.1", 0, backlog=1024
     )

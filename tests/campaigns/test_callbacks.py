@@ -85,7 +85,7 @@ def test_a_callback_that_is_not_signed_with_the_token_changes_nothing(
             await prepare(road, provider, tmp_path, numbers(1, "+1514"))
             await road.campaigns.start("c")
             await reaches(road, "done")
-            campaign = await road._bulk.store.campaign("default", "c")
+            campaign = await road.bulk.store.campaign("default", "c")
             assert campaign is not None
             url = f"http://here{CALLBACKS}/{campaign.id}/1"
             form = {"MessageSid": "SM1", "MessageStatus": "delivered"}

@@ -55,7 +55,7 @@ async def _arrived(provider: Provider, count: int) -> bool:
 
 
 async def _logged(road: Postroad) -> bool:
-    _, _, live = await road._bulk.store.due()
+    _, _, live = await road.bulk.store.due()
     return not live
 
 

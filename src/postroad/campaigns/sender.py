@@ -21,8 +21,8 @@ from postroad.ports.pace import Pace
 
 SLICE: Final = 2_000
 PAGE: Final = 1_000
-WINDOW: Final = 256
-"""Calls in flight."""
+WINDOW: Final = 512
+"""Begun, and their results not written yet."""
 BLOCK: Final = 128
 """Intents in one commit where nothing limits the rate."""
 REPEATS: Final = 3

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import asyncpg
+import msgspec
 
 from postroad.campaigns.rows import (
     read_campaign,
@@ -39,15 +40,18 @@ from postroad.ports.tables import Raw, ServerLine, ServerTables
 QUERIES: Final = load("postroad.campaigns.postgres")
 COLUMNS: Final = ("campaign_id", "n", "line", "recipient", "fields")
 ANSWER_S: Final = 120.0
+COUNTS: Final = msgspec.json.Decoder(Counts)
 Rows = list[Any]
 
 
 class Base:
-    """Two connections: one for verbs, imports and logging, and one for senders."""
+    """Three connections: for verbs, imports and logging; for what senders begin; for what came
+    of it. Neither of the last two waits for the other."""
 
     def __init__(self, tables: ServerTables) -> None:
         self._side: ServerLine = tables.own_line("campaigns")
-        self._hot: ServerLine = tables.own_line("senders")
+        self._hot: ServerLine = tables.own_line("intents")
+        self._results: ServerLine = tables.own_line("results")
         self._tables = tables
 
     def hear(self, call: Callable[[], None]) -> None:
@@ -236,12 +240,13 @@ class OpVerbs(Base):
 
     async def enqueue(self, owner: int, job: Job, limit: int) -> int:
         """Copy a slice of unsent recipients into the ops of a job."""
-        row = await self._one("enqueue", job.id, owner, job.epoch, limit)
-        return int(row[0])
+        rows = await self._rows(self._hot, "enqueue", job.id, owner, job.epoch, limit)
+        return int(rows[0][0])
 
     async def queued(self, job: Job, after: int, limit: int) -> list[Row]:
         """Those of a job that wait."""
-        return [Row(*row) for row in await self._all("queued", job.id, after, limit)]
+        rows = await self._rows(self._hot, "queued", job.id, after, limit)
+        return [Row(*row) for row in rows]
 
     async def intend(self, owner: int, job: Job, ns: Sequence[int]) -> dict[int, int]:
         """Note that these are about to be sent."""
@@ -251,9 +256,8 @@ class OpVerbs(Base):
 
     async def record(self, campaign: int, results: Sequence[Result]) -> Counts:
         """What calls gave."""
-        await self._rows(self._side, "record", campaign, *_columns(results))
-        row = await self._one("campaign_by_id", campaign)
-        return read_campaign(row).counts
+        rows = await self._rows(self._results, "record", campaign, *_columns(results))
+        return COUNTS.decode(rows[0][0])
 
     async def release(self, owner: int, job: Job) -> None:
         """Nothing of it is in flight."""

@@ -130,7 +130,8 @@ end $$;
 
 -- Copy unsent recipients into the ops of a job. The lock on the campaign keeps slices apart.
 create function campaign_enqueue_v1(p_job bigint, p_owner bigint, p_epoch bigint, p_limit int)
-returns int language plpgsql set search_path = postroad, pg_temp as $$
+returns int language plpgsql
+set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_campaign bigint;
   v_place bigint;
@@ -158,40 +159,52 @@ begin
 end $$;
 
 -- What calls gave. A result belongs to the op of its try, or settles what is uncertain since.
+-- Row by row: as a join, without statistics, the planner reads the whole campaign (57 ms instead of
+-- 4 for 143 results of 20,000).
 create function campaign_record_v1(p_campaign bigint, p_n bigint[], p_tries int[], p_state text[],
   p_provider text[], p_code text[], p_sub text[], p_sent bigint[], p_answered bigint[])
-returns void language plpgsql set search_path = postroad, pg_temp as $$
+returns json language plpgsql
+set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
-  v record;
+  x campaign;
+  v_was text;
+  v_sent int := 0;
+  v_failed int := 0;
+  v_uncertain int := 0;
+  v_back bigint;
 begin
-  with result as materialized (
-    select * from unnest(p_n, p_tries, p_state, p_provider, p_code, p_sub, p_sent, p_answered)
-      as r(n, tries, state, provider_id, error_code, sub_type, sent_at, answered_at)),
-  back as (
-    update campaign_op o set state = 'queued' from result r
-     where o.campaign_id = p_campaign and o.n = r.n and o.tries = r.tries and o.state = 'intent'
-       and r.state = 'unsent' returning o.n),
-  gone as (
-    delete from campaign_op o using result r
-     where o.campaign_id = p_campaign and o.n = r.n and o.tries = r.tries and o.state = 'intent'
-       and r.state <> 'unsent' returning o.n),
-  done as (
-    update campaign_message m
-       set state = r.state, tries = r.tries, provider_id = r.provider_id, error_code = r.error_code,
-           sub_type = r.sub_type, sent_at = r.sent_at, answered_at = r.answered_at
-      from result r left join gone g on g.n = r.n
-     where m.campaign_id = p_campaign and m.n = r.n and m.state <> r.state
-       and (g.n is not null and m.state = 'unsent' or m.state = 'uncertain' and m.tries = r.tries)
-    returning r.n, r.state, g.n is null as settled)
-  select count(*) filter (where state = 'sent') as sent, count(*) filter (where state = 'failed') as failed,
-         count(*) filter (where state = 'uncertain') - count(*) filter (where settled) as uncertain,
-         min(n) filter (where state = 'unsent') as back, count(*) as touched
-    into v from done;
-  if v.touched > 0 then
-    update campaign set sent = sent + v.sent, failed = failed + v.failed,
-           uncertain = uncertain + v.uncertain, place = least(place, v.back - 1)
-     where id = p_campaign;
-  end if;
+  for i in 1 .. coalesce(cardinality(p_n), 0) loop
+    v_was := 'uncertain';
+    if p_state[i] = 'unsent' then
+      update campaign_op set state = 'queued'
+       where campaign_id = p_campaign and n = p_n[i] and tries = p_tries[i] and state = 'intent';
+      continue when found;
+    else
+      delete from campaign_op
+       where campaign_id = p_campaign and n = p_n[i] and tries = p_tries[i] and state = 'intent';
+      if found then
+        v_was := 'unsent';
+      end if;
+    end if;
+    continue when v_was = p_state[i];
+    update campaign_message
+       set state = p_state[i], tries = p_tries[i], provider_id = p_provider[i], error_code = p_code[i],
+           sub_type = p_sub[i], sent_at = p_sent[i], answered_at = p_answered[i]
+     where campaign_id = p_campaign and n = p_n[i] and state = v_was
+       and (v_was = 'unsent' or tries = p_tries[i]);
+    continue when not found;
+    v_sent := v_sent + (p_state[i] = 'sent')::int;
+    v_failed := v_failed + (p_state[i] = 'failed')::int;
+    v_uncertain := v_uncertain + (p_state[i] = 'uncertain')::int - (v_was = 'uncertain')::int;
+    if p_state[i] = 'unsent' then
+      v_back := least(v_back, p_n[i] - 1);
+    end if;
+  end loop;
+  update campaign set sent = sent + v_sent, failed = failed + v_failed,
+         uncertain = uncertain + v_uncertain, place = least(place, v_back)
+   where id = p_campaign returning * into x;
+  return json_build_object('total', x.total, 'unsent', x.total - x.sent - x.failed - x.uncertain,
+    'sent', x.sent, 'failed', x.failed, 'uncertain', x.uncertain, 'undelivered', x.undelivered);
 end $$;
 
 -- Jobs whose owners were not heard from are free; what they had begun is uncertain, or, where a
