@@ -169,20 +169,17 @@ class Postroad:
             engine.spawn(scheduler.run(), "cron")
         if self._stop_asked:
             engine.ask_to_stop()
-        crew = self.bulk.crew(self.owner, pace, log)
-        sending = asyncio.get_running_loop().create_task(crew.run(), name="postroad campaigns")
         try:
-            with _signals(self.stop) if self.hears_signals else nullcontext():
-                if not until_idle:
-                    await engine.until_stopped()
-                    return
-                if scheduler is not None:
-                    await scheduler.caught_up.wait()
-                await crew.idle.wait()
-                await engine.until_idle()
+            async with self.bulk.sending(self.owner, pace, log, self.stop) as idle:
+                with _signals(self.stop) if self.hears_signals else nullcontext():
+                    if not until_idle:
+                        await engine.until_stopped()
+                        return
+                    if scheduler is not None:
+                        await scheduler.caught_up.wait()
+                    await idle.wait()
+                    await engine.until_idle()
         finally:
-            crew.stop()
-            await sending
             await engine.stop()
             self.engine = None
             self._stop_asked = False

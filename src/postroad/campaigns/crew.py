@@ -49,6 +49,12 @@ class Crew:
 
     async def run(self) -> None:
         """Until stopped; then what is in flight is finished."""
+        try:
+            await self._run()
+        finally:
+            self.idle.set()
+
+    async def _run(self) -> None:
         self._kit.store.hear(self.wake)
         heirs: tuple[int, ...] = (self._kit.owner,)  # whoever else had this file is dead
         while not self._stopping:

@@ -1,5 +1,9 @@
 """Campaigns put together: tables, credentials, channels, and the crew that sends."""
 
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
 from structlog.typing import FilteringBoundLogger
 
 from postroad.campaigns.crew import Crew
@@ -31,10 +35,21 @@ class Bulk:
         self.credentials = CredentialVerbs(self.store, road, ring, self._channel, clock)
         self.campaigns = CampaignVerbs(self.store, self.credentials, clock)
 
-    def crew(self, owner: int, pace: Pace, log: FilteringBoundLogger) -> Crew:
-        """Those who send, in this process."""
+    @asynccontextmanager
+    async def sending(
+        self, owner: int, pace: Pace, log: FilteringBoundLogger, ended: Callable[[], None]
+    ) -> AsyncIterator[asyncio.Event]:
+        """Those who send work in this process meanwhile; gives what is set when nothing is to be
+        sent. `ended` is called when they broke."""
         kit = Kit(self.store, pace, self._road.clock, log, owner)
-        return Crew(kit, self.credentials.open, self._road.ledgers)
+        crew = Crew(kit, self.credentials.open, self._road.ledgers)
+        task = asyncio.get_running_loop().create_task(crew.run(), name="postroad campaigns")
+        task.add_done_callback(lambda _: ended())
+        try:
+            yield crew.idle
+        finally:
+            crew.stop()
+            await task
 
     def _channel(self, credential: Credential, secret: str) -> Channel:
         spec = credential.spec

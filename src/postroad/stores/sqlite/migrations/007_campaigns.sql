@@ -1,4 +1,4 @@
--- Campaigns: ground truth (campaign_message), ops (campaign_op), jobs, credentials, imports.
+-- The tables of campaigns: ground truth (campaign_message), ops (campaign_op), jobs, credentials.
 
 create table credential (
   id            integer primary key,
