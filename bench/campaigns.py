@@ -14,7 +14,7 @@ from bench.shape import RunFailed, Taken
 from postroad import Postroad
 from postroad.config import Settings
 from tests.campaigns.provider import Provider
-from tests.campaigns.stories import draft, numbers, prepare, running, write_csv
+from tests.campaigns.stories import draft, local, numbers, prepare, running, write_csv
 
 QUIET = Settings(log_level="warning")
 FULL, FULL_FROM_S = 1_000_000, 4.0
@@ -31,7 +31,7 @@ def send(folder: Path, seconds: float, *, server: str, jobs: int) -> list[Taken]
 async def _send(folder: Path, seconds: float, server: str, jobs: int) -> list[Taken]:
     with Provider(folder, LATENCY_MS, SLOW_MS) as provider:
         async with database(server) as dsn:
-            async with running(Postroad(dsn, settings=QUIET)) as road:
+            async with running(local(dsn)) as road:
                 people = numbers(int(seconds * ROWS_A_SECOND * 2))
                 await prepare(road, provider, folder, people, jobs=jobs)
                 start_s, cpu_s = time.perf_counter(), time.process_time()
@@ -73,7 +73,7 @@ async def _import(folder: Path, count: int, server: str) -> list[Taken]:
     path = write_csv(folder / "people.csv", numbers(count))
     with Provider(folder) as provider:
         async with database(server) as dsn:
-            async with Postroad(dsn, settings=QUIET) as road:
+            async with local(dsn) as road:
                 await prepare(road, provider, folder, numbers(1, "+1999"))
                 await draft(road, folder, numbers(1, "+1999"), "big")
                 start_s, cpu_s = time.perf_counter(), time.process_time()
@@ -101,7 +101,7 @@ async def _copy(folder: Path, count: int, server: str) -> list[Taken]:
             for n, one in enumerate(numbers(count))
         )
     async with database(server) as dsn:
-        async with Postroad(dsn, settings=QUIET):
+        async with local(dsn):
             pass  # makes the tables, with their indexes
         async with asyncpg.create_pool(dsn, min_size=1, max_size=1) as pool:
             start_s, cpu_s = time.perf_counter(), time.process_time()

@@ -15,8 +15,11 @@ from msgspec import Struct
 from bench.databases import database
 from bench.shape import Durability, Taken
 from postroad.ports.channel import Parcel
+from postroad.ports.clock import SystemClock
 from postroad.transports.sms.channel import Login, SmsChannel
+from postroad.transports.ways import Ways
 from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
+from tests.campaigns.stories import LOCAL
 
 SCHEMA = """
 create table sms_ops (
@@ -58,7 +61,8 @@ async def _run(folder: Path, seconds: float, server: str, setting: Setting) -> l
             )
             rows = str(int(seconds * ROWS_A_SECOND) + setting.send_rate)
             await pool.execute(SCHEMA.replace("$count", rows))
-            channel = SmsChannel(Login(provider.server, ACCOUNT, TOKEN, "+15550000"), _any)
+            login = Login(provider.server, ACCOUNT, TOKEN, "+15550000")
+            channel = SmsChannel(login, Ways(LOCAL.webhooks, SystemClock()))
             await channel.ready()
             start_s, cpu_s = time.perf_counter(), time.process_time()
             while time.perf_counter() < start_s + seconds and await _turn(
@@ -90,7 +94,3 @@ async def read_durability(asked: "asyncpg.Pool[asyncpg.Record]") -> Durability:
     names = ("fsync", "full_page_writes", "synchronous_commit")
     fsync, pages, waits = [await asked.fetchval(f"show {name}") for name in names]
     return Durability(f"wal, fsync {fsync}, full_page_writes {pages}", 2 if waits == "on" else 0)
-
-
-async def _any(_url: str) -> None:
-    pass

@@ -108,7 +108,7 @@ class Postroad:
         self.look = Looking(self.store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenVerbs(self.store, self.store.clock)
         self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
-        self.bulk = Bulk(self.store, key_ring(), _vet)
+        self.bulk = Bulk(self.store, self.keys, self.settings.webhooks, parts.resolve)
         self.campaigns, self.credentials = self.bulk.campaigns, self.bulk.credentials
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain
@@ -210,10 +210,6 @@ class Postroad:
         self._stop_asked = True
         if self.engine is not None:
             self.engine.ask_to_stop()
-
-
-async def _vet(_url: str) -> None:
-    pass
 
 
 @contextmanager

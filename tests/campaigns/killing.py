@@ -13,7 +13,7 @@ from postroad import Postroad
 from postroad.campaigns.sender import BLOCK, WINDOW
 from postroad.model.campaign import Counts
 from tests.campaigns.provider import ROOT, Arrival, Provider, busiest
-from tests.campaigns.stories import numbers, prepare
+from tests.campaigns.stories import local, numbers, prepare
 
 LEASE_MS = 3_000
 
@@ -54,7 +54,7 @@ async def paced_run(
     people = numbers(int(rate * seconds * 2))
     draw = random.Random(seed)
     with Provider(folder) as provider:
-        async with Postroad(dsn) as road:
+        async with local(dsn) as road:
             await prepare(road, provider, folder, people, rate=f"{rate}/s", jobs=processes)
             workers = [Worker(dsn) for _ in range(processes)]
             try:
@@ -118,7 +118,7 @@ async def killed_run(
     draw = random.Random(seed)
     people = numbers(recipients)
     with Provider(folder, latency_ms=2) as provider:
-        async with Postroad(dsn) as road:
+        async with local(dsn) as road:
             await prepare(road, provider, folder, people, jobs=processes)
             workers = [Worker(dsn) for _ in range(processes)]
             try:

@@ -6,10 +6,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from postroad import Postroad
+from postroad.config import Settings
+from postroad.model.webhook import WebhookRules
 from postroad.verbs.campaigns import Standing
 from tests.campaigns.provider import TOKEN, Provider
 
 WAIT_S = 45.0
+LOCAL = Settings(
+    log_level="warning", webhooks=WebhookRules(allow=("127.0.0.1/32",), http=True, ports=())
+)
+"""A road that may call the provider on this machine."""
+
+
+def local(dsn: str) -> Postroad:
+    return Postroad(dsn, settings=LOCAL)
 
 
 def numbers(count: int, prefix: str = "+1600") -> list[str]:

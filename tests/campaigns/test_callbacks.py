@@ -12,7 +12,7 @@ from postroad import Postroad
 from postroad.campaigns.message import CALLBACKS
 from postroad.campaigns.signature import sign
 from tests.campaigns.provider import TOKEN, Provider
-from tests.campaigns.stories import numbers, prepare, reaches, running, until
+from tests.campaigns.stories import local, numbers, prepare, reaches, running, until
 
 Within = Callable[[Any], Any]
 
@@ -56,7 +56,7 @@ def test_callbacks_settle_what_is_uncertain_whatever_their_order(
 
     async def story() -> None:
         with Provider(tmp_path, callbacks=True) as provider:
-            async with running(Postroad(dsn)) as road, Door(road) as door:
+            async with running(local(dsn)) as road, Door(road) as door:
                 await prepare(road, provider, tmp_path, people, callback=door.url)
                 await road.campaigns.start("c")
                 await reaches(road, "done")
@@ -81,7 +81,7 @@ def test_a_callback_that_is_not_signed_with_the_token_changes_nothing(
     dsn: str, provider: Provider, tmp_path: Path, within: Within
 ) -> None:
     async def story() -> None:
-        async with running(Postroad(dsn)) as road:
+        async with running(local(dsn)) as road:
             await prepare(road, provider, tmp_path, numbers(1, "+1514"))
             await road.campaigns.start("c")
             await reaches(road, "done")
@@ -121,7 +121,7 @@ def test_a_status_that_nobody_knows_changes_nothing(
     word: str, provider: Provider, tmp_path: Path, within: Within
 ) -> None:
     async def story() -> None:
-        async with Postroad(f"sqlite:///{tmp_path}/road.db") as road:
+        async with local(f"sqlite:///{tmp_path}/road.db") as road:
             await prepare(road, provider, tmp_path, numbers(1))
             form = {"MessageSid": "SM1", "MessageStatus": word}
             assert not await road.campaigns.callback(1, 1, "u", form, sign(TOKEN, "u", form))

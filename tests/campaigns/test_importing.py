@@ -16,7 +16,7 @@ from postroad.campaigns.reading import BadFile
 from postroad.campaigns.template import BadTemplate
 from postroad.model.campaign import WrongState
 from tests.campaigns.provider import ROOT, TOKEN, Provider
-from tests.campaigns.stories import numbers, write_csv
+from tests.campaigns.stories import local, numbers, write_csv
 
 Within = Callable[[Any], Any]
 
@@ -59,7 +59,7 @@ def test_a_bad_file_is_refused_with_line_and_reason_and_nothing_is_imported(
     path.write_bytes(content)
 
     async def story() -> None:
-        async with Postroad(f"sqlite:///{tmp_path}/road.db") as road:
+        async with local(f"sqlite:///{tmp_path}/road.db") as road:
             await make(road, provider)
             with pytest.raises(BadFile, match=reason):
                 await road.campaigns.import_file("c", path)
@@ -91,7 +91,7 @@ def test_the_encoding_is_found_and_said(
     path.write_bytes("recipient;name\r\n+65 9123-4567;Zoë\r\n".encode(encoded))
 
     async def story() -> None:
-        async with Postroad(f"sqlite:///{tmp_path}/road.db") as road:
+        async with local(f"sqlite:///{tmp_path}/road.db") as road:
             await make(road, provider)
             imported = await road.campaigns.import_file("c", path)
             assert (imported.encoding, imported.guessed, imported.rows) == (said, guessed, 1)
@@ -108,7 +108,7 @@ def test_duplicates_are_reported_by_line_and_taken_once(
     second = write_csv(tmp_path / "b.csv", ["+6591234569", "6591234568"])
 
     async def story() -> None:
-        async with Postroad(dsn) as road:
+        async with local(dsn) as road:
             await make(road, provider)
             imported = await road.campaigns.import_file("c", first)
             assert (imported.rows, imported.duplicates, imported.duplicate_lines) == (2, 1, (4,))
@@ -127,7 +127,7 @@ def test_invalid_lines_can_be_skipped_and_are_reported(
     path = write_csv(tmp_path / "a.csv", ["+6591234567", "nobody", "+6591234568"])
 
     async def story() -> None:
-        async with Postroad(dsn) as road:
+        async with local(dsn) as road:
             await make(road, provider)
             imported = await road.campaigns.import_file("c", path, skip_invalid=True)
             assert (imported.rows, imported.invalid) == (2, 1)
@@ -142,7 +142,7 @@ def test_a_template_that_asks_for_what_is_not_there_is_refused_before_the_start(
     path = write_csv(tmp_path / "a.csv", ["+6591234567"])
 
     async def story() -> None:
-        async with Postroad(dsn) as road:
+        async with local(dsn) as road:
             await make(road, provider, "Hi {{ name }}, {{ amount }}")
             await road.campaigns.import_file("c", path)
             for verb in (road.campaigns.start, road.campaigns.dry_run, road.campaigns.preview):
@@ -162,11 +162,11 @@ def test_an_import_that_was_killed_goes_on_where_it_was(
     other = write_csv(tmp_path / "other.csv", numbers(3, "+1700"))
 
     async def prepare() -> None:
-        async with Postroad(dsn) as road:
+        async with local(dsn) as road:
             await make(road, provider)
 
     async def go_on() -> None:
-        async with Postroad(dsn) as road:
+        async with local(dsn) as road:
             with pytest.raises(WrongState, match="stands at line"):
                 await road.campaigns.start("c")
             with pytest.raises(WrongState, match="another file"):
@@ -207,7 +207,7 @@ def test_an_unfinished_import_can_be_discarded_whole(
     monkeypatch.setattr(importing, "BATCH", 20)
 
     async def story() -> None:
-        async with Postroad(dsn) as road:
+        async with local(dsn) as road:
             await make(road, provider)
             await road.campaigns.import_file(
                 "c", write_csv(tmp_path / "b.csv", numbers(5, "+1700"))

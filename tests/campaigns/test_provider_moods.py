@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from postroad import Postroad
 from tests.campaigns.provider import TOKEN, Provider
-from tests.campaigns.stories import numbers, prepare, reaches, running
+from tests.campaigns.stories import local, numbers, prepare, reaches, running
 
 Within = Callable[[Any], Any]
 
@@ -19,7 +18,7 @@ def test_what_is_throttled_is_sent_later_and_once(
     people = [*numbers(1, "+1512"), *numbers(20)]
 
     async def story() -> None:
-        async with running(Postroad(dsn)) as road:
+        async with running(local(dsn)) as road:
             await prepare(road, provider, tmp_path, people)
             await road.campaigns.start("c")
             done = await reaches(road, "done")
@@ -37,7 +36,7 @@ def test_a_provider_that_is_away_is_not_asked_again_and_again_and_nothing_is_unc
     people = numbers(50)
 
     async def story() -> None:
-        async with running(Postroad(dsn)) as road:
+        async with running(local(dsn)) as road:
             with Provider(tmp_path) as provider:
                 await prepare(road, provider, tmp_path, people)
             await road.campaigns.start("c")
@@ -55,7 +54,7 @@ def test_a_refused_credential_halts_the_campaign_with_the_reason(
     dsn: str, provider: Provider, tmp_path: Path, within: Within
 ) -> None:
     async def story() -> None:
-        async with running(Postroad(dsn)) as road:
+        async with running(local(dsn)) as road:
             await prepare(road, provider, tmp_path, numbers(5))
             await road.credentials.put("main", provider.spec(), "wrong", check=False)
             await road.campaigns.start("c")

@@ -5,9 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from postroad import Postroad
 from tests.campaigns.provider import Provider
-from tests.campaigns.stories import numbers, prepare, reaches, running
+from tests.campaigns.stories import local, numbers, prepare, reaches, running
 
 Within = Callable[[Any], Any]
 
@@ -18,7 +17,7 @@ def test_every_recipient_gets_it_once_and_the_counts_add_up(
     people = numbers(300) + numbers(3, "+1511")
 
     async def story() -> None:
-        async with running(Postroad(dsn)) as road:
+        async with running(local(dsn)) as road:
             await prepare(road, provider, tmp_path, people)
             await road.campaigns.start("c")
             done = await reaches(road, "done")

@@ -12,7 +12,7 @@ import pytest
 from postroad import Postroad
 from postroad.model.campaign import HaltRule, WrongState
 from tests.campaigns.provider import Provider
-from tests.campaigns.stories import draft, numbers, prepare, reaches, running, until
+from tests.campaigns.stories import draft, local, numbers, prepare, reaches, running, until
 
 Within = Callable[[Any], Any]
 
@@ -23,7 +23,7 @@ def test_a_stop_takes_effect_within_a_second_and_outlives_a_restart(
     people = numbers(400)
 
     async def first() -> None:
-        async with running(Postroad(dsn)) as road:
+        async with running(local(dsn)) as road:
             await prepare(road, provider, tmp_path, people, rate="100/s")
             await road.campaigns.start("c")
             await until(lambda: _arrived(provider, 50))
@@ -36,7 +36,7 @@ def test_a_stop_takes_effect_within_a_second_and_outlives_a_restart(
 
     async def second() -> None:
         before = len(provider.arrivals())
-        async with running(Postroad(dsn)) as road:
+        async with running(local(dsn)) as road:
             await until(lambda: _logged(road))
             await asyncio.sleep(1.2)
             assert (await road.campaigns.show("c")).state == "stopped"
@@ -66,7 +66,7 @@ def test_what_is_uncertain_is_never_picked_by_resume_or_retry_but_can_be_settled
     good, bad = numbers(5), numbers(2, "+1511")
 
     async def story() -> None:
-        async with running(Postroad(dsn)) as road:
+        async with running(local(dsn)) as road:
             await prepare(road, provider, tmp_path, good + hung + broke + bad)
             await road.campaigns.start("c")
             done = await reaches(road, "done")
@@ -89,7 +89,7 @@ def test_settling_says_sent_or_unsent_and_unsent_is_sent_when_resumed(
     hung = numbers(3, "+1514")
 
     async def story() -> None:
-        async with running(Postroad(dsn)) as road:
+        async with running(local(dsn)) as road:
             await prepare(road, provider, tmp_path, hung)
             await road.campaigns.start("c")
             await reaches(road, "done")
@@ -113,7 +113,7 @@ def test_too_many_hard_failures_halt_it_and_an_override_goes_on(
     people = numbers(40, "+1511") + numbers(60)
 
     async def story() -> None:
-        async with running(Postroad(dsn)) as road:
+        async with running(local(dsn)) as road:
             rule = HaltRule(failures_min=5, percent=10)
             await prepare(road, provider, tmp_path, people, rate="50/s", halt=rule)
             await road.campaigns.start("c")
@@ -132,7 +132,7 @@ def test_finalising_one_campaign_changes_no_row_of_another(
     dsn: str, provider: Provider, tmp_path: Path, within: Within
 ) -> None:
     async def story() -> None:
-        async with running(Postroad(dsn)) as road:
+        async with running(local(dsn)) as road:
             await prepare(road, provider, tmp_path, numbers(20))
             for name, prefix in (("idle", "+1601"), ("halfway", "+1602"), ("over", "+1603")):
                 await draft(road, tmp_path, [*numbers(30, prefix), *numbers(2, "+1514")], name)
@@ -165,7 +165,7 @@ def test_two_campaigns_on_one_credential_both_move(
     first, second = numbers(300, "+1601"), numbers(300, "+1602")
 
     async def story() -> None:
-        async with running(Postroad(dsn)) as road:
+        async with running(local(dsn)) as road:
             await prepare(road, provider, tmp_path, first, "one", rate="60/s")
             await draft(road, tmp_path, second, "two")
             await road.campaigns.start("one")
@@ -191,7 +191,7 @@ def test_a_cancelled_campaign_stays_so(
     dsn: str, provider: Provider, tmp_path: Path, within: Within
 ) -> None:
     async def story() -> None:
-        async with running(Postroad(dsn)) as road:
+        async with running(local(dsn)) as road:
             await prepare(road, provider, tmp_path, numbers(200), rate="20/s")
             await road.campaigns.start("c")
             await until(lambda: _arrived(provider, 3))

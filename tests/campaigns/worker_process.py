@@ -3,14 +3,13 @@
 import asyncio
 import sys
 
-from postroad import Postroad
 from postroad.campaigns import crew
-from postroad.config import Settings
+from tests.campaigns.stories import local
 
 
 async def main(dsn: str, lease_ms: str) -> None:
     setattr(crew, "LEASE_MS", int(lease_ms))  # noqa: B010 - shorter than a test's patience
-    async with Postroad(dsn, settings=Settings(log_level="warning")) as road:
+    async with local(dsn) as road:
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         await road.run()

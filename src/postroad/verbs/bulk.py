@@ -13,13 +13,17 @@ from postroad.campaigns.sqlite.store import SqliteCampaigns
 from postroad.model.credential import Credential
 from postroad.model.errors import BadInput
 from postroad.model.keyring import KeyRing
+from postroad.model.webhook import WebhookRules
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Channel
 from postroad.ports.clock import Clock
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
 from postroad.ports.tables import FileTables, ServerTables
-from postroad.transports.sms.channel import Login, SmsChannel, Vet
+from postroad.transports.sms.channel import Login, SmsChannel
+from postroad.transports.ways import Ways
+from postroad.transports.webhook.channel import WebhookChannel
+from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.campaigns import CampaignVerbs
 from postroad.verbs.credentials import CredentialVerbs
 
@@ -27,9 +31,12 @@ from postroad.verbs.credentials import CredentialVerbs
 class Bulk:
     """A road's campaigns."""
 
-    def __init__(self, road: Store, ring: KeyRing, vet: Vet) -> None:
+    def __init__(
+        self, road: Store, ring: KeyRing, rules: WebhookRules, resolve: Resolve | None = None
+    ) -> None:
         self._road = road
-        self._vet = vet
+        self._rules = rules
+        self._resolve = resolve
         clock: Clock = road.clock
         self.store = campaign_store(road)
         self.credentials = CredentialVerbs(self.store, road, ring, self._channel, clock)
@@ -52,10 +59,10 @@ class Bulk:
             await task
 
     def _channel(self, credential: Credential, secret: str) -> Channel:
-        spec = credential.spec
-        if credential.kind == "twilio":
-            return SmsChannel(Login(spec.server, spec.account, secret, spec.sender), self._vet)
-        raise BadInput(f"this road has no channel of kind {credential.kind!r}")
+        spec, ways = credential.spec, Ways(self._rules, self._road.clock, self._resolve)
+        if credential.kind == "webhook":
+            return WebhookChannel(secret, ways, self._road.clock)
+        return SmsChannel(Login(spec.server, spec.account, secret, spec.sender), ways)
 
 
 def campaign_store(road: Store) -> CampaignStore:

@@ -1,28 +1,25 @@
 """One credential's way to its provider: send, check, look up."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
-from pyreqwest.client import Client, ClientBuilder
-from pyreqwest.exceptions import DetailedPyreqwestError, PyreqwestError
+from pyreqwest.exceptions import DetailedPyreqwestError
 
+from postroad.model.campaign import RowState
+from postroad.model.errors import BadUrl
+from postroad.model.outcome import Kind
 from postroad.ports.channel import Answer, BadCredential, Parcel
 from postroad.transports.sms.answers import Taken, fault, judge
+from postroad.transports.ways import FAULTS, Ways
+from postroad.transports.webhook.resolving import Unresolved
 
 TIMEOUT_S: Final = 15.0
-CONNECT_S: Final = 5.0
-IDLE_S: Final = 4.0
-"""Many servers close an idle connection after 5 s; sent at that moment a request is in doubt."""
 ANSWER_BYTES_MAX: Final = 64 << 10
 LOOKUP_ROWS: Final = 50
-
-Vet = Callable[[str], Awaitable[None]]
-"""Whether an address may be called now; a BadInput says why not."""
+T = TypeVar("T")
 
 
 class Account(Struct, frozen=True):
@@ -52,42 +49,52 @@ class Login(Struct, frozen=True):
 
 
 class SmsChannel:
-    """POSTs to the provider; one client for all, no redirects, no proxies."""
+    """POSTs to the provider, over ways that were vetted."""
 
-    def __init__(self, login: Login, vet: Vet) -> None:
+    def __init__(self, login: Login, ways: Ways) -> None:
         self._login = login
-        self._vet = vet
+        self._ways = ways
         account = quote(login.account, safe="")
         self._base = f"{login.server.rstrip('/')}/2010-04-01/Accounts/{account}"
-        self._client: asyncio.Task[Client] | None = None
 
     async def ready(self) -> None:
-        """The client is built, and its address may be called."""
-        await self._vet(self._base)
-        await self._ready()
+        """The provider's address may be called, and a client for it is there."""
+        try:
+            await self._ways.to(self._base)
+        except Unresolved:
+            return  # each call will find out, and be taken for one that was not made
 
     async def send(self, parcel: Parcel) -> Answer:
         """One call."""
         form = {"To": parcel.recipient, "From": self._login.sender, "Body": parcel.body}
         if parcel.callback:
             form["StatusCallback"] = parcel.callback
-        client = await self._ready()
+        try:
+            way = await self._ways.to(self._base)
+        except BadUrl as error:
+            return Answer(RowState.unsent, Kind.rejected, sub_type="forbidden", error=str(error))
+        except Unresolved as error:
+            return Answer(RowState.unsent, Kind.unreachable, sub_type="dns", error=str(error))
         asking = (
-            client.post(f"{self._base}/Messages.json")
+            way.client.post(f"{self._base}/Messages.json")
             .basic_auth(self._login.account, self._login.token)
             .form(form)
+            .timeout(timedelta(seconds=TIMEOUT_S))
             .build()
         )
         try:
             answer = await asking.send()
         except DetailedPyreqwestError as error:
-            return fault([cause["message"] for cause in error.details["causes"] or ()])
-        except (PyreqwestError, TimeoutError) as error:
+            told = fault([cause["message"] for cause in error.details["causes"] or ()])
+            if told.kind == Kind.unreachable:
+                self._ways.lost(way)
+            return told
+        except FAULTS as error:
             return fault([f"{type(error).__name__}: {error}"])
         status, headers = answer.status, answer.headers
         try:
             body = bytes(await answer.bytes())[:ANSWER_BYTES_MAX]
-        except (PyreqwestError, TimeoutError):
+        except FAULTS:
             body = b""  # what the status says stands
         return judge(status, headers, body)
 
@@ -98,7 +105,7 @@ class SmsChannel:
             raise BadCredential(f"{self._login.server} does not know this account or its token")
         if status != 200:
             raise BadCredential(f"{self._login.server} answered {status}: try again later")
-        account = ACCOUNTS.decode(body)
+        account = _decode(ACCOUNTS, body, self._login.server)
         if account.status != "active":
             raise BadCredential(f"this account is {account.status}: it cannot send")
         return account.friendly_name
@@ -109,46 +116,26 @@ class SmsChannel:
         status, body = await self._get(f"{self._base}/Messages.json", query)
         if status != 200:
             raise BadCredential(f"{self._login.server} answered {status} to a lookup")
-        found = FOUND.decode(body).messages
+        found = _decode(FOUND, body, self._login.server).messages
         return next((one.sid for one in found if one.body == parcel.body), "")
 
     async def close(self) -> None:
         """Let go of all connections."""
-        building, self._client = self._client, None
-        if building is not None:
-            await (await building).close()
+        await self._ways.close()
 
     async def _get(self, url: str, query: dict[str, str]) -> tuple[int, bytes]:
-        await self._vet(self._base)
-        client = await self._ready()
         login = self._login
-        asking = client.get(url).basic_auth(login.account, login.token).query(query).build()
         try:
-            answer = await asking.send()
+            way = await self._ways.to(self._base)
+            asking = way.client.get(url).basic_auth(login.account, login.token).query(query)
+            answer = await asking.timeout(timedelta(seconds=TIMEOUT_S)).build().send()
             return answer.status, bytes(await answer.bytes())[: 1 << 20]
-        except (PyreqwestError, TimeoutError) as error:
+        except (*FAULTS, Unresolved) as error:
             raise BadCredential(f"{login.server} cannot be reached: {error}") from None
 
-    async def _ready(self) -> Client:
-        """Built off the loop: it takes 4 to 7 ms."""
-        if self._client is None:
-            self._client = asyncio.create_task(asyncio.to_thread(_build))
-        return await asyncio.shield(self._client)
 
-
-def _build() -> Client:
-    return (
-        ClientBuilder()
-        .no_proxy()
-        .follow_redirects(enable=False)
-        .gzip(enable=False)
-        .brotli(enable=False)
-        .zstd(enable=False)
-        .deflate(enable=False)
-        .http1_only()
-        .user_agent("postroad")
-        .connect_timeout(timedelta(seconds=CONNECT_S))
-        .timeout(timedelta(seconds=TIMEOUT_S))
-        .pool_idle_timeout(timedelta(seconds=IDLE_S))
-        .build()
-    )
+def _decode(decoder: "msgspec.json.Decoder[T]", body: bytes, server: str) -> T:
+    try:
+        return decoder.decode(body)
+    except msgspec.DecodeError:
+        raise BadCredential(f"{server} does not answer as such a provider does") from None
