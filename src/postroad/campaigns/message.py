@@ -13,7 +13,7 @@ from postroad.model.segments import segments
 from postroad.ports.channel import Parcel
 
 FIELDS: Final = msgspec.json.Decoder(list[str])
-CALLBACKS: Final = "/v1/campaigns/callbacks"
+CALLBACKS: Final = "/v1/callbacks"
 
 
 class Letter(Struct, frozen=True):
@@ -32,7 +32,7 @@ class Writer:
         self._campaign = campaign
         self._template = template_of(campaign.spec.template)
         self._counts = credential.kind == "twilio"
-        self._callback = credential.spec.callback.rstrip("/")
+        self._credential = credential
 
     def letter(self, row: Row) -> Letter:
         """The message for one recipient."""
@@ -40,9 +40,15 @@ class Writer:
         values = dict(zip(campaign.columns, FIELDS.decode(row.fields), strict=True))
         body = self._template.render(values)
         counted = segments(body)
-        back = f"{self._callback}{CALLBACKS}/{campaign.id}/{row.n}" if self._callback else ""
+        back = callback_url(self._credential, campaign.id, row.n)
         parcel = Parcel(f"cmp_{campaign.id}_{row.n}", row.recipient, body, back)
         return Letter(row, parcel, counted.count if self._counts else 1, counted.encoding)
+
+
+def callback_url(credential: Credential, campaign: int, n: int) -> str:
+    """Where the provider reports about one message; nowhere when the road has no public address."""
+    base = credential.spec.callback.rstrip("/")
+    return f"{base}{CALLBACKS}/{campaign}/{n}" if base else ""
 
 
 @lru_cache(64)

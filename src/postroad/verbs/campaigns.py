@@ -11,7 +11,7 @@ from postroad.campaigns import reading
 from postroad.campaigns.estimate import Estimate, estimate, seconds_of
 from postroad.campaigns.exporting import export
 from postroad.campaigns.importing import Imported, Importer, Progress
-from postroad.campaigns.message import Letter, Writer, template_of
+from postroad.campaigns.message import Letter, Writer, callback_url, template_of
 from postroad.campaigns.signature import signed
 from postroad.model.campaign import (
     MOVES,
@@ -245,14 +245,15 @@ class CampaignVerbs:
         return found
 
     async def callback(
-        self, campaign: int, n: int, url: str, form: Mapping[str, str], signature: str
+        self, campaign: int, n: int, form: Mapping[str, str], signature: str
     ) -> bool:
-        """A provider's word about one message, at the address that it was given; False when it
-        is not signed with the credential's token, or about nothing that we know."""
+        """A provider's word about one message; False when it is not signed with the credential's
+        token for the address that it was given, or about nothing that we know."""
         credential = await self._store.credential_of(campaign)
         if credential is None or credential.kind != "twilio":
             return False
-        if not signed(self._credentials.secret(credential), url, form, signature):
+        url = callback_url(credential, campaign, n)
+        if not url or not signed(self._credentials.secret(credential), url, form, signature):
             return False
         status, sid = form.get("MessageStatus", ""), form.get("MessageSid", "")
         if status not in STATUSES or not sid:
