@@ -25,6 +25,8 @@ ITEMS = {
     "pinned-claim": "proof.claims:prove_pinned",
     "many-lanes": "proof.claims:prove_lanes",
     "pace": "proof.pacing:prove",
+    "campaign-rate": "proof.campaigns:prove_rate",
+    "campaign-kills": "proof.campaigns:prove_kills",
     "replay": "proof.everyday:prove_replay",
     "explain": "proof.everyday:prove_explain",
     "cron-days": "proof.cron_days:prove",

@@ -32,6 +32,7 @@ from postroad.transports.handler import HandlerTransport
 from postroad.transports.hub import HubTransport
 from postroad.transports.threads import Calls, Threads
 from postroad.transports.webhook.resolving import Resolve
+from postroad.verbs.bulk import Bulk
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.cron import Scheduler
 from postroad.verbs.dead import Dead
@@ -107,6 +108,8 @@ class Postroad:
         self.look = Looking(self.store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenVerbs(self.store, self.store.clock)
         self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
+        self.bulk = Bulk(self.store, self.keys, self.settings.webhooks, parts.resolve)
+        self.campaigns, self.credentials = self.bulk.campaigns, self.bulk.credentials
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain
         self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane
@@ -167,13 +170,15 @@ class Postroad:
         if self._stop_asked:
             engine.ask_to_stop()
         try:
-            with _signals(self.stop) if self.hears_signals else nullcontext():
-                if not until_idle:
-                    await engine.until_stopped()
-                    return
-                if scheduler is not None:
-                    await scheduler.caught_up.wait()
-                await engine.until_idle()
+            async with self.bulk.sending(self.owner, pace, log, self.stop) as idle:
+                with _signals(self.stop) if self.hears_signals else nullcontext():
+                    if not until_idle:
+                        await engine.until_stopped()
+                        return
+                    if scheduler is not None:
+                        await scheduler.caught_up.wait()
+                    await idle.wait()
+                    await engine.until_idle()
         finally:
             await engine.stop()
             self.engine = None

@@ -28,7 +28,9 @@ from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
 from postroad.ports.transport import Transport
 from postroad.transports.job import Message
+from postroad.verbs.campaigns import CampaignVerbs
 from postroad.verbs.control import Controls, LaneControls
+from postroad.verbs.credentials import CredentialVerbs
 from postroad.verbs.dead import Dead
 from postroad.verbs.looking import Looking
 from postroad.verbs.mailboxes import MailboxVerbs
@@ -126,6 +128,39 @@ class BlockingWebhooks(Verbs):
     rotate_keys = blocking(Webhooks.rotate_keys)
 
 
+class BlockingCampaigns(Verbs):
+    """One template to many recipients."""
+
+    create = blocking(CampaignVerbs.create)
+    list = blocking(CampaignVerbs.list)
+    show = blocking(CampaignVerbs.show)
+    exact = blocking(CampaignVerbs.exact)
+    import_file = blocking(CampaignVerbs.import_file)
+    discard_import = blocking(CampaignVerbs.discard_import)
+    preview = blocking(CampaignVerbs.preview)
+    test_send = blocking(CampaignVerbs.test_send)
+    dry_run = blocking(CampaignVerbs.dry_run)
+    start = blocking(CampaignVerbs.start)
+    schedule = blocking(CampaignVerbs.schedule)
+    stop = blocking(CampaignVerbs.stop)
+    resume = blocking(CampaignVerbs.resume)
+    retry = blocking(CampaignVerbs.retry)
+    cancel = blocking(CampaignVerbs.cancel)
+    settle = blocking(CampaignVerbs.settle)
+    lookup = blocking(CampaignVerbs.lookup)
+    recipients = blocking(CampaignVerbs.recipients)
+
+
+class BlockingCredentials(Verbs):
+    """Who may send what, how fast."""
+
+    put = blocking(CredentialVerbs.put)
+    show = blocking(CredentialVerbs.show)
+    list = blocking(CredentialVerbs.list)
+    check = blocking(CredentialVerbs.check)
+    delete = blocking(CredentialVerbs.delete)
+
+
 class Face(ABC):
     """All verbs of a road, for whoever knows how to wait for one."""
 
@@ -136,6 +171,8 @@ class Face(ABC):
         self.lanes = BlockingLanes(road.lanes, self._wait)
         self.look = BlockingLooks(road.look, self._wait)
         self.tokens = BlockingTokens(road.tokens, self._wait)
+        self.campaigns = BlockingCampaigns(road.campaigns, self._wait)
+        self.credentials = BlockingCredentials(road.credentials, self._wait)
         self.mailboxes = BlockingMailboxes(road.mailboxes, self._wait)
         self.webhooks = BlockingWebhooks(road.webhooks, self._wait)
 

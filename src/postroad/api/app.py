@@ -12,6 +12,8 @@ from postroad.api.context import Context
 from postroad.api.problems import BadRequest, FieldError
 from postroad.api.routes import (
     batch,
+    campaigns,
+    credentials,
     dead,
     health,
     mailboxes,
@@ -28,6 +30,8 @@ ROUTES: Final = (
     *dead.ROUTES,
     *queues.ROUTES,
     *stats.ROUTES,
+    *campaigns.ROUTES,
+    *credentials.ROUTES,
     *tokens.ROUTES,
     *mailboxes.ROUTES,
     *health.ROUTES,

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model import errors
+from postroad.model.campaign import UnknownCampaign, WrongState
 
 STATUS: Final[dict[type[Exception], int]] = {
     errors.BadInput: 400,
@@ -15,6 +16,8 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownMessage: 404,
     errors.UnknownToken: 404,
     errors.UnknownMailbox: 404,
+    UnknownCampaign: 404,
+    WrongState: 409,
     errors.NotDead: 409,
     errors.NotCancelled: 409,
     errors.NotUncertain: 409,

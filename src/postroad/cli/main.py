@@ -6,6 +6,8 @@ import typer
 
 from postroad.cli import (
     batch,
+    campaigns,
+    credentials,
     dead,
     demo,
     doctor,
@@ -36,6 +38,8 @@ GROUPS = (
     mailboxes,
     doctor,
     settings,
+    campaigns,
+    credentials,
     tokens,
     keys,
     stores,

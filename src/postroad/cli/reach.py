@@ -4,11 +4,11 @@ machine, or the store itself. Whichever it is, a command is a request to the sam
 import asyncio
 import http.client
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
-from urllib.parse import urlsplit
+from typing import IO, Any, Final, Self
+from urllib.parse import quote, urlsplit
 
 import msgspec
 from msgspec import structs
@@ -17,11 +17,14 @@ from postroad.api.door import read_note
 from postroad.api.inside import Answer, Asked, ask
 from postroad.api.problems import Problem
 from postroad.app import Postroad
+from postroad.campaigns.importing import Progress
 from postroad.config import Settings
 from postroad.model.errors import BadInput, RoadInUse, StoreUnavailable
 from postroad.model.words import DEFAULT_TENANT
 
 TIMEOUT_S: Final = 60.0
+UPLOAD_S: Final = 1_800.0
+CHUNK_BYTES: Final = 1 << 18
 EXITS: Final = {409: 1, 429: 3, 503: 3}
 
 
@@ -96,6 +99,23 @@ class Reach:
             raise Refused(_problem(answer))
         return answer
 
+    def import_file(self, name: str, path: Path, query: dict[str, Any], told: Progress) -> Any:
+        """A file of recipients: streamed to a server, or read where it is. `told` hears how far."""
+        if self._road is not None and self._runner is not None:
+            verb = self._road.campaigns.import_file
+            work = verb(name, path, progress=told, tenant=self._tenant, **query)
+            return msgspec.to_builtins(self._runner.run(work))
+        headers = {"authorization": f"Bearer {self._token}", "content-type": "text/csv"}
+        if self._tenant != DEFAULT_TENANT:
+            headers["postroad-tenant"] = self._tenant
+        asked = Asked("POST", f"/v1/campaigns/{quote(name, safe='')}/import", query, b"", headers)
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            answer = self._over_http(asked, Told(file, lambda done: told("send", done, size)))
+        if answer.status >= 400:
+            raise Refused(_problem(answer))
+        return answer.json()
+
     def _find_owner(self) -> bool:
         door = read_note(self._settings.dsn)
         if door is None:
@@ -131,7 +151,7 @@ class Reach:
         self._token = context.access.local
         self._ask = lambda asked: runner.run(ask(app, asked))
 
-    def _over_http(self, asked: Asked) -> Answer:
+    def _over_http(self, asked: Asked, file: "Told | None" = None) -> Answer:
         parts = urlsplit(self._server)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise BadInput(f"server {self._server!r}: give an address like http://127.0.0.1:8600")
@@ -146,7 +166,12 @@ class Reach:
         try:
             query = f"?{asked.query_text}" if asked.query_text else ""
             headers = {"content-type": "application/json", **asked.headers}
-            line.request(asked.method, parts.path + asked.path + query, asked.content, headers)
+            if file is not None:
+                headers["transfer-encoding"] = "chunked"
+                line.timeout = UPLOAD_S
+            body = asked.content if file is None else file.chunks()
+            target = parts.path + asked.path + query
+            line.request(asked.method, target, body, headers, encode_chunked=file is not None)
             reply = line.getresponse()
             names = {name.lower(): text for name, text in reply.getheaders()}
             return Answer(reply.status, names, reply.read())
@@ -154,6 +179,22 @@ class Reach:
             raise StoreUnavailable(f"no answer from {self._server}: {error}") from None
         finally:
             line.close()
+
+
+class Told:
+    """A file that is read in pieces, and tells how far it is."""
+
+    def __init__(self, file: IO[bytes], told: Callable[[int], None]) -> None:
+        self._file = file
+        self._told = told
+
+    def chunks(self) -> Iterator[bytes]:
+        """Its pieces."""
+        done = 0
+        while piece := self._file.read(CHUNK_BYTES):
+            yield piece
+            done += len(piece)
+            self._told(done)
 
 
 def _problem(answer: Answer) -> Problem:

@@ -1,18 +1,8 @@
-"""Loads the `.sql` files beside a store: one query a file, named after its file."""
+"""Names of migrations; the loader of `.sql` files is a port's, since rooms have tables too."""
 
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from postroad.ports.sql import load
 
-
-def load(package: str, folder: str) -> dict[str, str]:
-    """The texts of all `.sql` files in a package's folder, by name."""
-    found = sorted(_sql_files(package, folder), key=lambda entry: entry.name)
-    return {entry.name.removesuffix(".sql"): entry.read_text("utf-8").strip() for entry in found}
-
-
-def _sql_files(package: str, folder: str) -> list[Traversable]:
-    here = files(package) / folder
-    return [entry for entry in here.iterdir() if entry.name.endswith(".sql")]
+__all__ = ["load", "number_of"]
 
 
 def number_of(migration: str) -> int:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 import asyncpg
@@ -112,6 +112,22 @@ class Base:
                 f"{self.address.name} has default_transaction_isolation {level!r}: Postroad needs "
                 "'read committed'; set it for this user (ALTER ROLE … SET …)"
             )
+
+    def own_line(self, name: str) -> Line:
+        """A connection for another room's work, made when it is first needed."""
+        line = Line(name, self.address, self._counts, self.clock, system_chance())
+        line.pooled = self._lines[0].pooled
+        self._lines.append(line)
+        return line
+
+    def hear_own(self, call: Callable[[], None]) -> None:
+        """Call it when a process rings for another room's work."""
+        self.bell.on_own = call
+
+    async def ring_own(self) -> None:
+        """Tell every process, this one too, that another room has work."""
+        self.bell.on_own()
+        await self._notify('{"own": true}')
 
     async def close(self) -> None:
         """Finish what was handed over, then let go."""

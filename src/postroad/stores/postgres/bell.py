@@ -42,6 +42,8 @@ class Notice(Struct, frozen=True, omit_defaults=True):
     expiry: int = 0
     arrivals: bool = False
     probe: int = 0
+    own: bool = False
+    """Work of a room with tables of its own."""
 
 
 NOTICES: Final = msgspec.json.Decoder(Notice)
@@ -60,6 +62,7 @@ class FleetBell:
         self.alive = False
         self.lanes: dict[int, set[int]] = {}
         """Lanes that owners of this process have, or had a moment ago."""
+        self.on_own: Callable[[], None] = lambda: None
         self._clock = clock
         self._send = send
         self._arrived = arrived
@@ -151,6 +154,8 @@ class FleetBell:
             return 0  # somebody else uses our channel
         if notice.arrivals and self._listeners:
             self._arrived()
+        if notice.own:
+            self.on_own()
         if not own:
             self._ring_here(notice.rings)
             if notice.expiry:

@@ -130,6 +130,10 @@ class Line:
 
         return await self._run(label, inside)
 
+    async def work(self, label: str, work: Callable[[Raw], Awaitable[T]]) -> T:
+        """Whatever a room with tables of its own does; a second time after a deadlock."""
+        return await self._run(label, work)
+
     async def close(self) -> None:
         """Let go, when what is under way has ended."""
         async with self._lock:

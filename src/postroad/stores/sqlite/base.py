@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+import apsw
+
 from postroad.model.errors import NotOpen
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
@@ -80,6 +82,16 @@ class Base:
         if self._reader is None:
             raise NotOpen("the road is not open: use it inside `async with road:`")
         return await self._reader.submit(_labelled(label, work))
+
+    async def write_own(
+        self, label: str, work: Callable[[apsw.Connection], T], *, durable: bool = True
+    ) -> T:
+        """Work on another room's tables, committed with what else waits."""
+        return await self._write(label, lambda db: work(db.connection), durable=durable)
+
+    async def read_own(self, label: str, work: Callable[[apsw.Connection], T]) -> T:
+        """A look at another room's tables."""
+        return await self._read(label, lambda db: work(db.connection))
 
 
 def _labelled(label: str, work: Callable[[Database], T]) -> Callable[[Database], T]:

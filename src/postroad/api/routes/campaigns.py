@@ -1,0 +1,331 @@
+"""Campaigns: create, look, import, try out, start and stop, settle, export."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Final
+from urllib.parse import parse_qsl
+
+import msgspec
+from litestar import Response
+from litestar.params import FromPath, QueryParameter
+from litestar.response import Stream
+from msgspec import Meta, Struct
+
+from postroad.api.context import Ask, context, who
+from postroad.api.doors import drop, fetch, give
+from postroad.api.reading import read, takes
+from postroad.campaigns.estimate import Estimate
+from postroad.campaigns.exporting import FORMATS
+from postroad.campaigns.importing import Imported
+from postroad.campaigns.message import CALLBACKS, Letter
+from postroad.model.campaign import Counts, HaltRule, Recipient
+from postroad.model.errors import BadInput, Forbidden
+from postroad.model.tokens import Scope
+from postroad.ports.channel import Answer
+from postroad.verbs.campaigns import CampaignVerbs, Standing
+
+BIG: Final = 1 << 62
+Number = Annotated[int, QueryParameter(ge=1, le=BIG)]
+After = Annotated[int, QueryParameter(ge=0, le=BIG, description="The number of the last one seen")]
+Limit = Annotated[int, QueryParameter(ge=1, le=1_000)]
+State = Annotated[str, QueryParameter(pattern="^(unsent|sent|failed|uncertain|)$")]
+Format = Annotated[str, QueryParameter(pattern="^(csv|ndjson)$")]
+MEDIA: Final = dict(zip(FORMATS, ("text/csv", "application/x-ndjson"), strict=True))
+
+
+class CampaignRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A campaign to be made."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    credential: str
+    template: Annotated[str, Meta(min_length=1, max_length=20_000)]
+    recipient: Annotated[str, Meta(min_length=1)] = "recipient"
+    jobs: Annotated[int, Meta(ge=1, le=64)] = 1
+    failures_min: Annotated[int, Meta(ge=0, le=BIG)] = 10
+    failures_percent: Annotated[float, Meta(ge=0, le=100)] = 10.0
+
+
+class TestRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where one recipient's message is to go instead."""
+
+    to: Annotated[str, Meta(min_length=1)]
+    row: Annotated[int, Meta(ge=1, le=BIG)] = 1
+
+
+class ScheduleRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """When it starts, with its zone."""
+
+    at: datetime
+
+
+class ResumeRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """`override`: it halts by itself no more."""
+
+    override: bool = False
+
+
+class SettleRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What uncertain recipients are; without numbers: all of them."""
+
+    state: Annotated[str, Meta(pattern="^(sent|unsent)$")]
+    rows: tuple[Annotated[int, Meta(ge=1, le=BIG)], ...] = ()
+
+
+class Settled(Struct, frozen=True):
+    """How many."""
+
+    settled: int
+
+
+CREATE: Final = msgspec.json.Decoder(CampaignRequest)
+TEST: Final = msgspec.json.Decoder(TestRequest)
+SCHEDULE: Final = msgspec.json.Decoder(ScheduleRequest)
+RESUME: Final = msgspec.json.Decoder(ResumeRequest)
+SETTLE: Final = msgspec.json.Decoder(SettleRequest)
+
+
+def _here(request: Ask) -> tuple[CampaignVerbs, str]:
+    return context(request).road.campaigns, who(request).tenant
+
+
+@give("/v1/campaigns", scope=Scope.manage, status_code=201, operation_class=takes(CampaignRequest))
+async def campaign_create(request: Ask) -> Standing:
+    """Make a draft without recipients."""
+    asked = await read(request, CREATE)
+    campaigns, tenant = _here(request)
+    return await campaigns.create(
+        asked.name,
+        credential=asked.credential,
+        template=asked.template,
+        recipient=asked.recipient,
+        jobs=asked.jobs,
+        halt=HaltRule(asked.failures_min, asked.failures_percent),
+        tenant=tenant,
+    )
+
+
+@fetch("/v1/campaigns", scope=Scope.read)
+async def campaign_list(request: Ask, limit: Limit = 100, after: After = 0) -> list[Standing]:
+    """Campaigns in the order in which they were made."""
+    campaigns, tenant = _here(request)
+    return list(await campaigns.list(after=after, limit=limit, tenant=tenant))
+
+
+@fetch("/v1/campaigns/{name:str}", scope=Scope.read)
+async def campaign_show(request: Ask, name: FromPath[str]) -> Standing:
+    """How it stands, how fast it goes, and when it will be done."""
+    campaigns, tenant = _here(request)
+    return await campaigns.show(name, tenant=tenant)
+
+
+@fetch("/v1/campaigns/{name:str}/counts", scope=Scope.read)
+async def campaign_counts(request: Ask, name: FromPath[str]) -> Counts:
+    """Counted recipient by recipient."""
+    campaigns, tenant = _here(request)
+    return await campaigns.exact(name, tenant=tenant)
+
+
+class CsvFile(Struct, frozen=True):
+    """A CSV file; its first line names the columns."""
+
+
+@give(
+    "/v1/campaigns/{name:str}/import",
+    scope=Scope.manage,
+    status_code=200,
+    request_max_body_size=None,
+    operation_class=takes(CsvFile, "text/csv"),
+)
+async def campaign_import(
+    request: Ask,
+    name: FromPath[str],
+    encoding: str = "",
+    skip_invalid: bool = False,  # noqa: FBT001
+) -> Imported:
+    """Take the recipients of a CSV file: all, or, when a line is invalid, nothing. Give the same
+    file again to go on after a kill."""
+    campaigns, tenant = _here(request)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "recipients.csv"
+        with path.open("wb") as file:
+            async for chunk in request.stream():
+                file.write(chunk)
+        return await campaigns.import_file(
+            name, path, encoding=encoding, skip_invalid=skip_invalid, tenant=tenant
+        )
+
+
+@drop("/v1/campaigns/{name:str}/import", scope=Scope.manage, status_code=204)
+async def campaign_discard(request: Ask, name: FromPath[str]) -> None:
+    """Nothing stays of an import that was not finished."""
+    campaigns, tenant = _here(request)
+    await campaigns.discard_import(name, tenant=tenant)
+
+
+@fetch("/v1/campaigns/{name:str}/preview", scope=Scope.read)
+async def campaign_preview(request: Ask, name: FromPath[str], row: Number = 1) -> Letter:
+    """The message for one recipient."""
+    campaigns, tenant = _here(request)
+    return await campaigns.preview(name, row, tenant=tenant)
+
+
+@give(
+    "/v1/campaigns/{name:str}/test",
+    scope=Scope.manage,
+    status_code=200,
+    operation_class=takes(TestRequest),
+)
+async def campaign_test(request: Ask, name: FromPath[str]) -> Answer:
+    """Send one recipient's message to somebody else; it counts for nothing."""
+    asked = await read(request, TEST)
+    campaigns, tenant = _here(request)
+    return await campaigns.test_send(name, asked.to, asked.row, tenant=tenant)
+
+
+@fetch("/v1/campaigns/{name:str}/estimate", scope=Scope.read)
+async def campaign_estimate(request: Ask, name: FromPath[str]) -> Estimate:
+    """A dry run: how many, which not, what it costs, how long it takes."""
+    campaigns, tenant = _here(request)
+    return await campaigns.dry_run(name, tenant=tenant)
+
+
+@give(
+    "/v1/campaigns/{name:str}/schedule",
+    scope=Scope.manage,
+    status_code=200,
+    operation_class=takes(ScheduleRequest),
+)
+async def campaign_schedule(request: Ask, name: FromPath[str]) -> Standing:
+    """Send from a time on."""
+    asked = await read(request, SCHEDULE)
+    campaigns, tenant = _here(request)
+    return await campaigns.schedule(name, asked.at, tenant=tenant)
+
+
+@give(
+    "/v1/campaigns/{name:str}/resume",
+    scope=Scope.manage,
+    status_code=200,
+    operation_class=takes(ResumeRequest),
+)
+async def campaign_resume(request: Ask, name: FromPath[str]) -> Standing:
+    """Go on with what was certainly not sent."""
+    asked = await read(request, RESUME)
+    campaigns, tenant = _here(request)
+    return await campaigns.resume(name, override=asked.override, tenant=tenant)
+
+
+@give("/v1/campaigns/{name:str}/start", scope=Scope.manage, status_code=200)
+async def campaign_start(request: Ask, name: FromPath[str]) -> Standing:
+    """Send, from now on."""
+    campaigns, tenant = _here(request)
+    return await campaigns.start(name, tenant=tenant)
+
+
+@give("/v1/campaigns/{name:str}/stop", scope=Scope.manage, status_code=200)
+async def campaign_stop(request: Ask, name: FromPath[str]) -> Standing:
+    """Begin no more calls, until it is resumed."""
+    campaigns, tenant = _here(request)
+    return await campaigns.stop(name, tenant=tenant)
+
+
+@give("/v1/campaigns/{name:str}/retry", scope=Scope.manage, status_code=200)
+async def campaign_retry(request: Ask, name: FromPath[str]) -> Standing:
+    """Send again to those that certainly failed."""
+    campaigns, tenant = _here(request)
+    return await campaigns.retry(name, tenant=tenant)
+
+
+@give("/v1/campaigns/{name:str}/cancel", scope=Scope.manage, status_code=200)
+async def campaign_cancel(request: Ask, name: FromPath[str]) -> Standing:
+    """End it for ever."""
+    campaigns, tenant = _here(request)
+    return await campaigns.cancel(name, tenant=tenant)
+
+
+@give(
+    "/v1/campaigns/{name:str}/settle",
+    scope=Scope.manage,
+    status_code=200,
+    operation_class=takes(SettleRequest),
+)
+async def campaign_settle(request: Ask, name: FromPath[str]) -> Settled:
+    """Say of uncertain recipients that they were sent, or unsent."""
+    asked = await read(request, SETTLE)
+    campaigns, tenant = _here(request)
+    return Settled(await campaigns.settle(name, asked.state, asked.rows, tenant=tenant))
+
+
+@give("/v1/campaigns/{name:str}/lookup", scope=Scope.manage, status_code=200)
+async def campaign_lookup(request: Ask, name: FromPath[str]) -> Settled:
+    """Ask the provider about uncertain recipients."""
+    campaigns, tenant = _here(request)
+    return Settled(await campaigns.lookup(name, tenant=tenant))
+
+
+@fetch("/v1/campaigns/{name:str}/recipients", scope=Scope.read)
+async def campaign_recipients(
+    request: Ask, name: FromPath[str], only: State = "", limit: Limit = 100, after: After = 0
+) -> list[Recipient]:
+    """Recipients in order, each with all that is known about it."""
+    campaigns, tenant = _here(request)
+    found = await campaigns.recipients(name, state=only, after=after, limit=limit, tenant=tenant)
+    return list(found)
+
+
+@fetch("/v1/campaigns/{name:str}/export", scope=Scope.read, include_in_schema=False)
+async def campaign_export(
+    request: Ask, name: FromPath[str], form: Format = "csv", only: State = ""
+) -> Stream:
+    """All results, as CSV or NDJSON."""
+    campaigns, tenant = _here(request)
+    await campaigns.show(name, tenant=tenant)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        async for piece in campaigns.export(name, form, state=only, tenant=tenant):
+            yield piece.encode()
+
+    return Stream(pieces(), media_type=MEDIA[form])
+
+
+@give(
+    f"{CALLBACKS}/{{campaign:int}}/{{n:int}}", scope=None, status_code=204, include_in_schema=False
+)
+async def campaign_callback(
+    request: Ask, campaign: FromPath[int], n: FromPath[int]
+) -> Response[None]:
+    """A provider's word about one message, signed with the credential's token."""
+    if not (0 < campaign < BIG and 0 < n < BIG):
+        raise BadInput("there is no such message")
+    text = (await request.body()).decode(errors="replace")
+    form: dict[str, Any] = dict(parse_qsl(text, keep_blank_values=True))
+    signature = request.headers.get("x-twilio-signature", "")
+    if not await context(request).road.campaigns.callback(campaign, n, form, signature):
+        raise Forbidden("this is not signed by the provider of a message that this road has sent")
+    return Response(None, status_code=204)
+
+
+ROUTES: Final = (
+    campaign_create,
+    campaign_list,
+    campaign_show,
+    campaign_counts,
+    campaign_import,
+    campaign_discard,
+    campaign_preview,
+    campaign_test,
+    campaign_estimate,
+    campaign_schedule,
+    campaign_resume,
+    campaign_start,
+    campaign_stop,
+    campaign_retry,
+    campaign_cancel,
+    campaign_settle,
+    campaign_lookup,
+    campaign_recipients,
+    campaign_export,
+    campaign_callback,
+)

@@ -1,0 +1,85 @@
+"""Credentials: put, list, check, delete. Secrets go in and never out."""
+
+from datetime import datetime
+from typing import Annotated, Final
+
+import msgspec
+from litestar.params import FromPath
+from msgspec import Meta, Struct
+
+from postroad.api.context import Ask, context, who
+from postroad.api.doors import drop, fetch, give
+from postroad.api.reading import read, takes
+from postroad.model.credential import CredentialSpec
+from postroad.model.tokens import Scope
+from postroad.verbs.credentials import CredentialView, moment_ms
+
+
+class CredentialRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A credential to be kept. It is tested first, and its secret is never shown again."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=100)]
+    secret: str
+    kind: Annotated[str, Meta(pattern="^(twilio|webhook)$")] = "twilio"
+    server: str = ""
+    account: str = ""
+    sender: str = ""
+    rate: str = ""
+    segments_max: Annotated[int, Meta(ge=1, le=10)] = 1
+    price: Annotated[float, Meta(ge=0)] = 0.0
+    callback: str = ""
+    expires_at: datetime | None = None
+
+
+class Checked(Struct, frozen=True):
+    """Whose account it is."""
+
+    account: str
+
+
+PUT: Final = msgspec.json.Decoder(CredentialRequest)
+
+
+@give(
+    "/v1/credentials",
+    scope=Scope.manage,
+    status_code=201,
+    operation_class=takes(CredentialRequest),
+)
+async def credential_put(request: Ask) -> CredentialView:
+    """Keep a credential, instead of one of the same name."""
+    asked = await read(request, PUT)
+    spec = CredentialSpec(
+        asked.server,
+        asked.account,
+        asked.sender,
+        asked.rate,
+        asked.segments_max,
+        asked.price,
+        moment_ms(asked.expires_at) if asked.expires_at else 0,
+        asked.callback,
+    )
+    credentials, tenant = context(request).road.credentials, who(request).tenant
+    return await credentials.put(asked.name, spec, asked.secret, kind=asked.kind, tenant=tenant)
+
+
+@fetch("/v1/credentials", scope=Scope.read)
+async def credential_list(request: Ask) -> list[CredentialView]:
+    """All of them, without their secrets."""
+    return list(await context(request).road.credentials.list(tenant=who(request).tenant))
+
+
+@give("/v1/credentials/{name:str}/check", scope=Scope.manage, status_code=200)
+async def credential_check(request: Ask, name: FromPath[str]) -> Checked:
+    """Whether it works now."""
+    found = await context(request).road.credentials.check(name, tenant=who(request).tenant)
+    return Checked(found)
+
+
+@drop("/v1/credentials/{name:str}", scope=Scope.manage, status_code=204)
+async def credential_delete(request: Ask, name: FromPath[str]) -> None:
+    """Forget one that no campaign needs."""
+    await context(request).road.credentials.delete(name, tenant=who(request).tenant)
+
+
+ROUTES: Final = (credential_put, credential_list, credential_check, credential_delete)

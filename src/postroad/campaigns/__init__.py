@@ -1,0 +1,1 @@
+"""Campaigns: one template to many recipients, once, at the allowed rate, and stoppable."""

@@ -1,0 +1,138 @@
+"""The crew of a process: takes jobs, keeps their leases, starts what is scheduled, finalises."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from postroad.campaigns.sender import Kit, Order, Sender
+from postroad.model.campaign import Campaign, Job, Verb
+from postroad.model.credential import Credential
+from postroad.model.errors import PostroadError, StoreError
+from postroad.model.words import LaneKey
+from postroad.ports.channel import Channel
+
+LEASE_MS: Final = 10_000
+TICK_S: Final = 1.0
+IDLE_S: Final = 600.0
+"""With nothing to do and no ring: six questions an hour."""
+JOBS_MAX: Final = 8
+MISSED_MS: Final = 3_600_000
+"""A start that was missed by more than this is not made without being asked."""
+
+Open = Callable[[Credential], Awaitable[Channel]]
+Ledgers = Callable[[LaneKey], Awaitable[tuple[int, ...]]]
+
+
+class Crew:
+    """Runs as long as its process does."""
+
+    def __init__(self, kit: Kit, open_channel: Open, ledgers: Ledgers) -> None:
+        self._kit = kit
+        self._open = open_channel
+        self._ledgers = ledgers
+        self._senders: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
+        self._bell = asyncio.Event()
+        self._stopping = False
+        self.idle = asyncio.Event()
+        self._warned: set[str] = set()
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._bell.set()
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        self._stopping = True
+        for sender, _ in self._senders.values():
+            sender.stop()
+        self.wake()
+
+    async def run(self) -> None:
+        """Until stopped; then what is in flight is finished."""
+        try:
+            await self._run()
+        finally:
+            self.idle.set()
+
+    async def _run(self) -> None:
+        self._kit.store.hear(self.wake)
+        heirs: tuple[int, ...] = (self._kit.owner,)  # whoever else had this file is dead
+        while not self._stopping:
+            wait_s = TICK_S
+            try:
+                wait_s = await self._tick(heirs)
+                heirs = ()
+            except StoreError as error:
+                self._kit.log.warning("campaigns wait for the store", error=str(error))
+            await self._pause(wait_s)
+        await asyncio.gather(*(task for _, task in self._senders.values()))
+
+    async def _tick(self, heirs: tuple[int, ...]) -> float:
+        store, now_ms = self._kit.store, self._kit.clock.now_ms()
+        due, next_ms, live = await store.due()
+        for campaign in due:
+            await self._start(campaign, now_ms)
+        if not (due or live or self._senders):
+            self.idle.set()
+            return min(IDLE_S, max(0.001, (next_ms - now_ms) / 1000)) if next_ms else IDLE_S
+        self.idle.clear()
+        await self._keep()
+        await store.reap(heirs)
+        for name in await store.log():
+            if name not in self._warned:
+                self._warned.add(name)
+                self._kit.log.error("a campaign's counts do not add up", campaign=name)
+        if len(self._senders) < JOBS_MAX:
+            job = await store.claim(self._kit.owner, LEASE_MS)
+            if job is not None:
+                await self._take(job)
+        return TICK_S
+
+    async def _start(self, campaign: Campaign, now_ms: int) -> None:
+        late_ms = now_ms - campaign.start_at_ms
+        if late_ms > MISSED_MS:
+            why = f"its start was missed by {late_ms // 60_000} min: resume it if it is to be sent"
+            await self._kit.store.move(campaign, Verb.stop, why)
+        elif await self._kit.store.move(campaign, Verb.start):
+            self._kit.log.info("campaign started", campaign=campaign.name)
+
+    async def _keep(self) -> None:
+        """Say that we are here, and tell senders how their jobs stand."""
+        for number in [n for n, (_, task) in self._senders.items() if task.done()]:
+            await self._senders.pop(number)[1]
+        if self._senders:
+            pulses = {
+                one.job: one for one in await self._kit.store.renew(self._kit.owner, LEASE_MS)
+            }
+            for number, (sender, _) in self._senders.items():
+                sender.hear(pulses.get(number))
+
+    async def _take(self, job: Job) -> None:
+        store = self._kit.store
+        campaign = await store.campaign_by_id(job.campaign)
+        credential = await store.credential_of(job.campaign)
+        if campaign is None or credential is None:
+            raise StoreError(f"job {job.id} has no campaign or credential")
+        try:
+            channel = await self._open(credential)
+        except PostroadError as error:
+            await store.move(campaign, Verb.halt, str(error))
+            await store.release(self._kit.owner, job)
+            return
+        ledgers = await self._ledgers(credential.lane)
+        sender = Sender(self._kit, Order(job, campaign, credential, ledgers), channel)
+        task = asyncio.get_running_loop().create_task(self._send(sender, channel))
+        self._senders[job.id] = (sender, task)
+
+    async def _send(self, sender: Sender, channel: Channel) -> None:
+        try:
+            await sender.run()
+        finally:
+            await channel.close()
+            self.wake()
+
+    async def _pause(self, seconds: float) -> None:
+        timer = self._kit.clock.later(max(1, round(seconds * 1000)), self._bell.set)
+        await self._bell.wait()
+        self._bell.clear()
+        timer.cancel()

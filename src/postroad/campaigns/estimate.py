@@ -1,0 +1,82 @@
+"""What a campaign would cost and take: a dry run over every recipient."""
+
+from collections import Counter
+
+from msgspec import Struct
+
+from postroad.campaigns.message import Writer
+from postroad.model.campaign import Campaign
+from postroad.model.credential import Credential
+from postroad.model.pace import read_limit
+from postroad.ports.campaigns import Ground
+
+PAGE = 1_000
+SHOWN = 100
+
+
+class Invalid(Struct, frozen=True):
+    """A recipient that would not be sent to."""
+
+    n: int
+    recipient: str
+    reason: str
+
+
+class Estimate(Struct, frozen=True):
+    """What a start would do. `seconds` is at the allowed rate; 0 when nothing limits it."""
+
+    recipients: int
+    invalid: int
+    invalid_rows: tuple[Invalid, ...]
+    segments: int
+    encodings: dict[str, int]
+    longest_segments: int
+    cost: float
+    seconds: float
+
+
+async def estimate(store: Ground, campaign: Campaign, credential: Credential) -> Estimate:
+    """Render every recipient that is unsent yet, and count."""
+    writer, spec = Writer(campaign, credential), credential.spec
+    wrong, count, total, longest, after = list[Invalid](), 0, 0, 0, 0
+    encodings: Counter[str] = Counter()
+    invalid = 0
+    while rows := await store.rows(campaign.id, after, PAGE):
+        after = rows[-1].n
+        for row in rows:
+            letter = writer.letter(row)
+            why = _wrong(letter.parcel.body, letter.cost, spec.segments_max)
+            if why:
+                invalid += 1
+                wrong += [Invalid(row.n, row.recipient, why)] if len(wrong) < SHOWN else []
+                continue
+            count += 1
+            total += letter.cost
+            longest = max(longest, letter.cost)
+            encodings[letter.encoding] += 1
+    return Estimate(
+        count,
+        invalid,
+        tuple(wrong),
+        total,
+        dict(encodings),
+        longest,
+        round(total * spec.price, 4),
+        seconds_of(total, spec.rate, spec.segments_max),
+    )
+
+
+def _wrong(body: str, cost: int, most: int) -> str:
+    if not body.strip():
+        return "the text is empty"
+    return f"{cost} segments, but the credential allows {most}" if cost > most else ""
+
+
+def seconds_of(total: int, rate: str, cost: int) -> float:
+    """How long so many segments take at a rate."""
+    if not rate:
+        return 0.0
+    limit = read_limit(rate, cost)
+    spaced = total * limit.spacing_us / 1e6
+    counted = [(total // one.most) * one.length_us / 1e6 for one in limit.counted]
+    return max(spaced, *counted, 0.0)

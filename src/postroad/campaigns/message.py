@@ -1,0 +1,57 @@
+"""What a campaign says to one recipient."""
+
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from postroad.campaigns.template import Template
+from postroad.model.campaign import Campaign, Row
+from postroad.model.credential import Credential
+from postroad.model.segments import segments
+from postroad.ports.channel import Parcel
+
+FIELDS: Final = msgspec.json.Decoder(list[str])
+CALLBACKS: Final = "/v1/callbacks"
+
+
+class Letter(Struct, frozen=True):
+    """A rendered message and what it costs."""
+
+    row: Row
+    parcel: Parcel
+    cost: int
+    encoding: str
+
+
+class Writer:
+    """Renders a campaign's rows."""
+
+    def __init__(self, campaign: Campaign, credential: Credential) -> None:
+        self._campaign = campaign
+        self._template = template_of(campaign.spec.template)
+        self._counts = credential.kind == "twilio"
+        self._credential = credential
+
+    def letter(self, row: Row) -> Letter:
+        """The message for one recipient."""
+        campaign = self._campaign
+        values = dict(zip(campaign.columns, FIELDS.decode(row.fields), strict=True))
+        body = self._template.render(values)
+        counted = segments(body)
+        back = callback_url(self._credential, campaign.id, row.n)
+        parcel = Parcel(f"cmp_{campaign.id}_{row.n}", row.recipient, body, back)
+        return Letter(row, parcel, counted.count if self._counts else 1, counted.encoding)
+
+
+def callback_url(credential: Credential, campaign: int, n: int) -> str:
+    """Where the provider reports about one message; nowhere when the road has no public address."""
+    base = credential.spec.callback.rstrip("/")
+    return f"{base}{CALLBACKS}/{campaign}/{n}" if base else ""
+
+
+@lru_cache(64)
+def template_of(text: str) -> Template:
+    """A template, read once."""
+    return Template(text)

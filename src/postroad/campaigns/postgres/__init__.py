@@ -1,0 +1,1 @@
+"""Campaigns in PostgreSQL: the SQL, one query a file, and the verbs over it."""

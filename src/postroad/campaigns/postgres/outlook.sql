@@ -1,0 +1,4 @@
+-- When the next scheduled campaign starts, and whether senders or loggers have anything to do.
+select coalesce((select min(start_at) from postroad.campaign
+                  where state = 'scheduled' and start_at > postroad.now_ms()), 0) as next,
+       exists (select from postroad.job where state <> 'LOGGED') as live

@@ -1,0 +1,2 @@
+-- A campaign does not halt by itself any more.
+update postroad.campaign set halts = false where id = $1

@@ -1,0 +1,297 @@
+"""The campaign store on PostgreSQL: each verb is one statement, but for loading."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import asyncpg
+import msgspec
+
+from postroad.campaigns.rows import (
+    read_campaign,
+    read_credential,
+    read_exact,
+    read_import,
+    read_recipient,
+    text,
+)
+from postroad.model.campaign import (
+    JOB_MOVES,
+    MOVES,
+    NOT_DELIVERED,
+    Campaign,
+    CampaignState,
+    Counts,
+    Job,
+    Pulse,
+    Recipient,
+    Result,
+    Row,
+    RowState,
+    Spec,
+    Verb,
+    WrongState,
+    earlier,
+)
+from postroad.model.credential import Credential
+from postroad.ports.campaigns import Import, NewRow
+from postroad.ports.sql import load
+from postroad.ports.tables import Raw, ServerLine, ServerTables
+
+QUERIES: Final = load("postroad.campaigns.postgres")
+COLUMNS: Final = ("campaign_id", "n", "line", "recipient", "fields")
+ANSWER_S: Final = 120.0
+COUNTS: Final = msgspec.json.Decoder(Counts)
+Rows = list[Any]
+
+
+class Base:
+    """Three connections: for verbs, imports and logging; for what senders begin; for what came
+    of it. Neither of the last two waits for the other."""
+
+    def __init__(self, tables: ServerTables) -> None:
+        self._side: ServerLine = tables.own_line("campaigns")
+        self._hot: ServerLine = tables.own_line("intents")
+        self._results: ServerLine = tables.own_line("results")
+        self._tables = tables
+
+    def hear(self, call: Callable[[], None]) -> None:
+        """Call it when there may be something new to do, in any process."""
+        self._tables.hear_own(call)
+
+    async def ring(self) -> None:
+        """There is something new to do."""
+        await self._tables.ring_own()
+
+    async def _rows(self, line: ServerLine, name: str, *values: object) -> Rows:
+        return await line.work(
+            "campaigns", lambda raw: raw.fetch(QUERIES[name], *values, timeout=ANSWER_S)
+        )
+
+    async def _all(self, name: str, *values: object) -> Rows:
+        return await self._rows(self._side, name, *values)
+
+    async def _one(self, name: str, *values: object) -> Any:
+        rows = await self._all(name, *values)
+        return rows[0] if rows else None
+
+
+class CredentialVerbs(Base):
+    """Where credentials are kept."""
+
+    async def put_credential(self, credential: Credential) -> None:
+        """Keep it."""
+        one = credential
+        values = (one.tenant, one.name, one.kind, text(one.spec), one.key, one.sealed)
+        await self._all("put_credential", *values)
+
+    async def credential(self, tenant: str, name: str) -> Credential | None:
+        """The one of that name."""
+        row = await self._one("credential", tenant, name)
+        return read_credential(row) if row else None
+
+    async def credential_of(self, campaign: int) -> Credential | None:
+        """The one that a campaign sends with."""
+        row = await self._one("credential_of", campaign)
+        return read_credential(row) if row else None
+
+    async def credentials(self, tenant: str) -> list[Credential]:
+        """All of a tenant."""
+        return [read_credential(row) for row in await self._all("credentials", tenant)]
+
+    async def delete_credential(self, tenant: str, name: str) -> bool:
+        """Forget it."""
+        return bool(await self._all("delete_credential", tenant, name))
+
+    async def block_credential(self, id: int, until_ms: int, reason: str, streak: int) -> None:  # noqa: A002
+        """Not before then."""
+        await self._all("block_credential", id, until_ms, reason, streak)
+
+
+class GroundVerbs(Base):
+    """Campaigns and their recipients."""
+
+    async def create(self, tenant: str, name: str, credential: int, spec: Spec) -> bool:
+        """A new draft."""
+        return bool(await self._all("create", tenant, name, credential, text(spec)))
+
+    async def campaign(self, tenant: str, name: str) -> Campaign | None:
+        """The one of that name."""
+        row = await self._one("campaign", tenant, name)
+        return read_campaign(row) if row else None
+
+    async def campaign_by_id(self, id: int) -> Campaign | None:  # noqa: A002
+        """The one of that number."""
+        row = await self._one("campaign_by_id", id)
+        return read_campaign(row) if row else None
+
+    async def campaigns(self, tenant: str, after: int, limit: int) -> list[Campaign]:
+        """A tenant's."""
+        return [read_campaign(row) for row in await self._all("campaigns", tenant, after, limit)]
+
+    async def move(self, campaign: Campaign, verb: Verb, reason: str = "", at_ms: int = 0) -> bool:
+        """Change its state and its jobs'."""
+        allowed, after = MOVES[verb]
+        before, then = JOB_MOVES.get(verb, (frozenset(), ""))
+        states = (sorted(allowed), after, reason, at_ms, sorted(before), then)
+        row = await self._one("move", campaign.id, *states, verb is Verb.retry, campaign.spec.jobs)
+        return bool(row[0])
+
+    async def override(self, campaign: int) -> None:
+        """It does not halt by itself any more."""
+        await self._all("override", campaign)
+
+    async def exact(self, campaign: int) -> Counts:
+        """Counted row by row."""
+        return read_exact(await self._all("exact", campaign))
+
+    async def page(
+        self, campaign: int, state: RowState | None, after: int, limit: int
+    ) -> list[Recipient]:
+        """Recipients in order."""
+        rows = await self._all("page", campaign, state, after, limit)
+        return [read_recipient(row) for row in rows]
+
+    async def rows(self, campaign: int, after: int, limit: int) -> list[Row]:
+        """Recipients with their cells, in order."""
+        return [Row(*row) for row in await self._all("rows", campaign, after, limit)]
+
+    async def settle(self, campaign: int, state: RowState, ns: Sequence[int]) -> int:
+        """Uncertain ones are sent, or unsent."""
+        row = await self._one("settle", campaign, state, list(ns))
+        return int(row[0])
+
+    async def callback(
+        self, campaign: int, n: int, provider_id: str, status: str, code: str
+    ) -> bool:
+        """A provider's word about one."""
+        bad = status in NOT_DELIVERED
+        values = (campaign, n, provider_id, status, code, earlier(status), bad)
+        return bool((await self._one("callback", *values))[0])
+
+
+class ImportVerbs(Base):
+    """How recipients get in."""
+
+    async def open_import(self, new: Import) -> Import:
+        """Begin, or go on with the one of the same file."""
+        current = await self.importing(new.campaign)
+        if current is None:
+            await self._all("import_open", new.campaign, new.digest, text(new.columns))
+        elif (current.digest, current.columns) != (new.digest, new.columns):
+            raise WrongState(
+                f"an import of another file stands at line {current.line}: give that file again "
+                "to finish it, or discard it"
+            )
+        return current or new
+
+    async def load(self, current: Import, rows: Sequence[NewRow], line: int) -> list[int]:
+        """Keep these: by COPY, which refuses them all when one is there already; then one by
+        one, in one statement."""
+        return await self._side.work("campaigns", lambda raw: _load(raw, current, rows, line))
+
+    async def end_import(self, campaign: int, *, keep: bool) -> None:
+        """All is read, or nothing stays."""
+        await self._all("import_end" if keep else "import_undo", campaign)
+
+    async def importing(self, campaign: int) -> Import | None:
+        """The import that is under way."""
+        row = await self._one("importing", campaign)
+        return read_import(row) if row else None
+
+
+async def _load(raw: Raw, current: Import, rows: Sequence[NewRow], line: int) -> list[int]:
+    async with raw.transaction():
+        first: int = await raw.fetchval(QUERIES["last_n"], current.campaign)
+        doubles = await _insert(raw, current.campaign, first, rows)
+        kept = len(rows) - len(doubles)
+        await raw.execute(QUERIES["import_go"], current.campaign, line, kept, len(doubles))
+    return doubles
+
+
+async def _insert(raw: Raw, campaign: int, first: int, rows: Sequence[NewRow]) -> list[int]:
+    numbered = enumerate(rows, start=first + 1)
+    records = [(campaign, n, row.line, row.recipient, row.fields) for n, row in numbered]
+    try:
+        async with raw.transaction():
+            await raw.copy_records_to_table(
+                "campaign_message", schema_name="postroad", columns=COLUMNS, records=records
+            )
+    except asyncpg.UniqueViolationError:
+        _, _, lines, recipients, fields = zip(*records, strict=True)
+        found: list[int] = await raw.fetchval(
+            QUERIES["load"], campaign, first, lines, recipients, fields, timeout=ANSWER_S
+        )
+        return found
+    return []
+
+
+class OpVerbs(Base):
+    """What senders and loggers do."""
+
+    async def claim(self, owner: int, lease_ms: int) -> Job | None:
+        """The oldest job that waits."""
+        row = await self._one("claim", owner, lease_ms)
+        return Job(*row) if row else None
+
+    async def renew(self, owner: int, lease_ms: int) -> list[Pulse]:
+        """Still here."""
+        rows = await self._rows(self._hot, "renew", owner, lease_ms)
+        return [Pulse(job, CampaignState(state), *rest) for job, state, *rest in rows]
+
+    async def enqueue(self, owner: int, job: Job, limit: int) -> int:
+        """Copy a slice of unsent recipients into the ops of a job."""
+        rows = await self._rows(self._hot, "enqueue", job.id, owner, job.epoch, limit)
+        return int(rows[0][0])
+
+    async def queued(self, job: Job, after: int, limit: int) -> list[Row]:
+        """Those of a job that wait."""
+        rows = await self._rows(self._hot, "queued", job.id, after, limit)
+        return [Row(*row) for row in rows]
+
+    async def intend(self, owner: int, job: Job, ns: Sequence[int]) -> dict[int, int]:
+        """Note that these are about to be sent."""
+        values = (job.id, owner, job.epoch, job.campaign, list(ns))
+        rows = await self._rows(self._hot, "intend", *values)
+        return {row["n"]: row["tries"] for row in rows}
+
+    async def record(self, campaign: int, results: Sequence[Result]) -> Counts:
+        """What calls gave."""
+        rows = await self._rows(self._results, "record", campaign, *_columns(results))
+        return COUNTS.decode(rows[0][0])
+
+    async def release(self, owner: int, job: Job) -> None:
+        """Nothing of it is in flight."""
+        await self._all("release", job.id, owner, job.epoch)
+
+    async def reap(self, heirs: Sequence[int] = ()) -> int:  # noqa: ARG002 - leases alone count
+        """Free the jobs of owners that were not heard from."""
+        return int((await self._one("reap"))[0])
+
+    async def log(self) -> list[str]:
+        """Finalise campaigns whose jobs are over."""
+        return list((await self._one("log"))[0])
+
+    async def due(self) -> tuple[list[Campaign], int, bool]:
+        """Scheduled campaigns whose time has come, the next one's time, and whether there is
+        anything to do."""
+        found = [read_campaign(row) for row in await self._all("campaigns_due")]
+        row = await self._one("outlook")
+        return found, row["next"], row["live"]
+
+
+def _columns(results: Sequence[Result]) -> tuple[list[Any], ...]:
+    """One list for each value of a result."""
+    return (
+        [one.n for one in results],
+        [one.tries for one in results],
+        [one.state for one in results],
+        [one.provider_id for one in results],
+        [one.code for one in results],
+        [one.sub_type for one in results],
+        [0 if one.state == RowState.unsent else one.started_at_ms for one in results],
+        [0 if one.state == RowState.unsent else one.answered_at_ms for one in results],
+    )
+
+
+class PostgresCampaigns(CredentialVerbs, GroundVerbs, ImportVerbs, OpVerbs):
+    """A fleet on one database."""

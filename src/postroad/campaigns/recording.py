@@ -1,0 +1,61 @@
+"""Results go to the store in batches: what gathers while one is written is the next."""
+
+import asyncio
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.campaign import Campaign, Result, Verb, must_halt
+from postroad.model.errors import StoreError
+from postroad.ports.campaigns import CampaignStore
+from postroad.ports.clock import Clock
+
+RETRY_S: Final = 1.0
+BATCH_MAX: Final = 1_000
+
+
+class Recorder:
+    """One job's results. `in_flight` counts what is begun and not written yet."""
+
+    def __init__(
+        self, store: CampaignStore, campaign: Campaign, clock: Clock, log: FilteringBoundLogger
+    ) -> None:
+        self._store = store
+        self._campaign = campaign
+        self._clock = clock
+        self._log = log
+        self._results: list[Result] = []
+        self._writing: asyncio.Task[None] | None = None
+        self.in_flight = 0
+        self.changed = asyncio.Event()
+
+    def add(self, result: Result) -> None:
+        """What a call gave."""
+        self._results.append(result)
+        if self._writing is None:
+            self._writing = asyncio.get_running_loop().create_task(self._write())
+
+    async def _write(self) -> None:
+        try:
+            while self._results:
+                batch = self._results[:BATCH_MAX]
+                if await self._written(batch):
+                    del self._results[: len(batch)]
+                    self.in_flight -= len(batch)
+                    self.changed.set()
+                else:
+                    await self._clock.sleep(RETRY_S)
+        finally:
+            self._writing = None
+
+    async def _written(self, batch: list[Result]) -> bool:
+        campaign = self._campaign
+        try:
+            counts = await self._store.record(campaign.id, batch)
+            why = must_halt(counts, campaign.spec.halt) if campaign.halts else ""
+            if why and await self._store.move(campaign, Verb.halt, why):
+                self._log.warning("campaign halted", campaign=campaign.name, reason=why)
+        except StoreError as error:
+            self._log.warning("results wait to be written", error=str(error))
+            return False
+        return True

@@ -1,0 +1,70 @@
+"""Rows of either database as values."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from postroad.model.campaign import Campaign, CampaignState, Counts, Recipient, RowState, Spec
+from postroad.model.credential import Credential, CredentialSpec
+from postroad.ports.campaigns import Import
+
+SPECS: Final = msgspec.json.Decoder(Spec)
+CREDENTIAL_SPECS: Final = msgspec.json.Decoder(CredentialSpec)
+COLUMNS: Final = msgspec.json.Decoder(tuple[str, ...])
+
+
+def text(value: object) -> str:
+    """As JSON."""
+    return msgspec.json.encode(value).decode()
+
+
+def read_campaign(row: Sequence[Any]) -> Campaign:
+    """A campaign from its row."""
+    number, tenant, name, credential, spec, columns, state, reason, halts, start_at, *rest = row
+    total, sent, failed, uncertain, undelivered, created_at, started_at, ended_at = rest
+    unsent = total - sent - failed - uncertain
+    return Campaign(
+        number,
+        tenant,
+        name,
+        credential,
+        SPECS.decode(spec),
+        COLUMNS.decode(columns),
+        CampaignState(state),
+        reason,
+        bool(halts),
+        start_at,
+        Counts(total, unsent, sent, failed, uncertain, undelivered),
+        created_at,
+        started_at,
+        ended_at,
+    )
+
+
+def read_credential(row: Sequence[Any]) -> Credential:
+    """A credential from its row."""
+    number, tenant, name, kind, spec, *rest = row
+    return Credential(number, tenant, name, kind, CREDENTIAL_SPECS.decode(spec), *rest)
+
+
+def read_recipient(row: Sequence[Any]) -> Recipient:
+    """A recipient from its row."""
+    n, line, recipient, state, *rest = row
+    return Recipient(n, line, recipient, RowState(state), *rest)
+
+
+def read_import(row: Sequence[Any]) -> Import:
+    """An import from its row."""
+    campaign, digest, columns, *rest = row
+    return Import(campaign, digest, COLUMNS.decode(columns), *rest)
+
+
+def read_exact(rows: Sequence[Sequence[Any]]) -> Counts:
+    """Counts from rows of (state, count, undelivered)."""
+    by = {state: count for state, count, _ in rows}
+    total, undelivered = sum(by.values()), sum(row[2] for row in rows)
+    unsent, sent, failed, uncertain = (
+        by.get(state, 0) for state in ("unsent", "sent", "failed", "uncertain")
+    )
+    return Counts(total, unsent, sent, failed, uncertain, undelivered)

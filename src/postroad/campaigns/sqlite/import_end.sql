@@ -1,0 +1,2 @@
+-- No import is under way.
+delete from campaign_import where campaign_id = ?1

@@ -1,0 +1,2 @@
+-- A campaign does not halt by itself any more.
+update campaign set halts = 0 where id = ?1

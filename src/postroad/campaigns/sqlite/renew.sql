@@ -1,0 +1,2 @@
+-- An owner is still here.
+update job set lease_until = ?2 where owner = ?1

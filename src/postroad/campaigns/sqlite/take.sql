@@ -1,0 +1,4 @@
+-- The provider has taken it, whatever we thought.
+update campaign_message set state = 'sent', provider_id = ?3, error_code = case when state = 'sent' then error_code else '' end,
+       sub_type = case when state = 'sent' then sub_type else 'by callback' end
+ where campaign_id = ?1 and n = ?2

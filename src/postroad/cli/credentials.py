@@ -1,0 +1,100 @@
+"""`postroad credential`: who sends, at which provider, how fast."""
+
+import os
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from postroad.cli.frame import Call, command
+from postroad.cli.printing import as_json, out, table, when
+from postroad.model.errors import BadInput
+
+Name = Annotated[str, typer.Argument(help="The credential's name.")]
+
+
+def add(app: typer.Typer) -> None:
+    """These commands."""
+    group = typer.Typer(no_args_is_help=True, help="Credentials of campaigns.")
+    app.add_typer(group, name="credential", rich_help_panel="Campaigns")
+    command(group, "put")(put)
+    command(group, "list")(list_credentials)
+    command(group, "check")(check)
+    command(group, "delete")(delete)
+
+
+def put(
+    call: Call,
+    name: Name,
+    kind: Annotated[str, typer.Option(help="twilio or webhook.")] = "twilio",
+    provider: Annotated[str, typer.Option(help="As https://api.twilio.com.")] = "",
+    account: Annotated[str, typer.Option(help="The account's id.")] = "",
+    sender: Annotated[str, typer.Option(help="The number that sends.")] = "",
+    rate: Annotated[str, typer.Option(help="50/s; several with commas.")] = "",
+    more: Annotated[
+        list[str] | None,
+        typer.Option("--with", help="segments_max, price, callback, expires_at, as NAME=VALUE."),
+    ] = None,
+) -> None:
+    """Keep a credential, tested and sealed. Its secret is read from POSTROAD_SECRET, or asked."""
+    secret = os.environ.get("POSTROAD_SECRET") or typer.prompt("secret", hide_input=True, err=True)
+    data: dict[str, Any] = {
+        "name": name,
+        "secret": secret,
+        "kind": kind,
+        "server": provider,
+        "account": account,
+        "sender": sender,
+        "rate": rate,
+        **dict(_pair(each) for each in more or ()),
+    }
+    with call.reach() as road:
+        said = road.ask("POST", "/v1/credentials", data=data)
+    if call.json:
+        as_json(said)
+    else:
+        out().print(f"kept: {said['name']} ({said['rate'] or 'no limit'})", markup=False)
+
+
+def _pair(text: str) -> tuple[str, object]:
+    name, mark, value = text.partition("=")
+    if not mark:
+        raise BadInput(f"--with {text}: give NAME=VALUE, as in price=0.05")
+    try:
+        number = float(value)
+    except ValueError:
+        return name.strip(), value.strip()
+    return name.strip(), int(number) if number.is_integer() else number
+
+
+def list_credentials(call: Call) -> None:
+    """All of them, without their secrets."""
+    with call.reach() as road:
+        said = road.ask("GET", "/v1/credentials")
+    if call.json:
+        as_json(said)
+        return
+    columns = ("credential", "kind", "provider", "account", "sender", "rate", "blocked until")
+    names = ("name", "kind", "server", "account", "sender", "rate")
+    rows = [(*(one[n] for n in names), when(one["blocked_until_ms"])) for one in said]
+    table(columns, rows, "no credentials: `postroad credential put`")
+
+
+def check(call: Call, name: Name) -> None:
+    """Whether it works now."""
+    with call.reach() as road:
+        said = road.ask("POST", f"/v1/credentials/{quote(name, safe='')}/check")
+    if call.json:
+        as_json(said)
+    else:
+        out().print(f"works: {said['account']}", markup=False)
+
+
+def delete(call: Call, name: Name) -> None:
+    """Forget one that no campaign needs."""
+    with call.reach() as road:
+        road.ask("DELETE", f"/v1/credentials/{quote(name, safe='')}")
+    if call.json:
+        as_json({"deleted": name})
+    else:
+        out().print(f"deleted: {name}", markup=False)

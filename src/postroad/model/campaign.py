@@ -1,0 +1,237 @@
+"""Campaigns as values: states, which verb moves them where, results, counts, when to halt."""
+
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.model.errors import BadInput
+
+
+class WrongState(BadInput):
+    """The campaign is in a state in which this cannot be asked for; nothing was changed."""
+
+
+class UnknownCampaign(BadInput):
+    """No campaign of that name is known."""
+
+
+class CampaignState(StrEnum):
+    """What a campaign is doing."""
+
+    draft = "draft"
+    scheduled = "scheduled"
+    running = "running"
+    stopped = "stopped"
+    halted = "halted"
+    cancelled = "cancelled"
+    done = "done"
+
+
+class JobState(StrEnum):
+    """What a job of a campaign is doing."""
+
+    ready = "READY"
+    enqueued = "ENQUEUED"
+    sending = "SENDING"
+    sent = "SENT"
+    stopped = "STOPPED"
+    logged = "LOGGED"
+
+
+class RowState(StrEnum):
+    """What is known about one recipient. Only `unsent` is ever picked to be sent."""
+
+    unsent = "unsent"
+    sent = "sent"
+    failed = "failed"
+    uncertain = "uncertain"
+
+
+class Verb(StrEnum):
+    """What can be asked of a campaign."""
+
+    start = "start"
+    schedule = "schedule"
+    stop = "stop"
+    resume = "resume"
+    retry = "retry"
+    cancel = "cancel"
+    halt = "halt"
+    finish = "finish"
+    change = "change"
+
+
+C, J = CampaignState, JobState
+MOVES: Final[dict[Verb, tuple[frozenset[CampaignState], CampaignState]]] = {
+    Verb.start: (frozenset((C.draft, C.scheduled)), C.running),
+    Verb.schedule: (frozenset((C.draft, C.scheduled)), C.scheduled),
+    Verb.stop: (frozenset((C.scheduled, C.running)), C.stopped),
+    Verb.resume: (frozenset((C.stopped, C.halted, C.done)), C.running),
+    Verb.retry: (frozenset((C.stopped, C.halted, C.done)), C.running),
+    Verb.cancel: (frozenset(C) - {C.done, C.cancelled}, C.cancelled),
+    Verb.halt: (frozenset((C.running,)), C.halted),
+    Verb.finish: (frozenset((C.running,)), C.done),
+    Verb.change: (frozenset((C.draft,)), C.draft),
+}
+"""From which states a verb may be asked for, and where it leads."""
+
+JOB_MOVES: Final[dict[Verb, tuple[frozenset[JobState], JobState]]] = {
+    Verb.stop: (frozenset((J.ready, J.enqueued, J.sending, J.sent)), J.stopped),
+    Verb.halt: (frozenset((J.ready, J.enqueued, J.sending, J.sent)), J.stopped),
+    Verb.cancel: (frozenset((J.ready, J.enqueued, J.sending, J.sent)), J.stopped),
+    Verb.resume: (frozenset((J.sent, J.stopped, J.logged)), J.ready),
+    Verb.retry: (frozenset((J.sent, J.stopped, J.logged)), J.ready),
+    Verb.finish: (frozenset((J.sent, J.stopped)), J.logged),
+}
+"""What a campaign's verb does to its jobs. A job keeps its number, which is its age."""
+
+
+def moved(state: CampaignState, verb: Verb, name: str) -> CampaignState:
+    """The state after a verb, or WrongState."""
+    allowed, after = MOVES[verb]
+    if state not in allowed:
+        may = ", ".join(sorted(allowed))
+        raise WrongState(f"campaign {name!r} is {state}: `{verb}` needs one that is {may}")
+    return after
+
+
+class HaltRule(Struct, frozen=True):
+    """Stop by itself when so many hard failures, and so large a part of all results, are there."""
+
+    failures_min: int = 10
+    percent: float = 10.0
+
+
+class Spec(Struct, frozen=True):
+    """What a campaign is to do."""
+
+    template: str
+    recipient: str = "recipient"
+    """The column that holds the number or URL."""
+    jobs: int = 1
+    halt: HaltRule = HaltRule()
+
+
+class Counts(Struct, frozen=True):
+    """How far a campaign is. `undelivered` are sent ones of which the provider said so later."""
+
+    total: int = 0
+    unsent: int = 0
+    sent: int = 0
+    failed: int = 0
+    uncertain: int = 0
+    undelivered: int = 0
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether every recipient is in exactly one state."""
+        return self.total == self.unsent + self.sent + self.failed + self.uncertain
+
+
+def must_halt(counts: Counts, rule: HaltRule) -> str:
+    """Why the campaign has to be halted; empty when it may go on."""
+    hard = counts.failed + counts.undelivered
+    results = counts.sent + counts.failed + counts.uncertain
+    if hard <= rule.failures_min or hard * 100 <= rule.percent * results:
+        return ""
+    return (
+        f"{hard} of {results} failed, more than {rule.failures_min} and {rule.percent:g} %: "
+        "look at their errors, then resume with override"
+    )
+
+
+class Campaign(Struct, frozen=True):
+    """A campaign as stored."""
+
+    id: int
+    tenant: str
+    name: str
+    credential: int
+    spec: Spec
+    columns: tuple[str, ...]
+    state: CampaignState
+    reason: str
+    halts: bool
+    start_at_ms: int
+    counts: Counts
+    created_at_ms: int
+    started_at_ms: int
+    ended_at_ms: int
+
+
+class Job(Struct, frozen=True):
+    """A job that is ours at an epoch."""
+
+    id: int
+    campaign: int
+    epoch: int
+
+
+class Row(Struct, frozen=True):
+    """A recipient that waits to be sent."""
+
+    n: int
+    tries: int
+    recipient: str
+    fields: str
+    """The cells as a JSON list, in the order of the campaign's columns."""
+
+
+class Result(Struct, frozen=True):
+    """What one call gave. `unsent`: it certainly was not made, or refused for now."""
+
+    n: int
+    tries: int
+    state: RowState
+    provider_id: str = ""
+    code: str = ""
+    sub_type: str = ""
+    started_at_ms: int = 0
+    answered_at_ms: int = 0
+
+
+class Recipient(Struct, frozen=True):
+    """All that is known about one recipient."""
+
+    n: int
+    line: int
+    recipient: str
+    state: RowState
+    provider_id: str
+    code: str
+    sub_type: str
+    sent_at_ms: int
+    answered_at_ms: int
+    status: str
+    status_at_ms: int
+
+
+class Pulse(Struct, frozen=True):
+    """What an owner hears when it renews a job's lease."""
+
+    job: int
+    campaign: CampaignState
+    blocked_until_ms: int
+    block_reason: str
+
+
+STATUSES: Final = {
+    "accepted": 1,
+    "scheduled": 1,
+    "queued": 2,
+    "sending": 3,
+    "sent": 4,
+    "delivered": 5,
+    "undelivered": 5,
+    "failed": 5,
+    "canceled": 5,
+    "read": 6,
+}
+"""How far a message has come by a provider's words; a callback that says less comes late."""
+NOT_DELIVERED: Final = frozenset(("undelivered", "failed", "canceled"))
+
+
+def earlier(status: str) -> list[str]:
+    """The statuses that this one may replace."""
+    return ["", *(one for one, rank in STATUSES.items() if rank < STATUSES[status])]

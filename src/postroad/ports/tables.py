@@ -1,0 +1,47 @@
+"""Tables of a room's own in the road's database: a way in, and nothing about what is in them."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+
+import apsw
+import asyncpg
+
+if TYPE_CHECKING:  # only the stubs know that it is generic
+    Raw = asyncpg.Connection[asyncpg.Record]
+else:
+    Raw = asyncpg.Connection
+T = TypeVar("T")
+
+
+@runtime_checkable
+class FileTables(Protocol):
+    """A SQLite file: work runs in the one writer's transaction, or in the reader's."""
+
+    async def write_own(
+        self, label: str, work: Callable[[apsw.Connection], T], *, durable: bool = True
+    ) -> T:
+        """Do it and commit, with what else waits."""
+
+    async def read_own(self, label: str, work: Callable[[apsw.Connection], T]) -> T:
+        """Look at one moment."""
+
+
+class ServerLine(Protocol):
+    """One connection to PostgreSQL; work goes one after the other."""
+
+    async def work(self, label: str, work: Callable[[Raw], Awaitable[T]]) -> T:
+        """Do it; what fails has a name. It may be done a second time after a deadlock."""
+
+
+@runtime_checkable
+class ServerTables(Protocol):
+    """A PostgreSQL database."""
+
+    def own_line(self, name: str) -> ServerLine:
+        """A connection for a room's own work, made when it is first needed."""
+
+    def hear_own(self, call: Callable[[], None]) -> None:
+        """Call it when a process rings for a room's own work."""
+
+    async def ring_own(self) -> None:
+        """Tell every process that there is such work."""

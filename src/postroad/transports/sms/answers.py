@@ -1,0 +1,105 @@
+"""What a provider's answers mean. Only what says that nothing was taken may be sent again."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from postroad.model.campaign import RowState
+from postroad.model.outcome import Kind
+from postroad.ports.channel import Answer
+
+SUB_TYPES: Final = {
+    "20003": "credential",
+    "20005": "credential",
+    "20429": "throttled",
+    "21211": "bad_number",
+    "21214": "bad_number",
+    "21217": "bad_number",
+    "21408": "region_not_enabled",
+    "21606": "bad_sender",
+    "21610": "unsubscribed",
+    "21611": "throttled",
+    "21612": "unroutable",
+    "21614": "not_mobile",
+    "21617": "too_long",
+    "30001": "throttled",
+    "30003": "unreachable_handset",
+    "30004": "blocked",
+    "30005": "unknown_handset",
+    "30006": "landline",
+    "30007": "filtered",
+}
+THROTTLED: Final = frozenset(code for code, kind in SUB_TYPES.items() if kind == "throttled")
+CREDENTIAL: Final = frozenset(("20003", "20005"))
+NOT_SENT: Final = "client error (Connect)"
+"""In the causes of a fault: the connection was never made. Everything later may have left."""
+
+
+class Taken(Struct, frozen=True):
+    """What a provider says about a message that it has."""
+
+    sid: str = ""
+    body: str = ""
+    to: str = ""
+
+
+class Refused(Struct, frozen=True):
+    """What a provider says about a message that it does not take."""
+
+    code: int | None = None
+    message: str = ""
+
+
+TAKEN: Final = msgspec.json.Decoder(Taken)
+REFUSED: Final = msgspec.json.Decoder(Refused)
+
+
+def judge(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
+    """What a status and its body mean."""
+    if 200 <= status < 300:
+        return _taken(body)
+    refused = _read_refused(body)
+    code = str(refused.code or status)
+    sub_type = SUB_TYPES.get(code, "")
+    error = refused.message[:200]
+    if status == 429 or code in THROTTLED:
+        return Answer(
+            RowState.unsent, Kind.quota, "", code, "throttled", error, retry_after_ms(headers)
+        )
+    if status in (401, 403) or code in CREDENTIAL:
+        return Answer(RowState.unsent, Kind.rejected, "", code, "credential", error)
+    if 400 <= status < 500:
+        return Answer(RowState.failed, Kind.failed, "", code, sub_type or "refused", error)
+    # A 5xx (and a redirect, which nobody follows) may hide a message that was taken.
+    return Answer(RowState.uncertain, Kind.unknown, "", code, "no_clear_answer", error)
+
+
+def _taken(body: bytes) -> Answer:
+    try:
+        sid = TAKEN.decode(body).sid
+    except msgspec.DecodeError:
+        sid = ""  # it was taken, whatever became of the answer
+    return Answer(RowState.sent, Kind.delivered, sid)
+
+
+def _read_refused(body: bytes) -> Refused:
+    try:
+        return REFUSED.decode(body)
+    except msgspec.DecodeError:
+        return Refused()
+
+
+def retry_after_ms(headers: Mapping[str, str]) -> int:
+    """How long a throttling answer asks to wait."""
+    text = headers.get("retry-after", "").strip()
+    return min(int(text), 86_400) * 1000 if text.isdecimal() else 0
+
+
+def fault(causes: list[str]) -> Answer:
+    """No answer came: certainly not sent when the connection was never made."""
+    said = "; ".join(causes)[:200] or "no answer"
+    if NOT_SENT in causes:
+        return Answer(RowState.unsent, Kind.unreachable, sub_type="unreachable", error=said)
+    return Answer(RowState.uncertain, Kind.unknown, sub_type="no_answer", error=said)

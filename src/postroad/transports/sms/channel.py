@@ -1,0 +1,141 @@
+"""One credential's way to its provider: send, check, look up."""
+
+from datetime import timedelta
+from typing import Final, TypeVar
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+from pyreqwest.exceptions import DetailedPyreqwestError
+
+from postroad.model.campaign import RowState
+from postroad.model.errors import BadUrl
+from postroad.model.outcome import Kind
+from postroad.ports.channel import Answer, BadCredential, Parcel
+from postroad.transports.sms.answers import Taken, fault, judge
+from postroad.transports.ways import FAULTS, Ways
+from postroad.transports.webhook.resolving import Unresolved
+
+TIMEOUT_S: Final = 15.0
+ANSWER_BYTES_MAX: Final = 64 << 10
+LOOKUP_ROWS: Final = 50
+T = TypeVar("T")
+
+
+class Account(Struct, frozen=True):
+    """What a provider says about an account."""
+
+    friendly_name: str = ""
+    status: str = "active"
+
+
+class Found(Struct, frozen=True):
+    """Messages that a provider has."""
+
+    messages: tuple[Taken, ...] = ()
+
+
+ACCOUNTS: Final = msgspec.json.Decoder(Account)
+FOUND: Final = msgspec.json.Decoder(Found)
+
+
+class Login(Struct, frozen=True):
+    """Who sends, and where."""
+
+    server: str
+    account: str
+    token: str
+    sender: str
+
+
+class SmsChannel:
+    """POSTs to the provider, over ways that were vetted."""
+
+    def __init__(self, login: Login, ways: Ways) -> None:
+        self._login = login
+        self._ways = ways
+        account = quote(login.account, safe="")
+        self._base = f"{login.server.rstrip('/')}/2010-04-01/Accounts/{account}"
+
+    async def ready(self) -> None:
+        """The provider's address may be called, and a client for it is there."""
+        try:
+            await self._ways.to(self._base)
+        except Unresolved:
+            return  # each call will find out, and be taken for one that was not made
+
+    async def send(self, parcel: Parcel) -> Answer:
+        """One call."""
+        form = {"To": parcel.recipient, "From": self._login.sender, "Body": parcel.body}
+        if parcel.callback:
+            form["StatusCallback"] = parcel.callback
+        try:
+            way = await self._ways.to(self._base)
+        except BadUrl as error:
+            return Answer(RowState.unsent, Kind.rejected, sub_type="forbidden", error=str(error))
+        except Unresolved as error:
+            return Answer(RowState.unsent, Kind.unreachable, sub_type="dns", error=str(error))
+        asking = (
+            way.client.post(f"{self._base}/Messages.json")
+            .basic_auth(self._login.account, self._login.token)
+            .form(form)
+            .timeout(timedelta(seconds=TIMEOUT_S))
+            .build()
+        )
+        try:
+            answer = await asking.send()
+        except DetailedPyreqwestError as error:
+            told = fault([cause["message"] for cause in error.details["causes"] or ()])
+            if told.kind == Kind.unreachable:
+                self._ways.lost(way)
+            return told
+        except FAULTS as error:
+            return fault([f"{type(error).__name__}: {error}"])
+        status, headers = answer.status, answer.headers
+        try:
+            body = bytes(await answer.bytes())[:ANSWER_BYTES_MAX]
+        except FAULTS:
+            body = b""  # what the status says stands
+        return judge(status, headers, body)
+
+    async def check(self) -> str:
+        """Whether the credential works."""
+        status, body = await self._get(f"{self._base}.json", {})
+        if status in (401, 403, 404):
+            raise BadCredential(f"{self._login.server} does not know this account or its token")
+        if status != 200:
+            raise BadCredential(f"{self._login.server} answered {status}: try again later")
+        account = _decode(ACCOUNTS, body, self._login.server)
+        if account.status != "active":
+            raise BadCredential(f"this account is {account.status}: it cannot send")
+        return account.friendly_name
+
+    async def lookup(self, parcel: Parcel) -> str:
+        """The provider's id of a message to that number with that text."""
+        query = {"To": parcel.recipient, "From": self._login.sender, "PageSize": str(LOOKUP_ROWS)}
+        status, body = await self._get(f"{self._base}/Messages.json", query)
+        if status != 200:
+            raise BadCredential(f"{self._login.server} answered {status} to a lookup")
+        found = _decode(FOUND, body, self._login.server).messages
+        return next((one.sid for one in found if one.body == parcel.body), "")
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        await self._ways.close()
+
+    async def _get(self, url: str, query: dict[str, str]) -> tuple[int, bytes]:
+        login = self._login
+        try:
+            way = await self._ways.to(self._base)
+            asking = way.client.get(url).basic_auth(login.account, login.token).query(query)
+            answer = await asking.timeout(timedelta(seconds=TIMEOUT_S)).build().send()
+            return answer.status, bytes(await answer.bytes())[: 1 << 20]
+        except (*FAULTS, Unresolved) as error:
+            raise BadCredential(f"{login.server} cannot be reached: {error}") from None
+
+
+def _decode(decoder: "msgspec.json.Decoder[T]", body: bytes, server: str) -> T:
+    try:
+        return decoder.decode(body)
+    except msgspec.DecodeError:
+        raise BadCredential(f"{server} does not answer as such a provider does") from None

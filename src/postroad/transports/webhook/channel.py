@@ -1,0 +1,79 @@
+"""Campaigns to webhooks: each recipient is an address, and tells a repetition by its id."""
+
+from datetime import timedelta
+from typing import Final
+
+from pyreqwest.exceptions import DetailedPyreqwestError
+
+from postroad.model.campaign import RowState
+from postroad.model.errors import BadUrl
+from postroad.model.outcome import Kind, Outcome
+from postroad.ports.channel import Answer, BadCredential, Parcel
+from postroad.ports.clock import Clock
+from postroad.transports.ways import FAULTS, Ways
+from postroad.transports.webhook.answers import fault_of, judge
+from postroad.transports.webhook.resolving import Unresolved
+from postroad.transports.webhook.signing import Signer
+
+TIMEOUT_S: Final = 15.0
+
+
+class WebhookChannel:
+    """POSTs, signed with the credential's secret. One recipient's trouble is its own: nobody else
+    waits for it."""
+
+    def __init__(self, secret: str, ways: Ways, clock: Clock) -> None:
+        self._signer = Signer([secret] if secret else [])
+        self._ways = ways
+        self._clock = clock
+
+    async def ready(self) -> None:
+        """Each recipient has its own way."""
+
+    async def send(self, parcel: Parcel) -> Answer:
+        """One call; the same id over all tries."""
+        body, at_s = parcel.body.encode(), self._clock.now_ms() // 1000
+        kind = "application/json" if body[:1] in (b"{", b"[") else "text/plain; charset=utf-8"
+        headers = {"content-type": kind, "webhook-id": parcel.key, "webhook-timestamp": str(at_s)}
+        if self._signer:
+            headers["webhook-signature"] = self._signer.sign(parcel.key, at_s, body)
+        try:
+            way = await self._ways.to(parcel.recipient)
+        except (BadUrl, Unresolved) as error:
+            return Answer(RowState.failed, Kind.failed, sub_type="unreachable", error=str(error))
+        asking = way.client.post(parcel.recipient).headers(headers).body_bytes(body)
+        try:
+            answer = await asking.timeout(timedelta(seconds=TIMEOUT_S)).build().send()
+            outcome = judge(answer.status, answer.headers, (), self._clock.now_ms())
+            return _answer(outcome, str(answer.status))
+        except DetailedPyreqwestError as error:
+            causes = [cause["message"] for cause in error.details["causes"] or ()]
+            _, outcome = fault_of(causes)
+            if outcome.kind == Kind.unreachable:
+                self._ways.lost(way)
+            return _answer(outcome, "")
+        except FAULTS as error:
+            return Answer(RowState.uncertain, Kind.unknown, sub_type="no_answer", error=str(error))
+
+    async def check(self) -> str:
+        """There is no account to ask about."""
+        return "webhooks"
+
+    async def lookup(self, parcel: Parcel) -> str:
+        """Nobody can be asked."""
+        raise BadCredential(
+            f"{parcel.recipient} cannot be asked what it has: settle it, and it is sent again "
+            "under the same id"
+        )
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        await self._ways.close()
+
+
+def _answer(outcome: Outcome, code: str) -> Answer:
+    if outcome.kind == Kind.delivered:
+        return Answer(RowState.sent, Kind.delivered, code=code)
+    if outcome.kind == Kind.unknown:
+        return Answer(RowState.uncertain, Kind.unknown, "", code, "no_answer", outcome.error)
+    return Answer(RowState.failed, Kind.failed, "", code, outcome.kind, outcome.error)

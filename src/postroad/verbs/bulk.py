@@ -1,0 +1,74 @@
+"""Campaigns put together: tables, credentials, channels, and the crew that sends."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.campaigns.crew import Crew
+from postroad.campaigns.postgres.store import PostgresCampaigns
+from postroad.campaigns.sender import Kit
+from postroad.campaigns.sqlite.store import SqliteCampaigns
+from postroad.model.credential import Credential
+from postroad.model.errors import BadInput
+from postroad.model.keyring import KeyRing
+from postroad.model.webhook import WebhookRules
+from postroad.ports.campaigns import CampaignStore
+from postroad.ports.channel import Channel
+from postroad.ports.clock import Clock
+from postroad.ports.pace import Pace
+from postroad.ports.store import Store
+from postroad.ports.tables import FileTables, ServerTables
+from postroad.transports.sms.channel import Login, SmsChannel
+from postroad.transports.ways import Ways
+from postroad.transports.webhook.channel import WebhookChannel
+from postroad.transports.webhook.resolving import Resolve
+from postroad.verbs.campaigns import CampaignVerbs
+from postroad.verbs.credentials import CredentialVerbs
+
+
+class Bulk:
+    """A road's campaigns."""
+
+    def __init__(
+        self, road: Store, ring: KeyRing, rules: WebhookRules, resolve: Resolve | None = None
+    ) -> None:
+        self._road = road
+        self._rules = rules
+        self._resolve = resolve
+        clock: Clock = road.clock
+        self.store = campaign_store(road)
+        self.credentials = CredentialVerbs(self.store, road, ring, self._channel, clock)
+        self.campaigns = CampaignVerbs(self.store, self.credentials, clock)
+
+    @asynccontextmanager
+    async def sending(
+        self, owner: int, pace: Pace, log: FilteringBoundLogger, ended: Callable[[], None]
+    ) -> AsyncIterator[asyncio.Event]:
+        """Those who send work in this process meanwhile; gives what is set when nothing is to be
+        sent. `ended` is called when they broke."""
+        kit = Kit(self.store, pace, self._road.clock, log, owner)
+        crew = Crew(kit, self.credentials.open, self._road.ledgers)
+        task = asyncio.get_running_loop().create_task(crew.run(), name="postroad campaigns")
+        task.add_done_callback(lambda _: ended())
+        try:
+            yield crew.idle
+        finally:
+            crew.stop()
+            await task
+
+    def _channel(self, credential: Credential, secret: str) -> Channel:
+        spec, ways = credential.spec, Ways(self._rules, self._road.clock, self._resolve)
+        if credential.kind == "webhook":
+            return WebhookChannel(secret, ways, self._road.clock)
+        return SmsChannel(Login(spec.server, spec.account, secret, spec.sender), ways)
+
+
+def campaign_store(road: Store) -> CampaignStore:
+    """The campaign tables of a road's own database."""
+    if isinstance(road, ServerTables):
+        return PostgresCampaigns(road)
+    if isinstance(road, FileTables):
+        return SqliteCampaigns(road, road.clock)
+    raise BadInput("this store keeps no campaigns: use SQLite or PostgreSQL")

@@ -1,0 +1,364 @@
+"""Campaigns as a program uses them: create, import, preview, start, stop, settle, export."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.campaigns import reading
+from postroad.campaigns.estimate import Estimate, estimate, seconds_of
+from postroad.campaigns.exporting import export
+from postroad.campaigns.importing import Imported, Importer, Progress
+from postroad.campaigns.message import Letter, Writer, callback_url, template_of
+from postroad.campaigns.signature import signed
+from postroad.model.campaign import (
+    MOVES,
+    STATUSES,
+    Campaign,
+    Counts,
+    HaltRule,
+    Recipient,
+    RowState,
+    Spec,
+    UnknownCampaign,
+    Verb,
+    WrongState,
+    moved,
+)
+from postroad.model.credential import Credential
+from postroad.model.errors import BadInput, BadTime
+from postroad.model.words import DEFAULT_TENANT
+from postroad.ports.campaigns import CampaignStore
+from postroad.ports.channel import Answer, BadCredential
+from postroad.ports.clock import Clock
+from postroad.verbs.credentials import CredentialVerbs, moment_ms
+
+JOBS_MAX: Final = 64
+NAME_CHARACTERS_MAX: Final = 200
+CHECKS: Final[dict[str, reading.Check]] = {"twilio": reading.phone, "webhook": reading.url}
+
+
+class Standing(Struct, frozen=True):
+    """How a campaign stands. `eta_s` is 0 when nothing is left or known."""
+
+    name: str
+    state: str
+    reason: str
+    counts: Counts
+    rate: float
+    eta_s: float
+    start_at_ms: int
+    started_at_ms: int
+    ended_at_ms: int
+    blocked_until_ms: int
+    block_reason: str
+
+
+class CampaignVerbs:
+    """One template to many recipients."""
+
+    def __init__(self, store: CampaignStore, credentials: CredentialVerbs, clock: Clock) -> None:
+        self._store = store
+        self._credentials = credentials
+        self._clock = clock
+        self._seen: dict[int, tuple[float, int, float]] = {}
+        """When a campaign was last looked at, how many results it had, and its rate then."""
+
+    async def create(
+        self,
+        name: str,
+        *,
+        credential: str,
+        template: str,
+        recipient: str = "recipient",
+        jobs: int = 1,
+        halt: HaltRule | None = None,
+        tenant: str = DEFAULT_TENANT,
+    ) -> Standing:
+        """A draft without recipients. `jobs`: how many senders may work on it at once."""
+        if not name or len(name) > NAME_CHARACTERS_MAX or not name.isprintable():
+            raise BadInput(f"name {name!r}: give 1 to {NAME_CHARACTERS_MAX} letters")
+        if not 1 <= jobs <= JOBS_MAX:
+            raise BadInput(f"jobs={jobs}: give 1 to {JOBS_MAX}")
+        template_of(template)
+        found = await self._credentials.get(credential, tenant)
+        spec = Spec(template, recipient, jobs, halt or HaltRule())
+        if not await self._store.create(tenant, name, found.id, spec):
+            raise WrongState(f"there is a campaign {name!r} already: give another name")
+        return await self.show(name, tenant=tenant)
+
+    async def list(
+        self, *, after: int = 0, limit: int = 100, tenant: str = DEFAULT_TENANT
+    ) -> Sequence[Standing]:
+        """A tenant's campaigns, in the order in which they were made."""
+        found = await self._store.campaigns(tenant, after, limit)
+        return [await self._standing(one) for one in found]
+
+    async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
+        """How it stands, its rate since it was last asked, and when it will be done."""
+        return await self._standing(await self._get(name, tenant))
+
+    async def exact(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Counts:
+        """Counted recipient by recipient."""
+        return await self._store.exact((await self._get(name, tenant)).id)
+
+    # Recipients
+
+    async def import_file(
+        self,
+        name: str,
+        path: str | Path,
+        *,
+        encoding: str = "",
+        skip_invalid: bool = False,
+        progress: Progress | None = None,
+        tenant: str = DEFAULT_TENANT,
+    ) -> Imported:
+        """Take the recipients of a CSV file: all valid ones, or, unless invalid ones are to be
+        skipped, nothing. After a kill the same call goes on where it was."""
+        campaign = await self._get(name, tenant)
+        moved(campaign.state, Verb.change, name)
+        credential = await self._credential(campaign)
+        importer = Importer(self._store, CHECKS[credential.kind])
+        return await importer.run(
+            campaign, Path(path), encoding=encoding, skip_invalid=skip_invalid, progress=progress
+        )
+
+    async def discard_import(self, name: str, *, tenant: str = DEFAULT_TENANT) -> None:
+        """Nothing stays of an import that was not finished."""
+        campaign = await self._get(name, tenant)
+        if await self._store.importing(campaign.id) is None:
+            raise WrongState(f"no import of campaign {name!r} is under way")
+        await self._store.end_import(campaign.id, keep=False)
+
+    async def preview(self, name: str, row: int = 1, *, tenant: str = DEFAULT_TENANT) -> Letter:
+        """The message for one recipient, by its number."""
+        campaign = await self._get(name, tenant)
+        template_of(campaign.spec.template).check(campaign.columns)
+        found = await self._store.rows(campaign.id, row - 1, 1)
+        if not found:
+            raise BadInput(f"campaign {name!r} has no recipient {row}")
+        return Writer(campaign, await self._credential(campaign)).letter(found[0])
+
+    async def test_send(
+        self, name: str, to: str, row: int = 1, *, tenant: str = DEFAULT_TENANT
+    ) -> Answer:
+        """Send one recipient's message to somebody else; it counts for nothing."""
+        campaign = await self._get(name, tenant)
+        letter = await self.preview(name, row, tenant=tenant)
+        credential = await self._credential(campaign)
+        to = CHECKS[credential.kind](to)
+        channel = await self._credentials.open(credential)
+        parcel = letter.parcel
+        try:
+            return await channel.send(type(parcel)(f"{parcel.key}_test", to, parcel.body))
+        finally:
+            await channel.close()
+
+    async def dry_run(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Estimate:
+        """What a start would do: how many, which not, what it costs, how long it takes."""
+        campaign = await self._get(name, tenant)
+        await self._startable(campaign)
+        return await estimate(self._store, campaign, await self._credential(campaign))
+
+    # Going and stopping
+
+    async def start(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
+        """Send, from now on."""
+        campaign = await self._get(name, tenant)
+        moved(campaign.state, Verb.start, name)
+        await self._startable(campaign)
+        return await self._move(campaign, Verb.start)
+
+    async def schedule(self, name: str, at: datetime, *, tenant: str = DEFAULT_TENANT) -> Standing:
+        """Send from a time on, which has a zone and is not past."""
+        campaign = await self._get(name, tenant)
+        moved(campaign.state, Verb.schedule, name)
+        at_ms = moment_ms(at)
+        if at_ms <= self._clock.now_ms():
+            raise BadTime(f"{at.isoformat()} is past: start it, or give a time to come")
+        await self._startable(campaign)
+        return await self._move(campaign, Verb.schedule, at_ms=at_ms)
+
+    async def stop(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
+        """Begin no more calls, until it is resumed: over restarts too."""
+        return await self._move(await self._get(name, tenant), Verb.stop, "stopped by hand")
+
+    async def resume(
+        self, name: str, *, override: bool = False, tenant: str = DEFAULT_TENANT
+    ) -> Standing:
+        """Go on with what was certainly not sent. `override`: it halts by itself no more."""
+        campaign = await self._get(name, tenant)
+        moved(campaign.state, Verb.resume, name)
+        await self._startable(campaign)
+        if override:
+            await self._store.override(campaign.id)
+        return await self._move(campaign, Verb.resume)
+
+    async def retry(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
+        """Send again to those that certainly failed; never to uncertain ones."""
+        campaign = await self._get(name, tenant)
+        moved(campaign.state, Verb.retry, name)
+        await self._startable(campaign)
+        return await self._move(campaign, Verb.retry)
+
+    async def cancel(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
+        """End it for ever."""
+        return await self._move(await self._get(name, tenant), Verb.cancel, "cancelled by hand")
+
+    # What is known
+
+    async def settle(
+        self,
+        name: str,
+        state: str,
+        rows: Sequence[int] = (),
+        *,
+        tenant: str = DEFAULT_TENANT,
+    ) -> int:
+        """Say of uncertain recipients (all, or those of these numbers) that they were `sent`, or
+        `unsent`: then resuming sends to them."""
+        if state not in (RowState.sent, RowState.unsent):
+            raise BadInput(f"{state!r}: uncertain ones are settled as 'sent' or 'unsent'")
+        campaign = await self._get(name, tenant)
+        return await self._store.settle(campaign.id, RowState(state), rows)
+
+    async def lookup(self, name: str, *, tenant: str = DEFAULT_TENANT) -> int:
+        """Ask the provider about uncertain recipients; answers how many it has. The others stay
+        as they are."""
+        campaign = await self._get(name, tenant)
+        credential = await self._credential(campaign)
+        writer, channel = Writer(campaign, credential), await self._credentials.open(credential)
+        found = after = 0
+        try:
+            while page := await self._store.page(campaign.id, RowState.uncertain, after, 100):
+                after = page[-1].n
+                for one in page:
+                    row = (await self._store.rows(campaign.id, one.n - 1, 1))[0]
+                    sid = await channel.lookup(writer.letter(row).parcel)
+                    if sid:
+                        found += await self._store.callback(campaign.id, one.n, sid, "queued", "")
+        finally:
+            await channel.close()
+        return found
+
+    async def callback(
+        self, campaign: int, n: int, form: Mapping[str, str], signature: str
+    ) -> bool:
+        """A provider's word about one message; False when it is not signed with the credential's
+        token for the address that it was given, or about nothing that we know."""
+        credential = await self._store.credential_of(campaign)
+        if credential is None or credential.kind != "twilio":
+            return False
+        url = callback_url(credential, campaign, n)
+        if not url or not signed(self._credentials.secret(credential), url, form, signature):
+            return False
+        status, sid = form.get("MessageStatus", ""), form.get("MessageSid", "")
+        if status not in STATUSES or not sid:
+            return False
+        code = form.get("ErrorCode", "")
+        return await self._store.callback(campaign, n, sid, status, code)
+
+    async def recipients(
+        self,
+        name: str,
+        *,
+        state: str = "",
+        after: int = 0,
+        limit: int = 100,
+        tenant: str = DEFAULT_TENANT,
+    ) -> Sequence[Recipient]:
+        """Recipients in order, each with all that is known about it."""
+        campaign = await self._get(name, tenant)
+        return await self._store.page(campaign.id, _state(state), after, limit)
+
+    async def export(
+        self, name: str, form: str = "csv", *, state: str = "", tenant: str = DEFAULT_TENANT
+    ) -> AsyncIterator[str]:
+        """The results as `csv` or `ndjson`, in pieces."""
+        campaign = await self._get(name, tenant)
+        async for piece in export(self._store, campaign.id, form, _state(state)):
+            yield piece
+
+    # Inside
+
+    async def _get(self, name: str, tenant: str) -> Campaign:
+        campaign = await self._store.campaign(tenant, name)
+        if campaign is None:
+            raise UnknownCampaign(f"no campaign {name!r}: see `postroad campaign list`")
+        return campaign
+
+    async def _credential(self, campaign: Campaign) -> Credential:
+        credential = await self._store.credential_of(campaign.id)
+        if credential is None:
+            raise BadCredential(f"the credential of campaign {campaign.name!r} is gone")
+        return credential
+
+    async def _startable(self, campaign: Campaign) -> None:
+        current = await self._store.importing(campaign.id)
+        if current is not None:
+            raise WrongState(
+                f"an import of campaign {campaign.name!r} stands at line {current.line}: finish or "
+                "discard it first"
+            )
+        if not campaign.counts.total:
+            raise WrongState(f"campaign {campaign.name!r} has no recipients: import some")
+        template_of(campaign.spec.template).check(campaign.columns)
+        channel = await self._credentials.open(await self._credential(campaign))
+        await channel.close()
+
+    async def _move(
+        self, campaign: Campaign, verb: Verb, reason: str = "", at_ms: int = 0
+    ) -> Standing:
+        moved(campaign.state, verb, campaign.name)
+        if not await self._store.move(campaign, verb, reason, at_ms):
+            now = await self._store.campaign_by_id(campaign.id)
+            if now is not None and now.state in MOVES[verb][0]:
+                raise WrongState(f"campaign {campaign.name!r} is being finalised: ask again soon")
+            moved(now.state if now else campaign.state, verb, campaign.name)
+        await self._store.ring()
+        return await self.show(campaign.name, tenant=campaign.tenant)
+
+    async def _standing(self, campaign: Campaign) -> Standing:
+        credential = await self._credential(campaign)
+        rate = self._rate(campaign)
+        allowed_s = seconds_of(
+            campaign.counts.unsent, credential.spec.rate, credential.spec.segments_max
+        )
+        running = campaign.state == "running"
+        eta_s = max(campaign.counts.unsent / rate if rate else 0.0, allowed_s) if running else 0.0
+        return Standing(
+            campaign.name,
+            campaign.state,
+            campaign.reason,
+            campaign.counts,
+            round(rate, 1),
+            round(eta_s, 1),
+            campaign.start_at_ms,
+            campaign.started_at_ms,
+            campaign.ended_at_ms,
+            credential.blocked_until_ms,
+            credential.block_reason,
+        )
+
+    def _rate(self, campaign: Campaign) -> float:
+        """Results a second since the last look, if that is a second ago."""
+        counts, now_s = campaign.counts, self._clock.steady_s()
+        results = counts.sent + counts.failed + counts.uncertain
+        at_s, before, rate = self._seen.get(campaign.id, (now_s, results, 0.0))
+        if campaign.state != "running":
+            self._seen.pop(campaign.id, None)
+            return 0.0
+        if now_s - at_s >= 1.0:
+            rate = (results - before) / (now_s - at_s)
+            at_s, before = now_s, results
+        self._seen[campaign.id] = (at_s, before, rate)
+        return rate
+
+
+def _state(text: str) -> RowState | None:
+    if text and text not in set(RowState):
+        raise BadInput(f"state {text!r}: there are {', '.join(RowState)}")
+    return RowState(text) if text else None

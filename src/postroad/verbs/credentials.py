@@ -1,0 +1,159 @@
+"""Credentials as a program uses them: put, list, check, delete. Secrets go in and never out."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.model.credential import KINDS, Credential, CredentialSpec
+from postroad.model.errors import BadInput, BadTime
+from postroad.model.keyring import KeyRing
+from postroad.model.pace import read_limit
+from postroad.model.words import DEFAULT_TENANT, Policy, QueueSpec
+from postroad.ports.campaigns import Credentials
+from postroad.ports.channel import BadCredential, Channel
+from postroad.ports.clock import Clock
+from postroad.ports.store import Store
+
+NAME_CHARACTERS_MAX: Final = 100
+
+Make = Callable[[Credential, str], Channel]
+"""A channel for a credential and its secret."""
+
+
+class CredentialView(Struct, frozen=True):
+    """What is shown of a credential: never its secret."""
+
+    name: str
+    kind: str
+    server: str
+    account: str
+    sender: str
+    rate: str
+    segments_max: int
+    price: float
+    expires_at_ms: int
+    blocked_until_ms: int
+    block_reason: str
+    created_at_ms: int
+
+
+class CredentialVerbs:
+    """Who may send what, how fast."""
+
+    def __init__(
+        self, store: Credentials, road: Store, ring: KeyRing, make: Make, clock: Clock
+    ) -> None:
+        self._store = store
+        self._road = road
+        self._ring = ring
+        self._make = make
+        self._clock = clock
+
+    async def put(
+        self,
+        name: str,
+        spec: CredentialSpec,
+        secret: str,
+        *,
+        kind: str = "twilio",
+        check: bool = True,
+        tenant: str = DEFAULT_TENANT,
+    ) -> CredentialView:
+        """Keep a credential, sealed, instead of one of the same name; tested first."""
+        self._look(name, kind, spec)
+        limit = read_limit(spec.rate, spec.segments_max) if spec.rate else None
+        draft = Credential(0, tenant, name, kind, spec, self._ring.first, b"")
+        sealed = self._ring.seal(secret.encode(), draft.place)
+        credential = Credential(0, tenant, name, kind, spec, self._ring.first, sealed)
+        if check:
+            await self._check(credential, secret)
+        await self._store.put_credential(credential)
+        lane = credential.lane
+        queues = await self._road.open_queues(
+            [QueueSpec(tenant, f"{lane.transport}:{name}", lane, 1, Policy())]
+        )
+        await self._road.limit_lane(queues[0].lanes[0], limit)
+        return await self.show(name, tenant=tenant)
+
+    async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CredentialView:
+        """What is known about one, but its secret."""
+        return _view(await self.get(name, tenant))
+
+    async def list(self, *, tenant: str = DEFAULT_TENANT) -> list[CredentialView]:
+        """All of them, by name."""
+        return [_view(one) for one in await self._store.credentials(tenant)]
+
+    async def check(self, name: str, *, tenant: str = DEFAULT_TENANT) -> str:
+        """Whether it works now: the account's name, or a BadCredential."""
+        credential = await self.get(name, tenant)
+        return await self._check(credential, self.secret(credential))
+
+    async def delete(self, name: str, *, tenant: str = DEFAULT_TENANT) -> None:
+        """Forget it."""
+        await self.get(name, tenant)
+        if not await self._store.delete_credential(tenant, name):
+            raise BadInput(f"credential {name!r} belongs to a campaign: it stays with it")
+
+    async def get(self, name: str, tenant: str) -> Credential:
+        """As stored."""
+        credential = await self._store.credential(tenant, name)
+        if credential is None:
+            raise BadCredential(f"no credential {name!r}: see `postroad credential list`")
+        return credential
+
+    async def open(self, credential: Credential) -> Channel:
+        """A channel; a BadCredential when it has expired."""
+        expires_ms = credential.spec.expires_at_ms
+        if expires_ms and expires_ms <= self._clock.now_ms():
+            raise BadCredential(f"credential {credential.name!r} has expired: put a new one")
+        return self._make(credential, self.secret(credential))
+
+    def secret(self, credential: Credential) -> str:
+        """What is sealed."""
+        return self._ring.open(credential.key, credential.sealed, credential.place).decode()
+
+    async def _check(self, credential: Credential, secret: str) -> str:
+        channel = self._make(credential, secret)
+        try:
+            return await channel.check()
+        finally:
+            await channel.close()
+
+    def _look(self, name: str, kind: str, spec: CredentialSpec) -> None:
+        if not name or len(name) > NAME_CHARACTERS_MAX or not name.isprintable():
+            raise BadInput(f"name {name!r}: give 1 to {NAME_CHARACTERS_MAX} letters")
+        if kind not in KINDS:
+            raise BadInput(f"kind {kind!r}: there are {', '.join(KINDS)}")
+        if kind == "twilio" and not (spec.server and spec.account and spec.sender):
+            raise BadInput("an SMS credential needs server, account and sender")
+        if not 1 <= spec.segments_max <= 10:
+            raise BadInput(f"segments_max={spec.segments_max}: an SMS has 1 to 10 segments")
+        if spec.expires_at_ms and spec.expires_at_ms <= self._clock.now_ms():
+            raise BadCredential(f"credential {name!r} has expired already")
+
+
+def _view(one: Credential) -> CredentialView:
+    spec = one.spec
+    return CredentialView(
+        one.name,
+        one.kind,
+        spec.server,
+        spec.account,
+        spec.sender,
+        spec.rate,
+        spec.segments_max,
+        spec.price,
+        spec.expires_at_ms,
+        one.blocked_until_ms,
+        one.block_reason,
+        one.created_at_ms,
+    )
+
+
+def moment_ms(at: datetime) -> int:
+    """A time with its zone, in milliseconds."""
+    if at.tzinfo is None:
+        raise BadTime(f"{at.isoformat()} has no time zone: write 2026-12-01T09:00+08:00")
+    return int(at.timestamp() * 1000)

@@ -1,0 +1,49 @@
+"""A road on either database, a provider, and a way to wait for something."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.campaigns.provider import Provider
+from tests.servers.postgres import PrivatePostgres
+
+
+@pytest.fixture(scope="session")
+def server(postroad_server_versions: list[str]) -> Iterator[PrivatePostgres]:
+    with PrivatePostgres() as server:
+        postroad_server_versions.append(
+            f"PostgreSQL {server.sql('show server_version').split()[0]}"
+        )
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def dsn(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database without anything in it."""
+    if request.param == "postgres":
+        found: PrivatePostgres = request.getfixturevalue("server")
+        return found.create_database()
+    return f"sqlite:///{tmp_path}/road.db"
+
+
+@pytest.fixture
+def provider(tmp_path: Path) -> Iterator[Provider]:
+    with Provider(tmp_path) as provider:
+        yield provider
+
+
+@pytest.fixture
+def within() -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """Runs a coroutine, bounded."""
+
+    def run(story: Coroutine[Any, Any, Any]) -> Any:
+        async def bounded() -> Any:
+            async with asyncio.timeout(60):
+                return await story
+
+        return asyncio.run(bounded())
+
+    return run

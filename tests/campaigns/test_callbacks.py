@@ -1,0 +1,131 @@
+"""What a provider says later: signed, late, twice and out of order."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import parse_qsl
+
+import pytest
+
+from postroad import Postroad
+from postroad.campaigns.message import CALLBACKS
+from postroad.campaigns.signature import sign
+from tests.campaigns.provider import TOKEN, Provider
+from tests.campaigns.stories import local, numbers, prepare, reaches, running, until
+
+Within = Callable[[Any], Any]
+
+
+class Door:
+    """A door for callbacks: hands each to the road as a server would."""
+
+    def __init__(self, road: Postroad) -> None:
+        self._road = road
+        self.taken: list[bool] = []
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        headers = dict(
+            line.lower().split(": ", 1)[:1] + line.split(": ", 1)[1:]
+            for line in head.split("\r\n")[1:-2]
+        )
+        form = dict(parse_qsl((await reader.readexactly(int(headers["content-length"]))).decode()))
+        path = head.split(" ")[1]
+        campaign, n = path.removeprefix(CALLBACKS + "/").split("/")
+        known = await self._road.campaigns.callback(
+            int(campaign), int(n), form, headers["x-twilio-signature"]
+        )
+        self.taken.append(known)
+        writer.write(b"HTTP/1.1 204 No Content\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        writer.close()
+
+
+def test_callbacks_settle_what_is_uncertain_whatever_their_order(
+    dsn: str, tmp_path: Path, within: Within
+) -> None:
+    people = numbers(5) + numbers(3, "+1514") + numbers(2, "+1516")
+
+    async def story() -> None:
+        with Provider(tmp_path, callbacks=True) as provider:
+            async with running(local(dsn)) as road, Door(road) as door:
+                await prepare(road, provider, tmp_path, people, callback=door.url)
+                await road.campaigns.start("c")
+                await reaches(road, "done")
+
+                async def all_told() -> bool:
+                    return len(door.taken) == 4 * len(people)
+
+                await until(all_told)
+                assert all(door.taken)
+                counts = await road.campaigns.exact("c")
+                assert (counts.sent, counts.uncertain, counts.undelivered) == (10, 0, 2)
+                assert (await road.campaigns.show("c")).counts == counts
+                found = await road.campaigns.recipients("c")
+                assert {one.status for one in found[:8]} == {"delivered"}
+                assert {(one.status, one.code) for one in found[8:]} == {("undelivered", "30003")}
+            assert set(provider.taken().values()) == {1}
+
+    within(story())
+
+
+def test_a_callback_that_is_not_signed_with_the_token_changes_nothing(
+    dsn: str, provider: Provider, tmp_path: Path, within: Within
+) -> None:
+    async def story() -> None:
+        async with running(local(dsn)) as road:
+            await prepare(road, provider, tmp_path, numbers(1, "+1514"), callback="http://here")
+            await road.campaigns.start("c")
+            await reaches(road, "done")
+            campaign = await road.bulk.store.campaign("default", "c")
+            assert campaign is not None
+            url = f"http://here{CALLBACKS}/{campaign.id}/1"
+            form = {"MessageSid": "SM1", "MessageStatus": "delivered"}
+            call = road.campaigns.callback
+            good = sign(TOKEN, url, form)
+            assert not await call(campaign.id, 1, form, sign("other", url, form))
+            assert not await call(campaign.id, 1, {**form, "MessageSid": "SM2"}, good)
+            assert not await call(campaign.id, 2, form, good)
+            assert not await call(campaign.id + 1, 1, form, good)
+            assert (await road.campaigns.exact("c")).uncertain == 1
+            assert await call(campaign.id, 1, form, good)
+            assert (await road.campaigns.exact("c")).sent == 1
+            other = {"MessageSid": "SM9", "MessageStatus": "failed"}
+            assert not await call(campaign.id, 1, other, sign(TOKEN, url, other))
+
+    within(story())
+
+
+def test_the_signature_is_the_one_that_the_provider_documents() -> None:
+    url = "https://mycompany.com/myapp.php?foo=1&bar=2"
+    form = {
+        "CallSid": "CA1234567890ABCDE",
+        "Caller": "+12349013030",
+        "Digits": "1234",
+        "From": "+12349013030",
+        "To": "+18005551212",
+    }
+    assert sign("12345", url, form) == "0/KCTR6DLpKmkAf8muzZqo1nDgQ="
+
+
+@pytest.mark.parametrize("word", ["", "exploded"])
+def test_a_status_that_nobody_knows_changes_nothing(
+    word: str, provider: Provider, tmp_path: Path, within: Within
+) -> None:
+    async def story() -> None:
+        async with local(f"sqlite:///{tmp_path}/road.db") as road:
+            await prepare(road, provider, tmp_path, numbers(1), callback="http://here")
+            url = f"http://here{CALLBACKS}/1/1"
+            form = {"MessageSid": "SM1", "MessageStatus": word}
+            assert not await road.campaigns.callback(1, 1, form, sign(TOKEN, url, form))
+            assert (await road.campaigns.exact("c")).unsent == 1
+
+    within(story())

@@ -1,0 +1,94 @@
+"""Campaigns over HTTP and the command line, on a server that sends."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
+from tests.campaigns.stories import numbers, write_csv
+from tests.cli.running import data, postroad, running
+
+SETTINGS = '[webhooks]\nallow = ["127.0.0.1/32"]\nhttp = true\nports = []\n'
+UP = ("up", "--listen", "127.0.0.1:0")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("POSTROAD_SECRET", TOKEN)
+    (tmp_path / "postroad.toml").write_text(SETTINGS)
+    return tmp_path
+
+
+def put(provider: Provider) -> Any:
+    words = ("--provider", provider.server, "--account", ACCOUNT, "--sender", "+15550000")
+    return data("credential", "put", "main", *words, "--rate", "100/s", "--with", "price=0.05")
+
+
+def reaches(state: str) -> Any:
+    deadline = time.monotonic() + 45
+    while (said := data("campaign", "show", "c"))["state"] != state:
+        assert time.monotonic() < deadline, said
+        time.sleep(0.1)
+    return said
+
+
+def test_a_campaign_from_the_command_line(folder: Path, provider: Provider) -> None:
+    people = [*numbers(20), *numbers(1, "+1511"), *numbers(1, "+1515")]
+    path = write_csv(folder / "people.csv", people)
+    with running(folder, *UP):
+        assert put(provider)["rate"] == "100/s"
+        assert TOKEN not in postroad("credential", "list", "--json").stdout
+        assert data("credential", "check", "main") == {"account": "Stand-in"}
+        draft = data(
+            "campaign", "create", "c", "--credential", "main", "--template", "Hi {{ name }}"
+        )
+        assert draft["state"] == "draft"
+        imported = data("campaign", "import", "c", str(path))
+        assert (imported["rows"], imported["encoding"]) == (22, "utf-8")
+        assert data("campaign", "estimate", "c")["cost"] == 1.1
+        assert data("campaign", "preview", "c", "--row", "2")["parcel"]["body"] == "Hi Name 1"
+        assert data("campaign", "test", "c", "--to", "+6591234567")["state"] == "sent"
+        assert data("campaign", "start", "c")["state"] == "running"
+        done = reaches("done")
+        assert (done["counts"]["sent"], done["counts"]["failed"], done["counts"]["uncertain"]) == (
+            20,
+            1,
+            1,
+        )
+        assert data("campaign", "counts", "c") == done["counts"]
+        assert data("campaign", "lookup", "c") == {"settled": 1}
+        assert data("campaign", "settle", "c", "--as", "sent") == {"settled": 0}
+        (failed,) = data("campaign", "recipients", "c", "--state", "failed")
+        assert (failed["recipient"], failed["sub_type"]) == ("+15110000000", "bad_number")
+        lines = postroad("campaign", "export", "c", "--format", "ndjson").stdout.splitlines()
+        assert [json.loads(line)["recipient"] for line in lines] == people
+        assert "Hi Name" not in postroad("campaign", "show", "c").stdout
+
+
+def test_what_is_refused_ends_with_its_reason_and_code(folder: Path, provider: Provider) -> None:
+    path = write_csv(folder / "people.csv", ["+6591234567", "nobody"])
+    with running(folder, *UP):
+        put(provider)
+        for words, code, said in (
+            (("credential", "put", "x", "--account", "a"), 2, "needs server, account and sender"),
+            (("campaign", "show", "x"), 2, "no campaign 'x'"),
+            (
+                ("campaign", "create", "c", "--credential", "main", "--template", "{% x %}"),
+                2,
+                "line 1",
+            ),
+        ):
+            refused = postroad(*words)
+            assert (refused.exit_code, said in refused.stderr) == (code, True), refused.stderr
+        data("campaign", "create", "c", "--credential", "main", "--template", "Hi")
+        refused = postroad("campaign", "import", "c", str(path))
+        assert refused.exit_code == 2
+        assert "line 3: 'nobody' is no telephone number" in refused.stderr
+        refused = postroad("campaign", "stop", "c")
+        assert (refused.exit_code, "is draft" in refused.stderr) == (1, True)
+        refused = postroad("campaign", "schedule", "c", "2001-01-01T00:00+00:00")
+        assert (refused.exit_code, "is past" in refused.stderr) == (2, True)

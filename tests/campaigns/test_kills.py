@@ -1,0 +1,26 @@
+"""Sender processes die at random: nobody gets it twice, the limit holds, the counts add up."""
+
+import asyncio
+from pathlib import Path
+
+from tests.campaigns.killing import killed_run, paced_run
+from tests.servers.postgres import PrivatePostgres
+
+
+def test_four_senders_that_are_killed_stay_within_the_limit_of_one_credential(
+    server: PrivatePostgres, tmp_path: Path
+) -> None:
+    paced = asyncio.run(
+        paced_run(server.create_database(), tmp_path, rate=50, seconds=8, kills=3, seed=1)
+    )
+    assert paced.busiest <= 50
+    assert paced.twice == 0
+
+
+def test_kills_and_stops_send_nothing_twice_and_lose_nobody(
+    server: PrivatePostgres, tmp_path: Path
+) -> None:
+    killed = asyncio.run(
+        killed_run(server.create_database(), tmp_path, recipients=4_000, kills=2, stops=2, seed=2)
+    )
+    assert not killed.breaches

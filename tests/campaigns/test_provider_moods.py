@@ -1,0 +1,72 @@
+"""A provider that throttles, is away, or refuses the credential."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.campaigns.provider import TOKEN, Provider
+from tests.campaigns.stories import local, numbers, prepare, reaches, running
+
+Within = Callable[[Any], Any]
+
+
+def test_what_is_throttled_is_sent_later_and_once(
+    dsn: str, provider: Provider, tmp_path: Path, within: Within
+) -> None:
+    people = [*numbers(1, "+1512"), *numbers(20)]
+
+    async def story() -> None:
+        async with running(local(dsn)) as road:
+            await prepare(road, provider, tmp_path, people)
+            await road.campaigns.start("c")
+            done = await reaches(road, "done")
+            assert done.counts.sent == len(people)
+            assert (await road.credentials.show("main")).blocked_until_ms == 0
+
+    within(story())
+    assert provider.taken() == Counter(people)
+    assert sum(one.what == "throttled" for one in provider.arrivals()) == 2
+
+
+def test_a_provider_that_is_away_is_not_asked_again_and_again_and_nothing_is_uncertain(
+    dsn: str, tmp_path: Path, within: Within
+) -> None:
+    people = numbers(50)
+
+    async def story() -> None:
+        async with running(local(dsn)) as road:
+            with Provider(tmp_path) as provider:
+                await prepare(road, provider, tmp_path, people)
+            await road.campaigns.start("c")
+            async with asyncio.timeout(30):
+                while not (await road.credentials.show("main")).blocked_until_ms:
+                    await asyncio.sleep(0.05)
+            counts = await road.campaigns.exact("c")
+            assert (counts.unsent, counts.uncertain) == (len(people), 0)
+            assert (await road.campaigns.show("c")).block_reason
+
+    within(story())
+
+
+def test_a_refused_credential_halts_the_campaign_with_the_reason(
+    dsn: str, provider: Provider, tmp_path: Path, within: Within
+) -> None:
+    async def story() -> None:
+        async with running(local(dsn)) as road:
+            await prepare(road, provider, tmp_path, numbers(5))
+            await road.credentials.put("main", provider.spec(), "wrong", check=False)
+            await road.campaigns.start("c")
+            halted = await reaches(road, "halted")
+            assert "Authenticate" in halted.reason
+            assert halted.counts.unsent == 5
+            await road.credentials.put("main", provider.spec(), TOKEN)
+            async with asyncio.timeout(30):
+                while True:
+                    await road.campaigns.resume("c")
+                    break
+            await reaches(road, "done")
+
+    within(story())
+    assert set(provider.taken().values()) == {1}
