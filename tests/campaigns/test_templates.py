@@ -1,5 +1,7 @@
 """Templates and segments."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,21 +19,33 @@ def test_columns_and_filters_are_filled_in() -> None:
     )
 
 
+def test_a_condition_chooses_what_is_said() -> None:
+    template = Template("{% if kind == 'vip' %}Dear {{ name }}{% else %}Hello{% endif %}!\n")
+    assert template.variables == {"kind", "name"}
+    assert template.render({"kind": "vip", "name": "Ada"}) == "Dear Ada!\n"
+    assert template.render({"kind": "", "name": "Ada"}) == "Hello!\n"
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("", "empty"),
-        ("x {{ name", "line 1: '{{' stands alone"),
-        ("a\n{% for x in y %}", "line 2: '{%' stands alone"),
-        ("{{ name.__class__ }}", "is not {{ column }}"),
-        ("{{ name() }}", "is not {{ column }}"),
-        ("{{ 7 * 7 }}", "is not {{ column }}"),
+        ("x {{ name", "line 1: unexpected end of template"),
+        ("a\n{% for x in y %}{% endfor %}", "line 2: for is not allowed"),
+        ("{{ name.__class__ }}", "line 1: getattr is not allowed"),
+        ("{{ name() }}", "line 1: call is not allowed"),
+        ("{{ 7 * 7 }}", "line 1: mul is not allowed"),
+        ("{% include 'x' %}", "line 1: include is not allowed"),
+        ("{% macro m() %}{% endmacro %}", "line 1: macro is not allowed"),
         ("{{ name | shout }}", "no filter 'shout'"),
+        ("{{ name | attr('x') }}", "no filter 'attr'"),
         ("x" * 20_001, "over 20000"),
     ],
 )
-def test_what_is_not_a_column_or_a_filter_is_refused_with_its_line(text: str, reason: str) -> None:
-    with pytest.raises(BadTemplate, match=reason.replace("{", r"\{").replace("}", r"\}")):
+def test_what_is_not_a_column_a_filter_or_a_condition_is_refused_with_its_line(
+    text: str, reason: str
+) -> None:
+    with pytest.raises(BadTemplate, match=re.escape(reason)):
         Template(text)
 
 
