@@ -63,3 +63,19 @@ def test_blocked_messages_stay_where_they_are_while_healthy_ones_pass(tmp_path: 
         (taken,) = stand.start(Run("ours", "", "bench.mailboxes:run", order), place, 0.1)
         assert taken.agrees
         assert taken.durability.synchronous == 2
+
+
+def test_ingest_counts_what_was_answered_and_stored(tmp_path: Path) -> None:
+    runs = {
+        "single": Run("ours", "few", "bench.posting:single", {"connections": 4}),
+        "not-storing": Run(
+            "limit", "few", "bench.posting:single", {"connections": 4, "storing": 0}
+        ),
+        "batch": Run("ours", "few", "bench.posting:batch", {"lines": 50, "connections": 2}),
+    }
+    for name, run in runs.items():
+        place = tmp_path / name
+        place.mkdir()
+        (taken,) = stand.start(run, place, 0.3)
+        assert (taken.name, taken.agrees) == (name, True)
+        assert (taken.durability.journal_mode, taken.durability.synchronous) == ("wal", 2)

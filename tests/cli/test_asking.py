@@ -163,3 +163,10 @@ def test_migrate_says_how_many_steps_it_took(folder: Path) -> None:
     assert (folder / "road" / "road.db").exists()
     assert data("migrate")["steps"] == 0
     assert "0 steps" in postroad("migrate").stdout
+
+
+def test_the_demo_is_a_command_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr("postroad.cli.demo.main", lambda words: asked.append(words) or 0)
+    assert postroad("demo", "--messages", "20", "--plain").exit_code == 0
+    assert asked == [["--messages", "20", "--speed", "60.0", "--plain"]]

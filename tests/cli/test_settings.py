@@ -90,3 +90,12 @@ def test_config_show_says_where_each_value_comes_from_and_no_password(
     assert said["listen"]["source"] == "default"
     assert "hunter2" not in postroad("config", "show").output
     assert set(said) == set(names())
+
+
+def test_with_nothing_configured_commands_find_the_road_that_is_there(folder: Path) -> None:
+    assert data("config", "show")["dsn"] == "sqlite:///road/road.db"
+    (folder / "road.db").touch()
+    assert data("config", "show")["dsn"] == "sqlite:///road.db"
+    (folder / "road").mkdir()
+    (folder / "road" / "road.db").touch()
+    assert data("config", "show")["dsn"] == "sqlite:///road/road.db"

@@ -32,7 +32,11 @@ def batch(
     """Send many messages, a line of JSON each: {"queue": …, "body": …}. Good lines are stored and
     bad ones are told; give each a key, and the whole file can be sent again."""
     totals = {"stored": 0, "duplicates": 0, "refused": 0}
-    with _opened(file) as source, call.reach() as road, Progress(console=err()) as bar:
+    with (
+        _opened(file) as source,
+        call.reach() as road,
+        Progress(console=err(), disable=not err().is_terminal) as bar,
+    ):
         task = bar.add_task("sending", total=None)
         for first, chunk in _chunks(source):
             for answer in _answers(road, chunk):

@@ -51,7 +51,7 @@ class Call:
         for name in ("dsn", "listen", "log_level"):
             if self._options.get(name):
                 flags[name] = self._options[name]
-        return load(flags, os.environ, self._file(), BASE)
+        return load(flags, os.environ, self._file(), _base())
 
     def _file(self) -> Path | None:
         named = self._options["config"] or os.environ.get("POSTROAD_CONFIG")
@@ -66,6 +66,12 @@ class Call:
         if server:
             token = _token(self._options["token_file"])
         return Reach(self.loaded().settings, server, token, self.tenant)
+
+
+def _base() -> Settings:
+    """With nothing configured: a road in ./road/, or ./road.db where a program made that one."""
+    there = Path("road/road.db").exists() or not Path("road.db").exists()
+    return BASE if there else Settings()
 
 
 def _token(file: Path | None) -> str:

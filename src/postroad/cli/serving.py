@@ -74,7 +74,8 @@ def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False)
     if not api and not loaded.chosen("listen"):
         settings = structs.replace(settings, listen=ANY_PORT)
     theirs = load_road(app) if app else None
-    if theirs is not None and not loaded.chosen("dsn"):
+    named = theirs is not None and theirs.dsn != Settings().dsn
+    if theirs is not None and named and not loaded.chosen("dsn"):
         settings = structs.replace(settings, dsn=theirs.dsn)
     make_folder(settings.dsn)
     road = _road(settings, theirs)

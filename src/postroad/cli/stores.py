@@ -40,7 +40,7 @@ def copy_store(
 ) -> None:
     """Move a stopped road from SQLite to PostgreSQL: everything, checked by counts and keys. When
     it breaks off, the same command goes on where it was. Start nothing on the target meanwhile."""
-    with Progress(console=err()) as bar:
+    with Progress(console=err(), disable=not err().is_terminal) as bar:
         tasks = {}
 
         def told(name: str, done: int, total: int) -> None:
