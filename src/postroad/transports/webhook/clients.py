@@ -44,7 +44,9 @@ class Clients:
         loop = asyncio.get_running_loop()
         _, address, connect_ms = key
         try:
-            client = await loop.run_in_executor(self._threads, build, target, address, connect_ms)
+            client = await loop.run_in_executor(
+                self._threads, build_client, target, address, connect_ms
+            )
         finally:
             self._building.pop(key, None)
         self._ready[key] = client
@@ -53,7 +55,7 @@ class Clients:
         return client
 
 
-def build(target: Target, address: str, connect_ms: int) -> Client:
+def build_client(target: Target, address: str, connect_ms: int) -> Client:
     """A client that can reach this one address only: no proxies, no redirects, no name server."""
     builder = (
         ClientBuilder()
