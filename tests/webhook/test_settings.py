@@ -35,7 +35,7 @@ def test_settings_change_only_what_is_named_and_show_no_secret(
             assert "hush" not in repr(facts)
             queue = await road.store.find_queue("default", url)
             assert queue is not None
-            assert queue.policy.timeout_ms == 4_000
+            assert queue.policy.timeout_ms == 8_000
             with pytest.raises(UnknownQueue):
                 await road.webhooks.get(url, tenant="another")
             for bad in ({"timeout": 0}, {"reject": [200]}, {"secrets": ["x"]}):

@@ -9,9 +9,9 @@ from pyreqwest.exceptions import PyreqwestError
 
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import Clock
+from postroad.transports.webhook.clients import build_client
 from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.resolving import Resolve, SystemResolver
-from postroad.transports.webhook.session import build_client
 from postroad.transports.webhook.target import Target, read
 
 AGAIN_S: Final = 60.0

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Final
@@ -10,7 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from pyreqwest.client import Client, ClientBuilder
+from pyreqwest.client import Client
 from pyreqwest.exceptions import DetailedPyreqwestError, PyreqwestError
 from pyreqwest.http import Url
 from pyreqwest.response import Response
@@ -23,6 +22,7 @@ from postroad.model.webhook import ANSWER_KEPT_BYTES, WebhookRules
 from postroad.model.words import Message, Queue
 from postroad.ports.clock import Clock
 from postroad.transports.webhook.answers import fault_of, judge
+from postroad.transports.webhook.clients import Clients
 from postroad.transports.webhook.endpoints import Endpoint, Endpoints
 from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.resolving import Unresolved
@@ -30,9 +30,6 @@ from postroad.transports.webhook.target import Target, read
 
 ANSWER_BYTES_MAX: Final = 64 << 10
 RESOLVE_AGAIN_S: Final = 60.0
-IDLE_S: Final = 4.0
-"""Many servers close an idle connection after 5 s; sent at that moment a request is in doubt."""
-IDLE_MAX: Final = 64
 HEADERS_DECODER: Final = msgspec.json.Decoder(dict[str, str])
 ENCODE: Final = msgspec.json.Encoder().encode
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -65,23 +62,21 @@ class WebhookSession:
         guard: Guard,
         endpoints: Endpoints,
         clock: Clock,
-        builders: ThreadPoolExecutor,
+        clients: Clients,
     ) -> None:
         self._target = target
         self._rules = rules
         self._guard = guard
         self._endpoints = endpoints
         self._clock = clock
-        self._builders = builders
+        self._clients = clients
         self._loop = asyncio.get_running_loop()
         self._ways: Ways | None = None
         self._vetting = asyncio.Lock()
-        self._clients: dict[tuple[str, int], asyncio.Task[Client]] = {}
         self._urls: dict[str, Url] = {}
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
         """One try, at the first of the addresses that takes the connection."""
-        start_s = self._loop.time()
         try:
             endpoint = self._endpoints.get(queue.id) or await self._endpoints.ask(queue.id)
             request = self._request(queue, message, endpoint)
@@ -95,8 +90,12 @@ class WebhookSession:
         except ValueError as error:
             return rejected(f"its headers cannot be sent: {error}")
         outcome = unreachable("no address was tried")
+        start_s = 0.0
         for address in list(ways.addresses):
-            outcome = await self._call(address, request, endpoint, start_s)
+            client = await self._clients.get(self._target, address, endpoint.connect_ms)
+            # Resolving and building a client is our own time, not the server's.
+            start_s = start_s or self._loop.time()
+            outcome = await self._call(client, self._at(address), request, endpoint, start_s)
             if outcome.status or outcome.kind != "unreachable":
                 return outcome
             self._put_last(address)
@@ -111,11 +110,7 @@ class WebhookSession:
         return unknown(f"no answer within {seconds:g} s")
 
     async def close(self) -> None:
-        """Close all connections."""
-        clients, self._clients = list(self._clients.values()), {}
-        for client in await asyncio.gather(*clients, return_exceptions=True):
-            if isinstance(client, Client):
-                await client.close()
+        """Nothing to give back: idle connections end by themselves in seconds."""
 
     # Where to
 
@@ -128,7 +123,6 @@ class WebhookSession:
             ways = self._fresh()
             if ways is None:
                 found = await self._guard.addresses(self._target)
-                self._clients = {k: c for k, c in self._clients.items() if k[0] in found}
                 ways = self._ways = Ways(found, self._loop.time() + RESOLVE_AGAIN_S)
             return ways
 
@@ -136,19 +130,6 @@ class WebhookSession:
         """Others try it last, until the name is resolved again."""
         if self._ways is not None and self._ways.addresses[0] == address:
             self._ways.addresses.append(self._ways.addresses.pop(0))
-
-    async def _client(self, address: str, connect_ms: int) -> Client:
-        """Built off the loop: it takes 4 to 7 ms."""
-        key = (address, connect_ms)
-        building = self._clients.get(key)
-        if building is None or (building.done() and building.exception()):
-            building = self._clients[key] = self._loop.create_task(self._build(*key))
-        return building.result() if building.done() else await asyncio.shield(building)
-
-    async def _build(self, address: str, connect_ms: int) -> Client:
-        return await self._loop.run_in_executor(
-            self._builders, build_client, self._target, address, connect_ms
-        )
 
     # What
 
@@ -179,9 +160,8 @@ class WebhookSession:
     # The try itself
 
     async def _call(
-        self, address: str, request: Request, endpoint: Endpoint, start_s: float
+        self, client: Client, at: str, request: Request, endpoint: Endpoint, start_s: float
     ) -> Outcome:
-        client = await self._client(address, endpoint.connect_ms)
         left_s = endpoint.total_ms / 1000 - (self._loop.time() - start_s)
         asking = (
             client.post(request.url)
@@ -209,7 +189,7 @@ class WebhookSession:
         if status:  # it stands, whatever became of the answer's body
             outcome = judge(status, headers, endpoint.hook.reject, self._clock.now_ms())
             fault = "answer_broken" if fault else ""
-        note = Note(self._at(address), fault, request.shown, kept, answered_ms)
+        note = Note(at, fault, request.shown, kept, answered_ms)
         return replace(outcome, status=status, note=note)
 
     def _at(self, address: str) -> str:
@@ -230,25 +210,3 @@ async def _beginning(answer: Response) -> bytes:
         rest = await reader.read(ANSWER_BYTES_MAX)
         kept += b"" if rest is None else rest.to_bytes()
     return kept[:ANSWER_KEPT_BYTES]
-
-
-def build_client(target: Target, address: str, connect_ms: int) -> Client:
-    """A client that can reach this one address only: no proxies, no redirects, no name server."""
-    builder = (
-        ClientBuilder()
-        .no_proxy()
-        .follow_redirects(enable=False)
-        .gzip(enable=False)
-        .brotli(enable=False)
-        .zstd(enable=False)
-        .deflate(enable=False)
-        .referer(enable=False)
-        .http1_only()
-        .user_agent("postroad")
-        .connect_timeout(timedelta(milliseconds=connect_ms))
-        .pool_idle_timeout(timedelta(seconds=IDLE_S))
-        .pool_max_idle_per_host(IDLE_MAX)
-    )
-    if target.literal is None:
-        builder = builder.resolve(target.host, address, target.port)
-    return builder.build()

@@ -2,22 +2,22 @@
 
 import re
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from postroad.model.errors import BadInput, BadUrl
 from postroad.model.webhook import WebhookRules
 from postroad.model.words import LaneKey, Policy
 from postroad.ports.clock import Clock
+from postroad.transports.webhook.clients import Clients
 from postroad.transports.webhook.endpoints import Endpoints
 from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.resolving import Resolve, SystemResolver, Unresolved
 from postroad.transports.webhook.session import WebhookSession
 from postroad.transports.webhook.target import read
 
-GRACE_MS: Final = 1_000
-"""The engine cuts a try only so long after the transport should have ended it: only the transport
-knows whether the request can have left."""
+GRACE_MS: Final = 5_000
+"""The engine cuts a try only so long after the transport should have ended it: names have to be
+resolved and clients built, and only the transport knows whether the request can have left."""
 TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 VALUE: Final = re.compile(r"[\t -~]*")
 OURS: Final = frozenset(
@@ -58,7 +58,7 @@ class WebhookTransport:
         self._clock = clock
         self._guard = Guard(rules, resolve or SystemResolver())
         self._policy = policy or Policy(timeout_ms=rules.timeout_ms + GRACE_MS)
-        self._builders = ThreadPoolExecutor(4, "postroad-client")
+        self._clients = Clients()
 
     def address(self, queue: str, tenant: str) -> LaneKey:
         """The lane of a URL."""
@@ -92,7 +92,7 @@ class WebhookTransport:
         """A session; the name is resolved and vetted at its first send."""
         target = read(lane.server + "/", self.rules)
         return WebhookSession(
-            target, self.rules, self._guard, self.endpoints, self._clock, self._builders
+            target, self.rules, self._guard, self.endpoints, self._clock, self._clients
         )
 
 
