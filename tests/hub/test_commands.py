@@ -2,14 +2,16 @@
 
 import asyncio
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from postroad.hub.client import HubClient
 from tests.api.stand import Stand
-from tests.cli.running import data, postroad, running
+from tests.cli.running import data, postroad, running, start
 from tests.hub.serving import serving
+from tests.servers.postgres import PrivatePostgres
 
 
 @pytest.fixture
@@ -72,6 +74,43 @@ def test_hub_alone_serves_and_stops(folder: Path) -> None:
         told = postroad("mailbox", "stats")
         assert "subscriptions" in told.output
     assert process.wait(60) == 0
+
+
+def _until(process: "subprocess.Popen[str]", words: str) -> str:
+    assert process.stdout is not None
+    seen = ""
+    while words not in seen:
+        line = process.stdout.readline()
+        assert line, seen
+        seen += line
+    return seen
+
+
+def test_in_a_fleet_one_process_is_the_hub(
+    folder: Path, postroad_server_versions: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTROAD_KEYS", postroad("keys", "new").stdout.strip())
+    with PrivatePostgres() as server:
+        version = server.sql("show server_version").split()[0]
+        postroad_server_versions.append(f"PostgreSQL {version}")
+        dsn = server.create_database()
+        first = start(folder, "hub", "--dsn", dsn)
+        try:
+            _until(first, "The hub at")
+            assert data("mailbox", "create", "--dsn", dsn)["box"]
+            second = postroad("hub", "--dsn", dsn)
+            assert second.exit_code == 3
+            assert "has a hub already" in second.output
+            beside = start(folder, "up", "--dsn", dsn, "--listen", "127.0.0.1:0")
+            try:
+                assert "No hub here" in _until(beside, "Ctrl+C stops")
+            finally:
+                beside.terminate()
+                beside.communicate(timeout=60)
+        finally:
+            first.terminate()
+            first.communicate(timeout=60)
+        assert first.returncode == 0
 
 
 def test_without_a_server_commands_open_the_store(folder: Path) -> None:

@@ -79,7 +79,9 @@ def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False)
         settings = structs.replace(settings, dsn=theirs.dsn)
     make_folder(settings.dsn)
     road = _road(settings, theirs)
-    station = _station(road, settings, any_port=not loaded.chosen("hub_listen")) if hub else None
+    station = None
+    if hub and (isinstance(road.store, Mailboxes) or not delivers):
+        station = _station(road, settings, any_port=not loaded.chosen("hub_listen"))
     server = _server(road, settings, station, delivers=delivers)
     with closing(server):
         uvloop.run(_until_stopped(server, station, api=api))
