@@ -13,7 +13,7 @@ from postroad import Postroad
 from postroad.campaigns.sender import BLOCK, WINDOW
 from postroad.model.campaign import Counts
 from tests.campaigns.provider import ROOT, Arrival, Provider, busiest
-from tests.campaigns.stories import local, numbers, prepare
+from tests.campaigns.stories import local, numbers, prepare, running
 
 LEASE_MS = 3_000
 
@@ -21,8 +21,9 @@ LEASE_MS = 3_000
 class Worker:
     """A process that sends."""
 
-    def __init__(self, dsn: str, lease_ms: int = LEASE_MS) -> None:
-        self._command = [sys.executable, "-m", "tests.campaigns.worker_process", dsn, str(lease_ms)]
+    def __init__(self, dsn: str, lease_ms: int = LEASE_MS, broken: str = "-") -> None:
+        words = (dsn, str(lease_ms), broken)
+        self._command = [sys.executable, "-m", "tests.campaigns.worker_process", *words]
         self.start()
 
     def start(self) -> None:
@@ -186,3 +187,45 @@ def _breaches(
             f"the provider took {taken}, we say {exact.sent} and {exact.uncertain} perhaps"
         )
     return found
+
+
+async def sqlite_kills(dsn: str, folder: Path, recipients: int, kills: int) -> Killed:
+    """One process on one file, killed and started again."""
+    people = numbers(recipients)
+    with Provider(folder, latency_ms=20) as provider:
+        async with local(dsn) as road:
+            await prepare(road, provider, folder, people)
+            await road.campaigns.start("c")
+        for turn in range(kills):
+            worker = Worker(dsn)
+            try:
+                await arrived(provider, (turn + 1) * recipients // (kills + 2))
+            finally:
+                worker.kill()
+        async with running(local(dsn)) as road:
+            state = await _done(road)
+            shown, exact = await road.campaigns.show("c"), await road.campaigns.exact("c")
+        taken = provider.taken()
+    twice = sum(count > 1 for count in taken.values())
+    breaches = _breaches(shown.counts, exact, taken.total(), twice, kills, recipients)
+    return Killed(shown.counts, exact, state, len(taken), twice, kills, breaches)
+
+
+async def without_intents(dsn: str, folder: Path) -> str:
+    """What is said of a road that does not write down what it is about to send."""
+    people = numbers(100)
+    with Provider(folder) as provider:
+        async with local(dsn) as road:
+            await prepare(road, provider, folder, people)
+            worker = Worker(dsn, broken="intents")
+            try:
+                await road.campaigns.start("c")
+                async with asyncio.timeout(60):
+                    while provider.taken().total() <= len(people):
+                        await asyncio.sleep(0.1)
+            finally:
+                worker.kill()
+            shown, exact = await road.campaigns.show("c"), await road.campaigns.exact("c")
+        taken = provider.taken()
+    twice = sum(count > 1 for count in taken.values())
+    return "; ".join(_breaches(shown.counts, exact, taken.total(), twice, 0, len(people)))

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from tests.campaigns.killing import killed_run, paced_run
+from tests.campaigns.killing import killed_run, paced_run, sqlite_kills, without_intents
 from tests.servers.postgres import PrivatePostgres
 
 
@@ -24,3 +24,15 @@ def test_kills_and_stops_send_nothing_twice_and_lose_nobody(
         killed_run(server.create_database(), tmp_path, recipients=4_000, kills=2, stops=2, seed=2)
     )
     assert not killed.breaches
+
+
+def test_a_sqlite_road_that_is_killed_sends_nothing_twice(tmp_path: Path) -> None:
+    killed = asyncio.run(sqlite_kills(f"sqlite:///{tmp_path}/road.db", tmp_path, 1_500, kills=3))
+    assert not killed.breaches
+
+
+def test_without_intents_before_the_calls_the_breach_is_named(
+    server: PrivatePostgres, tmp_path: Path
+) -> None:
+    dsn = server.create_database()
+    assert "recipients got it twice" in asyncio.run(without_intents(dsn, tmp_path))

@@ -1,14 +1,26 @@
-"""`python -m tests.campaigns.worker_process DSN LEASE_MS`: a road that sends, until it is killed."""
+"""`python -m tests.campaigns.worker_process DSN LEASE_MS BROKEN`: a road that sends, until killed.
+
+BROKEN `intents`: it does not write down what it is about to send.
+"""
 
 import asyncio
 import sys
+from collections.abc import Sequence
 
 from postroad.campaigns import crew
+from postroad.campaigns.postgres.store import PostgresCampaigns
+from postroad.model.campaign import Job
 from tests.campaigns.stories import local
 
 
-async def main(dsn: str, lease_ms: str) -> None:
+async def no_intents(_store: object, _owner: int, _job: Job, ns: Sequence[int]) -> dict[int, int]:
+    return dict.fromkeys(ns, 1)
+
+
+async def main(dsn: str, lease_ms: str, broken: str) -> None:
     setattr(crew, "LEASE_MS", int(lease_ms))  # noqa: B010 - shorter than a test's patience
+    if broken == "intents":
+        setattr(PostgresCampaigns, "intend", no_intents)  # noqa: B010
     async with local(dsn) as road:
         sys.stdout.write("ready\n")
         sys.stdout.flush()

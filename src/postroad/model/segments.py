@@ -9,6 +9,7 @@ BASIC: Final = frozenset(
     "ÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà"
 )
 EXTENDED: Final = frozenset("\f^{}\\[~]|€")
+GSM: Final = BASIC | EXTENDED
 GSM_ONE, GSM_PART = 160, 153
 UCS_ONE, UCS_PART = 70, 67
 
@@ -23,8 +24,9 @@ class Segments(Struct, frozen=True):
 
 def segments(text: str) -> Segments:
     """Count them. A pair (an escape, a surrogate) is not cut by the end of a part."""
-    letters = set(text)
-    if letters <= BASIC | EXTENDED:
+    if len(text) <= GSM_ONE and BASIC.issuperset(text):
+        return Segments(1, len(text), "GSM-7")
+    if GSM.issuperset(text):
         sizes = [2 if letter in EXTENDED else 1 for letter in text]
         return _count(sizes, GSM_ONE, GSM_PART, "GSM-7")
     return _count([2 if ord(letter) > 0xFFFF else 1 for letter in text], UCS_ONE, UCS_PART, "UCS-2")

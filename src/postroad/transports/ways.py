@@ -36,6 +36,8 @@ class Ways:
         self._clock = clock
         self._guard = Guard(rules, resolve or SystemResolver())
         self._ways: dict[str, Way] = {}
+        self._targets: dict[str, Target] = {}
+        """Reading an address takes as long as a third of a call."""
         self._bad: dict[str, str] = {}
         """Addresses that took no connection, by server: another is tried first."""
         self._making = asyncio.Lock()
@@ -43,7 +45,11 @@ class Ways:
     async def to(self, url: str) -> Way:
         """The way to an address: a BadUrl when it must not be called, Unresolved when nobody
         knows where it is."""
-        target = read(url, self._rules)
+        target = self._targets.get(url)
+        if target is None:
+            target = read(url, self._rules)
+            if len(self._targets) < SERVERS_MAX:
+                self._targets[url] = target
         way = self._fresh(target)
         if way is None:
             async with self._making:

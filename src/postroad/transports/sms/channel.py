@@ -1,12 +1,14 @@
 """One credential's way to its provider: send, check, look up."""
 
+from base64 import b64encode
 from datetime import timedelta
 from typing import Final, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import msgspec
 from msgspec import Struct
 from pyreqwest.exceptions import DetailedPyreqwestError
+from pyreqwest.http import Url
 
 from postroad.model.campaign import RowState
 from postroad.model.errors import BadUrl
@@ -16,7 +18,8 @@ from postroad.transports.sms.answers import Taken, fault, judge
 from postroad.transports.ways import FAULTS, Ways
 from postroad.transports.webhook.resolving import Unresolved
 
-TIMEOUT_S: Final = 15.0
+TIMEOUT: Final = timedelta(seconds=15)
+FORM: Final = "application/x-www-form-urlencoded"
 ANSWER_BYTES_MAX: Final = 64 << 10
 LOOKUP_ROWS: Final = 50
 T = TypeVar("T")
@@ -56,6 +59,11 @@ class SmsChannel:
         self._ways = ways
         account = quote(login.account, safe="")
         self._base = f"{login.server.rstrip('/')}/2010-04-01/Accounts/{account}"
+        # Read and encoded once, not by the client for each call: that took 160 µs of 240.
+        self._messages = Url.parse(f"{self._base}/Messages.json")
+        self._from = f"From={quote_plus(login.sender)}"
+        secret = b64encode(f"{login.account}:{login.token}".encode()).decode()
+        self._headers = {"authorization": f"Basic {secret}", "content-type": FORM}
 
     async def ready(self) -> None:
         """The provider's address may be called, and a client for it is there."""
@@ -66,9 +74,9 @@ class SmsChannel:
 
     async def send(self, parcel: Parcel) -> Answer:
         """One call."""
-        form = {"To": parcel.recipient, "From": self._login.sender, "Body": parcel.body}
+        form = f"{self._from}&To={quote_plus(parcel.recipient)}&Body={quote_plus(parcel.body)}"
         if parcel.callback:
-            form["StatusCallback"] = parcel.callback
+            form += f"&StatusCallback={quote_plus(parcel.callback)}"
         try:
             way = await self._ways.to(self._base)
         except BadUrl as error:
@@ -76,10 +84,10 @@ class SmsChannel:
         except Unresolved as error:
             return Answer(RowState.unsent, Kind.unreachable, sub_type="dns", error=str(error))
         asking = (
-            way.client.post(f"{self._base}/Messages.json")
-            .basic_auth(self._login.account, self._login.token)
-            .form(form)
-            .timeout(timedelta(seconds=TIMEOUT_S))
+            way.client.post(self._messages)
+            .headers(self._headers)
+            .body_bytes(form.encode())
+            .timeout(TIMEOUT)
             .build()
         )
         try:
@@ -128,7 +136,7 @@ class SmsChannel:
         try:
             way = await self._ways.to(self._base)
             asking = way.client.get(url).basic_auth(login.account, login.token).query(query)
-            answer = await asking.timeout(timedelta(seconds=TIMEOUT_S)).build().send()
+            answer = await asking.timeout(TIMEOUT).build().send()
             return answer.status, bytes(await answer.bytes())[: 1 << 20]
         except (*FAULTS, Unresolved) as error:
             raise BadCredential(f"{login.server} cannot be reached: {error}") from None
