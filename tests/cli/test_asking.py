@@ -167,6 +167,11 @@ def test_migrate_says_how_many_steps_it_took(folder: Path) -> None:
 
 def test_the_demo_is_a_command_too(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
-    monkeypatch.setattr("postroad.cli.demo.main", lambda words: asked.append(words) or 0)
+
+    def main(words: list[str]) -> int:
+        asked.append(words)
+        return 0
+
+    monkeypatch.setattr("postroad.cli.demo.main", main)
     assert postroad("demo", "--messages", "20", "--plain").exit_code == 0
     assert asked == [["--messages", "20", "--speed", "60.0", "--plain"]]
