@@ -141,8 +141,8 @@ class CsvFile(Struct, frozen=True):
 async def campaign_import(
     request: Ask,
     name: FromPath[str],
-    encoding: str = "",
-    skip_invalid: bool = False,  # noqa: FBT001
+    encoding: Annotated[str, QueryParameter()] = "",
+    skip_invalid: Annotated[bool, QueryParameter()] = False,
 ) -> Imported:
     """Take the recipients of a CSV file: all, or, when a line is invalid, nothing. Give the same
     file again to go on after a kill."""
