@@ -159,6 +159,7 @@ class BlockingCredentials(Verbs):
     list = blocking(CredentialVerbs.list)
     check = blocking(CredentialVerbs.check)
     delete = blocking(CredentialVerbs.delete)
+    rotate_keys = blocking(CredentialVerbs.rotate_keys)
 
 
 class Face(ABC):

@@ -49,6 +49,29 @@ def test_a_credential_is_tested_sealed_and_never_shown_again(
     within(story())
 
 
+def test_credentials_are_sealed_anew_when_the_keys_are_rotated(
+    dsn: str, provider: Provider, within: Within, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = new_key("old", secret_bytes), new_key("new", secret_bytes)
+
+    async def put() -> None:
+        async with local(dsn) as road:
+            await road.credentials.put("main", provider.spec(), TOKEN)
+
+    async def rotate() -> None:
+        async with local(dsn) as road:
+            assert await road.credentials.rotate_keys(batch=1) == 1
+            assert await road.credentials.rotate_keys() == 0
+
+    async def check() -> None:
+        async with local(dsn) as road:
+            assert await road.credentials.check("main") == "Stand-in"
+
+    for keys, story in ((old, put), (f"{new},{old}", rotate), (new, check)):
+        monkeypatch.setenv("POSTROAD_KEYS", keys)
+        within(story())
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

@@ -52,4 +52,4 @@ def rotate(call: Call) -> None:
 
 async def _rotate(road: Postroad) -> int:
     async with road:
-        return await road.webhooks.rotate_keys()
+        return await road.webhooks.rotate_keys() + await road.credentials.rotate_keys()

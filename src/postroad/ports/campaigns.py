@@ -58,6 +58,12 @@ class Credentials(Protocol):
     async def delete_credential(self, tenant: str, name: str) -> bool:
         """Forget it; False when there is none, or a campaign that is not over needs it."""
 
+    async def not_under(self, key: str, after: int, limit: int) -> list[Credential]:
+        """Credentials of all tenants that are not sealed with this key, in order."""
+
+    async def reseal(self, credential: Credential, key: str, sealed: bytes) -> bool:
+        """Seal it with another key; False when it has changed meanwhile."""
+
     async def block_credential(self, id: int, until_ms: int, reason: str, streak: int) -> None:  # noqa: A002
         """Not before then, for everybody who sends with it."""
 

@@ -96,6 +96,16 @@ class CredentialVerbs:
         if not await self._store.delete_credential(tenant, name):
             raise BadInput(f"credential {name!r} belongs to a campaign: it stays with it")
 
+    async def rotate_keys(self, batch: int = 100) -> int:
+        """Seal all secrets with the first key; answers how many. Can be stopped and run again."""
+        done = after = 0
+        while found := await self._store.not_under(self._ring.first, after, batch):
+            after = found[-1].id
+            for one in found:
+                sealed = self._ring.seal(self.secret(one).encode(), one.place)
+                done += await self._store.reseal(one, self._ring.first, sealed)
+        return done
+
     async def get(self, name: str, tenant: str) -> Credential:
         """As stored."""
         credential = await self._store.credential(tenant, name)

@@ -32,6 +32,8 @@ After = Annotated[int, QueryParameter(ge=0, le=BIG, description="The number of t
 Limit = Annotated[int, QueryParameter(ge=1, le=1_000)]
 State = Annotated[str, QueryParameter(pattern="^(unsent|sent|failed|uncertain|)$")]
 Format = Annotated[str, QueryParameter(pattern="^(csv|ndjson)$")]
+Encoding = Annotated[str, QueryParameter(description="Else it is found out, and said")]
+Skip = Annotated[bool, QueryParameter(description="Leave out invalid lines")]
 MEDIA: Final = dict(zip(FORMATS, ("text/csv", "application/x-ndjson"), strict=True))
 
 
@@ -141,8 +143,8 @@ class CsvFile(Struct, frozen=True):
 async def campaign_import(
     request: Ask,
     name: FromPath[str],
-    encoding: Annotated[str, QueryParameter()] = "",
-    skip_invalid: Annotated[bool, QueryParameter()] = False,
+    encoding: Encoding = "",
+    skip_invalid: Skip = False,
 ) -> Imported:
     """Take the recipients of a CSV file: all, or, when a line is invalid, nothing. Give the same
     file again to go on after a kill."""

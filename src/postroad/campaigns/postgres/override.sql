@@ -1,2 +1,2 @@
 -- A campaign does not halt by itself any more.
-update postroad.campaign set halts = false where id = $1
+update postroad.campaign set halts = 0 where id = $1

@@ -102,6 +102,14 @@ class CredentialVerbs(Base):
         """Forget it."""
         return bool(await self._all("delete_credential", tenant, name))
 
+    async def not_under(self, key: str, after: int, limit: int) -> list[Credential]:
+        """Credentials that are not sealed with this key."""
+        return [read_credential(row) for row in await self._all("not_under", key, after, limit)]
+
+    async def reseal(self, credential: Credential, key: str, sealed: bytes) -> bool:
+        """Seal it with another key."""
+        return bool(await self._all("reseal", credential.id, key, sealed, credential.sealed))
+
     async def block_credential(self, id: int, until_ms: int, reason: str, streak: int) -> None:  # noqa: A002
         """Not before then."""
         await self._all("block_credential", id, until_ms, reason, streak)

@@ -92,6 +92,16 @@ class CredentialVerbs(Base):
         """Forget it."""
         return bool(await self._write(lambda db: db.run("delete_credential", tenant, name)))
 
+    async def not_under(self, key: str, after: int, limit: int) -> list[Credential]:
+        """Credentials that are not sealed with this key."""
+        rows = await self._read(lambda db: db.all("not_under", key, after, limit))
+        return [read_credential(row) for row in rows]
+
+    async def reseal(self, credential: Credential, key: str, sealed: bytes) -> bool:
+        """Seal it with another key."""
+        values = (credential.id, key, sealed, credential.sealed)
+        return bool(await self._write(lambda db: db.run("reseal", *values)))
+
     async def block_credential(self, id: int, until_ms: int, reason: str, streak: int) -> None:  # noqa: A002
         """Not before then."""
         await self._write(lambda db: db.run("block_credential", id, until_ms, reason, streak))

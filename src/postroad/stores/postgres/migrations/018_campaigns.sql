@@ -19,13 +19,13 @@ create table campaign (
   id          bigint generated always as identity primary key,
   tenant      text not null,
   name        text not null,
-  credential  bigint not null references credential (id),
+  credential  bigint not null,
   spec        text not null,
   columns     text not null default '[]',
   state       text not null default 'draft'
               check (state in ('draft', 'scheduled', 'running', 'stopped', 'halted', 'cancelled', 'done')),
   reason      text not null default '',
-  halts       boolean not null default true,
+  halts       int not null default 1,
   start_at    bigint not null default 0,
   place       bigint not null default 0,   -- up to which n all unsent ones are in ops
   last_n      bigint not null default 0,
@@ -42,7 +42,7 @@ create table campaign (
 ) with (fillfactor = 30);
 
 create table campaign_import (
-  campaign_id bigint primary key references campaign (id),
+  campaign_id bigint primary key,
   digest      text not null,
   columns     text not null,
   first_n     bigint not null,
@@ -74,7 +74,7 @@ create unique index campaign_recipient on campaign_message (campaign_id, recipie
 
 create table job (
   id          bigint generated always as identity primary key,
-  campaign_id bigint not null references campaign (id),
+  campaign_id bigint not null,
   state       text not null default 'READY'
               check (state in ('READY', 'ENQUEUED', 'SENDING', 'SENT', 'STOPPED', 'LOGGED')),
   owner       bigint,

@@ -19,7 +19,7 @@ create table campaign (
   id          integer primary key,
   tenant      text not null,
   name        text not null,
-  credential  integer not null references credential (id),
+  credential  integer not null,
   spec        text not null,
   columns     text not null default '[]',
   state       text not null default 'draft'
@@ -43,7 +43,7 @@ create table campaign (
 create index campaign_live on campaign (state) where state in ('scheduled', 'running');
 
 create table campaign_import (
-  campaign_id integer primary key references campaign (id),
+  campaign_id integer primary key,
   digest      text not null,
   columns     text not null,
   first_n     integer not null,
@@ -74,7 +74,7 @@ create unique index campaign_recipient on campaign_message (campaign_id, recipie
 
 create table job (
   id          integer primary key,
-  campaign_id integer not null references campaign (id),
+  campaign_id integer not null,
   state       text not null default 'READY'
               check (state in ('READY', 'ENQUEUED', 'SENDING', 'SENT', 'STOPPED', 'LOGGED')),
   owner       integer,
