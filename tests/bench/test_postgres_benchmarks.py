@@ -15,6 +15,9 @@ times-pgqueuer = 0.0
 send-many-times-pgqueuer = 0.0
 send-many-share-of-copy = 0.0
 two-processes-times-one = 0.0
+[campaign]
+times-seed-loop = 0.0
+import-share-of-copy = 0.0
 [idle]
 60-over-statements-an-hour = 0.0
 250-ms-over-p99-lateness = 0.0
@@ -56,4 +59,15 @@ def test_idle_counts_statements_and_lateness(tmp_path: Path) -> None:
     assert line["ours"]["lateness"]["messages"] == 15
     assert line["ours"]["lateness"]["early"] == 0
     assert list(line["peers"]["statements_per_hour"].values()) == [889, 7_200]
+    assert len(line["bars"]) == 3
+
+
+def test_campaign_counts_what_the_provider_got(tmp_path: Path) -> None:
+    line = run(tmp_path, "campaign", 1.8)
+    sides = [line["ours"], line["peers"], {"copy": line["limit"]["copy"]}]
+    assert [set(side) for side in sides] == [{"campaign", "import"}, {"seed-loop"}, {"copy"}]
+    for name, figures in ((n, f) for side in sides for n, f in side.items()):
+        assert figures["accepted"] == figures["recorded"] == figures["received"] > 0, name
+        assert figures["durability"]["synchronous"] == 2, name
+    assert len(line["peers"]["seed-loop"]["settings"]) >= 3
     assert len(line["bars"]) == 3

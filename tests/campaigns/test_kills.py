@@ -11,7 +11,7 @@ def test_four_senders_that_are_killed_stay_within_the_limit_of_one_credential(
     server: PrivatePostgres, tmp_path: Path
 ) -> None:
     paced = asyncio.run(
-        paced_run(server.create_database(), tmp_path, rate=50, seconds=8, kills=3, seed=1)
+        paced_run(server.create_database(), tmp_path, rate=50, seconds=6, kills=2, seed=1)
     )
     assert paced.busiest <= 50
     assert paced.twice == 0

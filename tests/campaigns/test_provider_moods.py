@@ -3,9 +3,13 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from postroad.transports.sms import channel
 from tests.campaigns.provider import TOKEN, Provider
 from tests.campaigns.stories import local, numbers, prepare, reaches, running
 
@@ -67,6 +71,24 @@ def test_a_refused_credential_halts_the_campaign_with_the_reason(
                     await road.campaigns.resume("c")
                     break
             await reaches(road, "done")
+
+    within(story())
+    assert set(provider.taken().values()) == {1}
+
+
+def test_a_provider_that_takes_it_and_is_silent_leaves_it_uncertain(
+    dsn: str, provider: Provider, tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel, "TIMEOUT", timedelta(seconds=1))
+
+    async def story() -> None:
+        async with running(local(dsn)) as road:
+            await prepare(road, provider, tmp_path, [*numbers(2, "+1513"), *numbers(3)])
+            await road.campaigns.start("c")
+            done = await reaches(road, "done")
+            assert (done.counts.sent, done.counts.uncertain) == (3, 2)
+            found = await road.campaigns.recipients("c", state="uncertain")
+            assert {one.sub_type for one in found} == {"no_answer"}
 
     within(story())
     assert set(provider.taken().values()) == {1}

@@ -54,6 +54,13 @@ async def _arrived(provider: Provider, count: int) -> bool:
     return len(provider.arrivals()) >= count
 
 
+async def _quiet(provider: Provider) -> bool:
+    """Whether nothing arrives for a while."""
+    before = len(provider.arrivals())
+    await asyncio.sleep(1)
+    return len(provider.arrivals()) == before
+
+
 async def _logged(road: Postroad) -> bool:
     _, _, live = await road.bulk.store.due()
     return not live
@@ -203,5 +210,28 @@ def test_a_cancelled_campaign_stays_so(
             counts = await road.campaigns.exact("c")
             assert counts.adds_up
             assert counts.sent < 200
+
+    within(story())
+
+
+def test_a_paused_lane_holds_its_credentials_campaigns(
+    dsn: str, provider: Provider, tmp_path: Path, within: Within
+) -> None:
+    async def story() -> None:
+        async with running(local(dsn)) as road:
+            await prepare(road, provider, tmp_path, numbers(200), rate="40/s")
+            queue = await road.store.find_queue("default", "sms:main")
+            assert queue is not None
+            await road.lanes.pause(queue.lanes[0])
+            await road.campaigns.start("c")
+            await asyncio.sleep(1)
+            assert not provider.arrivals()
+            await road.lanes.resume(queue.lanes[0])
+            await until(lambda: _arrived(provider, 20))
+            await road.lanes.pause(queue.lanes[0])
+            await until(lambda: _quiet(provider))
+            held = await road.campaigns.show("c")
+            assert (held.state, held.counts.unsent > 0) == ("running", True)
+            await road.campaigns.cancel("c")
 
     within(story())

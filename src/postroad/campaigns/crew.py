@@ -121,6 +121,9 @@ class Crew:
             return
         ledgers = await self._ledgers(credential.lane)
         sender = Sender(self._kit, Order(job, campaign, credential, ledgers), channel)
+        for pulse in await store.renew(self._kit.owner, LEASE_MS):
+            if pulse.job == job.id:  # its lane may be paused
+                sender.hear(pulse)
         task = asyncio.get_running_loop().create_task(self._send(sender, channel))
         self._senders[job.id] = (sender, task)
 

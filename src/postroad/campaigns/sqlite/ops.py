@@ -22,7 +22,8 @@ from postroad.model.states import NEVER
 def renew(db: Db, owner: int, lease_ms: int) -> list[Pulse]:
     """An owner is still here."""
     db.run("renew", owner, db.now_ms + lease_ms)
-    return [Pulse(j, CampaignState(state), *rest) for j, state, *rest in db.all("pulses", owner)]
+    rows = db.all("pulses", owner, db.now_ms)
+    return [Pulse(job, CampaignState(state), *rest) for job, state, *rest in rows]
 
 
 def enqueue(db: Db, owner: int, job: Job, limit: int) -> int:

@@ -1,0 +1,205 @@
+"""What the tables promise to senders, on either database: age, epochs, leases, late answers."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postroad import Postroad
+from postroad.model.campaign import Campaign, Counts, Job, Result, RowState, Verb
+from postroad.ports.campaigns import CampaignStore
+from tests.campaigns.provider import Provider
+from tests.campaigns.stories import draft, local, numbers, prepare
+
+LEASE_MS = 60_000
+ME, OTHER = 101, 102
+Within = Callable[[Any], Any]
+
+
+class Bench:
+    """A campaign that runs, with nobody who sends."""
+
+    def __init__(self, road: Postroad, campaign: Campaign) -> None:
+        self.store: CampaignStore = road.bulk.store
+        self.road = road
+        self.campaign = campaign
+
+    async def claim(self, owner: int = ME, lease_ms: int = LEASE_MS) -> Job:
+        job = await self.store.claim(owner, lease_ms)
+        assert job is not None
+        return job
+
+    async def begin(self, job: Job, count: int, owner: int = ME) -> dict[int, int]:
+        await self.store.enqueue(owner, job, count)
+        rows = await self.store.queued(job, 0, count)
+        return await self.store.intend(owner, job, [row.n for row in rows])
+
+    async def counts(self) -> Counts:
+        exact = await self.store.exact(self.campaign.id)
+        assert exact == (await self.road.campaigns.show(self.campaign.name)).counts
+        assert exact.adds_up
+        return exact
+
+
+async def bench(road: Postroad, provider: Provider, folder: Path, **options: Any) -> Bench:
+    await prepare(road, provider, folder, numbers(10), **options)
+    await road.campaigns.start("c")
+    campaign = await road.bulk.store.campaign("default", "c")
+    assert campaign is not None
+    return Bench(road, campaign)
+
+
+@pytest.fixture
+def tell(dsn: str, provider: Provider, tmp_path: Path, within: Within) -> Callable[..., None]:
+    """Runs a story on a campaign of ten that runs."""
+
+    def run(story: Callable[[Bench], Any], **options: Any) -> None:
+        async def whole() -> None:
+            async with local(dsn) as road:
+                await story(await bench(road, provider, tmp_path, **options))
+
+        within(whole())
+
+    return run
+
+
+def test_the_oldest_job_goes_first_and_a_retried_one_keeps_its_age(
+    tell: Callable[..., None], tmp_path: Path
+) -> None:
+    async def story(here: Bench) -> None:
+        first = await here.claim()
+        await draft(here.road, tmp_path, numbers(5), "young")
+        await here.road.campaigns.start("young")
+        await here.road.campaigns.stop("c")
+        await here.store.release(ME, first)
+        await here.store.log()
+        await here.road.campaigns.resume("c")
+        again, young = await here.claim(), await here.claim()
+        assert (again.id, again.epoch) == (first.id, first.epoch + 1)
+        assert young.id > first.id
+        assert await here.store.claim(ME, LEASE_MS) is None
+
+    tell(story)
+
+
+def test_slices_of_several_jobs_never_overlap(tell: Callable[..., None]) -> None:
+    async def story(here: Bench) -> None:
+        one, two = await here.claim(), await here.claim(OTHER)
+        mine, other = await here.begin(one, 4), await here.begin(two, 4, OTHER)
+        assert (set(mine), set(other)) == ({1, 2, 3, 4}, {5, 6, 7, 8})
+        assert await here.store.enqueue(ME, one, 100) == 2
+        assert await here.store.enqueue(OTHER, two, 100) == 0
+
+    tell(story, jobs=2)
+
+
+def test_a_stale_owner_begins_nothing(tell: Callable[..., None]) -> None:
+    async def story(here: Bench) -> None:
+        old = await here.claim(lease_ms=1)
+        await here.store.enqueue(ME, Job(old.id, old.campaign, old.epoch), 5)
+        await asyncio.sleep(0.05)
+        assert await here.store.intend(ME, old, [1]) == {}
+        assert await here.store.reap() == 1
+        new = await here.claim(OTHER)
+        assert (new.id, new.epoch) == (old.id, old.epoch + 2)
+        assert await here.store.intend(ME, old, [1]) == {}
+        assert await here.begin(new, 3, OTHER) == {1: 1, 2: 1, 3: 1}
+
+    tell(story)
+
+
+def test_a_lost_lease_leaves_what_was_begun_uncertain_and_a_late_answer_settles_it(
+    tell: Callable[..., None],
+) -> None:
+    async def story(here: Bench) -> None:
+        job = await here.claim(lease_ms=400)
+        begun = await here.begin(job, 4)
+        await asyncio.sleep(0.5)
+        assert await here.store.reap() == 1
+        assert (await here.counts()).uncertain == 4
+        late = [
+            Result(1, begun[1], RowState.sent, "SM1"),
+            Result(2, begun[2], RowState.failed, "", "21211"),
+            Result(3, begun[3], RowState.unsent),
+            Result(4, begun[4] + 1, RowState.sent, "SM4"),  # of another try
+        ]
+        await here.store.record(job.campaign, late)
+        found = await here.counts()
+        assert (found.sent, found.failed, found.uncertain, found.unsent) == (1, 1, 1, 7)
+        await here.store.record(job.campaign, late)
+        assert await here.counts() == found
+        again = await here.claim(OTHER)
+        assert set(await here.begin(again, 10, OTHER)) == {3, 5, 6, 7, 8, 9, 10}
+
+    tell(story)
+
+
+def test_a_stopped_job_stays_stopped_when_its_owner_is_lost(tell: Callable[..., None]) -> None:
+    async def story(here: Bench) -> None:
+        job = await here.claim(lease_ms=400)
+        await here.begin(job, 2)
+        await here.road.campaigns.stop("c")
+        await asyncio.sleep(0.5)
+        assert await here.store.reap() == 1
+        assert await here.store.claim(OTHER, LEASE_MS) is None
+        assert await here.store.log() == []
+        assert (await here.road.campaigns.show("c")).state == "stopped"
+        assert (await here.counts()).uncertain == 2
+        await here.road.campaigns.resume("c")
+        assert set(await here.begin(await here.claim(OTHER), 10, OTHER)) == set(range(3, 11))
+
+    tell(story)
+
+
+def test_nothing_is_final_while_an_owner_has_something_in_flight(tell: Callable[..., None]) -> None:
+    async def story(here: Bench) -> None:
+        job = await here.claim()
+        begun = await here.begin(job, 10)
+        await here.road.campaigns.stop("c")
+        await here.store.log()
+        assert (await here.store.due())[2]
+        results = [Result(n, tries, RowState.sent, f"SM{n}") for n, tries in begun.items()]
+        await here.store.record(job.campaign, results)
+        await here.store.release(ME, job)
+        await here.store.log()
+        assert not (await here.store.due())[2]
+        assert (await here.counts()).sent == 10
+
+    tell(story)
+
+
+def test_a_campaign_whose_counts_do_not_add_up_is_not_finished_and_named(
+    tell: Callable[..., None],
+) -> None:
+    async def story(here: Bench) -> None:
+        job = await here.claim()
+        begun = await here.begin(job, 10)
+        await here.store.record(
+            job.campaign, [Result(n, tries, RowState.sent) for n, tries in begun.items()]
+        )
+        await here.store.release(ME, job)
+        await spoil(here.store, "update {0}campaign set failed = 0, sent = sent - 1")
+        assert await here.store.log() == ["c"]
+        assert (await here.road.campaigns.show("c")).state == "running"
+        await spoil(here.store, "update {0}campaign set sent = sent + 1")
+        assert await here.store.log() == []
+        assert (await here.road.campaigns.show("c")).state == "done"
+
+    tell(story)
+
+
+async def spoil(store: Any, sql: str) -> None:
+    if hasattr(store, "_side"):
+        await store._side.work("test", lambda raw: raw.execute(sql.format("postroad.")))
+    else:
+        await store._tables.write_own("test", lambda raw: raw.execute(sql.format("")))
+
+
+def test_of_verbs_that_race_one_moves_the_campaign(tell: Callable[..., None]) -> None:
+    async def story(here: Bench) -> None:
+        moves = [here.store.move(here.campaign, Verb.stop) for _ in range(4)]
+        assert sorted(await asyncio.gather(*moves)) == [False, False, False, True]
+
+    tell(story)
