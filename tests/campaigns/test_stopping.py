@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from postroad import Postroad
-from postroad.model.campaign import HaltRule, WrongState
+from postroad.campaigns.message import Letter, Writer
+from postroad.model.campaign import HaltRule, Row, WrongState
 from tests.campaigns.provider import Provider
 from tests.campaigns.stories import draft, local, numbers, prepare, reaches, running, until
 
@@ -233,5 +234,30 @@ def test_a_paused_lane_holds_its_credentials_campaigns(
             held = await road.campaigns.show("c")
             assert (held.state, held.counts.unsent > 0) == ("running", True)
             await road.campaigns.cancel("c")
+
+    within(story())
+
+
+def test_a_sender_that_breaks_halts_its_campaign_and_nobody_elses(
+    dsn: str, provider: Provider, tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letter = Writer.letter
+
+    def breaking(self: Writer, row: Row) -> Letter:
+        if row.recipient.startswith("+1666"):
+            raise ZeroDivisionError("somewhere deep")
+        return letter(self, row)
+
+    monkeypatch.setattr(Writer, "letter", breaking)
+
+    async def story() -> None:
+        async with running(local(dsn)) as road:
+            await prepare(road, provider, tmp_path, numbers(3, "+1666"), "broken")
+            await draft(road, tmp_path, numbers(3), "c")
+            await road.campaigns.start("broken")
+            halted = await reaches(road, "halted", "broken")
+            assert "somewhere deep" in halted.reason
+            await road.campaigns.start("c")
+            assert (await reaches(road, "done")).counts.sent == 3
 
     within(story())

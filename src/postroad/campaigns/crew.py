@@ -13,8 +13,8 @@ from postroad.ports.channel import Channel
 
 LEASE_MS: Final = 10_000
 TICK_S: Final = 1.0
-IDLE_S: Final = 600.0
-"""With nothing to do and no ring: six questions an hour."""
+IDLE_S: Final = 1_200.0
+"""With nothing to do and no ring: three looks an hour."""
 JOBS_MAX: Final = 8
 MISSED_MS: Final = 3_600_000
 """A start that was missed by more than this is not made without being asked."""
@@ -101,9 +101,9 @@ class Crew:
         for number in [n for n, (_, task) in self._senders.items() if task.done()]:
             await self._senders.pop(number)[1]
         if self._senders:
-            pulses = {
-                one.job: one for one in await self._kit.store.renew(self._kit.owner, LEASE_MS)
-            }
+            jobs = list(self._senders)
+            heard = await self._kit.store.renew(self._kit.owner, LEASE_MS, jobs)
+            pulses = {one.job: one for one in heard}
             for number, (sender, _) in self._senders.items():
                 sender.hear(pulses.get(number))
 
@@ -115,24 +115,35 @@ class Crew:
             raise StoreError(f"job {job.id} has no campaign or credential")
         try:
             channel = await self._open(credential)
+            ledgers = await self._ledgers(credential.lane)
+            sender = Sender(self._kit, Order(job, campaign, credential, ledgers), channel)
+        except StoreError:
+            raise
         except PostroadError as error:
             await store.move(campaign, Verb.halt, str(error))
             await store.release(self._kit.owner, job)
             return
-        ledgers = await self._ledgers(credential.lane)
-        sender = Sender(self._kit, Order(job, campaign, credential, ledgers), channel)
-        for pulse in await store.renew(self._kit.owner, LEASE_MS):
-            if pulse.job == job.id:  # its lane may be paused
-                sender.hear(pulse)
-        task = asyncio.get_running_loop().create_task(self._send(sender, channel))
+        for pulse in await store.renew(self._kit.owner, LEASE_MS, [job.id]):
+            sender.hear(pulse)  # its lane may be paused
+        task = asyncio.get_running_loop().create_task(self._send(sender, channel, campaign))
         self._senders[job.id] = (sender, task)
 
-    async def _send(self, sender: Sender, channel: Channel) -> None:
+    async def _send(self, sender: Sender, channel: Channel, campaign: Campaign) -> None:
         try:
             await sender.run()
+        except Exception as error:
+            self._kit.log.exception("a sender broke", campaign=campaign.name)
+            why = f"its sender broke: {type(error).__name__}: {error}"[:500]
+            await self._halt(campaign, why)
         finally:
             await channel.close()
             self.wake()
+
+    async def _halt(self, campaign: Campaign, why: str) -> None:
+        try:
+            await self._kit.store.move(campaign, Verb.halt, why)
+        except StoreError as error:
+            self._kit.log.warning("a campaign could not be halted", error=str(error))
 
     async def _pause(self, seconds: float) -> None:
         timer = self._kit.clock.later(max(1, round(seconds * 1000)), self._bell.set)

@@ -55,7 +55,7 @@ class Importer:
         column = campaign.spec.recipient
         source = await asyncio.to_thread(open_source, path, column, encoding)
         _same_columns(campaign, source)
-        checked = Rows(source, column, self._check)
+        checked = Rows(source, column, self._check, only_check=True)
         count = await asyncio.to_thread(
             _drain, checked, lambda: told("check", checked.bytes_read, source.size)
         )

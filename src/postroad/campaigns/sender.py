@@ -80,15 +80,20 @@ class Sender:
 
     async def run(self) -> None:
         """Send all there is; then wait for what is in flight, and let go of the job."""
-        while not self._stopping:
-            try:
-                if not await self._turn():
-                    break
-            except StoreError as error:
-                self._kit.log.warning("sender waits for the store", error=str(error))
-                await self._kit.clock.sleep(RETRY_S)
-        await self._drain()
-        await self._let_go()
+        try:
+            while not self._stopping and await self._tried():
+                pass
+        finally:
+            await self._drain()
+            await self._let_go()
+
+    async def _tried(self) -> bool:
+        try:
+            return await self._turn()
+        except StoreError as error:
+            self._kit.log.warning("sender waits for the store", error=str(error))
+            await self._kit.clock.sleep(RETRY_S)
+            return True
 
     async def _turn(self) -> bool:
         """One block; False when nothing is left."""

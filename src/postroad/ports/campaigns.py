@@ -128,8 +128,9 @@ class Ops(Protocol):
     async def claim(self, owner: int, lease_ms: int) -> Job | None:
         """The oldest job that waits."""
 
-    async def renew(self, owner: int, lease_ms: int) -> list[Pulse]:
-        """Still here: the jobs that are ours, and how they stand."""
+    async def renew(self, owner: int, lease_ms: int, jobs: Sequence[int]) -> list[Pulse]:
+        """Still here, and at work on these: those that are ours, and how they stand. A job that
+        we do not know of, as its claim's answer was lost, is left to its lease."""
 
     async def enqueue(self, owner: int, job: Job, limit: int) -> int:
         """Copy a slice of unsent recipients into the ops of a job; answers how many."""

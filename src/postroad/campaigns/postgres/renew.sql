@@ -1,5 +1,5 @@
 -- An owner is still here; how its jobs stand. A credential rests while its lane is paused or open.
-with renewed as (update postroad.job set lease_until = postroad.now_ms() + $2 where owner = $1
+with renewed as (update postroad.job set lease_until = postroad.now_ms() + $2 where owner = $1 and id = any ($3)
                  returning id, campaign_id)
 select j.id, x.state,
        greatest(c.blocked_until, coalesce((

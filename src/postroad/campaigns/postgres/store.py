@@ -241,9 +241,9 @@ class OpVerbs(Base):
         row = await self._one("claim", owner, lease_ms)
         return Job(*row) if row else None
 
-    async def renew(self, owner: int, lease_ms: int) -> list[Pulse]:
+    async def renew(self, owner: int, lease_ms: int, jobs: Sequence[int]) -> list[Pulse]:
         """Still here."""
-        rows = await self._rows(self._hot, "renew", owner, lease_ms)
+        rows = await self._rows(self._hot, "renew", owner, lease_ms, list(jobs))
         return [Pulse(job, CampaignState(state), *rest) for job, state, *rest in rows]
 
     async def enqueue(self, owner: int, job: Job, limit: int) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from postroad.campaigns.rows import read_campaign, read_exact
+from postroad.campaigns.rows import read_campaign, read_exact, text
 from postroad.campaigns.sqlite import ground
 from postroad.campaigns.sqlite.db import Db
 from postroad.model.campaign import (
@@ -19,10 +19,10 @@ from postroad.model.campaign import (
 from postroad.model.states import NEVER
 
 
-def renew(db: Db, owner: int, lease_ms: int) -> list[Pulse]:
+def renew(db: Db, owner: int, lease_ms: int, jobs: Sequence[int]) -> list[Pulse]:
     """An owner is still here."""
-    db.run("renew", owner, db.now_ms + lease_ms)
-    rows = db.all("pulses", owner, db.now_ms)
+    db.run("renew", owner, db.now_ms + lease_ms, text(jobs))
+    rows = db.all("pulses", owner, db.now_ms, text(jobs))
     return [Pulse(job, CampaignState(state), *rest) for job, state, *rest in rows]
 
 

@@ -6,4 +6,4 @@ select j.id, x.state,
             and (c.kind = 'twilio' and l.transport = 'sms' or c.kind = 'webhook' and l.transport = 'webhook' and l.server = 'any')
        ), 0)), c.block_reason
   from job j join campaign x on x.id = j.campaign_id join credential c on c.id = x.credential
- where j.owner = ?1
+ where j.owner = ?1 and j.id in (select value from json_each(?3))

@@ -198,9 +198,9 @@ class OpVerbs(Base):
         row = await self._write(lambda db: db.one("claim", owner, db.now_ms + lease_ms))
         return Job(*row) if row else None
 
-    async def renew(self, owner: int, lease_ms: int) -> list[Pulse]:
+    async def renew(self, owner: int, lease_ms: int, jobs: Sequence[int]) -> list[Pulse]:
         """Still here."""
-        return await self._write(lambda db: ops.renew(db, owner, lease_ms))
+        return await self._write(lambda db: ops.renew(db, owner, lease_ms, jobs))
 
     async def enqueue(self, owner: int, job: Job, limit: int) -> int:
         """Copy a slice of unsent recipients into the ops of a job."""
