@@ -18,15 +18,31 @@ from tests.contract.rigs import SqliteRig
 # Queries that may walk a whole table, or sort, each with the reason why that is no harm.
 WALKS: Final = {
     "counts": "asked by people, never by the engine",
+    "box_find": "the walk is over the names that are asked for",
+    "dead_reasons": "asked by people, never by the engine",
     "dead_trim": "once an hour, and it stops at a slice",
     "forget_idle": "once an hour, over processes",
+    "heaps": "asked by people and for metrics, never by the engine",
+    "lane_page": "the walks are over the page and its rungs",
+    "letter_read": "the walk is over the letters that are asked for",
     "others_due": "the walk is over its own count, which stops at a thousand",
+    "queue_page": "the walks are over the page and its rungs",
     "spells": "walks a partial index that holds only the queues in a spell",
+    "token_page": "asked by people, over access tokens",
+    "tries_retain": "from the oldest on, and it stops at a slice",
+    "trouble": "asked by people and for metrics, never by the engine",
 }
 SORTS: Final = {
+    "dead_reasons": "asked by people, never by the engine",
+    "heaps": "asked by people and for metrics, never by the engine",
     "lane_levels": "at most seven groups, of one lane's rungs",
+    "lane_page": "one page",
     "lane_tally": "asked by people, never by the engine",
+    "letter_old": "of what has expired alone",
+    "queue_page": "one page",
     "queue_tally": "asked by people, never by the engine",
+    "token_page": "asked by people, over access tokens",
+    "tries_of": "of one message",
 }
 
 

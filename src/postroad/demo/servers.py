@@ -83,8 +83,8 @@ async def _open(door: socket.socket, answer: Answer) -> None:
         try:
             while True:
                 await _one(reader, writer, answer)
-        except (OSError, EOFError):
-            pass  # the caller has gone
+        except (OSError, EOFError, asyncio.CancelledError):
+            pass  # the caller has gone, or we go
         finally:
             writer.close()
 

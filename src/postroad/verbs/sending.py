@@ -99,8 +99,7 @@ class Sending:
         ]
         now_ms = self._store.clock.now_ms()
         drafts = [
-            draft(send, queue, self._ids.next(now_ms), now_ms, self._bytes_max)
-            for send, queue in zip(asked, queues, strict=True)
+            self._draft(send, queue, now_ms) for send, queue in zip(asked, queues, strict=True)
         ]
         return _receipts(asked, await intake.put(drafts))
 
@@ -133,7 +132,7 @@ class Sending:
         if isinstance(queue, PostroadError):
             return queue
         try:
-            return intake.put([self._draft(send, queue)])
+            return intake.put([self._draft(send, queue, self._store.clock.now_ms())])
         except PostroadError as error:
             return error
 
@@ -149,21 +148,21 @@ class Sending:
         if found is None:
             await self._vet(queue)
             found = await self._store.queue_in(connection, self._spec(send.tenant, queue))
-        answers = await self._store.send_in(connection, [self._draft(send, found)])
+        drafted = self._draft(send, found, self._store.clock.now_ms())
+        answers = await self._store.send_in(connection, [drafted])
         return _receipts([send], answers)[0]
 
-    def _draft(self, send: Send, queue: Queue) -> Draft:
-        now_ms = self._store.clock.now_ms()
-        number = self._ids.next(now_ms)
+    def _draft(self, send: Send, queue: Queue, now_ms: int) -> Draft:
         if send.headers:
             transport = self._transport(send.queue)
             if isinstance(transport, Vets):
                 transport.check(send.headers)
-        return draft(send, queue, number, now_ms, self._bytes_max)
+        return draft(send, queue, self._ids.next(now_ms), now_ms, self._bytes_max)
 
     async def draft_tick(self, queue: str, body: object) -> Draft:
         """A timetable's message."""
-        return self._draft(Send(queue, body), await self._queue(DEFAULT_TENANT, queue))
+        found = await self._queue(DEFAULT_TENANT, queue)
+        return self._draft(Send(queue, body), found, self._store.clock.now_ms())
 
     async def _queue(self, tenant: str, name: str) -> Queue:
         known = self._queues.get((tenant, name))
