@@ -55,7 +55,8 @@ def bin_folder() -> Path:
 class PrivatePostgres:
     """One server of our own. `with PrivatePostgres() as pg: dsn = pg.create_database()`."""
 
-    def __init__(self) -> None:
+    def __init__(self, **settings: str) -> None:
+        self._settings = SETTINGS | settings
         self.elsewhere = os.environ.get(ELSEWHERE)
         self.port = 0 if self.elsewhere else free_port()
         self.folder: Path | None = None
@@ -96,7 +97,7 @@ class PrivatePostgres:
             raise RuntimeError("already started")
         first = self.folder is None
         folder = self.folder or self._init_cluster()
-        options = [f"-c{name}={value}" for name, value in SETTINGS.items()]
+        options = [f"-c{name}={value}" for name, value in self._settings.items()]
         command = [
             str(bin_folder() / "postgres"),
             "-D",

@@ -1,10 +1,10 @@
 -- Who owns which lane.
 
 -- Own lanes of these pools that are ready at these levels, the longest ready first, and look at
--- them. Of each level
+-- them. Who owns a lane is on the disk before anybody hears of it: forgotten in a crash of the server
+-- it would be served by two. Of each level
 -- only what is ready at its floor or later is walked: behind it lie only the dead index entries of
--- lanes that were claimed before, which an old transaction elsewhere keeps from being removed (10 s
--- of them made a claim five times as long). The answer gives the next floors. That is safe because
+-- lanes that were claimed before, which an old transaction elsewhere keeps from being removed. The answer gives the next floors. That is safe because
 -- rows are written with no earlier time than now, whoever lowers one rings with its time, and a
 -- process that hears that goes back behind it; and now and then it asks from 0.
 create function claim_v1(p_owner bigint, p_reaped int, p_mine int, p_host text, p_pid int,
@@ -27,7 +27,6 @@ declare
   v_taken bigint[];
   v_seen json;
 begin
-  perform set_config('synchronous_commit', 'off', true);
   with ready as materialized (
     select x.* from unnest(p_levels, p_floors) v(level, floor)
      cross join unnest(p_pools) p(pool)
@@ -174,7 +173,6 @@ declare
   v_now bigint := now_ms();
   v_mine bigint[];
 begin
-  perform set_config('synchronous_commit', 'off', true);
   perform lock_alone_v1(p_lane);
   perform from lane where id = any (p_lane) order by id for no key update;
   select array_agg(x.lane) into v_mine from unnest(p_lane, p_epoch) x(lane, epoch)
@@ -209,7 +207,6 @@ set search_path = postroad, pg_temp set jit = off as $$
 declare
   v_mine bigint[];
 begin
-  perform set_config('synchronous_commit', 'off', true);
   perform lock_alone_v1(array(select id from lane where owner = p_owner and id <> all (p_keep)));
   select array_agg(x.id) into v_mine from (
     select id from lane where owner = p_owner and id <> all (p_keep) order by id for no key update) x;
@@ -235,7 +232,6 @@ declare
   v_lost int := 0;
   v_rings jsonb := '[]';
 begin
-  perform set_config('synchronous_commit', 'off', true);
   for v_owner in select id from process where owning and beat_at <= v_before order by id loop
     -- Its own beat waits for us from here on; one whose row is locked is about to give one.
     perform from process where id = v_owner and owning and beat_at <= v_before
