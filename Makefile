@@ -17,7 +17,7 @@ demo: run-venv
 	@$(BIN)/python -m postroad.demo
 
 test: lint
-	@$(BIN)/python -m pytest -n $(WORKERS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 	@echo "make test: $$(($$(date +%s) - $(START))) s in all"
 
 lint: dev-venv

@@ -1,10 +1,7 @@
-"""fleet-kills, server-stops, takeover, fleet-tests: separate worker processes on a private PostgreSQL."""
+"""fleet-kills, server-stops, takeover: separate worker processes on a private PostgreSQL."""
 
 import sys
 import time
-from pathlib import Path
-
-import pytest
 
 from postroad.model.limits import Limits
 from proof.shape import Reached
@@ -19,7 +16,6 @@ MESSAGES = 20_000
 EVERY_S = 4.0
 SHIPPED = Work("", "", Limits())
 STOPS, STOPPED_MESSAGES = 8, 4_000
-FLEET_TESTS = 6
 
 
 def prove(seconds: float, messages: int = MESSAGES, order: Work = SHIPPED) -> Reached:
@@ -68,23 +64,3 @@ def prove_takeover(_seconds: float, order: Work = SHIPPED) -> Reached:
         took_s = time.monotonic() - start_s
     sys.stdout.write(f"taken over after {took_s:.1f} s\n")
     return Reached(floor=1.0, reached=round(bound_s / took_s, 3), broken=0)
-
-
-class Tally:
-    """How the tests went."""
-
-    def __init__(self) -> None:
-        self.passed = 0
-        self.failed = 0
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.passed += report.when == "call" and report.passed
-        self.failed += report.failed
-
-
-def prove_tests(_seconds: float) -> Reached:
-    """The fleet's tests that take long, or that take times."""
-    tally = Tally()
-    code = pytest.main(["-q", str(Path(__file__).parent / "fleet_tests")], plugins=[tally])
-    broken = tally.failed + (code != pytest.ExitCode.OK)
-    return Reached(floor=FLEET_TESTS, reached=tally.passed, broken=int(broken))
