@@ -1,12 +1,9 @@
 """The benchmarks on PostgreSQL, small: they come through, and count what they say they count."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from proof.bench_tests.rehearsal import rehearse
+
 LENIENT = """
 [every]
 counts-agree = 1.0
@@ -24,19 +21,8 @@ import-share-of-copy = 0.0
 """
 
 
-def run(folder: Path, name: str, seconds: float) -> Any:
-    bars = folder / "bars.toml"
-    bars.write_text(LENIENT)
-    command = (sys.executable, "-m", "bench", name, "--seconds", str(seconds), "--bars", bars)
-    done = subprocess.run(
-        (*command, "--results", folder), cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def test_engine_postgres_runs_end_to_end(tmp_path: Path) -> None:
-    line = run(tmp_path, "engine-postgres", 1.8)
+    line = rehearse(tmp_path, "engine-postgres", 1.8, LENIENT)
     engines = {"engine", "engine-as-shipped", "engine-2-processes"}
     assert set(line["ours"]) == {"send-many", *engines}
     assert set(line["peers"]) == {"pgqueuer", "pgqueuer-enqueue"}
@@ -53,7 +39,7 @@ def test_engine_postgres_runs_end_to_end(tmp_path: Path) -> None:
 
 
 def test_idle_counts_statements_and_lateness(tmp_path: Path) -> None:
-    line = run(tmp_path, "idle", 3)
+    line = rehearse(tmp_path, "idle", 3, LENIENT)
     # In 3 s a worker in peace sends nothing, or its safety poll.
     assert line["ours"]["statements_per_hour"] <= 2_400
     assert line["ours"]["lateness"]["messages"] == 15
@@ -63,7 +49,7 @@ def test_idle_counts_statements_and_lateness(tmp_path: Path) -> None:
 
 
 def test_campaign_counts_what_the_provider_got(tmp_path: Path) -> None:
-    line = run(tmp_path, "campaign", 1.8)
+    line = rehearse(tmp_path, "campaign", 1.8, LENIENT)
     sides = [line["ours"], line["peers"], {"copy": line["limit"]["copy"]}]
     assert [set(side) for side in sides] == [{"campaign", "import"}, {"seed-loop"}, {"copy"}]
     for name, figures in ((n, f) for side in sides for n, f in side.items()):

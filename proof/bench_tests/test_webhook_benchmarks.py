@@ -1,12 +1,9 @@
 """The webhook benchmarks, small: they come through, and count what they say they count."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from proof.bench_tests.rehearsal import rehearse
+
 LENIENT = """
 [every]
 counts-agree = 1.0
@@ -21,19 +18,8 @@ duplicates-saved = 0.0
 """
 
 
-def run(folder: Path, name: str, seconds: float) -> Any:
-    bars = folder / "bars.toml"
-    bars.write_text(LENIENT)
-    command = (sys.executable, "-m", "bench", name, "--seconds", str(seconds), "--bars", bars)
-    done = subprocess.run(
-        (*command, "--results", folder), cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def test_webhooks_runs_end_to_end(tmp_path: Path) -> None:
-    line = run(tmp_path, "webhooks", 2.4)
+    line = rehearse(tmp_path, "webhooks", 2.4, LENIENT)
     ours = {"webhooks", "webhooks-as-shipped", "webhooks-sqlite"}
     late = {"1-over-p99-calm", "1-over-p99-troubled"}
     assert set(line["ours"]) == ours | late
@@ -48,7 +34,7 @@ def test_webhooks_runs_end_to_end(tmp_path: Path) -> None:
 
 
 def test_lanes_counts_requests_bytes_and_duplicates(tmp_path: Path) -> None:
-    line = run(tmp_path, "lanes", 6)
+    line = rehearse(tmp_path, "lanes", 6, LENIENT)
     alone = line["peers"]["a worker for each queue"]
     lane = line["ours"]["one for the lane"]
     for figures in (alone, lane):

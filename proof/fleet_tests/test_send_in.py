@@ -5,17 +5,14 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-import asyncpg
-import psycopg
 import pytest
-import sqlalchemy
-from sqlalchemy.ext.asyncio import create_async_engine
 
 from postroad import Postroad
 from tests.crash.book import now_ms
 from tests.crash.orders import Parcel, tag
 from tests.fleet.fleet import Fleet
 from tests.fleet.recipients import Boxes, register
+from tests.postgres.drivers import DRIVERS, on_asyncpg
 
 SOON_MS = 250
 """The promise; the best of a few tries must keep it, whatever else the machine does."""
@@ -27,51 +24,6 @@ class Undo(Exception):
 
 
 Way = Callable[[str], AbstractAsyncContextManager[object]]
-
-
-@asynccontextmanager
-async def by_asyncpg(dsn: str) -> AsyncIterator[object]:
-    connection = await asyncpg.connect(dsn)
-    try:
-        async with connection.transaction():
-            yield connection
-    finally:
-        await connection.close()
-
-
-@asynccontextmanager
-async def by_psycopg(dsn: str) -> AsyncIterator[object]:
-    with psycopg.connect(dsn) as connection:
-        yield connection
-
-
-@asynccontextmanager
-async def by_async_psycopg(dsn: str) -> AsyncIterator[object]:
-    async with await psycopg.AsyncConnection.connect(dsn) as connection:
-        yield connection
-
-
-@asynccontextmanager
-async def by_sqlalchemy(dsn: str) -> AsyncIterator[object]:
-    engine = sqlalchemy.create_engine(dsn.replace("postgresql://", "postgresql+psycopg://"))
-    try:
-        with engine.begin() as connection:
-            yield connection
-    finally:
-        engine.dispose()
-
-
-@asynccontextmanager
-async def by_async_sqlalchemy(dsn: str) -> AsyncIterator[object]:
-    engine = create_async_engine(dsn.replace("postgresql://", "postgresql+asyncpg://"))
-    try:
-        async with engine.begin() as connection:
-            yield connection
-    finally:
-        await engine.dispose()
-
-
-WAYS: list[Way] = [by_asyncpg, by_psycopg, by_async_psycopg, by_sqlalchemy, by_async_sqlalchemy]
 
 
 @asynccontextmanager
@@ -98,11 +50,11 @@ def test_a_commit_sends_and_a_rollback_does_not(fleet: Fleet) -> None:
 
     async def go() -> None:
         async with sender(fleet.dsn) as road:
-            for turn, way in enumerate(WAYS * TRIES):
+            for turn, way in enumerate(DRIVERS * TRIES):
                 await send(road, way, turn)
 
     asyncio.run(go())
-    count = TRIES * len(WAYS)
+    count = TRIES * len(DRIVERS)
     fleet.wait(lambda: len(fleet.said("done")) == count, "all that was committed arrives", 5.0)
     fleet.rest(0.3)
     started_ms = {line.id: line.at_ms for line in fleet.said("start")}
@@ -115,7 +67,7 @@ def test_a_long_transaction_blocks_nobody(fleet: Fleet) -> None:
     fleet.crew(1)
 
     async def go() -> None:
-        async with sender(fleet.dsn) as road, by_asyncpg(fleet.dsn) as long:
+        async with sender(fleet.dsn) as road, on_asyncpg(fleet.dsn) as long:
             for key in ("", "a"):
                 queue = "keys" if key else "quick"
                 mine = Parcel(tag(queue, 9, 0, key or "-"))
@@ -124,7 +76,7 @@ def test_a_long_transaction_blocks_nobody(fleet: Fleet) -> None:
                     parcel = Parcel(tag(queue, turn, 0, key or "-"))
                     async with asyncio.timeout(5):
                         await road.send(queue, parcel, order_key=key)
-                    async with asyncio.timeout(5), by_asyncpg(fleet.dsn) as short:
+                    async with asyncio.timeout(5), on_asyncpg(fleet.dsn) as short:
                         parcel = Parcel(tag(queue, turn, 1, key or "-"))
                         await road.send_in(short, queue, parcel, order_key=key)
             await asyncio.to_thread(
