@@ -20,6 +20,8 @@ class ReadAhead:
         self.rungs: dict[int, RungBuffer] = {}
         self._lane = lane
         self._buffer = limits.buffer
+        self.low = limits.buffer // 4
+        """With so few read ahead a rung is read again."""
         self._hungry: dict[int, RungBuffer] = {}
         self._asking = 0
         self._due: list[tuple[int, int]] = []
@@ -126,7 +128,7 @@ class ReadAhead:
 
     def feed(self, rung: RungBuffer) -> None:
         """A rung that may have more and is running low is read again."""
-        if not (rung.dry or rung.asking or rung.busy) and len(rung.buffer) <= self._buffer // 4:
+        if not (rung.dry or rung.asking or rung.busy) and len(rung.buffer) <= self.low:
             self._hungry[rung.row.id] = rung
 
     def wants(self, now_ms: int, *, only_one: bool) -> list[Want]:
@@ -160,6 +162,18 @@ class ReadAhead:
         turn = self.turns[queue]
         turn.unrecorded -= 1
         turn.settled_at_look = self.looks
+
+    def withdraw(self, number: int) -> None:
+        """A message is not to be started."""
+        for rung in self.rungs.values():
+            if rung.withdraw(number) and rung.ordered:
+                rung.forget()  # nobody overtakes it: it may not get out of the store
+
+    def withdrawn(self, number: int) -> None:
+        """It is gone from the store; a reading that is under way may still show it."""
+        for rung in self.rungs.values():
+            if rung.asking:
+                rung.ghosts.add(number)
 
     def forget(self, turn: Turn) -> None:
         """Nothing of a queue goes for now: it comes back by a look."""

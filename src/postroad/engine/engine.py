@@ -206,9 +206,9 @@ class Engine:
             self.janitor.watch()
         return claim
 
-    def _may_start(self) -> bool:
+    def _may_start(self, now_s: float) -> bool:
         full = self.recorder.unrecorded >= self.limits.unrecorded_max
-        return not (self._runners.stopping or full or self.janitor.beat_is_stale)
+        return not (self._runners.stopping or full or now_s > self.janitor.stale_after_s)
 
     def _pump(self, worker: LaneWorker) -> None:
         """Something changed for this lane: ask for what it lacks, start what can go."""

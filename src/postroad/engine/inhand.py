@@ -23,6 +23,10 @@ class InHand:
     def __bool__(self) -> bool:
         return bool(self.known or self.in_place)
 
+    def first_try(self, number: int) -> bool:
+        """Whether it was neither tried in place before nor is to be cancelled."""
+        return number not in self._recalled and not self.in_place.tries(number)
+
     def start(self, number: int) -> None:
         """A try begins."""
         self.known.add(number)

@@ -14,10 +14,13 @@ from postroad.model.circuit import Circuit
 from postroad.model.record import Claim, Look, Reading, Reaped, Release, View, Want
 from postroad.model.states import NEVER
 from postroad.model.words import Lane, LaneKey, Message, Policy, Queue, Rung
-from postroad.stores.postgres.base import Answer, Base, decoder, flat
+from postroad.stores.postgres.base import Answer, Base, decoder, flat, literal
 
 READ_BYTES_MAX: Final = 4 << 20
 """One reading stops here, as in fetch_v1: bodies may be a megabyte each."""
+BODY: Final = 11
+WANT: Final = 13
+"""Where the columns of fetch_v1 lie: by name they cost twice as much."""
 LOOK_WHOLE_S: Final = 60.0
 """Owned lanes are looked at whole this often: a ring from another process may have been lost."""
 
@@ -157,20 +160,19 @@ class LeaseVerbs(Base):
         """Due messages of rungs, in order."""
         self._check_open()
         values = (
-            [want.rung for want in wants],
-            [want.after_place for want in wants],
-            [want.after_id for want in wants],
-            [want.limit for want in wants],
+            literal([want.rung for want in wants]),
+            literal([want.after_place for want in wants]),
+            literal([want.after_id for want in wants]),
+            literal([want.limit for want in wants]),
         )
         rows = await self._read.rows("fetch", "fetch", values)
         messages: list[list[Message]] = [[] for _ in wants]
         next_due_ms = [NEVER] * len(wants)
         for row in rows:
-            *fields, want = row
-            if row["body"] is None:
-                next_due_ms[want - 1] = row["due"]
+            if row[BODY] is None:
+                next_due_ms[row[WANT] - 1] = row["due"]
             else:
-                messages[want - 1].append(Message(*fields))
+                messages[row[WANT] - 1].append(Message(*row[:WANT]))
         return [
             _reading(want, found, due_ms)
             for want, found, due_ms in zip(wants, messages, next_due_ms, strict=True)

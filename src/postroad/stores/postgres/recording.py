@@ -81,12 +81,13 @@ class RecordBatch:
     """A record as the arguments of record_v1."""
 
     def __init__(self, record: Record) -> None:
-        self._pairs: dict[tuple[int, int], int] = {}
+        pairs = dict.fromkeys([(r.message.lane, r.epoch) for r in record.results])
+        self._pairs = {pair: place for place, pair in enumerate(pairs, start=1)}
         self._record = record
         self._done = [r for r in record.results if r.move is Move.deliver]
-        self._failed = [r for r in record.results if r.move is not Move.deliver]
-        for result in record.results:
-            self._pair(result.message.lane, result.epoch)
+        self._failed = []
+        if len(self._done) < len(record.results):
+            self._failed = [r for r in record.results if r.move is not Move.deliver]
         for change in record.queues:
             self._pair(change.lane, change.epoch)
         for lane_change in record.lanes:
