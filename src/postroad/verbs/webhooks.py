@@ -24,9 +24,10 @@ from postroad.model.words import DEFAULT_TENANT, Policy, Queue
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
 from postroad.transports.webhook.endpoints import Endpoints, open_row, place
+from postroad.transports.webhook.requests import check_headers
 from postroad.transports.webhook.resolving import Resolve
 from postroad.transports.webhook.signing import Signer
-from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport, check_headers
+from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport
 
 ROTATE_BATCH: Final = 100
 TIMEOUT_S_MAX: Final = 600.0
