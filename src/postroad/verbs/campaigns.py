@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from postroad.campaigns import reading
+from postroad.campaigns.checking import PHONES, URLS, Check
 from postroad.campaigns.estimate import Estimate, estimate, seconds_of
 from postroad.campaigns.exporting import export
 from postroad.campaigns.importing import Imported, Importer, Progress
@@ -37,7 +37,7 @@ from postroad.verbs.credentials import CredentialVerbs, moment_ms
 
 JOBS_MAX: Final = 64
 NAME_CHARACTERS_MAX: Final = 200
-CHECKS: Final[dict[str, reading.Check]] = {"twilio": reading.phone, "webhook": reading.url}
+CHECKS: Final[dict[str, Check]] = {"twilio": PHONES, "webhook": URLS}
 
 
 class Standing(Struct, frozen=True):
@@ -129,9 +129,8 @@ class CampaignVerbs:
     async def discard_import(self, name: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Nothing stays of an import that was not finished."""
         campaign = await self._get(name, tenant)
-        if await self._store.importing(campaign.id) is None:
+        if not await self._store.end_import(campaign.id, keep=False):
             raise WrongState(f"no import of campaign {name!r} is under way")
-        await self._store.end_import(campaign.id, keep=False)
 
     async def preview(self, name: str, row: int = 1, *, tenant: str = DEFAULT_TENANT) -> Letter:
         """The message for one recipient, by its number."""
@@ -149,7 +148,7 @@ class CampaignVerbs:
         campaign = await self._get(name, tenant)
         letter = await self.preview(name, row, tenant=tenant)
         credential = await self._credential(campaign)
-        to = CHECKS[credential.kind](to)
+        to = CHECKS[credential.kind].one(to)
         channel = await self._credentials.open(credential)
         parcel = letter.parcel
         try:
@@ -296,13 +295,16 @@ class CampaignVerbs:
             raise BadCredential(f"the credential of campaign {campaign.name!r} is gone")
         return credential
 
-    async def _startable(self, campaign: Campaign) -> None:
+    async def _imported(self, campaign: Campaign) -> None:
         current = await self._store.importing(campaign.id)
         if current is not None:
             raise WrongState(
                 f"an import of campaign {campaign.name!r} stands at line {current.line}: finish or "
                 "discard it first"
             )
+
+    async def _startable(self, campaign: Campaign) -> None:
+        await self._imported(campaign)
         if not campaign.counts.total:
             raise WrongState(f"campaign {campaign.name!r} has no recipients: import some")
         template_of(campaign.spec.template).check(campaign.columns)
@@ -314,6 +316,7 @@ class CampaignVerbs:
     ) -> Standing:
         moved(campaign.state, verb, campaign.name)
         if not await self._store.move(campaign, verb, reason, at_ms):
+            await self._imported(campaign)
             now = await self._store.campaign_by_id(campaign.id)
             if now is not None and now.state in MOVES[verb][0]:
                 raise WrongState(f"campaign {campaign.name!r} is being finalised: ask again soon")
