@@ -5,12 +5,11 @@ import time
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
-from urllib.parse import quote
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from postroad.api.inside import Asked
+from postroad.api.inside import Asked, part
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, facts, out, table, when
 from postroad.model.errors import BadInput
@@ -47,7 +46,7 @@ def add(app: typer.Typer) -> None:
 
 
 def _path(name: str, verb: str = "") -> str:
-    return f"/v1/campaigns/{quote(name, safe='')}" + (f"/{verb}" if verb else "")
+    return f"/v1/campaigns/{part(name)}" + (f"/{verb}" if verb else "")
 
 
 def _ask(call: Call, method: str, path: str, data: object = None, **query: object) -> Any:
