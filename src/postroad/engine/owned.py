@@ -51,6 +51,7 @@ class Owned:
         self._claiming = asyncio.Lock()
         self._doubtful = False
         self._shed_s = -SHED_EVERY_S
+        self._tick = asyncio.Event()
 
     async def claim(self, levels: Sequence[int], pools: Sequence[str]) -> Claim:
         """Own what is ready at these levels, when there is room for it."""
@@ -108,6 +109,8 @@ class Owned:
         if worker.quiet:
             self._quiet.setdefault(number, now_ms)
             self.unsettled.set()
+            if worker.leaving:
+                self._tick.set()  # somebody waits for it
             self.calm.set()
             self.room_free.set()
         else:
@@ -133,7 +136,7 @@ class Owned:
         while True:
             await self.unsettled.wait()
             self.unsettled.clear()
-            await self._clock.sleep(TICK_S)
+            await self._next_tick()
             starved = serve_starved()
             before_ms = self._clock.now_ms() - self._limits.linger_ms
             idle = [
@@ -153,6 +156,12 @@ class Owned:
                 self._log.debug("lanes may be ours and unknown", error=str(error))
             if self._quiet or starved or self._doubtful:
                 self.unsettled.set()
+
+    async def _next_tick(self) -> None:
+        timer = self._clock.later(int(TICK_S * 1000), self._tick.set)
+        await self._tick.wait()
+        timer.cancel()
+        self._tick.clear()
 
     async def release(self, workers: list[LaneWorker]) -> None:
         """Give lanes back in good order."""
