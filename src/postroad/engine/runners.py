@@ -20,7 +20,7 @@ from postroad.model.outcome import Outcome, failed, unknown, unreachable
 from postroad.model.words import Message
 from postroad.ports.clock import Chance
 from postroad.ports.store import Store
-from postroad.ports.transport import BEAT, Lingers, Session
+from postroad.ports.transport import BEAT, Lingers, Prepares, Session
 
 YIELD_AFTER: Final = 64
 """A runner whose handlers never wait lets others run after so many messages."""
@@ -228,7 +228,14 @@ class Runners:
             session = self._sessions.get(lane.id) or await self._sessions.open(lane.id, lane.key)
         except Exception as error:  # noqa: BLE001 - a server that cannot be reached
             return unreachable(f"no session: {error}")
-        late = attempt.slot_s is not None and not await self._paced.on_time(attempt.slot_s)
+        queue = worker.ahead.turns[message.queue].queue
+        late = False
+        if attempt.slot_s is not None:
+            # What is prepared before a slot's time does not make the start late.
+            told = await session.prepare(queue, message) if isinstance(session, Prepares) else None
+            if told is not None:
+                return told
+            late = not await self._paced.on_time(attempt.slot_s)
         may_go = worker.may_go(message, self._clock.now_ms())
         if late or not may_go or not self._may_start():
             # While the start was noted, the session opened or the slot awaited, the lease may have
@@ -237,7 +244,7 @@ class Runners:
             return None
         attempt.session = session
         try:
-            return await session.send(worker.ahead.turns[message.queue].queue, message)
+            return await session.send(queue, message)
         except Exception as error:  # noqa: BLE001 - a fault in a transport is a failed try
             self._log.error("a transport raised", exc_info=error)
             return failed(f"{type(error).__name__}: {error}")
