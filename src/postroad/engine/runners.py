@@ -22,7 +22,7 @@ from postroad.model.outcome import Outcome, failed, unknown, unreachable
 from postroad.model.words import Message, Policy
 from postroad.ports.clock import Chance
 from postroad.ports.store import Store
-from postroad.ports.transport import BEAT, Lingers, Session
+from postroad.ports.transport import BEAT, Lingers, Prepares, Session
 
 YIELD_AFTER: Final = 64
 """A runner whose handlers never wait lets others run after so many messages."""
@@ -241,10 +241,16 @@ class Runners:
             self._log.warning("nothing is sent that cannot be noted", error=str(error))
             await self._not_started(worker, message, attempt)
             return None
+        queue, told = worker.ahead.turns[message.queue].queue, None
         try:
             session = self._sessions.get(lane.id) or await self._sessions.open(lane.id, lane.key)
+            if attempt.slot_s is not None and isinstance(session, Prepares):
+                # What is prepared before a slot's time does not make the start late.
+                told = await session.prepare(queue, message)
         except Exception as error:  # noqa: BLE001 - a server that cannot be reached
             return unreachable(f"no session: {error}")
+        if told is not None:
+            return told
         late = attempt.slot_s is not None and not await self._paced.on_time(attempt.slot_s)
         may_go = worker.may_go(message, self._clock.now_ms())
         if late or not may_go or not self._may_start(self._clock.steady_s()):

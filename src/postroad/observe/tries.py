@@ -7,7 +7,7 @@ from postroad.model.words import LaneKey, Message, Policy, Queue
 from postroad.observe import traces
 from postroad.observe.metrics import Meter
 from postroad.ports.clock import Clock
-from postroad.ports.transport import Lingers, Session, Transport
+from postroad.ports.transport import Lingers, Prepares, Session, Transport
 
 
 class WatchedTransport:
@@ -60,6 +60,17 @@ class WatchedSession:
             outcome = await self._inner.send(queue, message)
         took_s = self._clock.steady_s() - start_s
         self._meter.tried(self._name, message.level, outcome, took_s)
+        return outcome
+
+    async def prepare(self, queue: Queue, message: Message) -> Outcome | None:
+        """What a try would have to wait for."""
+        if not isinstance(self._inner, Prepares):
+            return None
+        start_s = self._clock.steady_s()
+        outcome = await self._inner.prepare(queue, message)
+        if outcome is not None:
+            took_s = self._clock.steady_s() - start_s
+            self._meter.tried(self._name, message.level, outcome, took_s)
         return outcome
 
     async def _traced(self, queue: Queue, message: Message) -> Outcome:

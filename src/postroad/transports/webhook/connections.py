@@ -195,6 +195,12 @@ class Connections:
             connection.close()
             raise
 
+    async def prepare(self, connect_s: float) -> None:
+        """Have one idle, as long as nobody else takes it."""
+        connection = self._take() or await self._connect(connect_s)
+        connection.idle_s = self._loop.time()
+        self._put(connection)
+
     def _take(self) -> Connection | None:
         """The one that was used last, if any is idle."""
         while self._idle:

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroad.model.errors import BadInput, BadKey, BadUrl, StoreError
+from postroad.model.errors import BadInput, BadKey, BadUrl, PostroadError, StoreError
 from postroad.model.ids import to_text
 from postroad.model.note import Note
 from postroad.model.outcome import (
@@ -30,6 +30,8 @@ from postroad.transports.webhook.resolving import Unresolved
 from postroad.transports.webhook.target import Target, read
 
 RESOLVE_AGAIN_S: Final = 60.0
+AHEAD_S: Final = 0.5
+"""What is prepared holds at least so long."""
 
 
 class Way(Struct, frozen=True):
@@ -77,14 +79,8 @@ class WebhookSession:
             timestamp = self._clock.now_ms() // 1000
             request, shown = beginning.request(to_text(message.id), timestamp, message)
             ways = self._fresh() or await self._vet()
-        except (BadKey, StoreError) as error:
-            return unreachable(f"this webhook's settings cannot be read: {error}")
-        except BadUrl as error:
-            return replace(failed(str(error), answered=False), note=Note(fault="forbidden"))
-        except Unresolved as error:
-            return replace(unreachable(str(error)), note=Note(fault="dns"))
-        except BadInput as error:
-            return rejected(f"its headers cannot be sent: {error}")
+        except PostroadError as error:
+            return _not_sent(error)
         # Resolving is our own time, not the server's.
         start_s = self._loop.time()
         outcome = unreachable("no address was tried")
@@ -97,6 +93,27 @@ class WebhookSession:
             if left_ms <= endpoint.connect_ms:
                 break
         self._ways = None  # perhaps it lives elsewhere now
+        return outcome
+
+    async def prepare(self, queue: Queue, message: Message) -> Outcome | None:  # noqa: ARG002
+        """Read the settings, vet the addresses, connect to one: for a moment each is in hand."""
+        endpoints, number = self._endpoints, queue.id
+        try:
+            endpoint = endpoints.get(number, AHEAD_S) or await endpoints.ask(number, AHEAD_S)
+            ways = self._fresh() or await self._vet()
+        except PostroadError as error:
+            return _not_sent(error)
+        outcome = unreachable("no address was tried")
+        for address in list(ways.addresses):
+            way = self._way(address)
+            try:
+                await way.connections.prepare(endpoint.connect_ms / 1000)
+            except Fault as fault:
+                outcome = _fault(fault, way)
+                self._put_last(address)
+            else:
+                return None
+        self._ways = None
         return outcome
 
     def overdue(self, seconds: float) -> Outcome:
@@ -166,8 +183,7 @@ class WebhookSession:
         try:
             answer = await way.connections.call(request, endpoint.connect_ms / 1000, until_s)
         except Fault as fault:
-            outcome = outcome_of(fault.name, str(fault), sent=fault.sent)
-            return replace(outcome, note=Note(way.at, fault.name, shown))
+            return _fault(fault, way, shown)
         outcome = DELIVERED
         if answer.status >= 300:
             reject, now_ms = endpoint.hook.reject, self._clock.now_ms()
@@ -176,3 +192,21 @@ class WebhookSession:
         broken = "answer_broken" if answer.broken else ""
         note = Note(way.at, broken, shown, answer.body[:ANSWER_KEPT_BYTES], answered_ms)
         return replace(outcome, status=answer.status, note=note)
+
+
+def _fault(fault: Fault, way: Way, shown: bytes = b"") -> Outcome:
+    outcome = outcome_of(fault.name, str(fault), sent=fault.sent)
+    return replace(outcome, note=Note(way.at, fault.name, shown))
+
+
+def _not_sent(error: PostroadError) -> Outcome:
+    """Why there was no call."""
+    if isinstance(error, BadKey | StoreError):
+        return unreachable(f"this webhook's settings cannot be read: {error}")
+    if isinstance(error, BadUrl):
+        return replace(failed(str(error), answered=False), note=Note(fault="forbidden"))
+    if isinstance(error, Unresolved):
+        return replace(unreachable(str(error)), note=Note(fault="dns"))
+    if isinstance(error, BadInput):
+        return rejected(f"its headers cannot be sent: {error}")
+    raise error
