@@ -10,7 +10,6 @@ from urllib.parse import quote
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from postroad.api.inside import Asked
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, facts, out, table, when
 from postroad.model.errors import BadInput
@@ -309,8 +308,8 @@ def export(
 ) -> None:
     """All results, on standard output."""
     with call.reach() as road:
-        asked = Asked("GET", _path(name, "export"), {"form": form, "only": state})
-        sys.stdout.write(road.answer(asked).content.decode())
+        for piece in road.export(name, form, state):
+            sys.stdout.buffer.write(piece)
 
 
 def _asking(verb: str) -> Any:
