@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from postroad.api.inside import Asked, part
+from postroad.api.inside import part
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, facts, out, table, when
 from postroad.model.errors import BadInput
@@ -308,8 +308,8 @@ def export(
 ) -> None:
     """All results, on standard output."""
     with call.reach() as road:
-        asked = Asked("GET", _path(name, "export"), {"form": form, "only": state})
-        sys.stdout.write(road.answer(asked).content.decode())
+        for piece in road.export(name, form, state):
+            sys.stdout.buffer.write(piece)
 
 
 def _asking(verb: str) -> Any:

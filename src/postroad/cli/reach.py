@@ -4,7 +4,8 @@ machine, or the store itself. Whichever it is, a command is a request to the sam
 import asyncio
 import http.client
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self
@@ -91,10 +92,8 @@ class Reach:
 
     def answer(self, asked: Asked, *, taken: tuple[int, ...] = ()) -> Answer:
         """The answer as it came; Refused when it is a problem, but for the statuses `taken`."""
-        answer = self._ask(structs.replace(asked, headers={**self._access(), **asked.headers}))
-        if answer.status >= 400 and answer.status not in taken:
-            raise Refused(_problem(answer))
-        return answer
+        answer = self._ask(self._signed(asked))
+        return answer if answer.status in taken else _good(answer)
 
     def import_file(self, name: str, path: Path, query: dict[str, Any], told: Progress) -> Any:
         """A file of recipients: streamed to a server, or read where it is. `told` hears how far."""
@@ -102,14 +101,31 @@ class Reach:
             verb = self._road.campaigns.import_file
             work = verb(name, path, progress=told, tenant=self._tenant, **query)
             return msgspec.to_builtins(self._runner.run(work))
-        headers = {**self._access(), "content-type": "text/csv"}
+        headers = {"content-type": "text/csv"}
         asked = Asked("POST", f"/v1/campaigns/{part(name)}/import", query, b"", headers)
         size = path.stat().st_size
         with path.open("rb") as file:
-            answer = self._over_http(asked, Told(file, lambda done: told("send", done, size)))
-        if answer.status >= 400:
-            raise Refused(_problem(answer))
-        return answer.json()
+            parts = Told(file, lambda done: told("send", done, size))
+            return _good(self._over_http(self._signed(asked), parts)).json()
+
+    def export(self, name: str, form: str, state: str) -> Iterator[bytes]:
+        """All results of a campaign, in pieces: a million of them are never here at once."""
+        if self._road is not None and self._runner is not None:
+            verb = self._road.campaigns.export
+            pieces = aiter(verb(name, form, state=state, tenant=self._tenant))
+            while text := self._runner.run(_next(pieces)):
+                yield text.encode()
+            return
+        path = f"/v1/campaigns/{part(name)}/export"
+        asked = self._signed(Asked("GET", path, {"form": form, "only": state}))
+        with self._reply(asked) as reply:
+            if reply.status >= 400:
+                _good(_read(reply))
+            while piece := reply.read(CHUNK_BYTES):
+                yield piece
+
+    def _signed(self, asked: Asked) -> Asked:
+        return structs.replace(asked, headers={**self._access(), **asked.headers})
 
     def _access(self) -> dict[str, str]:
         """The headers that say who asks, and for whom."""
@@ -160,6 +176,13 @@ class Reach:
         self._ask = lambda asked: runner.run(ask(app, asked))
 
     def _over_http(self, asked: Asked, file: "Told | None" = None) -> Answer:
+        with self._reply(asked, file) as reply:
+            return _read(reply)
+
+    @contextmanager
+    def _reply(
+        self, asked: Asked, file: "Told | None" = None
+    ) -> Iterator[http.client.HTTPResponse]:
         line, base = _dialled(self._server)
         try:
             query = f"?{asked.query_text}" if asked.query_text else ""
@@ -170,9 +193,7 @@ class Reach:
             body = asked.content if file is None else file.chunks()
             target = base + asked.path + query
             line.request(asked.method, target, body, headers, encode_chunked=file is not None)
-            reply = line.getresponse()
-            names = {name.lower(): text for name, text in reply.getheaders()}
-            return Answer(reply.status, names, reply.read())
+            yield line.getresponse()
         except (OSError, http.client.HTTPException, UnicodeError) as error:
             raise StoreUnavailable(f"no answer from {self._server}: {error}") from None
         finally:
@@ -210,6 +231,21 @@ class Told:
             yield piece
             done += len(piece)
             self._told(done)
+
+
+async def _next(pieces: AsyncIterator[str]) -> str:
+    return await anext(pieces, "")
+
+
+def _read(reply: http.client.HTTPResponse) -> Answer:
+    names = {name.lower(): text for name, text in reply.getheaders()}
+    return Answer(reply.status, names, reply.read())
+
+
+def _good(answer: Answer) -> Answer:
+    if answer.status >= 400:
+        raise Refused(_problem(answer))
+    return answer
 
 
 def _problem(answer: Answer) -> Problem:
