@@ -332,9 +332,9 @@ class LaneWorker:
         """The store knows all about it: it may be read again where it is now."""
         rung = self.ahead.rungs[message.rung]
         self.hand.known.discard(message.id)
-        if rung.asking:
-            rung.ghosts.add(message.id)
+        rung.ghost(message.id)
         rung.busy = False
+        self.ahead.put_down(message.id, message.rung, message.place)
 
     def leave(self) -> None:
         """Another process is to have the lane: nothing more is started."""
@@ -393,8 +393,8 @@ class LaneWorker:
         """They are gone from the store, or were never ours to take."""
         for number in numbers:
             self.hand.withdrawn(number)
+            self.ahead.put_down(number, 0, 0)
             for rung in self.ahead.rungs.values():
-                if rung.asking:
-                    rung.ghosts.add(number)
+                rung.ghost(number)
         # The store may have failed, and they lie before the cursor.
         self.ahead.look_from(0, whole=True)
