@@ -20,7 +20,7 @@ from postroad.model.outcome import Outcome, failed, unknown, unreachable
 from postroad.model.words import Message
 from postroad.ports.clock import Chance
 from postroad.ports.store import Store
-from postroad.ports.transport import BEAT, Lingers, Session
+from postroad.ports.transport import BEAT, HearsCuts, Lingers, Session
 
 YIELD_AFTER: Final = 64
 """A runner whose handlers never wait lets others run after so many messages."""
@@ -209,8 +209,11 @@ class Runners:
                 else:  # a stop cut this try: it spends no attempt, and is no lost lease
                     await self._not_started(worker, message, attempt)
                 raise
-            doubt = unknown(f"cut after {limit_s:g} s")
-            return doubt if policy.at_most_once else attempt.session.overdue(limit_s)
+            late = attempt.session.overdue(limit_s)
+            late = unknown(f"cut after {limit_s:g} s") if policy.at_most_once else late
+            if isinstance(attempt.session, HearsCuts):
+                attempt.session.cut(message, late)
+            return late
         self._deadlines.end(task)
         return outcome
 
