@@ -195,3 +195,21 @@ def test_doubt_is_settled_by_people() -> None:
             await world.client.settle(sent, "perhaps")  # type: ignore[arg-type]
 
     simulate(12, story)
+
+
+def test_a_message_that_was_answered_sending_is_not_tried_again_after_a_crash() -> None:
+    """The owner of its lane dies in the last try; the next one hears of the wish from the store."""
+
+    async def story(world: World) -> None:
+        world.behaviours["sim://ash/slow"] = receivers.flaky(1.0, seconds=15.0)
+        member = world.start("one")
+        sent = await world.send("sim://ash/slow")
+        await asyncio.sleep(1)
+        assert (await member.road.cancel(to_text(sent))).state is CancelState.sending
+        world.crash("one")
+        world.start("two")
+        await asyncio.sleep(3600)
+        assert (await world.store.states())[sent] is State.cancelled
+        assert Counter(r.queue for r in world.ledger.book)["sim://ash/slow"] <= 1
+
+    simulate(3, story)

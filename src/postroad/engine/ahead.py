@@ -34,6 +34,8 @@ class ReadAhead:
         self.told = False
         """Something changed that even a lane which may not send has to hear of."""
         self._unseen: dict[int, None] = {}
+        self._passed: dict[int, tuple[int, int]] = {}
+        """Where messages that were in hand were read and left alone: rung and place."""
 
     @property
     def awaiting(self) -> bool:
@@ -151,10 +153,19 @@ class ReadAhead:
         self._asking -= 1
         rung = self.rungs[reading.rung]
         rung.read(reading, known)
+        self._passed |= {m.id: (m.rung, m.place) for m in reading.messages if m.id in known}
         if reading.next_due_ms < NEVER:
             self.due(reading.next_due_ms, reading.rung)
         self.feed(rung)
         return rung
+
+    def put_down(self, number: int, rung: int, place: int) -> None:
+        """A message is not in hand any more. If it was passed by elsewhere than where it was taken
+        from, it was replayed meanwhile, and is read again there."""
+        found = self._passed.pop(number, (rung, place))
+        if found != (rung, place):
+            self.rungs[found[0]].ring(0)
+            self.feed(self.rungs[found[0]])
 
     def settled(self, queue: int) -> None:
         """The store has taken a change of a queue's hold-off. A look that is under way may
@@ -171,9 +182,9 @@ class ReadAhead:
 
     def withdrawn(self, number: int) -> None:
         """It is gone from the store; a reading that is under way may still show it."""
+        self.put_down(number, 0, 0)
         for rung in self.rungs.values():
-            if rung.asking:
-                rung.ghosts.add(number)
+            rung.ghost(number)
 
     def forget(self, turn: Turn) -> None:
         """Nothing of a queue goes for now: it comes back by a look."""

@@ -243,7 +243,7 @@ class LaneWorker:
             return cancelled(self.lane, rung.row, message, started_ms)
         rung.forget()  # it lies before the cursor, and must not be overtaken
         if self.hand.gives_back(message.id):
-            self._settled(rung, message.id)
+            self._settled(rung, message)
             rung.ring(0)
             self.ahead.feed(rung)
         return None
@@ -328,14 +328,14 @@ class LaneWorker:
 
     def _forget_in_place(self, message: Message) -> None:
         if self.hand.gives_back(message.id):
-            self._settled(self.ahead.rungs[message.rung], message.id)
+            self._settled(self.ahead.rungs[message.rung], message)
 
-    def _settled(self, rung: RungBuffer, number: int) -> None:
+    def _settled(self, rung: RungBuffer, message: Message) -> None:
         """The store knows all about a message: it may be read again where it is now."""
-        self.hand.known.discard(number)
-        if rung.asking:
-            rung.ghosts.add(number)
+        self.hand.known.discard(message.id)
+        rung.ghost(message.id)
         rung.busy = False
+        self.ahead.put_down(message.id, message.rung, message.place)
 
     def leave(self) -> None:
         """Another process is to have the lane: nothing more is started."""
@@ -352,7 +352,7 @@ class LaneWorker:
         if verdict.queue or verdict.lane:
             self._changes_recorded(verdict.queue, verdict.lane)
         if result.move is not Move.again or self.hand.written(message.id):
-            self._settled(rung, message.id)
+            self._settled(rung, message)
             if self._goes_on(result, rung):
                 rung.ring(0)
                 self.ahead.feed(rung)

@@ -22,7 +22,7 @@ from postroad.model.outcome import Outcome, failed, unknown, unreachable
 from postroad.model.words import Message, Policy
 from postroad.ports.clock import Chance
 from postroad.ports.store import Store
-from postroad.ports.transport import BEAT, Lingers, Prepares, Session
+from postroad.ports.transport import BEAT, HearsCuts, Lingers, Prepares, Session
 
 YIELD_AFTER: Final = 64
 """A runner whose handlers never wait lets others run after so many messages."""
@@ -215,8 +215,11 @@ class Runners:
         if attempt.session is None:
             return unreachable(f"no session within {limit_s:g} s")
         self._linger(worker, message, attempt.session)
-        doubt = unknown(f"cut after {limit_s:g} s")
-        return doubt if policy.at_most_once else attempt.session.overdue(limit_s)
+        late = attempt.session.overdue(limit_s)
+        late = unknown(f"cut after {limit_s:g} s") if policy.at_most_once else late
+        if isinstance(attempt.session, HearsCuts):
+            attempt.session.cut(message, late)
+        return late
 
     async def _interrupted(
         self, worker: LaneWorker, message: Message, attempt: Try, *, once: bool

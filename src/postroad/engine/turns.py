@@ -97,6 +97,11 @@ class RungBuffer:
                 self.withdraw(message.id)
         return fresh
 
+    def ghost(self, number: int) -> None:
+        """It is settled; a reading that is under way may still show it as it was."""
+        if self.asking:
+            self.ghosts.add(number)
+
     def withdraw(self, number: int) -> bool:
         """A message is not to be started; whether it was about to."""
         before = len(self.buffer)

@@ -81,9 +81,11 @@ class WatchedSession:
 
     def overdue(self, seconds: float) -> Outcome:
         """What a try means that was cut after so long."""
-        outcome = self._inner.overdue(seconds)
-        self._meter.cut(self._name, outcome)
-        return outcome
+        return self._inner.overdue(seconds)
+
+    def cut(self, message: Message, outcome: Outcome) -> None:
+        """A try was cut at its deadline."""
+        self._meter.cut(self._name, message.level, outcome)
 
     async def close(self) -> None:
         """Give back what the session holds."""

@@ -55,6 +55,14 @@ class Prepares(Protocol):
 
 
 @runtime_checkable
+class HearsCuts(Protocol):
+    """A session that counts its tries also when they are cut at their deadline."""
+
+    def cut(self, message: Message, outcome: Outcome) -> None:
+        """A try was cut, and this is what it means."""
+
+
+@runtime_checkable
 class Reopens(Protocol):
     """A transport whose recipients say when they take messages again."""
 

@@ -72,7 +72,9 @@ async def _answers(
         answers = await store(here, tenant, lines[start : start + CHUNK])
         duplicates += sum(answer.duplicate for answer in answers)
         refused += sum(answer.problem is not None for answer in answers)
-        stored += sum(answer.problem is None and not answer.duplicate for answer in answers)
+        fresh = sum(answer.problem is None and not answer.duplicate for answer in answers)
+        here.meter.accepted(fresh)
+        stored += fresh
         yield msgspec.json.Encoder().encode_lines(answers)
     yield msgspec.json.encode(Summary(True, stored, duplicates, refused)) + b"\n"
 

@@ -28,10 +28,13 @@ APPLIED: Final = decoder(Applied)
 class Failed(Struct, frozen=True):
     """One result that did not deliver, as fail_v1 reads it. `pair` is the place of its lane in the
     batch; `since` the tries before the first result of this message in the batch, `last` whether
-    this is the last one. What is None stays as it is."""
+    this is the last one; `rung` and `at` where it lay when it was read: elsewhere it was replayed
+    since. What is None stays as it is."""
 
     pair: int
     id: int
+    rung: int
+    at: int
     queue: int
     tries: int
     since: int
@@ -136,6 +139,8 @@ class RecordBatch:
         return Failed(
             pair=self._pair(message.lane, result.epoch),
             id=message.id,
+            rung=message.rung,
+            at=message.place,
             queue=message.queue,
             tries=message.attempts,
             since=since,
