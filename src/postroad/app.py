@@ -108,7 +108,7 @@ class Postroad:
         self.look = Looking(self.store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenVerbs(self.store, self.store.clock)
         self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
-        self.bulk = Bulk(self.store, self.keys, self.settings.webhooks, parts.resolve)
+        self.bulk = Bulk(self.store, self.keys, self.settings.webhooks, self.log, parts.resolve)
         self.campaigns, self.credentials = self.bulk.campaigns, self.bulk.credentials
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from postroad.cli import main
+from postroad.cli import campaigns, main
 from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
 from tests.campaigns.stories import numbers, write_csv
 from tests.cli.running import data, postroad, running
@@ -74,6 +74,18 @@ def test_a_campaign_from_the_command_line(folder: Path, provider: Provider) -> N
         lines = postroad("campaign", "export", "c", "--format", "ndjson").stdout.splitlines()
         assert [json.loads(line)["recipient"] for line in lines] == people
         assert "Hi Name" not in postroad("campaign", "show", "c").stdout
+
+
+def test_all_campaigns_are_listed_page_by_page(
+    folder: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaigns, "PAGE", 2)
+    names = [f"c{n}" for n in range(5)]
+    with running(folder, *UP):
+        put(provider)
+        for name in names:
+            data("campaign", "create", name, "--credential", "main", "--template", "Hi")
+        assert [one["name"] for one in data("campaign", "list")] == names
 
 
 class Sink:

@@ -101,6 +101,18 @@ def test_a_campaign_that_started_meanwhile_takes_no_import(tell: Callable[..., N
     tell(story)
 
 
+def test_other_columns_that_were_read_before_the_first_came_are_refused(
+    tell: Callable[..., None],
+) -> None:
+    async def story(road: Postroad, _at: Import) -> None:
+        await road.bulk.store.end_import(1, keep=True)
+        with pytest.raises(WrongState, match="other columns"):
+            await road.bulk.store.open_import(Import(1, "b", ("recipient", "amount")))
+        assert await road.bulk.store.open_import(Import(1, "b", FILE.columns))
+
+    tell(story)
+
+
 def test_a_cancelled_campaign_loads_no_more(tell: Callable[..., None]) -> None:
     async def story(road: Postroad, at: Import) -> None:
         await road.campaigns.cancel("c")

@@ -20,7 +20,7 @@ from postroad.ports.campaigns import Import
 SPECS: Final = msgspec.json.Decoder(Spec)
 CREDENTIAL_SPECS: Final = msgspec.json.Decoder(CredentialSpec)
 COLUMNS: Final = msgspec.json.Decoder(tuple[str, ...])
-NO_DRAFT: Final = "recipients come in while a campaign is a draft, and it is none any more"
+CHANGED: Final = "the campaign is no draft any more, or has got other columns: look at it again"
 NOT_OURS: Final = "this import was discarded, or somebody else goes on with it"
 
 

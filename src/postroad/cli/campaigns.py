@@ -19,6 +19,7 @@ Name = Annotated[str, typer.Argument(help="The campaign's name.")]
 Row = Annotated[int, typer.Option(help="The recipient's number.")]
 Override = Annotated[bool, typer.Option(help="It halts by itself no more.")]
 State = Annotated[str, typer.Option(help="unsent, sent, failed or uncertain; else all.")]
+PAGE: Final = 1_000
 LIVE: Final = ("scheduled", "running")
 PLAIN: Final = {
     "start": "Send, from now on.",
@@ -84,7 +85,11 @@ def _text(given: str) -> str:
 
 def list_campaigns(call: Call) -> None:
     """All campaigns and how they stand."""
-    said = _ask(call, "GET", "/v1/campaigns")
+    with call.reach() as road:
+        said = page = road.ask("GET", "/v1/campaigns", {"limit": PAGE})
+        while len(page) == PAGE:
+            page = road.ask("GET", "/v1/campaigns", {"limit": PAGE, "after": page[-1]["id"]})
+            said += page
     if call.json:
         as_json(said)
         return

@@ -98,8 +98,10 @@ class Ground(Protocol):
     ) -> list[Recipient]:
         """Recipients in order."""
 
-    async def rows(self, campaign: int, after: int, limit: int) -> list[Row]:
-        """Recipients with their cells, in order."""
+    async def rows(
+        self, campaign: int, after: int, limit: int, *, unsent: bool = False
+    ) -> list[Row]:
+        """Recipients with their cells, in order; all, or those that are unsent."""
 
     async def settle(self, campaign: int, state: RowState, ns: Sequence[int]) -> int:
         """Uncertain ones are sent, or unsent (none named: all); answers how many."""

@@ -1,6 +1,6 @@
 """Campaigns as a program uses them: create, import, preview, start, stop, settle, export."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -39,10 +39,14 @@ JOBS_MAX: Final = 64
 NAME_CHARACTERS_MAX: Final = 200
 CHECKS: Final[dict[str, Check]] = {"twilio": PHONES, "webhook": URLS}
 
+Turn = Callable[[Credential, int], Awaitable[None]]
+"""Waits until a call of that cost may start with a credential."""
+
 
 class Standing(Struct, frozen=True):
     """How a campaign stands. `eta_s` is 0 when nothing is left or known."""
 
+    id: int
     name: str
     state: str
     reason: str
@@ -59,8 +63,11 @@ class Standing(Struct, frozen=True):
 class CampaignVerbs:
     """One template to many recipients."""
 
-    def __init__(self, store: CampaignStore, credentials: CredentialVerbs, clock: Clock) -> None:
+    def __init__(
+        self, store: CampaignStore, credentials: CredentialVerbs, clock: Clock, turn: Turn
+    ) -> None:
         self._store = store
+        self._turn = turn
         self._credentials = credentials
         self._clock = clock
         self._seen: dict[int, tuple[float, int, float]] = {}
@@ -152,6 +159,8 @@ class CampaignVerbs:
         channel = await self._credentials.open(credential)
         parcel = letter.parcel
         try:
+            await channel.ready()
+            await self._turn(credential, letter.cost)
             return await channel.send(type(parcel)(f"{parcel.key}_test", to, parcel.body))
         finally:
             await channel.close()
@@ -333,6 +342,7 @@ class CampaignVerbs:
         running = campaign.state == "running"
         eta_s = max(campaign.counts.unsent / rate if rate else 0.0, allowed_s) if running else 0.0
         return Standing(
+            campaign.id,
             campaign.name,
             campaign.state,
             campaign.reason,

@@ -8,7 +8,7 @@ import asyncpg
 import msgspec
 
 from postroad.campaigns.rows import (
-    NO_DRAFT,
+    CHANGED,
     NOT_OURS,
     read_campaign,
     read_credential,
@@ -168,9 +168,11 @@ class GroundVerbs(Base):
         rows = await self._all("page", campaign, state, after, limit)
         return [read_recipient(row) for row in rows]
 
-    async def rows(self, campaign: int, after: int, limit: int) -> list[Row]:
+    async def rows(
+        self, campaign: int, after: int, limit: int, *, unsent: bool = False
+    ) -> list[Row]:
         """Recipients with their cells, in order."""
-        return [Row(*row) for row in await self._all("rows", campaign, after, limit)]
+        return [Row(*row) for row in await self._all("rows", campaign, after, limit, unsent)]
 
     async def settle(self, campaign: int, state: RowState, ns: Sequence[int]) -> int:
         """Uncertain ones are sent, or unsent."""
@@ -194,7 +196,7 @@ class ImportVerbs(Base):
         await self._all("import_open", new.campaign, new.digest, text(new.columns))
         current = await self.importing(new.campaign)
         if current is None:
-            raise WrongState(NO_DRAFT)
+            raise WrongState(CHANGED)
         same_file(current, new)
         return current
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from postroad.campaigns.rows import NO_DRAFT, NOT_OURS, read_import, same_file, text
+from postroad.campaigns.rows import CHANGED, NOT_OURS, read_import, same_file, text
 from postroad.campaigns.sqlite.db import Db
 from postroad.model.campaign import (
     FROM_DRAFT,
@@ -61,10 +61,11 @@ def callback(db: Db, campaign: int, n: int, provider_id: str, status: str, code:
     if row is None or row[2] not in ("", provider_id):
         return False
     was, _, _, old = row
+    tries, begun_ms = db.one("op", campaign, n) or (0, 0)
     db.run("op_gone", campaign, n, 0)
-    db.run("take", campaign, n, provider_id)
+    db.run("take", campaign, n, provider_id, tries, begun_ms, db.now_ms)
     late = db.run("status", campaign, n, status, db.now_ms, code, text(earlier(status)))
-    bad = bool(late) and status in NOT_DELIVERED and old not in NOT_DELIVERED
+    bad = (status in NOT_DELIVERED) - (old in NOT_DELIVERED) if late else 0
     if was != "sent" or bad:
         changes = (was != "sent", -(was == "failed"), -(was == "uncertain"), bad)
         db.run("add", campaign, *map(int, changes), NEVER)
@@ -79,7 +80,7 @@ def open_import(db: Db, new: Import) -> Import:
         same_file(current, new)
         return current
     if not db.run("import_open", new.campaign, new.digest, text(new.columns)):
-        raise WrongState(NO_DRAFT)
+        raise WrongState(CHANGED)
     return new
 
 

@@ -149,9 +149,11 @@ class GroundVerbs(Base):
         rows = await self._read(lambda db: db.all("page", campaign, state, after, limit))
         return [read_recipient(row) for row in rows]
 
-    async def rows(self, campaign: int, after: int, limit: int) -> list[Row]:
+    async def rows(
+        self, campaign: int, after: int, limit: int, *, unsent: bool = False
+    ) -> list[Row]:
         """Recipients with their cells, in order."""
-        rows = await self._read(lambda db: db.all("rows", campaign, after, limit))
+        rows = await self._read(lambda db: db.all("rows", campaign, after, limit, unsent))
         return [Row(*row) for row in rows]
 
     async def settle(self, campaign: int, state: RowState, ns: Sequence[int]) -> int:
