@@ -167,3 +167,34 @@ def test_over_tls_the_certificate_must_name_the_host_whatever_the_address(
     connections.trust.cache_clear()
     assert [tried.outcome.kind for tried in told] == [kind] * 2
     assert all(tried.outcome.note.address == f"127.0.0.1:{nginx.tls_port}" for tried in told)
+
+
+def test_a_connection_with_half_a_request_in_it_is_not_used_again(within: Within) -> None:
+    """Its server answered before it had read all, and may never read the rest."""
+
+    async def story() -> None:
+        opened = 0
+        hold = asyncio.Event()
+
+        async def hasty(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal opened
+            opened += 1
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(OK)
+            await hold.wait()
+            writer.close()
+
+        server = await asyncio.start_server(hasty, "127.0.0.1", 0, limit=1_024)
+        port = server.sockets[0].getsockname()[1]
+        way = Connections(read(f"http://hook.example:{port}/", LOCAL), "127.0.0.1")
+        size = 16 << 20
+        large = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % size + b"x" * size
+        until_s = asyncio.get_running_loop().time() + 30
+        assert (await way.call(large, 30, until_s)).status == 200
+        assert await ask(way) == 200
+        assert opened == 2
+        hold.set()
+        way.close()
+        server.close()
+
+    within(story())

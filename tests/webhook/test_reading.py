@@ -135,3 +135,14 @@ def test_no_more_is_read_of_an_endless_answer(piece: bytes) -> None:
     assert len(reader.body) <= ANSWER_BYTES_MAX
     assert read <= HEAD_BYTES_MAX + 2 * ANSWER_BYTES_MAX
     assert not reader.reusable
+
+
+def test_trailers_without_end_are_not_read_over_and_over() -> None:
+    """A server that sends them byte by byte would have each read from their beginning."""
+    reader = Reader()
+    reader.read(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n")
+    pieces = itertools.chain.from_iterable(itertools.repeat(b"x-more: y\r\n"))
+    read = next(n for n, byte in enumerate(pieces) if reader.read(bytes([byte])))
+    assert read <= 4_096
+    assert bytes(reader.body) == b"ok"
+    assert not reader.reusable

@@ -139,7 +139,8 @@ class Connection(asyncio.Protocol):
     def _end(self, answer: Answer, *, reusable: bool) -> None:
         waiting, self._waiting = self._waiting, None
         self._reader, self._head_s = None, 0.0
-        if reusable:
+        # A server may answer before it has read all: the rest would be in the next one's way.
+        if reusable and not self._transport.get_write_buffer_size():
             self.idle_s = answer.at_s
             self._idle(self)
         else:

@@ -10,6 +10,7 @@ ANSWER_BYTES_MAX: Final = 64 << 10
 HEAD_BYTES_MAX: Final = 64 << 10
 HEADERS_MAX: Final = 256
 CHUNK_LINE_MAX: Final = 256
+TRAILERS_BYTES_MAX: Final = 4 << 10
 STATUS: Final = re.compile(rb"HTTP/1\.([01]) ([1-9]\d\d)(?: [^\0]*)?")
 HEADER: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\0]*?)[ \t]*")
 CHUNK: Final = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
@@ -148,7 +149,9 @@ class Reader:
         end = TRAILERS_END.match(held)
         if end is not None:
             del held[: end.end()]
-        return end is not None
+        # They are read from their beginning for each piece that comes: nobody needs many.
+        self.too_much = end is None and len(held) >= TRAILERS_BYTES_MAX
+        return end is not None or self.too_much
 
     def _need(self, most: int) -> bool:
         """A line is to come that is no longer than that."""

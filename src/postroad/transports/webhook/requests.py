@@ -19,6 +19,8 @@ ALWAYS: Final = {"user-agent": "postroad", "accept": "*/*"}
 """Unless something else is set; not in the log."""
 TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 VALUE: Final = re.compile(r"[\t -~]*")
+SECRET: Final = re.compile(r"auth|cookie|key|password|secret|token")
+"""Names of a message's own headers that are sent and not shown."""
 OURS: Final = frozenset(
     (
         "accept-encoding",
@@ -82,7 +84,8 @@ def begin(target: Target, endpoint: Endpoint, own: bytes = b"") -> Beginning:
         _check(name)
     headers = {**JSON, **given, **endpoint.headers}
     headers = {name: value for name, value in headers.items() if name not in signed}
-    shown = ENCODE({**headers, **endpoint.shown}).removesuffix(b"}")
+    hidden = {name: "…" for name in given if SECRET.search(name)}
+    shown = ENCODE({**headers, **hidden, **endpoint.shown}).removesuffix(b"}")
     wire = written("POST", target, headers)
     return Beginning(endpoint, wire, shown + b"," if headers else shown)
 
