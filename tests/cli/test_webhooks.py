@@ -264,3 +264,21 @@ def test_a_server_that_is_not_the_local_default_refuses_to_start_without_a_key(
     assert result.exit_code == 2
     assert "postroad keys new" in result.stderr
     assert postroad("keys", "rotate", "--dsn", f"sqlite:///{tmp_path}/r.db").exit_code == 2
+
+
+def test_a_webhook_is_set_and_shown_by_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("POSTROAD_SECRET", f"{ONE} {TWO}")
+    url, more = "http://127.0.0.1:9/hook", ("--set", "webhooks.http=true")
+    allow = ("--set", "webhooks.allow=127.0.0.0/8", "--set", "webhooks.ports=9")
+    data("migrate")
+    words = ("--sign", "--header", "X-Shop=7", "--reject", "418", "--timeout", "3")
+    data("endpoint", "set", url, *words, *more, *allow)
+    shown = data("endpoint", "show", url, *more, *allow)
+    assert (shown["secrets"], shown["headers"], shown["reject"]) == (2, ["x-shop"], [418])
+    assert shown["timeout_ms"] == 3_000
+    text = postroad("endpoint", "show", url, *more, *allow).stdout
+    assert "signing keys: 2" in text
+    assert ONE not in text
