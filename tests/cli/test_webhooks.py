@@ -290,3 +290,21 @@ def test_keys_rotate_beside_a_server_that_runs(
         words = ("--server", door.url, "--token-file", "token", "--tenant", "acme")
         assert postroad("keys", "rotate", *words).exit_code == 2
     assert sealed_under(path) == ["new"] * 3
+
+
+def test_a_webhook_is_set_and_shown_by_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("POSTROAD_SECRET", f"{ONE} {TWO}")
+    url, more = "http://127.0.0.1:9/hook", ("--set", "webhooks.http=true")
+    allow = ("--set", "webhooks.allow=127.0.0.0/8", "--set", "webhooks.ports=9")
+    data("migrate")
+    words = ("--sign", "--header", "X-Shop=7", "--reject", "418", "--timeout", "3")
+    data("endpoint", "set", url, *words, *more, *allow)
+    shown = data("endpoint", "show", url, *more, *allow)
+    assert (shown["secrets"], shown["headers"], shown["reject"]) == (2, ["x-shop"], [418])
+    assert shown["timeout_ms"] == 3_000
+    text = postroad("endpoint", "show", url, *more, *allow).stdout
+    assert "signing keys: 2" in text
+    assert ONE not in text

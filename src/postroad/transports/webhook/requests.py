@@ -63,7 +63,7 @@ class Beginning(Struct, frozen=True):
 def written(method: str, target: Target, headers: Mapping[str, str]) -> bytes:
     """A request up to its last headers."""
     for name, value in headers.items():
-        _check(name, value)
+        check_header(name, value)
     lines = "".join([f"{name}: {value}\r\n" for name, value in {**ALWAYS, **headers}.items()])
     return f"{method} {target.path} HTTP/1.1\r\nhost: {target.authority}\r\n{lines}".encode()
 
@@ -81,7 +81,7 @@ def begin(target: Target, endpoint: Endpoint, own: bytes = b"") -> Beginning:
     names = endpoint.hook.names
     signed = (names.id, names.timestamp, names.signature)
     for name in signed:
-        _check(name)
+        check_header(name)
     headers = {**JSON, **given, **endpoint.headers}
     headers = {name: value for name, value in headers.items() if name not in signed}
     hidden = {name: "…" for name in given if SECRET.search(name)}
@@ -93,11 +93,12 @@ def begin(target: Target, endpoint: Endpoint, own: bytes = b"") -> Beginning:
 def check_headers(headers: Mapping[str, str]) -> None:
     """Names and values that HTTP can carry, and none that is ours or the connection's."""
     for name, value in headers.items():
-        _check(name, value)
+        check_header(name, value)
         if name.lower() in OURS or name.lower().startswith("webhook-"):
             raise BadInput(f"header {name!r} is set by Postroad itself")
 
 
-def _check(name: str, value: str = "") -> None:
+def check_header(name: str, value: str = "") -> None:
+    """A name and a value that HTTP can carry."""
     if not TOKEN.fullmatch(name) or not VALUE.fullmatch(value):
         raise BadInput(f"header {name[:100]!r} cannot be sent: ASCII, no line ends")
