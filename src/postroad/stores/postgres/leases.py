@@ -7,20 +7,16 @@ from functools import lru_cache
 from typing import Final
 
 import msgspec
+from asyncpg import Record
 from msgspec import Raw, Struct, field
 
 from postroad.model.block import Block, BlockKind
 from postroad.model.circuit import Circuit
 from postroad.model.record import Claim, Look, Reading, Reaped, Release, View, Want
-from postroad.model.states import NEVER
-from postroad.model.words import Lane, LaneKey, Message, Policy, Queue, Rung
+from postroad.model.words import Lane, LaneKey, Policy, Queue, Rung
 from postroad.stores.postgres.base import Answer, Base, decoder, flat, literal
+from postroad.stores.postgres.readings import found_in
 
-READ_BYTES_MAX: Final = 4 << 20
-"""One reading stops here, as in fetch_v1: bodies may be a megabyte each."""
-BODY: Final = 11
-WANT: Final = 13
-"""Where the columns of fetch_v1 lie: by name they cost twice as much."""
 LOOK_WHOLE_S: Final = 60.0
 """Owned lanes are looked at whole this often: a ring from another process may have been lost."""
 
@@ -159,24 +155,23 @@ class LeaseVerbs(Base):
     async def fetch(self, wants: Sequence[Want]) -> list[Reading]:
         """Due messages of rungs, in order."""
         self._check_open()
+        found = found_in(await self._fetch("fetch", wants), wants)
+        large = [place for place, one in enumerate(found) if one.large]
+        if large:
+            few = [wants[place] for place in large]
+            again = found_in(await self._fetch("fetch_large", few), few)
+            for place, one in zip(large, again, strict=True):
+                found[place] = one
+        return [one.reading(want) for one, want in zip(found, wants, strict=True)]
+
+    async def _fetch(self, query: str, wants: Sequence[Want]) -> list[Record]:
         values = (
             literal([want.rung for want in wants]),
             literal([want.after_place for want in wants]),
             literal([want.after_id for want in wants]),
             literal([want.limit for want in wants]),
         )
-        rows = await self._read.rows("fetch", "fetch", values)
-        messages: list[list[Message]] = [[] for _ in wants]
-        next_due_ms = [NEVER] * len(wants)
-        for row in rows:
-            if row[BODY] is None:
-                next_due_ms[row[WANT] - 1] = row["due"]
-            else:
-                messages[row[WANT] - 1].append(Message(*row[:WANT]))
-        return [
-            _reading(want, found, due_ms)
-            for want, found, due_ms in zip(wants, messages, next_due_ms, strict=True)
-        ]
+        return await self._read.rows("fetch", query, values)
 
     async def mark(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
         """Note that these are about to start."""
@@ -248,10 +243,3 @@ def _view(ask: Look, rungs: list[Rung], seen: LaneSeen, queues: dict[int, Queue]
     numbers = dict.fromkeys((*(rung.queue for rung in rungs), *ask.queues))
     told = [queues[number] for number in numbers if number in queues]
     return View(ask.lane, rungs, told, seen[0], Circuit(*seen[1:6]), seen[6])
-
-
-def _reading(want: Want, messages: list[Message], next_due_ms: int) -> Reading:
-    full = len(messages) >= want.limit
-    if not full and len(messages) > 4:
-        full = sum(len(message.body) for message in messages) > READ_BYTES_MAX
-    return Reading(want.rung, messages, NEVER if full else next_due_ms, full)
