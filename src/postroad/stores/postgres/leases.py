@@ -17,6 +17,11 @@ from postroad.model.words import Lane, LaneKey, Policy, Queue, Rung
 from postroad.stores.postgres.base import Answer, Base, decoder, flat, literal
 from postroad.stores.postgres.readings import found_in
 
+FIRST: Final = 2
+"""So many messages of a rung come with a claim, so that one shows that it was the last."""
+RUNGS_MAX: Final = 512
+"""Of so many rungs, as in claim_v2."""
+SLOT: Final = 6
 LOOK_WHOLE_S: Final = 60.0
 """Owned lanes are looked at whole this often: a ring from another process may have been lost."""
 
@@ -118,8 +123,9 @@ class LeaseVerbs(Base):
         who = (owner, self._reaped.get(owner, 0), len(mine), socket.gethostname(), os.getpid())
         with self._floors.asked(owner, levels, whole=safety or not self.bell.alive) as asked:
             values = (*who, list(levels), asked.floors, list(pools), limit)
-            text = await self._one(self._side, label, "claim", *values)
-            claimed = self._read_answer(text, CLAIMED)
+            self._check_open()
+            first, *rows = await self._side.rows(label, "claim", values)
+            claimed = self._read_answer(first["answer"], CLAIMED)
             asked.next, asked.full = claimed.floor, claimed.full
         lanes = [_lane(row) for row in claimed.lanes]
         mine.update(lane.id for lane in lanes)
@@ -127,11 +133,11 @@ class LeaseVerbs(Base):
             self._arrived()
         if safety:
             self._look_whole()
-        views: list[View] = []
-        if claimed.seen is not None:
-            views = _views([Look(lane.id, -1) for lane in lanes], claimed.seen)
         ahead = (claimed.next, claimed.full, claimed.owned, claimed.surplus)
-        return Claim(lanes, *ahead, views, claimed.seen.now if claimed.seen else 0)
+        if claimed.seen is None:
+            return Claim(lanes, *ahead)
+        views = _views([Look(lane.id, -1) for lane in lanes], claimed.seen)
+        return Claim(lanes, *ahead, views, claimed.seen.now, _first(rows, claimed.seen))
 
     def _look_whole(self) -> None:
         now_s = self.clock.steady_s()
@@ -145,8 +151,8 @@ class LeaseVerbs(Base):
             self._read,
             "look",
             "look",
-            [look.lane for look in looks],
-            [look.after_ms for look in looks],
+            literal([look.lane for look in looks]),
+            literal([look.after_ms for look in looks]),
             *flat([look.rungs for look in looks]),
             [queue for look in looks for queue in look.queues],
         )
@@ -184,10 +190,11 @@ class LeaseVerbs(Base):
 
     async def release(self, owner: int, lanes: Sequence[Release]) -> dict[int, int]:
         """Give lanes back; answers when each level of them is ready next."""
-        numbers, epochs = [one.lane for one in lanes], [one.epoch for one in lanes]
+        numbers = [one.lane for one in lanes]
         mine = self.bell.lanes.setdefault(owner, set())
         mine.difference_update(numbers)
-        text = await self._one(self._side, "release", "release", owner, numbers, epochs, len(mine))
+        who = (literal(numbers), literal([one.epoch for one in lanes]))
+        text = await self._one(self._side, "release", "release", owner, *who, len(mine))
         rings = self._read_answer(text, ANSWER).rings
         return {ring.level: ring.at_ms for ring in rings if ring.owner is None}
 
@@ -228,6 +235,15 @@ def _lane(row: LaneRow) -> Lane:
     number, transport, server, credential, shard, tenant, epoch = row[:7]
     key = LaneKey(transport, server, credential, shard, tenant)
     return Lane(number, key, epoch, Circuit(*row[7:12]), row[12], row[13] > 0)
+
+
+def _first(rows: Sequence[Record], looked: Looked) -> dict[int, Reading]:
+    """What came with a claim of each rung that is not ordered, unless its bodies are large."""
+    wants = [Want(row[1], -1, -1, FIRST) for row in looked.rungs[:RUNGS_MAX]]
+    found = zip(found_in(rows, wants), wants, looked.rungs, strict=False)
+    return {
+        want.rung: one.reading(want) for one, want, row in found if row[SLOT] == 0 and not one.large
+    }
 
 
 def _views(looks: Sequence[Look], looked: Looked) -> list[View]:

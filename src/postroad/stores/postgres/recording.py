@@ -108,8 +108,8 @@ class RecordBatch:
         """All arguments but the owner."""
         done = self._done
         return (
-            self.lanes,
-            [epoch for _, epoch in self._pairs],
+            literal(self.lanes),
+            literal([epoch for _, epoch in self._pairs]),
             literal([r.message.id for r in done]),
             once([r.message.queue for r in done]),
             once([r.message.attempts for r in done]),
