@@ -16,9 +16,6 @@ class InPlace:
         """A heap by (due time, number)."""
         self._tries: dict[int, int] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self.waiting)
-
     def tries(self, number: int) -> int:
         """How often a message was tried in place so far."""
         return self._tries.get(number, 0)

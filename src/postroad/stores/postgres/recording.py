@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from postroad.model.decide import Move
 from postroad.model.record import LaneChange, QueueChange, Record, Recorded, Result
 from postroad.model.states import NEVER
-from postroad.stores.postgres.base import Answer, Base, decoder, literal
+from postroad.stores.postgres.base import Answer, Base, decoder, literal, once
 from postroad.stores.postgres.texts import plain
 from postroad.stores.postgres.webhooks import note_columns
 
@@ -108,12 +108,12 @@ class RecordBatch:
         """All arguments but the owner."""
         done = self._done
         return (
-            self.lanes,
-            [epoch for _, epoch in self._pairs],
+            literal(self.lanes),
+            literal([epoch for _, epoch in self._pairs]),
             literal([r.message.id for r in done]),
-            literal([r.message.queue for r in done]),
-            literal([r.message.attempts for r in done]),
-            literal([r.took_ms for r in done]),
+            once([r.message.queue for r in done]),
+            once([r.message.attempts for r in done]),
+            once([r.took_ms for r in done]),
             list({r.message.rung for r in self._record.results if r.slot}),
             _json(self._failures()),
             _json(self._targets()),
