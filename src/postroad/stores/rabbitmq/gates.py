@@ -37,7 +37,6 @@ def death(message: Message, queue: Queue, lane: Lane, now_ms: int) -> DeadReason
     return None
 
 
-def wake_ms(message: Message, queue: Queue, lane: Lane) -> int:
-    """When something is to happen to a message that may not go: it may, or it dies."""
-    gate_ms = max(message.due_ms, queue_gate_ms(queue), lane_gate_ms(lane))
-    return min(gate_ms, message.expires_at_ms)
+def gate_ms(message: Message, queue: Queue, lane: Lane) -> int:
+    """When something is to happen to a due message that may not go: it may, or it dies."""
+    return min(max(queue_gate_ms(queue), lane_gate_ms(lane)), message.expires_at_ms)
