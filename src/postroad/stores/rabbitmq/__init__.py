@@ -1,1 +1,1 @@
-"""RabbitMQ: the broker holds the messages, a state store beside it what is known about them."""
+"""The store on RabbitMQ: the broker holds the messages, a state store beside it the rest."""
