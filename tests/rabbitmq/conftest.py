@@ -2,28 +2,42 @@
 
 import asyncio
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
 
 import pytest
 
 from tests.servers.rabbitmq import PrivateRabbit
 
-PATIENCE_S = 120.0
+PATIENCE_S = 120
 
 
 @pytest.fixture(scope="session")
-def rabbit(postroad_server_versions: list[str]) -> Iterator[PrivateRabbit]:
-    with PrivateRabbit() as broker:
-        postroad_server_versions.append(f"RabbitMQ {broker.version}")
-        yield broker
+def broker(postroad_server_versions: list[str]) -> Iterator[PrivateRabbit]:
+    with PrivateRabbit() as rabbit:
+        postroad_server_versions.append(f"RabbitMQ {rabbit.version}")
+        yield rabbit
 
 
 @pytest.fixture
-def dsn(rabbit: PrivateRabbit) -> Iterator[str]:
-    """An empty vhost."""
-    made = rabbit.create_vhost()
+def dsn(broker: PrivateRabbit) -> Iterator[str]:
+    made = broker.create_vhost()
     yield made
-    rabbit.delete_vhost(made)
+    broker.delete_vhost(made)
+
+
+@pytest.fixture
+def within() -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """Runs a coroutine, bounded."""
+
+    def run(story: Coroutine[Any, Any, Any]) -> Any:
+        async def bounded() -> Any:
+            async with asyncio.timeout(PATIENCE_S):
+                return await story
+
+        return asyncio.run(bounded())
+
+    return run
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -32,11 +46,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
-    given = {name: pyfuncitem.funcargs[name] for name in names}
 
     async def bounded() -> None:
         async with asyncio.timeout(PATIENCE_S):
-            await pyfuncitem.obj(**given)
+            await pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
 
     asyncio.run(bounded())
     return True
