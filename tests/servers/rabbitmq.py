@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from tests.servers import Account, ServerMissing, apt_install, free_port, unprivileged
 
@@ -190,6 +190,13 @@ class PrivateRabbit:
         if not answer.startswith('{ok, {yes, "'):
             raise RuntimeError(f"{answer or done.stderr.strip()} in {expression!r}")
         return answer.removeprefix('{ok, {yes, "').removesuffix('"}}').replace('\\"', '"')
+
+    def depth(self, dsn: str, queue: str) -> int:
+        """How many messages a quorum queue has, those that consumers hold among them."""
+        vhost = unquote(urlsplit(dsn).path[1:]) or "/"
+        found = f'rabbit_amqqueue:lookup(rabbit_misc:r(<<"{vhost}">>, queue, <<"{queue}">>))'
+        ask = "ra:leader_query(amqqueue:get_pid(Q_), fun rabbit_fifo:query_messages_total/1)"
+        return int(self.eval(f"{{ok, Q_}} = {found}, {{ok, {{_, N_}}, _}} = {ask}, N_"))
 
     def block(self) -> None:
         """A memory alarm: the broker reads from publishers no more, and tells them."""

@@ -162,6 +162,35 @@ class StoreUnavailable(StoreError):
     """The store does not answer; try again later."""
 
 
+class NoSuchVhost(NoSuchDatabase):
+    """The broker has no vhost of that name."""
+
+
+class TopologyDiffers(StoreError):
+    """A queue or exchange of that name exists with other arguments."""
+
+
+class BrokerLost(StoreUnavailable):
+    """The connection to the broker, or a channel of it, is gone: what was under way may have been
+    done, or not."""
+
+
+class BrokerForgot(StoreUnavailable):
+    """A queue or exchange that was there is gone."""
+
+
+class BrokerBlocked(StoreUnavailable):
+    """The broker takes no messages now: it is short of memory or disk."""
+
+
+class QueueFull(StoreUnavailable):
+    """The broker refused the message: its queue is full. It is not stored; send it later."""
+
+
+class Unroutable(StoreUnavailable):
+    """The broker has no queue for the message. It is not stored."""
+
+
 class HubError(PostroadError):
     """A hub did not do what was asked."""
 
