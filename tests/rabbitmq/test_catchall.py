@@ -47,12 +47,16 @@ async def test_a_deleted_line_is_made_again_and_gets_what_was_for_it(dsn: str) -
 
             assert await until(all_sent_on)
             assert worker.crew.catch_all.caught.last == delayed(GONE)
-            assert await depth(channel, TOPOLOGY.lost) == 0
+            assert await until(lambda: _is_empty(channel))
         finally:
             await worker.close()
         tap = Tap()
         await tap.open(channel, TOPOLOGY.name(GONE))
         assert await until(lambda: _has(tap, {b"%d" % number for number in range(40)}))
+
+
+async def _is_empty(channel: AbstractChannel) -> bool:
+    return await depth(channel, TOPOLOGY.lost) == 0
 
 
 async def _has(tap: Tap, bodies: set[bytes]) -> bool:
@@ -70,7 +74,11 @@ async def test_what_is_for_no_line_of_ours_is_buried_as_unroutable(dsn: str) -> 
             assert letter.reason == "rejected"
             assert "unroutable" in letter.last_error
             assert "shard.99" in letter.last_error
-            assert worker.crew.catch_all.caught.buried == 1
+
+            async def counted() -> bool:
+                return worker.crew.catch_all.caught.buried == 1
+
+            assert await until(counted)
         finally:
             await worker.close()
 
