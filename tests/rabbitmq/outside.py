@@ -25,10 +25,13 @@ async def declare(channel: AbstractChannel, plan: Plan) -> None:
     """All of a plan."""
     for exchange in plan.exchanges:
         await channel.exchange_declare(
-            exchange.name, exchange_type=exchange.kind, durable=True, arguments=exchange.arguments
+            exchange.name,
+            exchange_type=exchange.kind,
+            durable=True,
+            arguments={**exchange.arguments},
         )
     for line in plan.lines:
-        await channel.queue_declare(line.name, durable=True, arguments=line.arguments)
+        await channel.queue_declare(line.name, durable=True, arguments={**line.arguments})
     for binding in plan.bindings:
         bind = channel.exchange_bind if binding.to_exchange else channel.queue_bind
         await bind(binding.target, binding.source, binding.key)

@@ -33,12 +33,11 @@ class World:
             self.look(other)
 
     def say(self, name: str, word: Word) -> None:
-        for other, roster in self.rosters.items():
-            if other != name:
-                roster.hear(Sign(name, word), self.now_s)
+        for roster in self.rosters.values():
+            roster.hear(Sign(name, word), self.now_s)
 
     def look(self, name: str) -> None:
-        self.shares[name] = share_of(name, SHARDS, self.rosters[name].alive(self.now_s))
+        self.shares[name] = share_of(name, SHARDS, self.rosters[name].alive)
 
     def kill(self, name: str) -> None:
         for known in (self.rosters, self.beats_s, self.shares):
@@ -127,6 +126,16 @@ def test_words_of_strangers_are_no_signs() -> None:
 def test_a_roster_after_a_lost_link_knows_only_itself() -> None:
     roster = Roster("ada")
     roster.hear(Sign("bob", Word.here), 0.0)
-    assert roster.alive(1.0) == {"ada", "bob"}
+    assert roster.alive == {"ada", "bob"}
     roster.forget()
-    assert roster.alive(1.0) == {"ada"}
+    assert roster.alive == {"ada"}
+
+
+def test_nobody_is_silent_while_our_own_words_do_not_come_through() -> None:
+    roster = Roster("ada")
+    roster.hear(Sign("ada", Word.here), 0.0)
+    roster.hear(Sign("bob", Word.here), 0.0)
+    roster.hear(Sign("cyd", Word.here), 10 * SILENT_S)
+    assert roster.alive == {"ada", "bob", "cyd"}
+    roster.hear(Sign("ada", Word.here), 10 * SILENT_S)
+    assert roster.alive == {"ada", "cyd"}

@@ -62,19 +62,19 @@ class Fleet:
     def hear(self, body: bytes) -> None:
         """Somebody said something on the exchange; oneself is heard too."""
         sign = presence.read(body)
-        if sign is None or sign.worker == self._roster.me:
+        if sign is None:
             return
-        now_s = self._clock.steady_s()
-        before = self._roster.alive(now_s)
-        self._roster.hear(sign, now_s)
-        if sign.word is Word.hello:
+        before = self._roster.alive
+        self._roster.hear(sign, self._clock.steady_s())
+        if sign.word is Word.hello and sign.worker != self._roster.me:
             self._say(Word.here)
-        if self._roster.alive(now_s) != before:
+        if self._roster.alive != before:
             self._news.set()
 
-    def peers(self) -> frozenset[str]:
+    @property
+    def workers(self) -> frozenset[str]:
         """Everybody who counts now, oneself included."""
-        return self._roster.alive(self._clock.steady_s())
+        return self._roster.alive
 
     async def run(self) -> None:
         """Beat, and take or give shards when somebody came, went or fell silent."""
@@ -95,7 +95,7 @@ class Fleet:
     async def _settle(self) -> None:
         if not self._linked:
             return
-        due = share_of(self._roster.me, self._shards, self.peers())
+        due = share_of(self._roster.me, self._shards, self.workers)
         for shard in self.mine - due:
             self.mine -= {shard}
             self._giving[shard] = asyncio.create_task(self._give(shard), name=f"give {shard}")
@@ -106,12 +106,12 @@ class Fleet:
                 self._log.warning("a shard could not be taken", shard=shard, error=str(error))
                 return
             self.mine |= {shard}
-            self._log.info("shard taken", shard=shard, workers=len(self.peers()))
+            self._log.info("shard taken", shard=shard, workers=len(self.workers))
 
     async def _give(self, shard: int) -> None:
         try:
             await self._hands.give(shard)
-            self._log.info("shard given back", shard=shard, workers=len(self.peers()))
+            self._log.info("shard given back", shard=shard, workers=len(self.workers))
         except StoreError as error:
             self._log.warning("a shard was lost", shard=shard, error=str(error))
         finally:

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 BEAT_S: Final = 3.0
 SILENT_S: Final = 10.0
-"""Three signs of life and a second: what is silent for so long is gone. With a beat on top its
-shards move within 15 s."""
+"""Three signs of life and a second: what is silent for so long is gone. With a beat of our own on
+top its shards move within 15 s."""
 
 
 class Word(StrEnum):
@@ -45,29 +45,35 @@ def read(body: bytes) -> Sign | None:
 
 
 class Roster:
-    """Who is alive: everybody heard within the silence, and oneself."""
+    """Who is alive: oneself, and everybody who was not silent for too long. The silence counts up
+    to the latest of our own signs that came back to us: while those do not (a broker that is short
+    of memory takes none), nobody is silent through a fault of their own."""
 
     def __init__(self, me: str, silent_s: float = SILENT_S) -> None:
         self.me = me
         self._silent_s = silent_s
+        self._echo_s = 0.0
         self._heard_s: dict[str, float] = {}
 
     def hear(self, sign: Sign, now_s: float) -> None:
         """Somebody said something."""
-        if sign.word is Word.bye:
+        if sign.worker == self.me:
+            self._echo_s = now_s
+        elif sign.word is Word.bye:
             self._heard_s.pop(sign.worker, None)
         else:
             self._heard_s[sign.worker] = now_s
-
-    def alive(self, now_s: float) -> frozenset[str]:
-        """Everybody who counts now."""
         self._heard_s = {
             worker: heard_s
             for worker, heard_s in self._heard_s.items()
-            if now_s - heard_s < self._silent_s
+            if self._echo_s - heard_s < self._silent_s
         }
+
+    @property
+    def alive(self) -> frozenset[str]:
+        """Everybody who counts now."""
         return frozenset(self._heard_s) | {self.me}
 
     def forget(self) -> None:
-        """Our own link was away: nobody was heard through no fault of theirs."""
+        """Our own link was away: nobody could be heard."""
         self._heard_s.clear()
