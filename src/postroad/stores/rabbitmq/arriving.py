@@ -96,10 +96,11 @@ class Arrivals:
         while alive := [one for one in batch if one.receipt.alive]:
             try:
                 await self._deal(alive)
-                return
             except StoreError as error:
                 self._log.warning("messages wait to be looked at", error=str(error))
                 await self._clock.sleep(RETRY_S)
+            else:
+                return
 
     async def _deal(self, batch: Sequence[Arrived]) -> None:
         shift = Shift(self._routes, self._clock.now_ms())

@@ -1,8 +1,10 @@
 """A road on RabbitMQ that is open: the broker, the state store, and what joins them."""
 
 import asyncio
+import os
+import socket
 from collections.abc import Coroutine, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
@@ -10,18 +12,20 @@ from postroad.model.errors import NotOpen, StoreError
 from postroad.model.words import DEFAULT_TENANT, LaneKey, Policy, QueueSpec
 from postroad.observe.log import make_log
 from postroad.ports.bell import Listener
-from postroad.ports.clock import Clock
+from postroad.ports.clock import Clock, system_chance
 from postroad.stores.postgres.store import PostgresStore
 from postroad.stores.rabbitmq.arriving import Arrivals
 from postroad.stores.rabbitmq.book import Book
 from postroad.stores.rabbitmq.broker import Broker
 from postroad.stores.rabbitmq.consuming import Consuming
+from postroad.stores.rabbitmq.crew import Crew, Duties
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.options import Options
 from postroad.stores.rabbitmq.outbox import Outbox
 from postroad.stores.rabbitmq.parking import Parking
 from postroad.stores.rabbitmq.recording import Recording
-from postroad.stores.rabbitmq.routes import Routes
+from postroad.stores.rabbitmq.routes import Post, Routes
+from postroad.stores.rabbitmq.serving import Serving
 from postroad.stores.rabbitmq.shifting import Shifter
 from postroad.stores.rabbitmq.state.state import BrokerState, Grave
 from postroad.stores.rabbitmq.state.tables import PostgresTables, SqliteTables
@@ -34,13 +38,6 @@ FRESH_S: Final = 2.0
 EVER_S: Final = float("inf")
 State = SqliteStore | PostgresStore
 UNREADABLE: Final = "unreadable"
-
-
-class Knows(Protocol):
-    """An engine that can be asked what it has in hand."""
-
-    def holds(self, lane: int, number: int) -> bool:
-        """Whether a message is in flight there, or not yet recorded."""
 
 
 class RoadBell(LocalBell):
@@ -77,15 +74,20 @@ class Base:
         shifter = Shifter(self.broker, self.afar, self.table)
         self.recording = Recording(self.table, routes, shifter, clock)
         self.parking = Parking(self.table, routes, shifter, clock, self.bell.holds)
-        self.arrivals = Arrivals(
-            self.table, self.book, self.afar, shifter, routes, clock, self.log
-        )
+        self.arrivals = Arrivals(self.table, self.book, self.afar, shifter, routes, clock, self.log)
         self.arrivals.on_expiry = self.bell.ring_expiry
         self.outbox = Outbox(self.afar, self.book, routes, self.broker, clock)
         name, declare = self.topology.name, self.broker.declare
         self.consuming = Consuming(
             self.table, self.arrivals, name, declare, options.prefetch, clock, self.log
         )
+        duties = Duties(self.consuming, self.bury, declare, self._publish_to, self.broker.say)
+        self.crew = Crew(self.topology, _name(), duties, clock, self.log)
+        self.serving = Serving(
+            self.broker, self.consuming, self.arrivals, self.table, self.crew, clock
+        )
+        self._owners: dict[int, int] = {}
+        self._reaped: set[int] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._open = False
 
@@ -140,9 +142,17 @@ class Base:
             return Grave(letter, queue.id, queue.lanes[0])
         return Grave(letter, queue.id, queue.lanes[letter.shard])
 
+    async def _publish_to(self, exchange: str, key: str, envelopes: Sequence[Envelope]) -> None:
+        await self.broker.publish([Post(exchange, key, envelope) for envelope in envelopes])
+
     async def _pump(self) -> None:
         """What the state store made live goes into the broker; later, if it cannot now."""
         try:
             await self.outbox.empty()
         except StoreError as error:
             self.log.warning("messages wait to be published", error=str(error))
+
+
+def _name() -> str:
+    """This process among the workers of its fleet."""
+    return f"{socket.gethostname()}-{os.getpid()}-{int(system_chance().random() * (1 << 32)):08x}"

@@ -28,7 +28,12 @@ class Broker:
     """Publishes posts with confirms; tells when a link for consuming is there, and when not."""
 
     def __init__(
-        self, address: Address, topology: Topology, name: str, clock: Clock, log: FilteringBoundLogger
+        self,
+        address: Address,
+        topology: Topology,
+        name: str,
+        clock: Clock,
+        log: FilteringBoundLogger,
     ) -> None:
         self._address = address
         self._topology = topology
@@ -139,6 +144,11 @@ class Broker:
         if confirm is None:
             raise NotOpen("without confirms")
         return confirm
+
+    def hand_over(self, posts: Sequence[Post]) -> None:
+        """Written, not waited for."""
+        for post in posts:
+            self._post(post)
 
     def say(self, exchange: str, body: bytes) -> None:
         """Without waiting, and without a word when it is away."""

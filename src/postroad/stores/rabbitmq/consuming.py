@@ -6,7 +6,7 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from postroad.model.errors import BrokerForgot, StoreError
+from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
 from postroad.stores.rabbitmq.arriving import Arrivals, Arrived
 from postroad.stores.rabbitmq.table import Table
@@ -120,7 +120,7 @@ class Consuming:
         await self._declare(target)
 
         def lost(error: StoreError) -> None:
-            self._broke(target, channel, error)
+            self._broke(target, error)
 
         channel = await link.channel(on_lost=lost)
 
@@ -128,8 +128,9 @@ class Consuming:
             self._arrivals.take(Arrived(delivery, Ticket(channel, delivery.tag), target))
 
         def cancelled() -> None:  # its line is gone, or moved
-            self._broke(target, channel, BrokerForgot("the broker ended the consumer"))
+            self._lose(target)
             self._start(channel.close())
+            self._start(self._again(target))
 
         name, most = self._name(target), self._prefetch
         tag = await channel.consume(name, take, prefetch=most, on_cancel=cancelled)
@@ -140,10 +141,10 @@ class Consuming:
         self._lines.pop(target, None)
         self._table.drop_source(target)
 
-    def _broke(self, target: str, channel: Channel, error: StoreError) -> None:
+    def _broke(self, target: str, error: StoreError) -> None:
         known = self._lines.get(target)
-        if known is None or known[0] is not channel:
-            return
+        if known is None or known[0].lost is None:
+            return  # another channel has it by now
         self._lose(target)
         if self._link is not None and self._link.lost is None:
             self._log.warning("a line is consumed again", line=self._name(target), why=str(error))

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from pamqp import commands
+from pamqp import base, commands
 
-from postroad.stores.rabbitmq.topology import Plan
+from postroad.stores.rabbitmq.topology import Binding, Plan
 from postroad.stores.rabbitmq.wire.channel import Channel
 
 
@@ -28,16 +28,7 @@ async def declare(channel: Channel, plan: Plan) -> None:
         )
         for line in plan.lines
     ]
-    for binding in plan.bindings:
-        if binding.to_exchange:
-            bind = commands.Exchange.Bind(
-                destination=binding.target, source=binding.source, routing_key=binding.key
-            )
-        else:
-            bind = commands.Queue.Bind(
-                queue=binding.target, exchange=binding.source, routing_key=binding.key
-            )
-        asked.append(channel.ask(bind))
+    asked += [channel.ask(_bind(binding)) for binding in plan.bindings]
     await asyncio.gather(*asked)
 
 
@@ -45,3 +36,10 @@ async def ready(channel: Channel, line: str) -> int:
     """How many messages of a line nobody has been given."""
     answer = await channel.call(commands.Queue.Declare(queue=line, passive=True))
     return int(answer.message_count)
+
+
+def _bind(binding: Binding) -> base.Frame:
+    source, target, key = binding.source, binding.target, binding.key
+    if binding.to_exchange:
+        return commands.Exchange.Bind(destination=target, source=source, routing_key=key)
+    return commands.Queue.Bind(queue=target, exchange=source, routing_key=key)

@@ -1,7 +1,6 @@
 """How lanes are owned and messages leave: from memory, and from this process alone."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.record import (
@@ -17,11 +16,6 @@ from postroad.model.record import (
 )
 from postroad.model.words import Lane
 from postroad.stores.rabbitmq.base import Base
-from postroad.stores.rabbitmq.serving import Serving
-
-SETTLE_S: Final = 5.0
-"""So long a question for everything waits for what the broker is about to deliver."""
-ASK_S: Final = 0.01
 
 
 class LeaseVerbs(Base):

@@ -1,4 +1,4 @@
-"""Serving: from the first question for lanes on this process consumes, until its last owner goes."""
+"""Serving: from the first question for lanes on, until the last owner goes, messages come here."""
 
 import asyncio
 from collections.abc import Sequence

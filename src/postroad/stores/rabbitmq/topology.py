@@ -86,6 +86,11 @@ class Topology:
         """The targets of all shards."""
         return [f"shard.{number}" for number in range(self.shards)]
 
+    def lines(self) -> list[str]:
+        """The names of all lines in which messages wait, but those of handlers."""
+        delays = [self.name(f"delay.{level}") for level in range(LEVELS)]
+        return delays + [self.name(target) for target in self.shard_targets()]
+
     def plan(self) -> Plan:
         """Everything but the lines of handlers."""
         exchanges, lines, bindings = self._frame()

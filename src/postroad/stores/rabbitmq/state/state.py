@@ -9,6 +9,7 @@ from postroad.model.circuit import Circuit
 from postroad.model.outcome import Kind
 from postroad.model.record import LaneChange, Result
 from postroad.model.tries import Try
+from postroad.model.webhook import Attempt
 from postroad.model.words import Lane, LaneKey, Message
 from postroad.stores.postgres.texts import plain
 from postroad.stores.rabbitmq.envelope import Envelope
@@ -202,6 +203,11 @@ class BrokerState:
             Try(n, at, level, Kind(kind), status, took, error)
             for n, at, level, kind, status, took, error in rows
         )
+
+    async def seen(self, number: int) -> list[Attempt]:
+        """What was seen of the tries of a webhook's message, in order."""
+        rows = await self._tables.read("insight", "tries_of", number)
+        return [Attempt(n, at, level, Kind(kind), *rest) for n, at, level, kind, *rest in rows]
 
     async def retain(self, before_ms: int) -> None:
         """Forget what is done since before a time, a slice of it."""
