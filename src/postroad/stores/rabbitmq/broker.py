@@ -7,7 +7,7 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from postroad.model.errors import BrokerLost, NotOpen, StoreError
+from postroad.model.errors import BrokerLost, NotOpen, StoreError, Unroutable
 from postroad.model.ids import to_text
 from postroad.ports.clock import Clock
 from postroad.stores.rabbitmq.declaring import declare, ready
@@ -66,7 +66,7 @@ class Broker:
         side = await link.channel()
         await declare(side, self._topology.plan())
         self._side, self._out = side, await link.channel(confirms=True)
-        self._declared.clear()
+        self._declared = {"", *self._topology.shard_targets()}
 
     def _out_lost(self, error: StoreError) -> None:
         self._log.warning("the broker is lost", link="publishes", error=str(error))
@@ -129,11 +129,22 @@ class Broker:
 
     async def publish(self, posts: Sequence[Post]) -> None:
         """All of them in one go; done when each is confirmed."""
-        for target in {post.key.rpartition("to.")[2] for post in posts}:
+        for target in {_target(post) for post in posts} - self._declared:
             await self.declare(target)
+        try:
+            await self._publish(posts)
+        except Unroutable:  # a line was deleted; those that found theirs are known by their hops
+            for target in {_target(post) for post in posts}:
+                await self.declare(target)
+            await self._publish(posts)
+
+    async def _publish(self, posts: Sequence[Post]) -> None:
         confirms = [self._post(post) for post in posts]
-        async with asyncio.timeout(CONFIRM_S):
-            await asyncio.gather(*confirms)
+        try:
+            async with asyncio.timeout(CONFIRM_S):
+                await asyncio.gather(*confirms)
+        except TimeoutError:
+            raise BrokerLost(f"{self._address.name} confirms nothing") from None
 
     def _post(self, post: Post) -> Awaitable[None]:
         if self._out is None:
@@ -148,7 +159,7 @@ class Broker:
     def hand_over(self, posts: Sequence[Post]) -> None:
         """Written, not waited for."""
         for post in posts:
-            self._post(post)
+            self._post(post)  # type: ignore[unused-awaitable]
 
     def say(self, exchange: str, body: bytes) -> None:
         """Without waiting, and without a word when it is away."""
@@ -156,16 +167,27 @@ class Broker:
             self._side.publish(exchange, "", body, Properties(delivery_mode=1), mandatory=False)
 
     async def declare(self, target: str) -> None:
-        """The line of a handler, where it is not known to be there."""
-        if not target.startswith("handler.") or target in self._declared:
+        """The line of a target, whether it is there or not."""
+        if not target:
             return
         if self._side is None:
             raise BrokerLost(f"{self._address.name} is away")
         await declare(self._side, self._topology.consumed(target))
         self._declared.add(target)
 
+    @property
+    def lines(self) -> list[str]:
+        """The names of all lines in which messages wait, as far as they are known here."""
+        known = [self._topology.name(each) for each in sorted(self._declared) if each]
+        return list(dict.fromkeys([*self._topology.lines(), *known]))
+
     async def ready(self, line: str) -> int:
         """How many messages of a line nobody has been given."""
         if self._side is None:
             raise BrokerLost(f"{self._address.name} is away")
         return await ready(self._side, line)
+
+
+def _target(post: Post) -> str:
+    """Where a post is to end; "" for the dead line."""
+    return post.key.rpartition("to.")[2]

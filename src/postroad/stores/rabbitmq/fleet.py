@@ -37,6 +37,8 @@ class Fleet:
         log: FilteringBoundLogger,
     ) -> None:
         self.mine: frozenset[int] = frozenset()
+        self.settled = asyncio.Event()
+        """Set when this worker has taken its share for the first time since there is a link."""
         self._roster = Roster(me)
         self._shards = shards
         self._clock = clock
@@ -56,6 +58,7 @@ class Fleet:
     def unlinked(self) -> None:
         """The link is lost, and all shards with it."""
         self._linked = False
+        self.settled.clear()
         self.mine = frozenset()
         self._roster.forget()
 
@@ -107,6 +110,7 @@ class Fleet:
                 return
             self.mine |= {shard}
             self._log.info("shard taken", shard=shard, workers=len(self.workers))
+        self.settled.set()
 
     async def _give(self, shard: int) -> None:
         try:

@@ -18,8 +18,7 @@ class InsightVerbs(Base):
     async def counts(self) -> dict[str, int]:
         """Messages by state. What lies in the broker counts as waiting."""
         counts = await self.state.counts()
-        names = [*self.topology.lines(), *self.consuming.lines]
-        ready = sum([await self.broker.ready(name) for name in dict.fromkeys(names)])
+        ready = sum([await self.broker.ready(line) for line in self.broker.lines])
         counts["waiting"] += ready + len(self.table.entries)
         counts["dead"] += await self.broker.ready(self.topology.dead)
         return counts

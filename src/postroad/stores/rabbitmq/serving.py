@@ -71,13 +71,16 @@ class Serving:
     async def caught_up(self) -> None:
         """Wait, a while at most, until nothing lies ready in the lines that are consumed here."""
         until_s = self._clock.steady_s() + CATCH_UP_S
-        while self._clock.steady_s() < until_s:
-            try:
-                if self._arrivals.idle and not await self._ready() and self._arrivals.idle:
-                    return
-            except StoreError:
-                return
+        while not await self._has_caught_up() and self._clock.steady_s() < until_s:
             await self._clock.sleep(ASK_S)
+
+    async def _has_caught_up(self) -> bool:
+        if not (self._crew.fleet.settled.is_set() and self._arrivals.idle):
+            return False
+        try:
+            return not await self._ready() and self._arrivals.idle
+        except StoreError:
+            return True  # the link is lost: nothing comes until the next one is there
 
     async def _ready(self) -> int:
         return sum([await self._broker.ready(line) for line in self._consuming.lines])
