@@ -111,6 +111,7 @@ class Consuming:
         if line is not None and line[0].lost is None:
             await line[0].cancel(line[1])
             await line[0].close()  # what came meanwhile goes back with it
+            self._table.drop_source(target)
 
     async def give_all(self) -> None:
         """Let go of everything."""
