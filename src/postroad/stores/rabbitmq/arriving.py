@@ -117,7 +117,8 @@ class Arrivals:
             if entry is not None:
                 self._place(shift, entry, queue, fresh)
         await self._shifter.run(shift)
-        self._table.put(fresh.values())
+        # A line that was given back or lost meanwhile takes its messages along.
+        self._table.put([pair for pair in fresh.values() if pair[0].receipt.alive])
         expiry_ms = min((e.message.expires_at_ms for e, _ in fresh.values()), default=NEVER)
         if expiry_ms < NEVER:
             self.on_expiry(expiry_ms)

@@ -21,13 +21,15 @@ AGAIN_S: Final = 0.5
 
 
 class Ticket:
-    """How one delivery is settled."""
+    """How one delivery is settled, once: a copy that takes its place may come before the shift
+    that sent it has ended, and the broker ends a channel that settles something twice."""
 
-    __slots__ = ("_channel", "_tag")
+    __slots__ = ("_channel", "_settled", "_tag")
 
     def __init__(self, channel: Channel, tag: int) -> None:
         self._channel = channel
         self._tag = tag
+        self._settled = False
 
     @property
     def alive(self) -> bool:
@@ -36,11 +38,15 @@ class Ticket:
 
     def ack(self) -> None:
         """It is done with."""
-        self._channel.ack(self._tag)
+        if not self._settled:
+            self._settled = True
+            self._channel.ack(self._tag)
 
     def nack(self) -> None:
         """Back to its line."""
-        self._channel.nack(self._tag, requeue=True)
+        if not self._settled:
+            self._settled = True
+            self._channel.nack(self._tag, requeue=True)
 
 
 class Consuming:
@@ -105,6 +111,7 @@ class Consuming:
         if line is not None and line[0].lost is None:
             await line[0].cancel(line[1])
             await line[0].close()  # what came meanwhile goes back with it
+            self._table.drop_source(target)
 
     async def give_all(self) -> None:
         """Let go of everything."""

@@ -43,6 +43,11 @@ class Drain:
                     for delivery in batch:
                         channel.ack(delivery.tag)
 
+    @property
+    def idle(self) -> bool:
+        """Whether all that came is dealt with."""
+        return not self._waiting
+
     def ended(self, _why: StoreError) -> None:
         """The channel is lost: all that was not acked comes again on another."""
         self._some.set()
