@@ -1,4 +1,4 @@
-"""The store on RabbitMQ under test: a vhost and a state file of its own.
+"""The store on RabbitMQ under test: emptied lines and a state file of its own.
 
 Its time stands still until a test moves it, and so do the broker's delay queues: `advance` takes
 what lies in them and publishes it as their end would, and the store itself puts back what is not
@@ -7,9 +7,12 @@ due. (That they end by themselves, and when, is shown in tests/rabbitmq.)
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
+
+from pamqp import commands
 
 from postroad.model.record import Claim, Record, Recorded, Swept
 from postroad.ports.clock import Timer
@@ -18,11 +21,11 @@ from postroad.stores.rabbitmq.options import Options
 from postroad.stores.rabbitmq.routes import Post
 from postroad.stores.rabbitmq.store import RabbitStore
 from postroad.stores.rabbitmq.wire.address import read_address
+from postroad.stores.rabbitmq.wire.channel import Channel
 from postroad.stores.rabbitmq.wire.link import Link
 from postroad.stores.sqlite.store import SqliteStore
 from tests.contract.clock import START_MS
 from tests.contract.rigs import Rows
-from tests.servers.rabbitmq import PrivateRabbit
 
 PATIENCE_S: Final = 20.0
 LEVELS: Final = 21
@@ -103,11 +106,10 @@ class PatientStore(RabbitStore):
 
 
 class RabbitRig:
-    """A vhost of its own on the broker of this run."""
+    """The lines of a broker, emptied, and a state file of its own."""
 
-    def __init__(self, broker: PrivateRabbit, folder: Path) -> None:
-        self._broker = broker
-        self._dsn = broker.create_vhost()
+    def __init__(self, dsn: str, folder: Path) -> None:
+        self._dsn = dsn
         self._path = folder / "state.db"
         self._clock = StandingClock()
         self.store = self._new()
@@ -120,33 +122,53 @@ class RabbitRig:
     def now_ms(self) -> int:
         return self._clock.now_ms()
 
-    async def advance(self, seconds: float) -> None:
-        self._clock.advance(seconds)
-        await self._end_delays()
-        await self.store.settled()
-
-    async def _end_delays(self) -> None:
-        """The delay queues are over."""
-        topology = self.store.topology
+    @asynccontextmanager
+    async def _channel(self) -> AsyncIterator[Channel]:
         link = await Link.open(
             read_address(self._dsn),
             name="rig",
             on_lost=lambda _: None,
             on_blocked=lambda _: None,
         )
-        channel = await link.channel(confirms=True)
-        for level in range(LEVELS):
-            while letter := await channel.get(topology.name(f"delay.{level}")):
-                confirm = channel.publish(
-                    topology.wake, letter.key, letter.body, letter.packed, mandatory=True
-                )
-                assert confirm is not None
-                await confirm
-                channel.ack(letter.tag)
+        yield await link.channel(confirms=True)
         await link.close()
 
+    async def advance(self, seconds: float) -> None:
+        await self.store.settled()
+        self._clock.advance(seconds)
+        async with self._channel() as channel:
+            for level in range(LEVELS):
+                await self._end(channel, self.store.topology.name(f"delay.{level}"))
+        await self.store.settled()
+
+    async def _end(self, channel: Channel, line: str) -> None:
+        """The wait in a delay queue is over."""
+        while letter := await channel.get(line):
+            confirm = channel.publish(
+                self.store.topology.wake, letter.key, letter.body, letter.packed
+            )
+            assert confirm is not None
+            await confirm
+            channel.ack(letter.tag)
+
     async def open(self) -> None:
+        await self.store.broker.open()
+        await self._purge()
+        await self.store.broker.close()
+        self.store = self._new()
         await self.store.open()
+
+    async def _purge(self) -> None:
+        """What the test before left; a link that ended gives back what it had a moment later."""
+        topology = self.store.topology
+        lines = [*topology.lines(), topology.dead, topology.lost]
+        async with self._channel() as channel:
+            zeros = 0
+            while zeros < 2:
+                asked = [channel.ask(commands.Queue.Purge(queue=line)) for line in lines]
+                counts = [answer.message_count for answer in await asyncio.gather(*asked)]
+                zeros = 0 if any(counts) else zeros + 1
+            await channel.call(commands.Queue.Delete(queue=topology.name("handler.resize")))
 
     async def reopen(self) -> None:
         await self.store.settled()
@@ -161,5 +183,5 @@ class RabbitRig:
         return await state._read("test", lambda db: db.connection.execute(sql).fetchall())
 
     async def close(self) -> None:
+        await self.store.leave(-1)
         await self.store.close()
-        await asyncio.to_thread(self._broker.delete_vhost, self._dsn)
