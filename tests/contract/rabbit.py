@@ -10,8 +10,9 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from msgspec.structs import replace
 from pamqp import commands
 
 from postroad.model.record import Claim, Record, Recorded, Swept
@@ -60,7 +61,7 @@ class PatientStore(RabbitStore):
         super().__init__(options, state)
         self._died = 0
         self._buried = 0
-        self.serves = True
+        self._expired = 0
 
     async def open(self) -> None:
         await super().open()
@@ -68,7 +69,9 @@ class PatientStore(RabbitStore):
 
         async def counted(posts: Sequence[Post]) -> None:
             await publish(posts)
-            self._died += sum(post.exchange == self.topology.dead_exchange for post in posts)
+            dead = [p.envelope.reason for p in posts if p.exchange == self.topology.dead_exchange]
+            self._died += len(dead)
+            self._expired += sum(reason.startswith("expired") for reason in dead)
 
         self.broker.publish = counted  # type: ignore[method-assign]
         await self.serving.start(-1, [])
@@ -90,10 +93,13 @@ class PatientStore(RabbitStore):
         return recorded
 
     async def sweep(self, limit: int) -> Swept:
+        """What has come back to die, or outlived a spell, since the last one: here messages do
+        not wait for a sweep when they come."""
         await self.settled()
         swept = await super().sweep(limit)
         await self.settled()
-        return swept
+        expired, self._expired = self._expired, 0
+        return replace(swept, expired=expired)
 
     async def settled(self) -> None:
         """Nothing is on its way."""
@@ -166,7 +172,8 @@ class RabbitRig:
             zeros = 0
             while zeros < 2:
                 asked = [channel.ask(commands.Queue.Purge(queue=line)) for line in lines]
-                counts = [answer.message_count for answer in await asyncio.gather(*asked)]
+                answers: list[Any] = await asyncio.gather(*asked)
+                counts = [answer.message_count for answer in answers]
                 zeros = 0 if any(counts) else zeros + 1
             await channel.call(commands.Queue.Delete(queue=topology.name("handler.resize")))
 

@@ -3,10 +3,11 @@
 from msgspec.structs import replace
 
 from postroad.model.facts import LaneFacts, Live, MessageFacts, QueueFacts, Tally
-from postroad.model.states import State
+from postroad.model.states import NEVER, State
 from postroad.model.webhook import Attempt
 from postroad.model.words import DEFAULT_TENANT, Queue
 from postroad.stores.rabbitmq.base import Base
+from postroad.stores.rabbitmq.gates import queue_gate_ms
 from postroad.stores.rabbitmq.stacks import Entry
 from postroad.stores.rabbitmq.state.state import Where
 
@@ -19,9 +20,23 @@ class InsightVerbs(Base):
         """Messages by state. What lies in the broker counts as waiting."""
         counts = await self.state.counts()
         ready = sum([await self.broker.ready(line) for line in self.broker.lines])
-        counts["waiting"] += ready + len(self.table.entries)
+        now_ms = self.clock.now_ms()
+        held = await self.afar.held(now_ms) + self._held_here(now_ms)
+        counts["waiting"] += max(0, ready + len(self.table.entries) - held)
+        counts["held"] += held
         counts["dead"] += await self.broker.ready(self.topology.dead)
         return counts
+
+    def _held_here(self, now_ms: int) -> int:
+        """Messages in memory that may not go, and of which the state store knows nothing."""
+        unknown = [e for e in self.table.entries.values() if not (e.envelope.hop or e.noted)]
+        gates = [
+            queue_gate_ms(self.table.queues[e.message.queue])
+            if not self.table.lanes[e.message.lane].paused
+            else NEVER
+            for e in unknown
+        ]
+        return sum(gate_ms > now_ms for gate_ms in gates)
 
     async def message_facts(self, tenant: str | None, number: int) -> MessageFacts | None:
         """All that is known about a tenant's message."""

@@ -88,7 +88,7 @@ class LeaseVerbs(Base):
         for spot in self.table.owned_by(owner):
             if spot.lane.id not in keep:
                 self.table.free(spot.lane.id)
-        if not keep:
+        if not keep and not self.bell.hears(owner):  # its engine has ended
             await self.serving.stop(owner)
 
     async def beat(self, owner: int) -> bool:

@@ -7,7 +7,8 @@ from structlog.typing import FilteringBoundLogger
 
 from postroad.model.control import CancelState, MessageFilter
 from postroad.model.dead import DeadFilter, ReplayMode
-from postroad.model.errors import NotOnRabbitMQ
+from postroad.model.errors import NotDead, NotOnRabbitMQ
+from postroad.model.ids import to_text
 from postroad.model.pace import Limit
 from postroad.model.record import Swept
 from postroad.model.ticks import Schedule, Tick
@@ -63,7 +64,7 @@ class InboxVerbs(Base):
                 "order_key=: a message that is retried is overtaken by those behind it. Leave it "
                 f"out, or put what belongs together into one message; {INSTEAD}"
             )
-        queue, lane = self.book.known(draft.queue), self.book.lanes[draft.lane]
+        queue, lane = self.book.known(draft.queue), self.book.lane(draft.lane)
         if queue is None:  # pragma: no cover - drafts are made of queues that this store gave
             raise LookupError(draft.queue)
         return self.routes.post(of_draft(draft, queue), lane.key, self.clock.now_ms())
@@ -150,10 +151,22 @@ class KeepVerbs(Base):
         self, which: DeadFilter, mode: ReplayMode, *, count: int, dry_run: bool
     ) -> int:
         """Take dead messages out of the dead set, in one transaction, and publish them."""
+        await self._check_dead(which)
         replayed = await self.state.dead_replay(which, mode, count=count, dry_run=dry_run)
         if not dry_run:
             await self._pump()
         return replayed
+
+    async def dead_purge(self, which: DeadFilter, *, count: int, dry_run: bool) -> int:
+        """Delete dead messages and their tries."""
+        await self._check_dead(which)
+        return await self.state.dead_purge(which, count=count, dry_run=dry_run)
+
+    async def _check_dead(self, which: DeadFilter) -> None:
+        """The state store does not know what lives in the broker."""
+        for number in which.ids or ():
+            if number in self.table.entries or await self.afar.where(number) is not None:
+                raise NotDead(f"{to_text(number)} is not dead: nothing was changed")
 
     async def tick(self, schedule: Schedule, ticks: Sequence[Tick], until_ms: int) -> Schedule:
         """Decide ticks in one transaction, and publish the messages of those to be sent."""
@@ -170,7 +183,7 @@ class RabbitStore(InboxVerbs, LeaseVerbs, ControlVerbs, KeepVerbs, InsightVerbs)
     ) -> None:
         super().__init__(options, state, log)
         self.dead_page, self.dead_letter = state.dead_page, state.dead_letter
-        self.dead_purge, self.dead_trim = state.dead_purge, state.dead_trim
+        self.dead_trim = state.dead_trim
         self.reserve, self.ledgers = state.reserve, state.ledgers
         self.queue_page, self.lane_page = state.queue_page, state.lane_page
         self.overview = state.overview

@@ -191,6 +191,11 @@ class BrokerState:
         rows = await self._tables.read("insight", "live", number)
         return Where(*rows[0]) if rows else None
 
+    async def held(self, now_ms: int) -> int:
+        """How many are known to wait for a queue or lane that may not send."""
+        ((count,),) = await self._tables.read("insight", "held", now_ms)
+        return int(count)
+
     async def waits(self, queue: int, lane: int) -> list[tuple[int, int, int, int]]:
         """What waits of a queue or of a lane: (lane, level, count, first due time)."""
         rows = await self._tables.read("insight", "waits", queue, lane)
