@@ -86,8 +86,9 @@ class Link:
         link._heartbeat_s = heartbeat_s
         try:
             async with asyncio.timeout(OPEN_S):
+                start = link._expect(commands.Connection.Start)  # may come before connect returns
                 await link._connect()
-                await link._greet(name)
+                await link._greet(name, await start)
         except TimeoutError:
             link._drop(f"{address.name} did not answer within {OPEN_S:.0f} s")
         except OSError as error:
@@ -176,9 +177,9 @@ class Link:
             lambda: self._wire, self._address.host, self._address.port, ssl=context
         )
 
-    async def _greet(self, name: str) -> None:
-        start = await self._hear(commands.Connection.Start)
-        self.server = _facts(start.server_properties or {})
+    async def _greet(self, name: str, start: base.Frame) -> None:
+        told = start.server_properties if isinstance(start, commands.Connection.Start) else None
+        self.server = _facts(told or {})
         self._check_server()
         login = commands.Connection.StartOk(
             client_properties={
@@ -219,9 +220,12 @@ class Link:
     async def _hear(self, kind: type[F]) -> F:
         if self.lost is not None:
             raise self.lost
+        return cast("F", await self._expect(kind))
+
+    def _expect(self, kind: type[base.Frame]) -> asyncio.Future[base.Frame]:
         heard: asyncio.Future[base.Frame] = asyncio.get_running_loop().create_future()
         self._awaited = (kind, heard)
-        return cast("F", await heard)
+        return heard
 
     def _tell_blocked(self, reason: str) -> None:
         self.blocked = reason
