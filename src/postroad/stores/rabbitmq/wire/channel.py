@@ -69,6 +69,16 @@ class Channel:
         """How many publishes the broker has not answered."""
         return 0 if self._confirms is None else len(self._confirms)
 
+    @property
+    def oldest(self) -> Confirm | None:
+        """The publish that has waited longest for its answer."""
+        return None if self._confirms is None else self._confirms.oldest
+
+    def give_up(self, error: StoreError) -> None:
+        """Wait for no confirm any more: what was published may be safe, or not."""
+        if self._confirms is not None:
+            self._confirms.fail(error)
+
     async def call(self, method: base.Frame) -> Any:
         """Have the broker do it; its answer. Calls made side by side are answered in order."""
         return await self.ask(method)
