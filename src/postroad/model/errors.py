@@ -59,6 +59,10 @@ class UnknownMailbox(BadInput):
     """No mailbox of that name is known."""
 
 
+class NotOnRabbitMQ(BadInput):
+    """A road on RabbitMQ cannot do this; the text says what to use instead."""
+
+
 class NotDead(BadInput):
     """The message is known, but not in the dead set; nothing was changed."""
 

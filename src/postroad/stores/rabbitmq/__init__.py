@@ -1,1 +1,1 @@
-"""A road over RabbitMQ: the broker holds the messages, a state store beside it everything else."""
+"""The store on RabbitMQ: the broker holds the messages, a state store beside it the rest."""

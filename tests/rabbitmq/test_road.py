@@ -1,0 +1,117 @@
+"""A road on RabbitMQ as a program uses it: from send to delivered, dead, replayed."""
+
+import asyncio
+from pathlib import Path
+
+from postroad import Postroad
+from postroad.model.ladder import Exponential
+from postroad.model.words import Policy
+from tests.rabbitmq.roads import Endpoint, a_road, running, until, until_state
+
+QUICK = Policy(ladder=Exponential(retries=2, base_ms=250), timeout_ms=10_000)
+
+
+async def webhook(road: Postroad, url: str, policy: Policy = QUICK) -> None:
+    await road._sending.open_webhook("default", url, policy, "")
+
+
+async def test_what_is_sent_is_handled_once(dsn: str, tmp_path: Path) -> None:
+    road = a_road(dsn, tmp_path)
+    got: list[object] = []
+
+    @road.handler("resize")
+    async def resize(message: object) -> None:
+        got.append(message.body)  # type: ignore[attr-defined]
+
+    async with road:
+        receipts = [await road.send("resize", {"n": n}) for n in range(20)]
+        await road.run(until_idle=True)
+        assert sorted(body["n"] for body in got) == list(range(20))  # type: ignore[index]
+        assert (await road.explain(receipts[0].id)).state == "delivered"
+
+
+async def test_a_message_fails_twice_and_is_delivered_through_the_delay_queues(
+    dsn: str, tmp_path: Path
+) -> None:
+    road = a_road(dsn, tmp_path)
+    async with Endpoint() as endpoint, road:
+        await webhook(road, endpoint.url)
+        endpoint.statuses = [500, 500]
+        async with running(road):
+            receipt = await road.send(endpoint.url, {"id": 7})
+            await until_state(road, receipt.id, "delivered")
+        assert endpoint.got == 3
+        told = await road.explain(receipt.id)
+        assert [attempt.outcome for attempt in told.tries] == ["failed", "failed", "delivered"]
+
+
+async def test_an_exhausted_message_is_dead_and_delivered_when_it_is_replayed(
+    dsn: str, tmp_path: Path
+) -> None:
+    road = a_road(dsn, tmp_path)
+    async with Endpoint() as endpoint, road:
+        await webhook(road, endpoint.url)
+        endpoint.statuses = [500] * 3
+        async with running(road):
+            receipt = await road.send(endpoint.url, {"id": 7})
+            await until_state(road, receipt.id, "dead")
+            page = await road.dead.list(queue=endpoint.url)
+            assert [dead.id for dead in page.messages] == [receipt.id]
+            assert page.messages[0].reason == "exhausted"
+            assert await road.dead.replay(ids=[receipt.id], mode="reset") == 1
+            await until_state(road, receipt.id, "delivered")
+        assert endpoint.got == 4
+        assert (await road.dead.list()).messages == ()
+
+
+async def test_a_paused_queue_holds_its_messages_and_goes_on_when_it_is_resumed(
+    dsn: str, tmp_path: Path
+) -> None:
+    road = a_road(dsn, tmp_path)
+    async with Endpoint() as endpoint, road:
+        await webhook(road, endpoint.url)
+        await road.pause(endpoint.url)
+        receipt = await road.send(endpoint.url, {"id": 7})
+        await road.run(until_idle=True)
+        assert endpoint.got == 0
+        told = await road.explain(receipt.id)
+        assert told.state == "held"
+        await road.resume(endpoint.url)
+
+
+async def test_a_quota_answer_blocks_the_queue_until_it_is_unblocked(
+    dsn: str, tmp_path: Path
+) -> None:
+    road = a_road(dsn, tmp_path)
+    async with Endpoint() as endpoint, road:
+        await webhook(road, endpoint.url)
+        endpoint.statuses = [429]
+        async with running(road):
+            receipt = await road.send(endpoint.url, {"id": 7})
+            await until_state(road, receipt.id, "held")
+            assert endpoint.got == 1
+            assert (await road.explain(receipt.id)).level == 0
+
+
+async def test_a_restart_with_messages_in_the_broker_loses_nothing(
+    dsn: str, tmp_path: Path
+) -> None:
+    async with Endpoint() as endpoint:
+        first = a_road(dsn, tmp_path)
+        async with first:
+            await webhook(first, endpoint.url)
+            endpoint.statuses = [500]
+            receipts = [await first.send(endpoint.url, {"id": n}) for n in range(10)]
+            later = await first.send(endpoint.url, {"id": 99}, delay=1.0)
+            await first.run(until_idle=True)
+        second = a_road(dsn, tmp_path)
+        async with second, asyncio.timeout(60):
+            async with running(second):
+                for receipt in [*receipts, later]:
+                    await until_state(second, receipt.id, "delivered")
+            assert endpoint.got == 12
+
+            async def empty() -> bool:
+                return (await second.store.counts())["waiting"] == 0
+
+            await until(empty)
