@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Self
 
 from postroad import Postroad
 from postroad.config import Settings
+from postroad.model.ids import to_number
 from postroad.model.webhook import WebhookRules
 
 LOCAL = WebhookRules(allow=("127.0.0.0/8", "::1/128"), http=True, ports=())
@@ -39,18 +41,12 @@ async def until(true: Callable[[], Awaitable[bool]]) -> None:
 async def until_state(road: Postroad, number: str, *states: str) -> str:
     """Wait until a message is in one of these states."""
     while True:
-        facts = await road.store.message_facts("default", _number(number))
+        facts = await road.store.message_facts("default", to_number(number))
         if facts is not None:
             state = str((await road.explain(number)).state)
             if state in states:
                 return state
         await asyncio.sleep(SOON_S)
-
-
-def _number(text: str) -> int:
-    from postroad.model.ids import to_number
-
-    return to_number(text)
 
 
 class Endpoint:
@@ -61,7 +57,7 @@ class Endpoint:
         self.got = 0
         self._server: asyncio.Server | None = None
 
-    async def __aenter__(self) -> "Endpoint":
+    async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         return self
 

@@ -3,9 +3,15 @@
 import asyncio
 from pathlib import Path
 
-from postroad import Postroad
+import pytest
+
+from postroad import Message, Postroad
+from postroad.model.errors import NotOnRabbitMQ
+from postroad.model.ids import to_text
 from postroad.model.ladder import Exponential
+from postroad.model.ticks import Schedule, Tick
 from postroad.model.words import Policy
+from postroad.stores.rabbitmq.store import RabbitStore
 from tests.rabbitmq.roads import Endpoint, a_road, running, until, until_state
 
 QUICK = Policy(ladder=Exponential(retries=2, base_ms=250), timeout_ms=10_000)
@@ -20,8 +26,8 @@ async def test_what_is_sent_is_handled_once(dsn: str, tmp_path: Path) -> None:
     got: list[object] = []
 
     @road.handler("resize")
-    async def resize(message: object) -> None:
-        got.append(message.body)  # type: ignore[attr-defined]
+    async def resize(message: Message) -> None:
+        got.append(message.body)
 
     async with road:
         receipts = [await road.send("resize", {"n": n}) for n in range(20)]
@@ -115,3 +121,94 @@ async def test_a_restart_with_messages_in_the_broker_loses_nothing(
                 return (await second.store.counts())["waiting"] == 0
 
             await until(empty)
+
+
+async def test_what_is_handed_over_says_so_and_arrives(dsn: str, tmp_path: Path) -> None:
+    road = a_road(dsn, tmp_path)
+    got: list[str] = []
+
+    @road.handler("resize")
+    async def resize(message: Message) -> None:
+        got.append(message.id)
+
+    async with road:
+        receipt = await road.send("resize", {"n": 1}, confirm=False)
+        assert receipt.handed_over
+        assert not (await road.send("resize", {"n": 2})).handed_over
+        await road.run(until_idle=True)
+    assert receipt.id in got
+    assert len(got) == 2
+
+
+async def test_what_rabbitmq_cannot_do_is_refused_by_name(dsn: str, tmp_path: Path) -> None:
+    road = a_road(dsn, tmp_path)
+
+    @road.handler("resize")
+    async def resize(message: Message) -> None: ...
+
+    async with road:
+        receipt = await road.send("resize", {})
+        refused = [
+            road.send("resize", {}, key="k"),
+            road.send("resize", {}, order_key="o"),
+            road.cancel(receipt.id),
+            road.cancel_all("resize"),
+            road.send_in(object(), "resize", {}),
+        ]
+        for wish in refused:
+            with pytest.raises(NotOnRabbitMQ) as said:
+                await wish
+            assert "SQLite" in str(said.value)
+
+
+async def test_an_ordered_handler_is_refused_by_name(dsn: str, tmp_path: Path) -> None:
+    road = a_road(dsn, tmp_path)
+
+    @road.handler("resize", ordered=True)
+    async def resize(message: Message) -> None: ...
+
+    with pytest.raises(NotOnRabbitMQ, match="ordered"):
+        async with road:
+            pass
+
+
+async def test_the_message_of_a_tick_goes_through_the_outbox(dsn: str, tmp_path: Path) -> None:
+    road = a_road(dsn, tmp_path)
+    got: list[str] = []
+
+    @road.handler("tidy")
+    async def tidy(message: Message) -> None:
+        got.append(message.id)
+
+    async with road:
+        store = road.store
+        assert isinstance(store, RabbitStore)
+        drafted = await road._sending.draft_tick("tidy", {})
+        plan = await store.open_schedule(Schedule("tidy", "* * * * *", "UTC"))
+        now_ms = store.clock.now_ms()
+        for _ in range(2):  # the second one decides nothing
+            await store.tick(plan, [Tick(now_ms, drafted)], now_ms)
+        await road.run(until_idle=True)
+    assert got == [to_text(drafted.id)]
+
+
+async def test_an_uncertain_message_is_settled_as_unsent_and_tried_again(
+    dsn: str, tmp_path: Path
+) -> None:
+    road = a_road(dsn, tmp_path)
+    tries = 0
+
+    @road.handler("pay", at_most_once=True, timeout=0.2)
+    async def pay(_message: Message) -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            await asyncio.sleep(30)
+
+    async with road:
+        receipt = await road.send("pay", {})
+        async with running(road):
+            await until_state(road, receipt.id, "uncertain")
+            await road.settle(receipt.id, "unsent")
+            await until_state(road, receipt.id, "delivered")
+    assert tries == 2
