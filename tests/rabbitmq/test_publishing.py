@@ -15,6 +15,7 @@ from postroad.model.errors import (
     StoreError,
     Unroutable,
 )
+from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock, system_chance
 from postroad.stores.rabbitmq import publishing
 from postroad.stores.rabbitmq.publishing import Parcel, Publisher
@@ -40,7 +41,13 @@ async def declared(link: Link) -> None:
 async def publishing_to(dsn: str, wait_s: float = 10.0) -> AsyncIterator[Publisher]:
     """A publisher, closed at the end."""
     publisher = Publisher(
-        read_address(dsn), "test", declared, SystemClock(), system_chance(), wait_s=wait_s
+        read_address(dsn),
+        "test",
+        declared,
+        SystemClock(),
+        system_chance(),
+        make_log("critical"),
+        wait_s=wait_s,
     )
     await publisher.open()
     try:

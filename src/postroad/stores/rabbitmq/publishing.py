@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
+from structlog.typing import FilteringBoundLogger
 
 from postroad.model.errors import (
     BodyTooLarge,
@@ -51,11 +52,12 @@ class Publisher:
         prepare: Prepare,
         clock: Clock,
         chance: Chance,
+        log: FilteringBoundLogger,
         *,
         wait_s: float = WAIT_S,
     ) -> None:
         self.on_return: Callable[[Unroutable], None] | None = None
-        self.supervisor = Supervisor(address, name, self._prepare, clock, chance)
+        self.supervisor = Supervisor(address, name, self._prepare, clock, chance, log)
         self.supervisor.on_blocked = self._on_blocked
         self.supervisor.on_down = self._on_down
         self._declare = prepare
@@ -115,12 +117,16 @@ class Publisher:
         """Give it to the connection and wait for nothing: a broker that dies now loses it, one
         that has no queue for it tells `on_return`."""
         _check_size(parcel)
-        link, channel = self.supervisor.link, self._quick
-        if link is None or channel is None:
+        self.quick().publish(parcel.exchange, parcel.key, parcel.body, parcel.packed)
+
+    def quick(self) -> Channel:
+        """The channel without confirms; an error when nothing can be written now."""
+        link = self.supervisor.link
+        if link is None or self._quick is None:
             raise self.supervisor.why
         if link.blocked or not link.writable.is_set():
             raise self._why_not()
-        channel.publish(parcel.exchange, parcel.key, parcel.body, parcel.packed)
+        return self._quick
 
     async def _write(self, parcel: Parcel) -> Confirm | PostroadError:
         try:

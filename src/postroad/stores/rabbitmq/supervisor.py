@@ -6,6 +6,8 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
+from structlog.typing import FilteringBoundLogger
+
 from postroad.model.errors import BrokerLost, StoreError
 from postroad.ports.clock import Chance, Clock
 from postroad.stores.rabbitmq.wire.address import Address
@@ -14,6 +16,7 @@ from postroad.stores.rabbitmq.wire.link import Link
 BACKOFF_S: Final = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 Prepare = Callable[[Link], Awaitable[None]]
+Undo = Callable[[], Awaitable[None]]
 
 
 class State(StrEnum):
@@ -36,18 +39,22 @@ class Supervisor:
         prepare: Prepare,
         clock: Clock,
         chance: Chance,
+        log: FilteringBoundLogger,
     ) -> None:
         self.state = State.AWAY
         self.generation = 0
         self.why: StoreError = BrokerLost(f"{address.name}: not connected yet")
         self.link: Link | None = None
         self.on_down: Callable[[StoreError], None] = _nothing
+        self.undo: Undo | None = None
+        """What is done after a link was lost, and after one that could not be prepared."""
         self.on_blocked: Callable[[str], None] = _nothing
         self._address = address
         self._name = name
         self._prepare = prepare
         self._clock = clock
         self._chance = chance
+        self._log = log
         self._spoilt = ""
         self._ready = asyncio.Event()
         self._down = asyncio.Event()
@@ -56,7 +63,15 @@ class Supervisor:
     async def open(self) -> None:
         """Connect; what is wrong is raised. From then on the link is kept up."""
         await self._connect()
-        self._task = asyncio.create_task(self._keep(), name=f"{self._name} to RabbitMQ")
+        self._run()
+
+    def start(self) -> None:
+        """The same without waiting for the first link: what is wrong is logged, and tried again."""
+        self._down.set()
+        self._run()
+
+    def _run(self) -> None:
+        self._task = asyncio.create_task(self._keep(), name=f"{self._name}: link to RabbitMQ")
 
     async def ready(self) -> Link:
         """The link, when there is one. Bound the wait."""
@@ -92,14 +107,21 @@ class Supervisor:
             await self._down.wait()
             failures = 0
             while self.link is None:
-                pause_s = BACKOFF_S[min(failures, len(BACKOFF_S) - 1)]
-                await self._clock.sleep(pause_s * (0.5 + self._chance.random()))
+                await self._undone()
+                if self.generation:
+                    pause_s = BACKOFF_S[min(failures, len(BACKOFF_S) - 1)]
+                    await self._clock.sleep(pause_s * (0.5 + self._chance.random()))
                 try:
                     await self._connect()
                 except StoreError as error:
                     # Wrong credentials too: an operator may be changing them just now.
                     self.why = error
                     failures += 1
+                    self._log.warning("RabbitMQ is away", link=self._name, error=str(error))
+
+    async def _undone(self) -> None:
+        if self.undo is not None and self.generation:
+            await self.undo()
 
     async def _connect(self) -> None:
         self.state = State.OPENING
@@ -142,9 +164,15 @@ class Supervisor:
         self.link = None
         self._ready.clear()
         self._down.set()
+        self._log.warning("RabbitMQ is lost", link=self._name, error=str(error))
         self.on_down(error)
 
     def _blocked(self, reason: str) -> None:
+        self._log.warning(
+            "RabbitMQ takes messages" if not reason else "RabbitMQ takes no messages",
+            link=self._name,
+            why=reason,
+        )
         self.on_blocked(reason)
 
 
