@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+import uvloop
 from pamqp import commands
 
 from postroad.model.errors import (
@@ -219,6 +220,16 @@ def test_an_error_ends_its_channel_and_nothing_else(dsn: str, within: Within) ->
             assert link.lost is None
 
     within(story())
+
+
+def test_links_open_on_the_loop_of_the_command_line_too(dsn: str) -> None:
+    async def story() -> None:
+        async with asyncio.timeout(60):
+            for _ in range(50):
+                async with linked(dsn) as link:
+                    assert (await link.channel(confirms=True)).lost is None
+
+    uvloop.run(story())
 
 
 def test_channels_come_and_go_without_end(dsn: str, within: Within) -> None:

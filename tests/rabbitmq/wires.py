@@ -70,8 +70,14 @@ async def until(true: Callable[[], object]) -> None:
 
 async def drained(channel: Channel, queue: str) -> list[Delivery]:
     """Everything that is ready in the queue, acked."""
-    found = []
-    while (got := await channel.get(queue)) is not None:
-        channel.ack(got.tag)
-        found.append(got)
+    told = await channel.call(commands.Queue.Declare(queue=queue, passive=True))
+    found: list[Delivery] = []
+
+    def take(message: Delivery) -> None:
+        found.append(message)
+        channel.ack(message.tag)
+
+    tag = await channel.consume(queue, take, prefetch=1_000)
+    await until(lambda: len(found) >= told.message_count)
+    await channel.cancel(tag)
     return found

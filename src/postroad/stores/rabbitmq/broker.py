@@ -1,26 +1,25 @@
-"""The broker as the store uses it: one link that publishes, one that consumes, both made again when
-they are lost."""
+"""The broker as the store uses it: one link that publishes, one that consumes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from postroad.model.errors import BrokerLost, NotOpen, StoreError, Unroutable
+from postroad.model.errors import PostroadError, Unroutable
 from postroad.model.ids import to_text
-from postroad.ports.clock import Clock
-from postroad.stores.rabbitmq.declaring import declare, ready
+from postroad.ports.clock import Clock, system_chance
+from postroad.stores.rabbitmq.declaring import ask, declare, ready
 from postroad.stores.rabbitmq.envelope import pack
+from postroad.stores.rabbitmq.publishing import Parcel, Publisher
 from postroad.stores.rabbitmq.routes import Post
+from postroad.stores.rabbitmq.supervisor import Supervisor
 from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.watching import Watch, Watched
 from postroad.stores.rabbitmq.wire.address import Address
 from postroad.stores.rabbitmq.wire.channel import Channel
 from postroad.stores.rabbitmq.wire.link import Link
 from postroad.stores.rabbitmq.wire.properties import Properties
 
-AGAIN_S: Final = 0.5
-CONFIRM_S: Final = 30.0
 Hook = Callable[[Link], Awaitable[None]]
 
 
@@ -40,126 +39,99 @@ class Broker:
         self._name = name
         self._clock = clock
         self._log = log
-        self._up: Hook | None = None
-        self._down: Callable[[], Awaitable[None]] | None = None
-        self._links: list[Link] = []
-        self._out: Channel | None = None
+        self._chance = system_chance()
+        self.publisher = Publisher(
+            address, f"{name} publishes", self._prepare, clock, self._chance, log
+        )
+        self.publisher.on_return = self._on_return
+        self._consumer: Supervisor | None = None
+        self._watch: asyncio.Task[None] | None = None
         self._side: Channel | None = None
         self._declared: set[str] = set()
-        self._tasks: list[asyncio.Task[None]] = []
-        self._lost = asyncio.Event()
-        self._consumes = False
 
     async def open(self) -> None:
         """Connect for publishing, and declare what is to be there."""
-        await self._open_out()
-        self._tasks.append(asyncio.create_task(self._keep(self._keep_out)))
+        await self.publisher.open()
 
-    async def _open_out(self) -> None:
-        link = await Link.open(
-            self._address,
-            name=f"{self._name} publishes",
-            on_lost=self._out_lost,
-            on_blocked=lambda _why: None,
-        )
-        self._links.append(link)
-        side = await link.channel()
-        await declare(side, self._topology.plan())
-        self._side, self._out = side, await link.channel(confirms=True)
+    async def _prepare(self, link: Link) -> None:
+        self._side = await link.channel()
+        await declare(self._side, self._topology.plan())
         self._declared = {"", *self._topology.shard_targets()}
 
-    def _out_lost(self, error: StoreError) -> None:
-        self._log.warning("the broker is lost", link="publishes", error=str(error))
-        self._out = self._side = None
-        self._lost.set()
-
-    async def _keep_out(self) -> None:
-        await self._lost.wait()
-        self._lost.clear()
-        while self._out is None:
-            try:
-                await self._open_out()
-            except StoreError as error:
-                self._log.warning("the broker is away", error=str(error))
-                await self._clock.sleep(AGAIN_S)
-
-    async def _keep(self, work: Callable[[], Awaitable[None]]) -> None:
-        while True:
-            await work()
-
-    async def consume(self, up: Hook, down: Callable[[], Awaitable[None]]) -> None:
+    async def consume(
+        self,
+        up: Hook,
+        down: Callable[[], Awaitable[None]],
+        watched: Callable[[], Sequence[Watched]],
+    ) -> None:
         """From now on keep a link for consuming; returns when the first one is up."""
-        lost = asyncio.Event()
-        started = asyncio.Event()
 
-        async def serve() -> None:
-            while True:
-                lost.clear()
-                try:
-                    link = await Link.open(
-                        self._address,
-                        name=f"{self._name} consumes",
-                        on_lost=lambda _error: lost.set(),
-                        on_blocked=lambda _why: None,
-                    )
-                    self._links.append(link)
-                    await up(link)
-                    started.set()
-                    await lost.wait()
-                except StoreError as error:
-                    self._log.warning("the broker is away", link="consumes", error=str(error))
-                await down()
-                await self._clock.sleep(AGAIN_S)
+        async def prepare(link: Link) -> None:
+            watch = Watch(link, watched)
+            await up(link)
+            self._watch = asyncio.create_task(watch.run(self._clock, consumer.rebuild))
 
-        self._consumer = asyncio.create_task(serve())
-        await started.wait()
+        async def undo() -> None:
+            await self._unwatch()
+            await down()
+
+        name = f"{self._name} consumes"
+        consumer = Supervisor(self._address, name, prepare, self._clock, self._chance, self._log)
+        consumer.undo = undo
+        self._consumer = consumer
+        consumer.start()
+        await consumer.ready()
 
     async def unconsume(self) -> None:
         """No more."""
-        self._consumer.cancel()
-        await asyncio.gather(self._consumer, return_exceptions=True)
+        await self._unwatch()
+        if self._consumer is not None:
+            await self._consumer.close()
+            self._consumer = None
+
+    async def _unwatch(self) -> None:
+        task, self._watch = self._watch, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
 
     async def close(self) -> None:
         """Let go."""
-        for task in self._tasks:
-            task.cancel()
-        for link in self._links:
-            await link.close()
-        self._out = self._side = None
+        await self.unconsume()
+        await self.publisher.close()
 
     async def publish(self, posts: Sequence[Post]) -> None:
         """All of them in one go; done when each is confirmed."""
         for target in {_target(post) for post in posts} - self._declared:
             await self.declare(target)
-        try:
-            await self._publish(posts)
-        except Unroutable:  # a line was deleted; those that found theirs are known by their hops
-            for target in {_target(post) for post in posts}:
+        lost = await self._publish(posts)
+        if lost:  # a line was deleted
+            for target in {_target(post) for post in lost}:
                 await self.declare(target)
-            await self._publish(posts)
+            if again := await self._publish(lost):
+                raise Unroutable(f"RabbitMQ has no line for {_target(again[0])}, though declared")
 
-    async def _publish(self, posts: Sequence[Post]) -> None:
-        confirms = [self._post(post) for post in posts]
-        try:
-            async with asyncio.timeout(CONFIRM_S):
-                await asyncio.gather(*confirms)
-        except TimeoutError:
-            raise BrokerLost(f"{self._address.name} confirms nothing") from None
-
-    def _post(self, post: Post) -> Awaitable[None]:
-        if self._out is None:
-            raise BrokerLost(f"{self._address.name} is away")
-        envelope = post.envelope
-        properties = Properties(headers=dict(pack(envelope)), message_id=to_text(envelope.id))
-        confirm = self._out.publish(post.exchange, post.key, envelope.body, properties)
-        if confirm is None:
-            raise NotOpen("without confirms")
-        return confirm
+    async def _publish(self, posts: Sequence[Post]) -> list[Post]:
+        """Those that found no line; any other error is raised, when all have been answered."""
+        outcomes = await self.publisher.publish([_parcel(post) for post in posts])
+        wrong: list[PostroadError] = [
+            each for each in outcomes if each is not None and not isinstance(each, Unroutable)
+        ]
+        if wrong:
+            raise wrong[0]
+        return [post for post, each in zip(posts, outcomes, strict=True) if each is not None]
 
     def hand_over(self, posts: Sequence[Post]) -> None:
         """Written, not waited for."""
+        for target in {_target(post) for post in posts} - self._declared:
+            ask(self.publisher.quick(), self._topology.consumed(target))
+            self._declared.add(target)
         for post in posts:
-            self._post(post)  # type: ignore[unused-awaitable]
+            self.publisher.hand_over(_parcel(post))
+
+    def _on_return(self, error: Unroutable) -> None:
+        self._declared = {"", *self._topology.shard_targets()}  # a line was deleted: ask for all
+        self._log.error("a message that was handed over is lost", error=str(error))
 
     def say(self, exchange: str, body: bytes) -> None:
         """Without waiting, and without a word when it is away."""
@@ -168,12 +140,9 @@ class Broker:
 
     async def declare(self, target: str) -> None:
         """The line of a target, whether it is there or not."""
-        if not target:
-            return
-        if self._side is None:
-            raise BrokerLost(f"{self._address.name} is away")
-        await declare(self._side, self._topology.consumed(target))
-        self._declared.add(target)
+        if target:
+            await declare(await self._control(), self._topology.consumed(target))
+            self._declared.add(target)
 
     @property
     def lines(self) -> list[str]:
@@ -183,9 +152,22 @@ class Broker:
 
     async def ready(self, line: str) -> int:
         """How many messages of a line nobody has been given."""
-        if self._side is None:
-            raise BrokerLost(f"{self._address.name} is away")
-        return await ready(self._side, line)
+        return await ready(await self._control(), line)
+
+    async def _control(self) -> Channel:
+        """A channel of the link that publishes; another one when a question was too much for it."""
+        link = self.publisher.supervisor.link
+        if link is None:
+            raise self.publisher.supervisor.why
+        if self._side is None or self._side.lost is not None:
+            self._side = await link.channel()
+        return self._side
+
+
+def _parcel(post: Post) -> Parcel:
+    envelope = post.envelope
+    packed = Properties(headers=dict(pack(envelope)), message_id=to_text(envelope.id)).pack()
+    return Parcel(post.exchange, post.key, packed, envelope.body)
 
 
 def _target(post: Post) -> str:

@@ -10,6 +10,7 @@ from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
 from postroad.stores.rabbitmq.arriving import Arrivals, Arrived
 from postroad.stores.rabbitmq.table import Table
+from postroad.stores.rabbitmq.watching import Watched
 from postroad.stores.rabbitmq.wire.channel import Channel
 from postroad.stores.rabbitmq.wire.link import Link
 from postroad.stores.rabbitmq.wire.properties import Delivery
@@ -79,6 +80,13 @@ class Consuming:
     def lines(self) -> list[str]:
         """The names of the lines that are consumed now."""
         return [self._name(target) for target in self._lines]
+
+    def watched(self) -> list[Watched]:
+        """Their channels."""
+        return [
+            Watched(self._name(target), channel, target.startswith("shard."))
+            for target, (channel, _) in self._lines.items()
+        ]
 
     async def up(self, link: Link) -> None:
         """A link is there: whatever is to be consumed is."""

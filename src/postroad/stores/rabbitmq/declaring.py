@@ -5,12 +5,17 @@ import asyncio
 from pamqp import base, commands
 
 from postroad.stores.rabbitmq.topology import Binding, Plan
-from postroad.stores.rabbitmq.wire.channel import Channel
+from postroad.stores.rabbitmq.wire.channel import Answer, Channel
 
 
 async def declare(channel: Channel, plan: Plan) -> None:
     """All of a plan, in one round trip. A TopologyDiffers when something of that name is there
     with other arguments, which ends the channel."""
+    await asyncio.gather(*ask(channel, plan))
+
+
+def ask(channel: Channel, plan: Plan) -> list[asyncio.Future[Answer]]:
+    """The same without waiting: what is published on this channel from now on finds it there."""
     asked = [
         channel.ask(
             commands.Exchange.Declare(
@@ -28,8 +33,7 @@ async def declare(channel: Channel, plan: Plan) -> None:
         )
         for line in plan.lines
     ]
-    asked += [channel.ask(_bind(binding)) for binding in plan.bindings]
-    await asyncio.gather(*asked)
+    return asked + [channel.ask(_bind(binding)) for binding in plan.bindings]
 
 
 async def ready(channel: Channel, line: str) -> int:

@@ -52,7 +52,7 @@ class Serving:
                 for target in handlers:
                     await self._consuming.take(target)
             else:
-                await self._broker.consume(self._up, self._down)
+                await self._broker.consume(self._up, self._down, self._consuming.watched)
             self._owners.add(owner)
 
     async def stop(self, owner: int) -> None:

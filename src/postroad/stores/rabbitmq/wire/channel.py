@@ -51,6 +51,10 @@ class Channel:
         self.number = number
         self.lost: StoreError | None = None
         self.on_return: Callable[[Unroutable], None] | None = None
+        self.arrived = 0
+        """Messages that consumers were given."""
+        self.held = 0
+        """Those of them that are not settled."""
         self._wire = wire
         self._on_end = on_end
         self._on_lost = on_lost
@@ -68,6 +72,16 @@ class Channel:
     def unconfirmed(self) -> int:
         """How many publishes the broker has not answered."""
         return 0 if self._confirms is None else len(self._confirms)
+
+    @property
+    def oldest(self) -> Confirm | None:
+        """The publish that has waited longest for its answer."""
+        return None if self._confirms is None else self._confirms.oldest
+
+    def give_up(self, error: StoreError) -> None:
+        """Wait for no confirm any more: what was published may be safe, or not."""
+        if self._confirms is not None:
+            self._confirms.fail(error)
 
     async def call(self, method: base.Frame) -> Any:
         """Have the broker do it; its answer. Calls made side by side are answered in order."""
@@ -147,12 +161,14 @@ class Channel:
     def ack(self, tag: int) -> None:
         """It is done with. On a channel that is gone: nothing, the broker gives it out again."""
         if self.lost is None:
+            self.held -= 1
             self._settling.ack(tag)
             self._wire.gather(self)
 
     def nack(self, tag: int, *, requeue: bool) -> None:
         """Back to its queue, or dead-lettered. On a channel that is gone: nothing."""
         if self.lost is None:
+            self.held -= 1
             self._settling.nack(tag, requeue=requeue)
             self._wire.gather(self)
 
@@ -189,6 +205,8 @@ class Channel:
         index = INDEX.unpack_from(data, at)[0]
         if index == DELIVER:
             consumer, message = read_deliver(data, at + 4)
+            self.arrived += 1
+            self.held += 1
             self._arriving.expect(message, self._taker(consumer))
         elif index == ACK and self._confirms is not None:
             tag, flags = SETTLE.unpack_from(data, at + 4)

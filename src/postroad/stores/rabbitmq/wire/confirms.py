@@ -29,6 +29,11 @@ class Confirms:
     def __len__(self) -> int:
         return len(self._open)
 
+    @property
+    def oldest(self) -> Confirm | None:
+        """The one that has waited longest."""
+        return next((confirm for confirm, _ in self._open.values()), None)
+
     def add(self, packed: bytes) -> Confirm:
         """The next publish, known by its properties."""
         self._last += 1

@@ -141,9 +141,9 @@ class Link:
             pass  # it is gone either way
         self._wire.end(BrokerLost("the connection is closed"))
 
-    def abort(self) -> None:
-        """Drop it without a word, as a crash would."""
-        self._wire.abort()
+    def abort(self, why: str = "dropped") -> None:
+        """Drop it without a word to the broker, as a crash would."""
+        self._drop(f"{self._address.name}: {why}")
 
     def on_method(self, data: bytes, at: int, stop: int) -> None:
         """What the broker says on channel 0."""
