@@ -96,7 +96,9 @@ async def test_spent_copies_and_noted_starts_are_known(store: SqliteStore | Post
         where = await state.where(7)
         assert where is not None
         assert (where.queue, where.level, where.attempts) == ("shop", 1, 1)
-        assert await state.waits(queue.id, 0) == [(queue.lanes[0], 1, 1, NOW_MS + 1_000)]
+        (wait,) = await state.waits(queue.id, 0, NOW_MS)
+        assert (wait.lane, wait.level, wait.count) == (queue.lanes[0], 1, 1)
+        assert (wait.standing, wait.held, wait.oldest_due_ms) == ("waiting", False, NOW_MS + 1_000)
         assert [attempt.outcome for attempt in await state.tries(7)] == [Kind.failed]
         assert [seen.address for seen in await state.seen(7)] == ["127.0.0.1"]
 
@@ -177,6 +179,6 @@ async def test_what_is_done_is_forgotten_after_its_time(store: SqliteStore | Pos
             message = message_of(envelope(number), queue, 0)
             batch.spend(Spent(message, 1, 0, 1, 1, NOW_MS, done=done))
             await state.write(batch)
-        assert await state.held(NOW_MS) == 0
+        assert [wait.count for wait in await state.waits(0, 0, NOW_MS)] == [1]
         await state.retain(NOW_MS + 1)
         assert set(await state.known([7, 8])) == {8}

@@ -17,13 +17,11 @@ from postroad.stores.rabbitmq.gates import death, gate_ms
 from postroad.stores.rabbitmq.poison import delivery_count, suspect, unreadable
 from postroad.stores.rabbitmq.routes import Post, Routes
 from postroad.stores.rabbitmq.shifting import Shift, Shifter
-from postroad.stores.rabbitmq.stacks import Entry, Receipt
+from postroad.stores.rabbitmq.stacks import HOLD_MS, Entry, Receipt
 from postroad.stores.rabbitmq.state.state import BrokerState, Known
 from postroad.stores.rabbitmq.table import Table
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
-HOLD_MS: Final = 1_000
-"""What may go so soon waits in memory, not in the broker."""
 BATCH: Final = 500
 RETRY_S: Final = 1.0
 UNKNOWN: Final = Known()

@@ -27,7 +27,7 @@ from postroad.stores.rabbitmq.recording import Recording
 from postroad.stores.rabbitmq.routes import Post, Routes
 from postroad.stores.rabbitmq.serving import Serving
 from postroad.stores.rabbitmq.shifting import Shifter
-from postroad.stores.rabbitmq.state.state import BrokerState, Grave
+from postroad.stores.rabbitmq.state.state import BrokerState, Grave, Where
 from postroad.stores.rabbitmq.state.tables import PostgresTables, SqliteTables
 from postroad.stores.rabbitmq.table import Table
 from postroad.stores.rabbitmq.topology import Topology
@@ -90,6 +90,8 @@ class Base:
         self.serving = Serving(
             self.broker, self.consuming, self.arrivals, self.table, self.crew, clock
         )
+        self.recent: dict[int, Where] = {}
+        """The last ones that were sent from here: nobody else may know of them yet."""
         self._owners: dict[int, int] = {}
         self._reaped: set[int] = set()
         self._tasks: list[asyncio.Task[None]] = []

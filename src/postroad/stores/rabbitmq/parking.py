@@ -10,11 +10,10 @@ from structlog.typing import FilteringBoundLogger
 from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
-from postroad.stores.rabbitmq.arriving import HOLD_MS
 from postroad.stores.rabbitmq.gates import death, gate_ms
 from postroad.stores.rabbitmq.routes import Routes
 from postroad.stores.rabbitmq.shifting import Shift, Shifter
-from postroad.stores.rabbitmq.stacks import Entry
+from postroad.stores.rabbitmq.stacks import HOLD_MS, Entry
 from postroad.stores.rabbitmq.table import Table
 
 GRACE_S: Final = 0.05

@@ -10,9 +10,8 @@ from postroad.model.record import LaneChange, Record, Recorded, Result
 from postroad.ports.clock import Clock
 from postroad.stores.rabbitmq.routes import Routes
 from postroad.stores.rabbitmq.shifting import Shift, Shifter
+from postroad.stores.rabbitmq.state.state import NO_HOP
 from postroad.stores.rabbitmq.table import Table
-
-NO_HOP = -1
 
 
 class Recording:
