@@ -35,6 +35,9 @@ ITEMS = {
     "crash-loop": "proof.kills:prove_crash_loop",
     "wal-cuts": "proof.kills:prove_wal_cuts",
     "hub-kills": "proof.hub:prove",
+    "rabbit-kills": "proof.rabbit:prove_kills",
+    "rabbit-channels": "proof.rabbit:prove_channels",
+    "rabbit-workers": "proof.rabbit:prove_workers",
     "server-kills": "proof.serving:prove",
 }
 

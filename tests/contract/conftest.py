@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 from tests.contract.bench import Bench
+from tests.contract.not_on_rabbitmq import is_left_out
 from tests.contract.postgres import PostgresRig, Template
+from tests.contract.rabbit import RabbitRig
 from tests.contract.rigs import RIGS
+from tests.servers.rabbitmq import PrivateRabbit
 
 MEMORY = Path("/dev/shm")
 
@@ -36,9 +39,29 @@ def postgres(postroad_server_versions: list[str]) -> Iterator[Template]:
         yield template
 
 
-@pytest.fixture(params=[*RIGS, "postgres"])
+@pytest.fixture(scope="session")
+def rabbit(postroad_server_versions: list[str]) -> Iterator[str]:
+    """A vhost of a RabbitMQ server for all tests of this run: to declare all lines takes 2 s."""
+    with PrivateRabbit() as broker:
+        postroad_server_versions.append(f"RabbitMQ {broker.version}")
+        yield broker.create_vhost()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every test of the suite runs on every store, but for those that one names in its list."""
+    if "bench" in metafunc.fixturenames:
+        module = metafunc.module.__name__.rpartition(".")[2]
+        left_out = is_left_out(module, metafunc.function.__name__)
+        rigs = [*RIGS, "postgres", *([] if left_out else ["rabbitmq"])]
+        metafunc.parametrize("bench", rigs, indirect=True)
+
+
+@pytest.fixture
 def bench(request: pytest.FixtureRequest) -> Bench:
     """A store without anything in it; it is open while the test runs."""
+    if request.param == "rabbitmq":
+        dsn = request.getfixturevalue("rabbit")
+        return Bench(RabbitRig(dsn, request.getfixturevalue("memory")))
     if request.param == "postgres":
         return Bench(PostgresRig(request.getfixturevalue("postgres")))
     return Bench(RIGS[request.param](request.getfixturevalue("memory")))

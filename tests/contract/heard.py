@@ -33,6 +33,9 @@ class Heard:
         self.expiry.append(at_ms)
         self._news.set()
 
+    def holds(self, lane: int, number: int) -> bool:  # noqa: ARG002 - a bell without an engine
+        return False
+
     def forget(self) -> None:
         self.ready.clear()
         self.lane.clear()

@@ -1,10 +1,11 @@
 """What the processes of a fleet are told, and the lines that they write into the ledger."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.limits import Limits
 from tests.crash.book import Entry
-from tests.crash.orders import Parcel
+from tests.crash.orders import Parcel, tag
 
 BRISK = Limits(lease_ms=5_000, stale_ms=3_500, beat_ms=700, linger_ms=1_000, drain_s=2.0)
 """As shipped, but what takes half a minute takes 5 seconds."""
@@ -36,6 +37,8 @@ class Mail(Struct, frozen=True):
     """Between two batches."""
     sure: bool = False
     """With an idempotency key each, and again until they are accepted."""
+    anew: bool = False
+    """Without a key: what was refused is sent again under another tag, until it is accepted."""
 
 
 def queue_name(parcel: Parcel) -> str:
@@ -44,3 +47,9 @@ def queue_name(parcel: Parcel) -> str:
         return parcel.queue
     server, _, number = parcel.queue.removeprefix("box-").partition(".")
     return f"box://{server}/{number}"
+
+
+def retagged(parcel: Parcel) -> Parcel:
+    """The same again, under the name of another life."""
+    queue, key, life, number = parcel.tag.split("/")
+    return replace(parcel, tag=tag(queue, int(life) + 1, int(number), key))

@@ -23,7 +23,7 @@ from tests.crash.book import now_ms
 from tests.crash.engine_process import Teller
 from tests.crash.orders import Parcel
 from tests.fleet.recipients import Boxes, Desk, register
-from tests.fleet.words import Line, Mail, Work, queue_name
+from tests.fleet.words import Line, Mail, Work, queue_name, retagged
 
 AGAIN_S = 0.2
 LOOK_S = 0.02
@@ -64,40 +64,45 @@ async def send_all(order: Mail, tell_all: TellAll) -> None:
     async with road:
         for start in range(0, len(order.parcels), order.batch):
             parcels = order.parcels[start : start + order.batch]
-            await _send(road, parcels, tell_all, sure=order.sure)
+            await _send(road, parcels, tell_all, order)
             await asyncio.sleep(order.rest_ms / 1000)
 
 
-async def _send(
-    road: Postroad, parcels: Sequence[Parcel], tell_all: TellAll, *, sure: bool
-) -> None:
+async def _send(road: Postroad, parcels: Sequence[Parcel], tell_all: TellAll, order: Mail) -> None:
     """One batch; the ledger knows before and after."""
+    _ask(parcels, tell_all)
+    while (receipts := await _try(road, parcels, tell_all, order)) is None:
+        await asyncio.sleep(AGAIN_S)
+        if order.anew:
+            parcels = [retagged(parcel) for parcel in parcels]
+            _ask(parcels, tell_all)
+    pairs = zip(receipts, parcels, strict=True)
+    tell_all([Line("accepted", receipt.id, parcel.tag) for receipt, parcel in pairs])
+
+
+def _ask(parcels: Sequence[Parcel], tell_all: TellAll) -> None:
     due_ms = now_ms() - CLOCKS_MS
     tell_all([Line("asked", tag=p.tag, at_ms=due_ms + p.delay_ms) for p in parcels])
+
+
+async def _try(
+    road: Postroad, parcels: Sequence[Parcel], tell_all: TellAll, order: Mail
+) -> list[Receipt] | None:
+    """None: the store did not say whether it has them."""
     sends: list[Send | tuple[str, object]] = [
         Send(
             queue_name(parcel),
             parcel,
-            key=parcel.tag if sure else "",
+            key=parcel.tag if order.sure else "",
             order_key="" if parcel.key == "-" else parcel.key,
             delay=parcel.delay_ms / 1000,
         )
         for parcel in parcels
     ]
-    while (receipts := await _try(road, sends, tell_all, sure=sure)) is None:
-        await asyncio.sleep(AGAIN_S)
-    pairs = zip(receipts, parcels, strict=True)
-    tell_all([Line("accepted", receipt.id, parcel.tag) for receipt, parcel in pairs])
-
-
-async def _try(
-    road: Postroad, sends: list[Send | tuple[str, object]], tell_all: TellAll, *, sure: bool
-) -> list[Receipt] | None:
-    """None: the store did not say whether it has them."""
     try:
         return await road.send_many(sends)
     except StoreError as error:
-        if not sure:
+        if not (order.sure or order.anew):
             raise
         tell_all([Line("refused", note=f"{type(error).__name__}: {error}"[:200])])
         return None

@@ -1,14 +1,17 @@
 """Real servers for tests: private ones, in temporary folders, on free ports, never as root."""
 
+import contextlib
 import os
 import random
 import shutil
 import socket
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypedDict
 
 CREATECLUSTER = Path("/etc/postgresql-common/createcluster.conf")
+POLICY = Path("/usr/sbin/policy-rc.d")
 
 
 class ServerMissing(RuntimeError):
@@ -44,8 +47,27 @@ def free_port() -> int:
     raise RuntimeError("no free port between 15000 and 32000")
 
 
+@contextlib.contextmanager
+def no_service_starts() -> Iterator[None]:
+    """While it lasts, no package that is installed starts a server: 101 is Debian's "not allowed".
+
+    A policy that somebody else has put there stands.
+    """
+    try:
+        with POLICY.open("x") as policy:
+            policy.write("#!/bin/sh\nexit 101\n")
+    except FileExistsError:
+        yield
+        return
+    try:
+        POLICY.chmod(0o755)
+        yield
+    finally:
+        POLICY.unlink()
+
+
 def apt_install(package: str) -> None:
-    """Install a Debian package, without letting it start a cluster of its own."""
+    """Install a Debian package, without letting it start a server of its own."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise ServerMissing(f"{package} is not installed: run `apt-get install {package}` as root")
     if not CREATECLUSTER.exists():
@@ -61,7 +83,10 @@ def apt_install(package: str) -> None:
         "-o",
         "Dpkg::Options::=--force-confold",
     ]
-    for verb in (["update"], ["install", "--no-install-recommends", package]):
-        done = subprocess.run([*apt, *verb], env=env, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise ServerMissing(f"apt-get {verb[0]} {package} failed: {done.stderr[-500:]}")
+    with no_service_starts():
+        for verb in (["update"], ["install", "--no-install-recommends", package]):
+            done = subprocess.run(
+                [*apt, *verb], env=env, capture_output=True, text=True, check=False
+            )
+            if done.returncode != 0:
+                raise ServerMissing(f"apt-get {verb[0]} {package} failed: {done.stderr[-500:]}")

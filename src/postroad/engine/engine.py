@@ -195,6 +195,11 @@ class Engine:
         """Something expires then."""
         self.janitor.expect(at_ms)
 
+    def holds(self, lane: int, number: int) -> bool:
+        """Whether a message is in flight here, or not yet recorded."""
+        worker = self.lanes.get(lane)
+        return worker is not None and number in worker.hand.known
+
     # How the parts hear of each other
 
     async def _declared_dead(self) -> None:

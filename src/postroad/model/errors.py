@@ -59,6 +59,10 @@ class UnknownMailbox(BadInput):
     """No mailbox of that name is known."""
 
 
+class NotOnRabbitMQ(BadInput):
+    """A road on RabbitMQ cannot do this; the text says what to use instead."""
+
+
 class NotDead(BadInput):
     """The message is known, but not in the dead set; nothing was changed."""
 
@@ -160,6 +164,35 @@ class ServerTooOld(StoreError):
 
 class StoreUnavailable(StoreError):
     """The store does not answer; try again later."""
+
+
+class NoSuchVhost(NoSuchDatabase):
+    """The broker has no vhost of that name."""
+
+
+class TopologyDiffers(StoreError):
+    """A queue or exchange of that name exists with other arguments."""
+
+
+class BrokerLost(StoreUnavailable):
+    """The connection to the broker, or a channel of it, is gone: what was under way may have been
+    done, or not."""
+
+
+class BrokerForgot(StoreUnavailable):
+    """A queue or exchange that was there is gone."""
+
+
+class BrokerBlocked(StoreUnavailable):
+    """The broker takes no messages now: it is short of memory or disk."""
+
+
+class QueueFull(StoreUnavailable):
+    """The broker refused the message: its queue is full. It is not stored; send it later."""
+
+
+class Unroutable(StoreUnavailable):
+    """The broker has no queue for the message. It is not stored."""
 
 
 class HubError(PostroadError):

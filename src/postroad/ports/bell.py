@@ -18,6 +18,9 @@ class Listener(Protocol):
     def on_expiry(self, at_ms: int) -> None:
         """Something expires then, perhaps sooner than you thought."""
 
+    def holds(self, lane: int, number: int) -> bool:
+        """Whether you have a message of a lane in hand: in flight, or not yet recorded."""
+
 
 class Bell(Protocol):
     """Carries wake-ups. A lost ring costs lateness, never a message."""

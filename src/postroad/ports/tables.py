@@ -26,6 +26,15 @@ class FileTables(Protocol):
         """Look at one moment."""
 
 
+@runtime_checkable
+class Beside(Protocol):
+    """A store whose tables are another one's, which stands beside it."""
+
+    @property
+    def state(self) -> "FileTables | ServerTables":
+        """The store that has them."""
+
+
 class ServerLine(Protocol):
     """One connection to PostgreSQL; work goes one after the other."""
 

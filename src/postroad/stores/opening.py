@@ -7,6 +7,8 @@ from postroad.ports.clock import Clock, SystemClock
 from postroad.ports.store import Store
 from postroad.stores.postgres import schema as postgres_schema
 from postroad.stores.postgres.store import PostgresStore
+from postroad.stores.rabbitmq.options import read_options
+from postroad.stores.rabbitmq.store import RabbitStore
 from postroad.stores.sqlite import schema as sqlite_schema
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.schema import FileLock
@@ -22,12 +24,43 @@ def open_store(dsn: str, clock: Clock) -> Store:
         return SqliteStore(Path(name), clock)
     if dsn.startswith(("postgresql://", "postgres://")):
         return PostgresStore(dsn, clock)
-    raise BadDsn(f"{dsn!r} is not understood: use sqlite:///FILE or postgresql://…")
+    if dsn.startswith(("amqp://", "amqps://")):
+        options = read_options(dsn)
+        state = open_store(options.state, clock)
+        if not isinstance(state, SqliteStore | PostgresStore):  # pragma: no cover - checked there
+            raise BadDsn(f"state={options.state!r} cannot be a state store")
+        return RabbitStore(options, state)
+    raise BadDsn(f"{dsn!r} is not understood: use sqlite:///FILE, postgresql://… or amqp://…")
+
+
+def file_of(dsn: str) -> Path | None:
+    """The SQLite file of a road, or of its state beside a broker; None when there is none."""
+    if dsn.startswith(("amqp://", "amqps://")):
+        dsn = read_options(dsn).state
+    name = dsn.removeprefix("sqlite:///")
+    return Path(name) if name != dsn else None
+
+
+def shown(dsn: str) -> str:
+    """A store's address without its passwords."""
+    if dsn.startswith(("amqp://", "amqps://")):
+        try:
+            options = read_options(dsn)
+        except BadDsn:
+            return "amqp://…"
+        return f"{options.address.name}?state={shown(options.state)}"
+    scheme, mark, rest = dsn.partition("://")
+    login, at, place = rest.rpartition("@")
+    if not at:
+        return dsn
+    return f"{scheme}{mark}{login.partition(':')[0]}:…@{place}"
 
 
 async def migrate(dsn: str) -> tuple[int, int]:
     """Bring a road's schema to this release's version; answers the steps taken and the version."""
     store = open_store(dsn, SystemClock())
+    if isinstance(store, RabbitStore):
+        return await migrate(store.options.state)
     if isinstance(store, PostgresStore):
         return await postgres_schema.migrate(store.address), postgres_schema.VERSION
     if not isinstance(store, SqliteStore):  # pragma: no cover - there are two

@@ -21,7 +21,7 @@ from postroad.ports.channel import Channel
 from postroad.ports.clock import Clock
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
-from postroad.ports.tables import FileTables, ServerTables
+from postroad.ports.tables import Beside, FileTables, ServerTables
 from postroad.transports.sms.channel import Login, SmsChannel
 from postroad.transports.ways import Ways
 from postroad.transports.webhook.channel import WebhookChannel
@@ -99,8 +99,9 @@ class Bulk:
 
 def campaign_store(road: Store) -> CampaignStore:
     """The campaign tables of a road's own database."""
-    if isinstance(road, ServerTables):
-        return PostgresCampaigns(road)
-    if isinstance(road, FileTables):
-        return SqliteCampaigns(road, road.clock)
+    tables = road.state if isinstance(road, Beside) else road
+    if isinstance(tables, ServerTables):
+        return PostgresCampaigns(tables)
+    if isinstance(tables, FileTables):
+        return SqliteCampaigns(tables, road.clock)
     raise BadInput("this store keeps no campaigns: use SQLite or PostgreSQL")

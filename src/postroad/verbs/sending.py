@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from postroad.engine.drafting import Send, draft
 from postroad.engine.intake import Answers, Intake
-from postroad.model.errors import BadInput, Conflict, NotOpen, PostroadError
+from postroad.model.errors import BadInput, Conflict, NotOnRabbitMQ, NotOpen, PostroadError
 from postroad.model.ids import IdSequence, to_text
 from postroad.model.words import DEFAULT_TENANT, Accepted, Draft, Policy, Queue, QueueSpec
 from postroad.observe import traces
+from postroad.ports.handing import HandsOver
 from postroad.ports.joining import Joins
 from postroad.ports.store import Store
 from postroad.ports.transport import Transport, Vets
@@ -33,6 +34,20 @@ class Receipt(Struct, frozen=True, gc=False):
     id: str
     queue: str
     duplicate: bool = False
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether it was only handed over: not stored yet, and perhaps never."""
+        return False
+
+
+class HandedOver(Receipt, frozen=True, gc=False):
+    """The message was written to the broker, whose confirm was not waited for."""
+
+    @property
+    def handed_over(self) -> bool:
+        """It is on its way: not stored yet, and perhaps never."""
+        return True
 
 
 class SendOptions(TypedDict, total=False):
@@ -81,9 +96,26 @@ class Sending:
             raise NotOpen("the road is not open: use it inside `async with road:`")
         return self._intake
 
-    async def send(self, queue: str, body: object, **options: Unpack[SendOptions]) -> Receipt:
-        """Hand over one message; the receipt comes when it is stored."""
-        return (await self.send_many([Send(queue, body, **options)]))[0]
+    async def send(
+        self, queue: str, body: object, *, confirm: bool = True, **options: Unpack[SendOptions]
+    ) -> Receipt:
+        """Hand over one message; the receipt comes when it is stored. On RabbitMQ `confirm=False`
+        does not wait for that, and the receipt is `handed_over`; elsewhere nothing is gained by
+        it, and it is stored all the same."""
+        if confirm or not isinstance(self._store, HandsOver):
+            return (await self.send_many([Send(queue, body, **options)]))[0]
+        if not traces.active():
+            return await self._hand_over(self._store, Send(queue, body, **options))
+        with traces.sending(1) as carried:
+            return await self._hand_over(self._store, _with(Send(queue, body, **options), carried))
+
+    async def _hand_over(self, store: HandsOver, send: Send) -> Receipt:
+        self.taking()
+        known = self._queues.get((send.tenant, send.queue))
+        queue = known or await self._queue(send.tenant, send.queue)
+        drafted = self._draft(send, queue, self._store.clock.now_ms())
+        store.hand_over([drafted])
+        return HandedOver(to_text(drafted.id), send.queue)
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
         """Hand over many, stored in one transaction; none is when one of them is bad input. A
@@ -145,7 +177,10 @@ class Sending:
     ) -> Receipt:
         """Send inside your own open transaction: the message is stored if that commits."""
         if not isinstance(self._store, Joins):
-            raise BadInput("this store cannot join a transaction: use send")
+            raise NotOnRabbitMQ(
+                "send_in: a broker cannot take part in a transaction of your database. Send after "
+                "your commit; or use a road on PostgreSQL or SQLite, which can"
+            )
         send = Send(queue, body, **options)
         known = self._queues.get((send.tenant, queue))
         found = known or await self._store.find_queue(send.tenant, queue)

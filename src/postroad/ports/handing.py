@@ -1,0 +1,14 @@
+"""Sending without waiting until it is stored."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from postroad.model.words import Draft
+
+
+@runtime_checkable
+class HandsOver(Protocol):
+    """A store that is somewhere else, so that there is something to be gained."""
+
+    def hand_over(self, drafts: Sequence[Draft]) -> None:
+        """Write them, and do not wait: they are stored in a moment, or never."""

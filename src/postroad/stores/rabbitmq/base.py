@@ -1,0 +1,183 @@
+"""A road on RabbitMQ that is open: the broker, the state store, and what joins them."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Coroutine, Sequence
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.errors import NotOpen, StoreError
+from postroad.model.words import DEFAULT_TENANT, LaneKey, Policy, QueueSpec
+from postroad.observe.log import make_log
+from postroad.ports.bell import Listener
+from postroad.ports.clock import Clock, system_chance
+from postroad.stores.postgres.store import PostgresStore
+from postroad.stores.rabbitmq.arriving import Arrivals
+from postroad.stores.rabbitmq.book import Book
+from postroad.stores.rabbitmq.broker import Broker
+from postroad.stores.rabbitmq.consuming import Consuming
+from postroad.stores.rabbitmq.crew import Crew, Duties
+from postroad.stores.rabbitmq.draining import Draining
+from postroad.stores.rabbitmq.envelope import Envelope
+from postroad.stores.rabbitmq.options import Options
+from postroad.stores.rabbitmq.outbox import Outbox
+from postroad.stores.rabbitmq.parking import Parking
+from postroad.stores.rabbitmq.recording import Recording
+from postroad.stores.rabbitmq.routes import Post, Routes
+from postroad.stores.rabbitmq.serving import Serving
+from postroad.stores.rabbitmq.shifting import Shifter
+from postroad.stores.rabbitmq.state.state import BrokerState, Grave, Where
+from postroad.stores.rabbitmq.state.tables import PostgresTables, SqliteTables
+from postroad.stores.rabbitmq.table import Table
+from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.sqlite.bell import LocalBell
+from postroad.stores.sqlite.store import SqliteStore
+
+FRESH_S: Final = 2.0
+EVER_S: Final = float("inf")
+State = SqliteStore | PostgresStore
+UNREADABLE: Final = "unreadable"
+
+
+class RoadBell(LocalBell):
+    """Rings inside this process: what others add comes by the broker."""
+
+    def holds(self, lane: int, number: int) -> bool:
+        """Whether an engine of this process has a message in hand."""
+        listeners: list[Listener] = [each for each, _ in self._listeners.values()]
+        return any(listener.holds(lane, number) for listener in listeners)
+
+    def hears(self, owner: int) -> bool:
+        """Whether an engine of this owner runs."""
+        return owner in self._listeners
+
+
+class Base:
+    """The parts. Nothing is consumed until an engine asks for lanes: a process that only sends
+    takes no messages from those who serve them."""
+
+    def __init__(
+        self, options: Options, state: State, log: FilteringBoundLogger | None = None
+    ) -> None:
+        self.options = options
+        self.state = state
+        self.clock: Clock = state.clock
+        self.bell = RoadBell()
+        self.log = log or make_log("warning")
+        self.topology = Topology(options.prefix, options.shards)
+        self.table = Table(self.bell.ring)
+        self._is_file = isinstance(state, SqliteStore)
+        tables = SqliteTables(state) if isinstance(state, SqliteStore) else PostgresTables(state)
+        self.afar = BrokerState(tables)
+        clock, routes = self.clock, Routes(self.topology)
+        fresh_s = EVER_S if self._is_file else FRESH_S
+        self.book = Book(state, self.afar, self.table, clock, fresh_s)
+        self.broker = Broker(options.address, self.topology, "postroad", clock, self.log)
+        self.routes = routes
+        shifter = Shifter(self.broker, self.afar, self.table)
+        self.recording = Recording(self.table, routes, shifter, clock)
+        self.parking = Parking(self.table, routes, shifter, clock, self.bell.holds)
+        self.arrivals = Arrivals(self.table, self.book, self.afar, shifter, routes, clock, self.log)
+        self.arrivals.on_expiry = self.bell.ring_expiry
+        self.outbox = Outbox(self.afar, self.book, routes, self.broker, clock)
+        name, declare = self.topology.name, self.broker.declare
+        self.consuming = Consuming(
+            self.table, self.arrivals, name, declare, options.prefetch, clock, self.log
+        )
+        duties = Duties(self.consuming, self.bury, declare, self._publish_to, self.broker.say)
+        self.crew = Crew(self.topology, _name(), duties, clock, self.log)
+        draining = Draining(self.book, routes, self.broker, self._handlers, clock, self.log)
+        self.serving = Serving(
+            self.broker, self.consuming, self.arrivals, self.crew, draining, clock
+        )
+        self.recent: dict[int, Where] = {}
+        """The last ones that were sent from here: nobody else may know of them yet."""
+        self._owners: dict[int, int] = {}
+        self._reaped: set[int] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._open = False
+
+    @property
+    def queries(self) -> dict[str, int]:
+        """Statements sent to the state store so far, by what for."""
+        return self.state.queries
+
+    async def open(self) -> None:
+        """Open the state store, connect to the broker, declare and check what is to be there."""
+        await self.state.open()
+        try:
+            await self.broker.open()
+        except BaseException:
+            await self.broker.close()
+            await self.state.close()
+            raise
+        self._open = True
+        self._spawn(self.outbox.run(self.log))
+        self._spawn(self.arrivals.run())
+        self._spawn(self.parking.run(self.log))
+        if not self._is_file:
+            self._spawn(self._refresh())
+
+    async def close(self) -> None:
+        """Finish what was handed over, then let go."""
+        self._open = False
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        await self.broker.close()
+        await self.state.close()
+
+    async def _refresh(self) -> None:
+        """Other processes may pause, block or unblock what this one has in memory."""
+        while True:
+            await self.clock.sleep(FRESH_S)
+            held = {entry.message.queue for entry in self.table.entries.values()}
+            queues = [self.table.queues[number] for number in held]
+            try:
+                await self.book.refresh([(queue.tenant, queue.name) for queue in queues])
+            except StoreError as error:
+                self.log.warning("what is paused may not be known", error=str(error))
+            self.parking.look()
+
+    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+        self._tasks.append(asyncio.get_running_loop().create_task(work))
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise NotOpen("the road is not open: use it inside `async with road:`")
+
+    async def bury(self, letters: Sequence[Envelope]) -> None:
+        """Dead letters into the dead set, in one transaction, each once."""
+        graves = [await self._grave(letter) for letter in letters]
+        await self.afar.bury(graves, self.clock.now_ms())
+
+    async def _grave(self, letter: Envelope) -> Grave:
+        queue = await self.book.queue((letter.tenant, letter.queue))
+        if queue is None or letter.shard >= len(queue.lanes):
+            key = LaneKey("handler", UNREADABLE)
+            spec = QueueSpec(DEFAULT_TENANT, UNREADABLE, key, 1, Policy())
+            found = await self.book.queue((DEFAULT_TENANT, UNREADABLE))
+            (queue,) = [found] if found else await self.book.open_queues([spec])
+            return Grave(letter, queue.id, queue.lanes[0])
+        return Grave(letter, queue.id, queue.lanes[letter.shard])
+
+    def _handlers(self) -> list[str]:
+        return [each for each in self.consuming.targets if each.startswith("handler.")]
+
+    async def _publish_to(self, exchange: str, key: str, envelopes: Sequence[Envelope]) -> None:
+        await self.broker.publish([Post(exchange, key, envelope) for envelope in envelopes])
+
+    async def _pump(self) -> None:
+        """What the state store made live goes into the broker; later, if it cannot now."""
+        try:
+            await self.outbox.empty()
+        except StoreError as error:
+            self.log.warning("messages wait to be published", error=str(error))
+
+
+def _name() -> str:
+    """This process among the workers of its fleet."""
+    return f"{socket.gethostname()}-{os.getpid()}-{int(system_chance().random() * (1 << 32)):08x}"

@@ -1,0 +1,175 @@
+"""The broker as the store uses it: one link that publishes, one that consumes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.errors import PostroadError, Unroutable
+from postroad.model.ids import to_text
+from postroad.ports.clock import Clock, system_chance
+from postroad.stores.rabbitmq.declaring import ask, declare, ready
+from postroad.stores.rabbitmq.envelope import pack
+from postroad.stores.rabbitmq.publishing import Parcel, Publisher
+from postroad.stores.rabbitmq.routes import Post
+from postroad.stores.rabbitmq.supervisor import Supervisor
+from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.watching import Watch, Watched
+from postroad.stores.rabbitmq.wire.address import Address
+from postroad.stores.rabbitmq.wire.channel import Channel
+from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.properties import Properties
+
+Hook = Callable[[Link], Awaitable[None]]
+
+
+class Broker:
+    """Publishes posts with confirms; tells when a link for consuming is there, and when not."""
+
+    def __init__(
+        self,
+        address: Address,
+        topology: Topology,
+        name: str,
+        clock: Clock,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self._address = address
+        self._topology = topology
+        self._name = name
+        self._clock = clock
+        self._log = log
+        self._chance = system_chance()
+        self.publisher = Publisher(
+            address, f"{name} publishes", self._prepare, clock, self._chance, log
+        )
+        self.publisher.on_return = self._on_return
+        self._consumer: Supervisor | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._side: Channel | None = None
+        self._declared: set[str] = set()
+
+    async def open(self) -> None:
+        """Connect for publishing, and declare what is to be there."""
+        await self.publisher.open()
+
+    async def _prepare(self, link: Link) -> None:
+        self._side = await link.channel()
+        await declare(self._side, self._topology.plan())
+        self._declared = {"", *self._topology.shard_targets()}
+
+    async def consume(
+        self,
+        up: Hook,
+        down: Callable[[], Awaitable[None]],
+        watched: Callable[[], Sequence[Watched]],
+    ) -> None:
+        """From now on keep a link for consuming; returns when the first one is up."""
+
+        async def prepare(link: Link) -> None:
+            watch = Watch(link, watched)
+            await up(link)
+            self._watch = asyncio.create_task(watch.run(self._clock, consumer.rebuild))
+
+        async def undo() -> None:
+            await self._unwatch()
+            await down()
+
+        name = f"{self._name} consumes"
+        consumer = Supervisor(self._address, name, prepare, self._clock, self._chance, self._log)
+        consumer.undo = undo
+        self._consumer = consumer
+        consumer.start()
+        await consumer.ready()
+
+    async def unconsume(self) -> None:
+        """No more."""
+        await self._unwatch()
+        if self._consumer is not None:
+            await self._consumer.close()
+            self._consumer = None
+
+    async def _unwatch(self) -> None:
+        task, self._watch = self._watch, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def close(self) -> None:
+        """Let go."""
+        await self.unconsume()
+        await self.publisher.close()
+
+    async def publish(self, posts: Sequence[Post]) -> None:
+        """All of them in one go; done when each is confirmed."""
+        for target in {_target(post) for post in posts} - self._declared:
+            await self.declare(target)
+        lost = await self._publish(posts)
+        if lost:  # a line was deleted
+            for target in {_target(post) for post in lost}:
+                await self.declare(target)
+            if again := await self._publish(lost):
+                raise Unroutable(f"RabbitMQ has no line for {_target(again[0])}, though declared")
+
+    async def _publish(self, posts: Sequence[Post]) -> list[Post]:
+        """Those that found no line; any other error is raised, when all have been answered."""
+        outcomes = await self.publisher.publish([_parcel(post) for post in posts])
+        wrong: list[PostroadError] = [
+            each for each in outcomes if each is not None and not isinstance(each, Unroutable)
+        ]
+        if wrong:
+            raise wrong[0]
+        return [post for post, each in zip(posts, outcomes, strict=True) if each is not None]
+
+    def hand_over(self, posts: Sequence[Post]) -> None:
+        """Written, not waited for."""
+        for target in {_target(post) for post in posts} - self._declared:
+            ask(self.publisher.quick(), self._topology.consumed(target))
+            self._declared.add(target)
+        for post in posts:
+            self.publisher.hand_over(_parcel(post))
+
+    def _on_return(self, error: Unroutable) -> None:
+        self._declared = {"", *self._topology.shard_targets()}  # a line was deleted: ask for all
+        self._log.error("a message that was handed over is lost", error=str(error))
+
+    def say(self, exchange: str, body: bytes) -> None:
+        """Without waiting, and without a word when it is away."""
+        if self._side is not None and self._side.lost is None:
+            self._side.publish(exchange, "", body, Properties(delivery_mode=1), mandatory=False)
+
+    async def declare(self, target: str) -> None:
+        """The line of a target, whether it is there or not."""
+        if target:
+            await declare(await self._control(), self._topology.consumed(target))
+            self._declared.add(target)
+
+    @property
+    def lines(self) -> list[str]:
+        """The names of all lines in which messages wait, as far as they are known here."""
+        known = [self._topology.name(each) for each in sorted(self._declared) if each]
+        return list(dict.fromkeys([*self._topology.lines(), *known]))
+
+    async def ready(self, line: str) -> int:
+        """How many messages of a line nobody has been given."""
+        return await ready(await self._control(), line)
+
+    async def _control(self) -> Channel:
+        """A channel of the link that publishes; another one when a question was too much for it."""
+        link = self.publisher.supervisor.link
+        if link is None:
+            raise self.publisher.supervisor.why
+        if self._side is None or self._side.lost is not None:
+            self._side = await link.channel()
+        return self._side
+
+
+def _parcel(post: Post) -> Parcel:
+    envelope = post.envelope
+    packed = Properties(headers=dict(pack(envelope)), message_id=to_text(envelope.id)).pack()
+    return Parcel(post.exchange, post.key, packed, envelope.body)
+
+
+def _target(post: Post) -> str:
+    """Where a post is to end; "" for the dead line."""
+    return post.key.rpartition("to.")[2]

@@ -1,0 +1,89 @@
+"""The catch-all: what had nowhere to go. It should be empty; what comes is told, and sent on."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from msgspec import Struct
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.states import DeadReason
+from postroad.ports.clock import Clock
+from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
+from postroad.stores.rabbitmq.poison import unreadable
+from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.wire.properties import Delivery
+
+Declare = Callable[[str], Awaitable[None]]
+"""Makes the line of a target, where it is missing."""
+Publish = Callable[[str, str, Sequence[Envelope]], Awaitable[None]]
+"""To an exchange by a routing key; ends when the broker has all of them safe."""
+
+
+class Caught(Struct):
+    """What the catch-all has seen since this process started."""
+
+    sent_on: int = 0
+    buried: int = 0
+    last: str = ""
+    """The way that the latest one could not go."""
+
+
+class CatchAll:
+    """Deals with the lost line. A line that somebody deleted is made again and gets what was for
+    it; what is for no line of ours goes to the dead set."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        declare: Declare,
+        publish: Publish,
+        clock: Clock,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self.caught = Caught()
+        self._topology = topology
+        self._declare = declare
+        self._publish = publish
+        self._clock = clock
+        self._log = log
+
+    async def deal(self, batch: list[Delivery]) -> None:
+        """Send them on, or bury them; ends when the broker has all of them safe elsewhere."""
+        ways: dict[str, list[Envelope]] = {}
+        letters: list[Envelope] = []
+        for delivery in batch:
+            target = self._target(delivery.key)
+            try:
+                envelope = unpack(delivery.properties.headers, delivery.body)
+            except BadEnvelope as error:
+                letters.append(unreadable(delivery, str(error), self._clock.now_ms()))
+                continue
+            if target:
+                ways.setdefault(target, []).append(envelope.again())
+            else:
+                letters.append(self._unroutable(envelope, delivery.key))
+        for target, envelopes in ways.items():
+            await self._declare(target)
+            await self._publish(self._topology.instant, target, envelopes)
+        if letters:
+            await self._publish(self._topology.dead_exchange, "", letters)
+        self.caught.sent_on += len(batch) - len(letters)
+        self.caught.buried += len(letters)
+        self.caught.last = batch[-1].key
+        self._log.warning(
+            "messages had nowhere to go: was a queue deleted?",
+            count=len(batch),
+            way=batch[-1].key,
+            buried=len(letters),
+        )
+
+    def _target(self, key: str) -> str:
+        """The target at the end of a way, if it is one of ours."""
+        _, _, target = key.rpartition(".to.")
+        known = target.startswith("handler.") or target in self._topology.shard_targets()
+        return target if known else ""
+
+    def _unroutable(self, envelope: Envelope, key: str) -> Envelope:
+        error = f"unroutable: RabbitMQ has no queue for {key!r}"
+        return envelope.again(
+            reason=DeadReason.rejected, last_error=error, died_at_ms=self._clock.now_ms()
+        )

@@ -1,0 +1,35 @@
+"""The collector: dead letters from the broker into the state store, where they can be paged,
+filtered, replayed and purged: a queue of the broker cannot be looked into without disturbing it."""
+
+from collections.abc import Awaitable, Callable
+
+from postroad.ports.clock import Clock
+from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
+from postroad.stores.rabbitmq.poison import dropped_by_broker, unreadable
+from postroad.stores.rabbitmq.wire.properties import Delivery
+
+Bury = Callable[[list[Envelope]], Awaitable[None]]
+"""Into the state store's dead set in one durable transaction, but for those that were there."""
+
+
+class Collector:
+    """Deals with the letters of the dead line. A letter that was committed and not acked, since
+    the process or the link died, comes again and is known by its hop."""
+
+    def __init__(self, bury: Bury, clock: Clock) -> None:
+        self._bury = bury
+        self._clock = clock
+
+    async def deal(self, batch: list[Delivery]) -> None:
+        """All of a batch, in one transaction."""
+        now_ms = self._clock.now_ms()
+        await self._bury([letter_of(delivery, now_ms) for delivery in batch])
+
+
+def letter_of(delivery: Delivery, now_ms: int) -> Envelope:
+    """The dead letter of whatever lies in the dead line: also what no worker wrote."""
+    try:
+        envelope = unpack(delivery.properties.headers, delivery.body)
+    except BadEnvelope as error:
+        return unreadable(delivery, str(error), now_ms)
+    return envelope if envelope.reason else dropped_by_broker(envelope, now_ms)

@@ -1,0 +1,138 @@
+"""What a process does for the road besides its messages: presence, dead letters, the catch-all."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Final, Protocol
+
+from msgspec import Struct
+from pamqp import commands
+from pamqp.common import FieldTable
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.errors import StoreError
+from postroad.ports.clock import Clock
+from postroad.stores.rabbitmq.catchall import CatchAll, Declare, Publish
+from postroad.stores.rabbitmq.collector import Bury, Collector
+from postroad.stores.rabbitmq.drain import Deal, Drain
+from postroad.stores.rabbitmq.fleet import Fleet
+from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.wire.channel import Channel
+from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.properties import Delivery
+
+WORDS_MAX: Final = 1_000
+"""Signs that wait for a worker that hangs; it needs only the latest."""
+AGAIN_S: Final = 1.0
+
+
+class Lines(Protocol):
+    """How lines are consumed, by their targets."""
+
+    async def take(self, target: str) -> None:
+        """Consume it from now on."""
+
+    async def give(self, target: str) -> None:
+        """Start nothing more of it; let go when what is in flight has ended."""
+
+
+class Duties(Struct, frozen=True):
+    """What a crew uses of its store."""
+
+    lines: Lines
+    bury: Bury
+    declare: Declare
+    publish: Publish
+    say: Callable[[str, bytes], None]
+    """To an exchange, over the link that publishes, without waiting: a broker that is short of
+    memory stops reading from whoever publishes, and acks must go on."""
+
+
+class _Shards:
+    """Shards as lines."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+
+    async def take(self, shard: int) -> None:
+        await self._lines.take(f"shard.{shard}")
+
+    async def give(self, shard: int) -> None:
+        await self._lines.give(f"shard.{shard}")
+
+
+class Crew:
+    """Works while an engine does, on whatever link there is."""
+
+    def __init__(
+        self, topology: Topology, me: str, duties: Duties, clock: Clock, log: FilteringBoundLogger
+    ) -> None:
+        self._topology = topology
+        self._me = me
+        self._links = 0
+        self._clock = clock
+        self._log = log
+        self._tasks: list[asyncio.Task[None]] = []
+        self.fleet = Fleet(
+            me,
+            topology.shards,
+            clock,
+            lambda body: duties.say(topology.fleet, body),
+            _Shards(duties.lines),
+            log,
+        )
+        self.catch_all = CatchAll(topology, duties.declare, duties.publish, clock, log)
+        self._collector = Collector(duties.bury, clock)
+
+    async def up(self, link: Link) -> None:
+        """There is a link, with everything declared and nothing consumed."""
+        await self._listen(await link.channel())
+        self.fleet.linked()
+        self._spawn(self.fleet.run())
+        self._spawn(self._drain(link, self._topology.dead, self._collector.deal))
+        self._spawn(self._drain(link, self._topology.lost, self.catch_all.deal))
+
+    async def down(self) -> None:
+        """The link is lost, or is about to be."""
+        self.fleet.unlinked()
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def stop(self) -> None:
+        """Give the shards back in good order, and say so."""
+        await self.fleet.leave()
+        await self.down()
+
+    async def _listen(self, channel: Channel) -> None:
+        """Hear the fleet, by a queue that goes with the link."""
+        self._links += 1
+        queue = f"{self._topology.fleet}.{self._me}.{self._links}"
+        limits: FieldTable = {
+            "x-queue-type": "classic",
+            "x-max-length": WORDS_MAX,
+            "x-overflow": "drop-head",
+        }
+        await channel.call(
+            commands.Queue.Declare(queue=queue, exclusive=True, auto_delete=True, arguments=limits)
+        )
+        await channel.call(commands.Queue.Bind(queue=queue, exchange=self._topology.fleet))
+
+        def hear(delivery: Delivery) -> None:
+            channel.ack(delivery.tag)
+            self.fleet.hear(delivery.body)
+
+        await channel.consume(queue, hear, prefetch=WORDS_MAX)
+
+    async def _drain(self, link: Link, line: str, deal: Deal) -> None:
+        """Empty a line for as long as there is a link; a channel may end for reasons of its own."""
+        while link.lost is None:
+            drain = Drain(line, deal, self._clock, self._log)
+            try:
+                await drain.run(await link.channel(on_lost=drain.ended))
+            except StoreError as error:
+                self._log.warning("a line is not drained", line=line, error=str(error))
+            await self._clock.sleep(AGAIN_S)
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        self._tasks.append(asyncio.create_task(work))

@@ -1,0 +1,49 @@
+"""Declares the topology: what is there already must be what it is to be."""
+
+import asyncio
+
+from pamqp import base, commands
+
+from postroad.stores.rabbitmq.topology import Binding, Plan
+from postroad.stores.rabbitmq.wire.channel import Answer, Channel
+
+
+async def declare(channel: Channel, plan: Plan) -> None:
+    """All of a plan, in one round trip. A TopologyDiffers when something of that name is there
+    with other arguments, which ends the channel."""
+    await asyncio.gather(*ask(channel, plan))
+
+
+def ask(channel: Channel, plan: Plan) -> list[asyncio.Future[Answer]]:
+    """The same without waiting: what is published on this channel from now on finds it there."""
+    asked = [
+        channel.ask(
+            commands.Exchange.Declare(
+                exchange=exchange.name,
+                exchange_type=exchange.kind,
+                durable=True,
+                arguments=dict(exchange.arguments),
+            )
+        )
+        for exchange in plan.exchanges
+    ]
+    asked += [
+        channel.ask(
+            commands.Queue.Declare(queue=line.name, durable=True, arguments=dict(line.arguments))
+        )
+        for line in plan.lines
+    ]
+    return asked + [channel.ask(_bind(binding)) for binding in plan.bindings]
+
+
+async def ready(channel: Channel, line: str) -> int:
+    """How many messages of a line nobody has been given."""
+    answer = await channel.call(commands.Queue.Declare(queue=line, passive=True))
+    return int(answer.message_count)
+
+
+def _bind(binding: Binding) -> base.Frame:
+    source, target, key = binding.source, binding.target, binding.key
+    if binding.to_exchange:
+        return commands.Exchange.Bind(destination=target, source=source, routing_key=key)
+    return commands.Queue.Bind(queue=target, exchange=source, routing_key=key)

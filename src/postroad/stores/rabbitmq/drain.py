@@ -1,0 +1,66 @@
+"""A line of the broker that is emptied in batches: acked when dealt with, never before."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.errors import StoreError
+from postroad.ports.clock import Clock
+from postroad.stores.rabbitmq.wire.channel import Channel
+from postroad.stores.rabbitmq.wire.properties import Delivery
+
+PREFETCH: Final = 512
+BATCH: Final = 256
+PAUSE_S: Final = 1.0
+
+Deal = Callable[[list[Delivery]], Awaitable[None]]
+
+
+class Drain:
+    """Lives as long as its channel. What it dealt with and could not ack comes again: whoever
+    deals must know it by then."""
+
+    def __init__(self, line: str, deal: Deal, clock: Clock, log: FilteringBoundLogger) -> None:
+        self._line = line
+        self._deal = deal
+        self._clock = clock
+        self._log = log
+        self._waiting: list[Delivery] = []
+        self._some = asyncio.Event()
+
+    async def run(self, channel: Channel) -> None:
+        """Until the channel ends, or the task."""
+        await channel.consume(self._line, self._arrive, prefetch=PREFETCH)
+        while channel.lost is None:
+            await self._some.wait()
+            self._some.clear()
+            while self._waiting and channel.lost is None:
+                batch = self._waiting[:BATCH]
+                if await self._dealt_with(batch):
+                    del self._waiting[: len(batch)]
+                    for delivery in batch:
+                        channel.ack(delivery.tag)
+
+    @property
+    def idle(self) -> bool:
+        """Whether all that came is dealt with."""
+        return not self._waiting
+
+    def ended(self, _why: StoreError) -> None:
+        """The channel is lost: all that was not acked comes again on another."""
+        self._some.set()
+
+    async def _dealt_with(self, batch: list[Delivery]) -> bool:
+        try:
+            await self._deal(batch)
+        except StoreError as error:
+            self._log.warning("messages wait in the broker", line=self._line, error=str(error))
+            await self._clock.sleep(PAUSE_S)
+            return False
+        return True
+
+    def _arrive(self, delivery: Delivery) -> None:
+        self._waiting.append(delivery)
+        self._some.set()

@@ -1,0 +1,161 @@
+"""What a message carries through the broker: its body as it is, all else in headers."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from postroad.model.errors import PostroadError
+from postroad.model.ids import to_number, to_text
+from postroad.model.states import NEVER
+from postroad.model.words import Draft, Queue
+
+FORM: Final = 1
+"""The version of these headers; a later one that old workers cannot read gets a new number."""
+ERROR_CHARACTERS_MAX: Final = 1_000
+Value = int | str | bytes
+
+
+class BadEnvelope(PostroadError):
+    """A message in one of our queues that nobody can read."""
+
+
+class Envelope(Struct, frozen=True):
+    """One copy of a message. `hop` counts the copies: each one that is published takes the place
+    of the one before."""
+
+    id: int
+    tenant: str
+    queue: str
+    shard: int
+    """Which of the queue's lanes."""
+    hop: int
+    level: int
+    """The seed's `current-iteration`."""
+    attempts: int
+    priority: int
+    accepted_at_ms: int
+    due_ms: int
+    expires_at_ms: int
+    body: bytes
+    headers: bytes = b""
+    retry_max: int = 0
+    """Retries of the queue's ladder when it was sent, for who looks at it in the broker; what
+    counts is the queue's policy."""
+    retry_timeout_ms: int = 0
+    first_error: str = ""
+    last_error: str = ""
+    reason: str = ""
+    """Why it is dead; "" while it is not."""
+    status: int = 0
+    died_at_ms: int = 0
+
+    def again(self, **changes: object) -> "Envelope":
+        """The next copy of it."""
+        return replace(self, hop=self.hop + 1, **changes)
+
+    def failed(self, error: str) -> "Envelope":
+        """With one more error to remember."""
+        cut = error[:ERROR_CHARACTERS_MAX]
+        return replace(self, first_error=self.first_error or cut, last_error=cut)
+
+
+def of_draft(draft: Draft, queue: Queue) -> Envelope:
+    """The first copy of a message."""
+    ladder = queue.policy.ladder
+    return Envelope(
+        id=draft.id,
+        tenant=queue.tenant,
+        queue=queue.name,
+        shard=queue.lanes.index(draft.lane),
+        hop=0,
+        level=0,
+        attempts=0,
+        priority=draft.priority,
+        accepted_at_ms=draft.accepted_at_ms,
+        due_ms=draft.due_ms,
+        expires_at_ms=draft.expires_at_ms,
+        body=draft.body,
+        headers=draft.headers,
+        retry_max=ladder.retries,
+        retry_timeout_ms=ladder.delay_ms(1),
+    )
+
+
+NUMBERS: Final = {
+    "hop": "hop",
+    "current-iteration": "level",
+    "attempts": "attempts",
+    "priority": "priority",
+    "shard": "shard",
+    "accepted-at-ms": "accepted_at_ms",
+    "due-ms": "due_ms",
+    "expires-at-ms": "expires_at_ms",
+    "retry-max": "retry_max",
+    "retry-timeout-ms": "retry_timeout_ms",
+    "status": "status",
+    "died-at-ms": "died_at_ms",
+}
+TEXTS: Final = {
+    "tenant": "tenant",
+    "queue": "queue",
+    "first-error": "first_error",
+    "last-error": "last_error",
+    "reason": "reason",
+}
+ABSENT: Final = {"expires-at-ms": NEVER}
+"""What a header that is not there means; 0 or nothing for all others."""
+
+
+def pack(envelope: Envelope) -> dict[str, Value]:
+    """The headers. Nothing of a broker's own (`x-death`…) is among them, so nothing of it can
+    come back: a broker drops what it takes for a circle."""
+    table: dict[str, Value] = {"postroad": FORM, "id": to_text(envelope.id)}
+    for name, field in NUMBERS.items():
+        number: int = getattr(envelope, field)
+        if number != ABSENT.get(name, 0):
+            table[name] = number
+    for name, field in TEXTS.items():
+        text: str = getattr(envelope, field)
+        if text:
+            table[name] = text
+    if envelope.headers:
+        table["headers"] = envelope.headers
+    return table
+
+
+def unpack(table: Mapping[str, object], body: bytes) -> Envelope:
+    """The envelope of a delivery, or a BadEnvelope that says what is wrong with it."""
+    if table.get("postroad") != FORM:
+        raise BadEnvelope("it was not sent by Postroad, or by a newer one")
+    values: dict[str, object] = {"body": body}
+    try:
+        values["id"] = to_number(_text(table, "id"))
+        for name, field in NUMBERS.items():
+            values[field] = _number(table, name)
+        for name, field in TEXTS.items():
+            values[field] = _text(table, name)
+        headers = table.get("headers", b"")
+        values["headers"] = headers.encode() if isinstance(headers, str) else bytes(headers)  # type: ignore[call-overload]
+    except (PostroadError, TypeError, ValueError) as error:
+        raise BadEnvelope(f"its headers cannot be read: {error}") from error
+    if not values["queue"] or not values["tenant"]:
+        raise BadEnvelope("it names no queue")
+    return Envelope(**values)  # type: ignore[arg-type]
+
+
+def _number(table: Mapping[str, object], name: str) -> int:
+    value = table.get(name, ABSENT.get(name, 0))
+    if not isinstance(value, int):
+        raise TypeError(f"{name} is not a number")
+    return value
+
+
+def _text(table: Mapping[str, object], name: str) -> str:
+    value = table.get(name, "")
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).decode()
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is not a text")
+    return value

@@ -1,0 +1,127 @@
+"""The fleet: says that this worker is here, hears who else is, and takes its share of shards."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.errors import StoreError
+from postroad.ports.clock import Clock
+from postroad.stores.rabbitmq import presence
+from postroad.stores.rabbitmq.presence import BEAT_S, Roster, Sign, Word
+from postroad.stores.rabbitmq.rendezvous import share_of
+
+
+class Hands(Protocol):
+    """How shards change hands. The broker guards each with a single active consumer: whoever takes
+    one too early waits in line."""
+
+    async def take(self, shard: int) -> None:
+        """Consume it from now on."""
+
+    async def give(self, shard: int) -> None:
+        """Start nothing more of it; let go when what is in flight has ended."""
+
+
+class Fleet:
+    """One worker among others. Nobody decides: all compute the same from who was heard."""
+
+    def __init__(
+        self,
+        me: str,
+        shards: int,
+        clock: Clock,
+        say: Callable[[bytes], None],
+        hands: Hands,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self.mine: frozenset[int] = frozenset()
+        self.settled = asyncio.Event()
+        """Set when this worker has taken its share for the first time since there is a link."""
+        self._roster = Roster(me)
+        self._shards = shards
+        self._clock = clock
+        self._say_bytes = say
+        self._hands = hands
+        self._log = log
+        self._news = asyncio.Event()
+        self._giving: dict[int, asyncio.Task[None]] = {}
+        self._linked = False
+
+    def linked(self) -> None:
+        """There is a link to the broker, and none of what an earlier one consumed."""
+        self._linked = True
+        self._say(Word.hello)
+        self._news.set()
+
+    def unlinked(self) -> None:
+        """The link is lost, and all shards with it."""
+        self._linked = False
+        self.settled.clear()
+        self.mine = frozenset()
+        self._roster.forget()
+
+    def hear(self, body: bytes) -> None:
+        """Somebody said something on the exchange; oneself is heard too."""
+        sign = presence.read(body)
+        if sign is None:
+            return
+        before = self._roster.alive
+        self._roster.hear(sign, self._clock.steady_s())
+        if sign.word is Word.hello and sign.worker != self._roster.me:
+            self._say(Word.here)
+        if self._roster.alive != before:
+            self._news.set()
+
+    @property
+    def workers(self) -> frozenset[str]:
+        """Everybody who counts now, oneself included."""
+        return self._roster.alive
+
+    async def run(self) -> None:
+        """Beat, and take or give shards when somebody came, went or fell silent."""
+        while True:
+            timer = self._clock.later(int(BEAT_S * 1000), self._news.set)
+            await self._news.wait()
+            self._news.clear()
+            timer.cancel()
+            self._say(Word.here)
+            await self._settle()
+
+    async def leave(self) -> None:
+        """Give everything back in good order, then say so: the others take it at once."""
+        await asyncio.gather(*(self._give(shard) for shard in self.mine), *self._giving.values())
+        self.mine = frozenset()
+        self._say(Word.bye)
+
+    async def _settle(self) -> None:
+        if not self._linked:
+            return
+        due = share_of(self._roster.me, self._shards, self.workers)
+        for shard in self.mine - due:
+            self.mine -= {shard}
+            self._giving[shard] = asyncio.create_task(self._give(shard), name=f"give {shard}")
+        for shard in due - self.mine - self._giving.keys():
+            try:
+                await self._hands.take(shard)
+            except StoreError as error:  # the link is going: its successor starts afresh
+                self._log.warning("a shard could not be taken", shard=shard, error=str(error))
+                return
+            self.mine |= {shard}
+            self._log.info("shard taken", shard=shard, workers=len(self.workers))
+        self.settled.set()
+
+    async def _give(self, shard: int) -> None:
+        try:
+            await self._hands.give(shard)
+            self._log.info("shard given back", shard=shard, workers=len(self.workers))
+        except StoreError as error:
+            self._log.warning("a shard was lost", shard=shard, error=str(error))
+        finally:
+            if self._giving.pop(shard, None) is not None:
+                self._news.set()  # it may be ours again by now
+
+    def _say(self, word: Word) -> None:
+        if self._linked:
+            self._say_bytes(presence.write(Sign(self._roster.me, word)))

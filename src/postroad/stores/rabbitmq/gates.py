@@ -1,0 +1,42 @@
+"""When a queue or lane lets its messages go, and when waiting has lasted too long. Pure."""
+
+from postroad.model.block import BlockKind
+from postroad.model.decide import spell_expiry
+from postroad.model.states import NEVER, DeadReason
+from postroad.model.words import Lane, Message, Queue
+
+
+def queue_gate_ms(queue: Queue) -> int:
+    """Before this time nothing of the queue goes."""
+    if queue.paused:
+        return NEVER
+    return queue.block.until_ms if queue.block else 0
+
+
+def lane_gate_ms(lane: Lane) -> int:
+    """Before this time nothing of the lane goes."""
+    return NEVER if lane.paused else lane.circuit.until_ms
+
+
+def death(message: Message, queue: Queue, lane: Lane, now_ms: int) -> DeadReason | None:
+    """Why a message that is not tried now dies: its own deadline, or it has outlived a spell of
+    its queue or lane. Paused time counts towards no spell."""
+    if message.expires_at_ms <= now_ms:
+        return DeadReason.expired
+    if queue.paused or lane.paused:
+        return None
+    policy, block, circuit = queue.policy, queue.block, lane.circuit
+    since_ms = max(message.accepted_at_ms, message.due_ms)
+    if block is not None and block.kind in (BlockKind.quota, BlockKind.unreachable):
+        quota = block.kind is BlockKind.quota
+        ttl_ms = policy.quota_ttl_ms if quota else policy.unreachable_ttl_ms
+        if max(since_ms, block.since_ms) + ttl_ms <= now_ms:
+            return spell_expiry(block.kind)
+    if circuit.is_open and max(since_ms, circuit.since_ms) + policy.unreachable_ttl_ms <= now_ms:
+        return DeadReason.expired_unreachable
+    return None
+
+
+def gate_ms(message: Message, queue: Queue, lane: Lane) -> int:
+    """When something is to happen to a due message that may not go: it may, or it dies."""
+    return min(max(queue_gate_ms(queue), lane_gate_ms(lane)), message.expires_at_ms)

@@ -1,0 +1,130 @@
+"""How lanes are owned and messages leave: from memory, and from this process alone."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from postroad.model.ladder import LAST_POLLED_LEVEL
+from postroad.model.record import (
+    Claim,
+    Look,
+    Reading,
+    Reaped,
+    Record,
+    Recorded,
+    Release,
+    View,
+    Want,
+)
+from postroad.model.words import Lane
+from postroad.stores.rabbitmq.base import Base
+
+
+class LeaseVerbs(Base):
+    """Claims and reads what was delivered here, and writes what became of it."""
+
+    async def join(self) -> int:
+        """A new owner number for this process."""
+        owner = await self.state.join()
+        self._owners[owner] = self.clock.now_ms()
+        return owner
+
+    async def claim(
+        self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+    ) -> Claim:
+        """Own lanes that are ready at these levels. The first one starts to consume; one for all
+        levels waits until what the broker holds ready is here."""
+        self._check_open()
+        await self.serving.start(owner, pools)
+        if len(levels) > LAST_POLLED_LEVEL:
+            await self.serving.caught_up()
+        self._owners[owner] = self.clock.now_ms()
+        return self.table.claim(owner, levels, pools, limit, self.clock.now_ms())
+
+    async def look(self, looks: Sequence[Look]) -> list[View]:
+        """The rungs of owned lanes that became ready after a time, or are named."""
+        now_ms = self.clock.now_ms()
+        return [self.table.look(ask, now_ms) for ask in looks]
+
+    async def fetch(self, wants: Sequence[Want]) -> list[Reading]:
+        """Due messages of rungs, in order."""
+        now_ms = self.clock.now_ms()
+        return [self.table.fetch(want, now_ms) for want in wants]
+
+    async def mark(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
+        """Note that these are about to start; False when they are no longer ours."""
+        entries = [self.table.entries.get(number) for number in ids]
+        held = [entry for entry in entries if entry is not None]
+        if not self.table.owns(owner, lane.id, lane.epoch) or len(held) < len(ids):
+            return False
+        pairs = [(entry.message, entry.envelope.priority) for entry in held]
+        await self.afar.note(pairs, self.clock.now_ms())
+        for entry in held:
+            entry.message = replace(entry.message, marks=entry.message.marks + 1)
+        return True
+
+    async def unmark(self, ids: Sequence[int]) -> None:
+        """They were stopped without a lost lease."""
+        await self.afar.unnote(ids)
+        for number in ids:
+            entry = self.table.entries.get(number)
+            if entry is not None:
+                marks = max(0, entry.message.marks - 1)
+                entry.message = replace(entry.message, marks=marks)
+
+    async def record(self, record: Record) -> Recorded:
+        """Apply results in one batch, fenced."""
+        recorded = await self.recording.record(record)
+        if record.queues or record.lanes:
+            self.parking.look()
+        return recorded
+
+    async def release(self, owner: int, lanes: Sequence[Release]) -> dict[int, int]:
+        """Give lanes back; answers when each level of them is ready next."""
+        ready: dict[int, int] = {}
+        for lane in lanes:
+            if self.table.owns(owner, lane.lane, lane.epoch):
+                for level, at_ms in self.table.free(lane.lane).items():
+                    ready[level] = min(ready.get(level, at_ms), at_ms)
+        return ready
+
+    async def disown(self, owner: int, keep: Sequence[int]) -> None:
+        """Give back all lanes but these."""
+        for spot in self.table.owned_by(owner):
+            if spot.lane.id not in keep:
+                self.table.free(spot.lane.id)
+        if not keep and not self.bell.hears(owner):  # its engine has ended
+            await self.serving.stop(owner)
+
+    async def beat(self, owner: int) -> bool:
+        """Still here; False, once, to an owner whose lanes were taken away, or who had left."""
+        known = owner in self._owners and owner not in self._reaped
+        self._owners[owner] = self.clock.now_ms()
+        self._reaped.discard(owner)
+        return known
+
+    async def held(self, owner: int) -> set[tuple[int, int]]:
+        """The lanes that are the owner's, with their epochs."""
+        return {(spot.lane.id, spot.epoch) for spot in self.table.owned_by(owner)}
+
+    async def reap(self, dead_after_ms: int) -> Reaped:
+        """Free the lanes of owners in this process that were not heard from. A process that died
+        gave everything back by its link."""
+        before_ms = self.clock.now_ms() - dead_after_ms
+        lost = 0
+        for owner in [each for each, at_ms in self._owners.items() if at_ms < before_ms]:
+            spots = self.table.owned_by(owner)
+            for spot in spots:
+                self.table.free(spot.lane.id, lost=True)
+            if spots:
+                self._reaped.add(owner)
+            lost += len(spots)
+        owned = any(spot.owner is not None for spot in self.table.spots.values())
+        return Reaped(lost, owned)
+
+    async def leave(self, owner: int) -> None:
+        """Going away; nothing is owned any more."""
+        self.bell.leave(owner)
+        await self.disown(owner, [])
+        self._owners.pop(owner, None)
+        await self.state.leave(owner)

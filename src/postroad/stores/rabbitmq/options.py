@@ -1,0 +1,52 @@
+"""What a RabbitMQ address says."""
+
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+from msgspec import Struct
+
+from postroad.model.errors import BadDsn
+from postroad.stores.rabbitmq.topology import PLAIN_WORD, SHARD_NUMBERS, SHARDS
+from postroad.stores.rabbitmq.wire.address import Address, read_address
+
+STATE: Final = "sqlite:///postroad-state.db"
+PREFETCH: Final = 512
+NAMES: Final = ("state", "prefix", "shards", "prefetch")
+
+
+class Options(Struct, frozen=True):
+    """A broker, the state store beside it, and how it is used."""
+
+    address: Address
+    state: str = STATE
+    prefix: str = "postroad"
+    shards: int = SHARDS
+    """Lines that lanes are spread over; another number has lines of its own."""
+    prefetch: int = PREFETCH
+    """Messages of one line in this process at a time."""
+
+
+def read_options(dsn: str) -> Options:
+    """The options of an `amqp://…?state=…` address, or a BadDsn that says what is wrong."""
+    address = read_address(dsn)
+    asked = parse_qs(urlsplit(dsn).query, keep_blank_values=True)
+    for name, values in asked.items():
+        if name not in NAMES or len(values) > 1:
+            raise BadDsn(f"{name}= is not understood: a RabbitMQ address takes {', '.join(NAMES)}")
+    given = {name: values[0] for name, values in asked.items()}
+    state, prefix = given.get("state", STATE), given.get("prefix", "postroad")
+    if not state.startswith(("sqlite:///", "postgresql://", "postgres://")):
+        raise BadDsn(f"state={state!r}: the state store is sqlite:///FILE or postgresql://…")
+    if not PLAIN_WORD.fullmatch(prefix):
+        raise BadDsn(f"prefix={prefix!r}: give letters, digits, - and _, at most 64")
+    shards = _number(given, "shards", SHARDS, 256)
+    if shards not in SHARD_NUMBERS:
+        raise BadDsn(f"shards={shards}: give a power of two, from 1 to 256")
+    return Options(address, state, prefix, shards, _number(given, "prefetch", PREFETCH, 65_535))
+
+
+def _number(given: dict[str, str], name: str, usual: int, most: int) -> int:
+    text = given.get(name, str(usual))
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= most):
+        raise BadDsn(f"{name}={text!r}: give a number from 1 to {most}")
+    return int(text)

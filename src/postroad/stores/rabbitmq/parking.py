@@ -1,0 +1,94 @@
+"""Parking: messages in memory whose queue or lane may not send go back to the broker, so that they
+do not stand in the way of others."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.errors import StoreError
+from postroad.model.states import NEVER
+from postroad.ports.clock import Clock
+from postroad.stores.rabbitmq.gates import death, gate_ms
+from postroad.stores.rabbitmq.routes import Routes
+from postroad.stores.rabbitmq.shifting import Shift, Shifter
+from postroad.stores.rabbitmq.stacks import HOLD_MS, Entry
+from postroad.stores.rabbitmq.table import Table
+
+GRACE_S: Final = 0.05
+"""Lanes' owners are told of a block at once, and let go of what they have read ahead."""
+RETRY_S: Final = 1.0
+Holds = Callable[[int, int], bool]
+
+
+class Parking:
+    """Parks what may not go, and buries what has expired. `holds(lane, message)`: whether a try
+    of it is under way, or not yet recorded."""
+
+    def __init__(
+        self, table: Table, routes: Routes, shifter: Shifter, clock: Clock, holds: Holds
+    ) -> None:
+        self._table = table
+        self._routes = routes
+        self._shifter = shifter
+        self._clock = clock
+        self._holds = holds
+        self._work = asyncio.Event()
+
+    def look(self) -> None:
+        """Something may be blocked from now on."""
+        self._work.set()
+
+    async def run(self, log: FilteringBoundLogger) -> None:
+        """Park whenever there is a reason to."""
+        while True:
+            await self._work.wait()
+            await self._clock.sleep(GRACE_S)
+            self._work.clear()
+            try:
+                await self.park()
+            except StoreError as error:
+                log.warning("messages of blocked queues stay in memory", error=str(error))
+                await self._clock.sleep(RETRY_S)
+                self._work.set()
+
+    async def park(self) -> int:
+        """Park what is blocked now; answers how many."""
+        now_ms = self._clock.now_ms()
+        shift = Shift(self._routes, now_ms)
+        for entry, until_ms in self._blocked(now_ms):
+            shift.park(entry, self._table.lanes[entry.message.lane].key, until_ms)
+        await self._shifter.run(shift)
+        return len(shift.ended)
+
+    def _blocked(self, now_ms: int) -> list[tuple[Entry, int]]:
+        found = []
+        for spot in self._table.spots.values():
+            for stack in spot.filled:
+                queue = self._table.queues[stack.row.queue]
+                for entry in stack.entries.values():
+                    until_ms = gate_ms(entry.message, queue, spot.lane)
+                    if until_ms > now_ms + HOLD_MS and not self._held(entry):
+                        found.append((entry, until_ms))
+        return found
+
+    async def bury(self, limit: int) -> tuple[int, int]:
+        """What has expired dies; answers how many did, and when the next one does."""
+        now_ms = self._clock.now_ms()
+        shift = Shift(self._routes, now_ms)
+        next_at_ms = NEVER
+        for entry in self._table.entries.values():
+            lane = self._table.lanes[entry.message.lane]
+            reason = death(entry.message, self._table.queues[entry.message.queue], lane, now_ms)
+            if reason is None:
+                next_at_ms = min(next_at_ms, entry.message.expires_at_ms)
+            elif len(shift.ended) < limit and not self._held(entry):
+                shift.die(entry, reason)
+            else:
+                next_at_ms = min(next_at_ms, now_ms + HOLD_MS)
+        await self._shifter.run(shift)
+        return len(shift.ended), next_at_ms
+
+    def _held(self, entry: Entry) -> bool:
+        return self._holds(entry.message.lane, entry.message.id)

@@ -1,0 +1,56 @@
+"""Where a copy of a message is published to."""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from postroad.model.words import LaneKey
+from postroad.stores.rabbitmq.delays import key as walk_key
+from postroad.stores.rabbitmq.delays import walk, walk_within
+from postroad.stores.rabbitmq.envelope import Envelope
+from postroad.stores.rabbitmq.topology import Topology
+
+PARK_MS_MAX: Final = 64_000
+"""A message that may not go comes back this often to see whether it may: a resume or an unblock
+is felt so much later at most. A power of two of units: one hop."""
+
+
+class Post(Struct, frozen=True):
+    """A copy and its way."""
+
+    exchange: str
+    key: str
+    envelope: Envelope
+
+
+class Outlet(Protocol):
+    """The way into the broker."""
+
+    async def publish(self, posts: Sequence[Post]) -> None:
+        """All of them, in one go; done when each is confirmed. A StoreError when one is not."""
+
+
+class Routes:
+    """The topology as ways for copies."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+
+    def post(self, envelope: Envelope, lane: LaneKey, now_ms: int) -> Post:
+        """To its lane when it is due; or when it expires, to die on time."""
+        target = self.topology.target(lane)
+        hops = walk(min(envelope.due_ms, envelope.expires_at_ms) - now_ms)
+        if not hops:
+            return Post(self.topology.instant, target, envelope)
+        return Post(self.topology.delay, walk_key(hops, target), envelope)
+
+    def park(self, envelope: Envelope, lane: LaneKey, wait_ms: int) -> Post:
+        """Back to its lane in a while, not later than said, but for less than a unit."""
+        target = self.topology.target(lane)
+        hops = walk_within(min(wait_ms, PARK_MS_MAX)) or (0,)
+        return Post(self.topology.delay, walk_key(hops, target), envelope)
+
+    def dead(self, envelope: Envelope) -> Post:
+        """To the collector of the dead set."""
+        return Post(self.topology.dead_exchange, "", envelope)

@@ -1,0 +1,98 @@
+"""Serving: from the first question for lanes on, until the last owner goes, messages come here."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from postroad.model.errors import StoreError
+from postroad.ports.clock import Clock
+from postroad.stores.rabbitmq.arriving import Arrivals
+from postroad.stores.rabbitmq.broker import Broker
+from postroad.stores.rabbitmq.consuming import Consuming
+from postroad.stores.rabbitmq.crew import Crew
+from postroad.stores.rabbitmq.draining import Draining
+from postroad.stores.rabbitmq.topology import handler_target
+from postroad.stores.rabbitmq.wire.link import Link
+
+CATCH_UP_S: Final = 5.0
+"""So long a question for everything waits for what the broker is about to deliver."""
+ASK_S: Final = 0.02
+HANDLER: Final = "handler:"
+
+
+class Serving:
+    """Which lines are consumed here, and since when."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        consuming: Consuming,
+        arrivals: Arrivals,
+        crew: Crew,
+        draining: Draining,
+        clock: Clock,
+    ) -> None:
+        self._broker = broker
+        self._consuming = consuming
+        self._arrivals = arrivals
+        self._crew = crew
+        self._draining = draining
+        self._drainer: asyncio.Task[None] | None = None
+        self._clock = clock
+        self._owners: set[int] = set()
+        self._turn = asyncio.Lock()
+
+    async def start(self, owner: int, pools: Sequence[str]) -> None:
+        """An owner serves these pools."""
+        handlers = {handler_target(p.removeprefix(HANDLER)) for p in pools if p.startswith(HANDLER)}
+        if owner in self._owners and handlers <= self._consuming.targets:
+            return
+        async with self._turn:
+            self._consuming.targets |= handlers
+            if self._owners:
+                for target in handlers:
+                    await self._consuming.take(target)
+            else:
+                await self._broker.consume(self._up, self._down, self._consuming.watched)
+            self._owners.add(owner)
+
+    async def stop(self, owner: int) -> None:
+        """An owner serves no more; with the last one everything goes back."""
+        async with self._turn:
+            if owner not in self._owners:
+                return
+            self._owners.discard(owner)
+            if not self._owners:
+                await self._crew.stop()
+                await self._consuming.give_all()
+                await self._broker.unconsume()
+                await self._down()
+
+    async def caught_up(self) -> None:
+        """Wait, a while at most, until nothing lies ready in the lines that are consumed here."""
+        until_s = self._clock.steady_s() + CATCH_UP_S
+        while not await self._has_caught_up() and self._clock.steady_s() < until_s:
+            await self._clock.sleep(ASK_S)
+
+    async def _has_caught_up(self) -> bool:
+        if not (self._crew.fleet.settled.is_set() and self._arrivals.idle):
+            return False
+        try:
+            return not await self._ready() and self._arrivals.idle
+        except StoreError:
+            return True  # the link is lost: nothing comes until the next one is there
+
+    async def _ready(self) -> int:
+        return sum(await asyncio.gather(*map(self._broker.ready, self._consuming.lines)))
+
+    async def _up(self, link: Link) -> None:
+        await self._consuming.up(link)
+        await self._crew.up(link)
+        self._drainer = asyncio.get_running_loop().create_task(self._draining.run(link))
+
+    async def _down(self) -> None:
+        if self._drainer is not None:
+            self._drainer.cancel()
+            await asyncio.gather(self._drainer, return_exceptions=True)
+        await self._crew.down()
+        self._consuming.down()

@@ -1,0 +1,109 @@
+"""Shifts: copies that take the place of others. Published and confirmed first, then the old ones
+are noted as spent, then they are acked; so a crash repeats rather than loses."""
+
+from msgspec.structs import replace
+
+from postroad.model.decide import Move
+from postroad.model.record import Result
+from postroad.model.states import DeadReason
+from postroad.model.words import LaneKey
+from postroad.stores.rabbitmq.envelope import Envelope
+from postroad.stores.rabbitmq.routes import Outlet, Post, Routes
+from postroad.stores.rabbitmq.stacks import Entry
+from postroad.stores.rabbitmq.state.state import Batch, BrokerState, Spent
+from postroad.stores.rabbitmq.table import Table
+
+
+class Shift:
+    """What is to be published, written and acked, together."""
+
+    def __init__(self, routes: Routes, now_ms: int) -> None:
+        self.batch = Batch(now_ms)
+        self.posts: list[Post] = []
+        self.ended: list[Entry] = []
+        self._routes = routes
+        self._now_ms = now_ms
+
+    def __bool__(self) -> bool:
+        return bool(self.batch or self.posts or self.ended)
+
+    def tried(self, entry: Entry, result: Result, lane: LaneKey) -> None:
+        """A try has ended, and the entry is the message that it was made of."""
+        if result.move is Move.deliver:
+            self.batch.deliver(result, entry.envelope.hop)
+            self.ended.append(entry)
+            return
+        self.batch.tried(result)
+        tries = result.message.attempts + 1
+        envelope = replace(entry.envelope, attempts=tries).failed(result.error)
+        match result.move:
+            case Move.climb | Move.wait:
+                due_ms, level = result.due_ms, result.level
+                again = envelope.again(level=level, due_ms=due_ms)
+                self._move(entry, again, self._routes.post(again, lane, self._now_ms))
+            case Move.die:
+                self._die(entry, replace(envelope, status=result.status), result.reason)
+            case Move.doubt:
+                self.batch.doubt(result, envelope.hop)
+                self.ended.append(entry)
+            case _ if tries <= entry.message.attempts:
+                pass  # written before
+            case _:  # it stays where it is, in memory
+                entry.envelope = envelope
+                entry.message = replace(entry.message, attempts=tries)
+                if entry.message.marks:
+                    entry.message = replace(entry.message, marks=entry.message.marks - 1)
+                    self.batch.unnote(entry.message.id)
+
+    def back(self, entry: Entry, lane: LaneKey) -> None:
+        """It is not due yet: the rest of its wait."""
+        again = entry.envelope.again()
+        self._move(entry, again, self._routes.post(again, lane, self._now_ms))
+
+    def park(self, entry: Entry, lane: LaneKey, until_ms: int) -> None:
+        """It may not go: to the delay queues, and no level is spent."""
+        again = entry.envelope.again()
+        self._move(entry, again, self._routes.park(again, lane, until_ms - self._now_ms))
+
+    def die(self, entry: Entry, reason: DeadReason) -> None:
+        """It dies without a try."""
+        self._die(entry, entry.envelope, reason)
+
+    def _die(self, entry: Entry, envelope: Envelope, reason: DeadReason | None) -> None:
+        why = reason or DeadReason.exhausted
+        letter = envelope.again(reason=str(why), died_at_ms=self._now_ms)
+        self._move(entry, letter, self._routes.dead(letter), done=True)
+
+    def _move(self, entry: Entry, again: Envelope, post: Post, *, done: bool = False) -> None:
+        self.posts.append(post)
+        self.batch.spend(
+            Spent(
+                entry.message,
+                entry.envelope.hop,
+                again.priority,
+                again.level,
+                again.attempts,
+                again.due_ms,
+                done,
+            )
+        )
+        self.ended.append(entry)
+
+
+class Shifter:
+    """Does shifts."""
+
+    def __init__(self, outlet: Outlet, state: BrokerState, table: Table) -> None:
+        self._outlet = outlet
+        self._state = state
+        self._table = table
+
+    async def run(self, shift: Shift) -> None:
+        """All of it; when it fails, nothing was acked and it can be done again."""
+        if shift.posts:
+            await self._outlet.publish(shift.posts)
+        await self._state.write(shift.batch)
+        for entry in shift.ended:
+            if self._table.entries.get(entry.message.id) is entry:
+                self._table.drop(entry.message.id)
+            entry.receipt.ack()

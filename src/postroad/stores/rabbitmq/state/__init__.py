@@ -1,0 +1,1 @@
+"""What is kept beside the broker: spent copies, tries, blocks, the dead set."""

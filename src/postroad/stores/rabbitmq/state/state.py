@@ -1,0 +1,268 @@
+"""What is written and read beside the broker, whichever database it is."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from postroad.model.block import Block
+from postroad.model.circuit import Circuit
+from postroad.model.outcome import Kind
+from postroad.model.overview import Standing
+from postroad.model.record import LaneChange, Result
+from postroad.model.tries import Try
+from postroad.model.webhook import Attempt
+from postroad.model.words import Draft, Lane, LaneKey, Message
+from postroad.stores.postgres.texts import plain
+from postroad.stores.rabbitmq.envelope import Envelope
+from postroad.stores.rabbitmq.state.tables import Row, Step, Tables, listed
+
+RETAIN_SLICE = 1_000
+NO_HOP = -1
+
+
+class Known(Struct, frozen=True):
+    """What is known of a message: copies up to `hop` are spent."""
+
+    hop: int = -1
+    starts: int = 0
+    finished: bool = False
+
+
+class Where(Struct, frozen=True):
+    """Where a tried or parked message waits."""
+
+    tenant: str
+    queue: str
+    lane: int
+    level: int
+    attempts: int
+    due_ms: int
+    accepted_at_ms: int
+    expires_at_ms: int
+
+
+class Wait(Struct, frozen=True):
+    """Messages of one queue, lane and level that wait alike. `held`: by their queue, or a pause."""
+
+    queue: int
+    tenant: str
+    name: str
+    lane: int
+    transport: str
+    level: int
+    standing: Standing
+    held: bool
+    count: int
+    oldest_due_ms: int
+
+
+class Grave(Struct, frozen=True):
+    """A dead letter and the numbers of its queue and lane."""
+
+    letter: Envelope
+    queue: int
+    lane: int
+
+
+class Spent(Struct, frozen=True):
+    """A copy that another one has taken the place of; `done`: none has."""
+
+    message: Message
+    hop: int
+    priority: int
+    level: int
+    attempts: int
+    due_ms: int
+    done: bool = False
+
+
+class Batch:
+    """Steps for one transaction."""
+
+    def __init__(self, now_ms: int) -> None:
+        self._now_ms = now_ms
+        self._steps: dict[str, list[Row]] = {}
+        self.durable = False
+
+    def __bool__(self) -> bool:
+        return bool(self._steps)
+
+    @property
+    def steps(self) -> list[Step]:
+        """What is to be done, in order of first mention."""
+        return list(self._steps.items())
+
+    def _add(self, query: str, *values: object) -> None:
+        self._steps.setdefault(query, []).append(values)
+
+    def deliver(self, result: Result, hop: int) -> None:
+        """It arrived; also out of the dead set, and whatever else was thought of it."""
+        m = result.message
+        row = (m.id, m.queue, m.accepted_at_ms, self._now_ms, m.level, m.attempts + 1)
+        self._add("history_insert", *row, result.took_ms)
+        self._add("dead_delete", m.id)
+        self._add("message_delete", m.id)
+        self._add("finish", m.id, hop, self._now_ms)
+
+    def tried(self, result: Result) -> None:
+        """A try that did not deliver."""
+        m = result.message
+        row = (m.id, m.attempts + 1, result.started_ms, m.level, str(result.kind), result.status)
+        self._add("attempt_insert", *row, result.took_ms, plain(result.error))
+
+    def seen(self, result: Result) -> None:
+        """What was seen of a try, where that is kept."""
+        note, m = result.note, result.message
+        if note is None:
+            return
+        row = (m.id, m.attempts + 1, result.started_ms, m.level, str(result.kind), result.status)
+        more = (result.took_ms, note.answered_ms, note.address, note.fault, plain(result.error))
+        self._add("try_insert", *row, *more, note.headers, note.answer)
+
+    def unnote(self, number: int) -> None:
+        """A noted try has ended, and the message stays where it is."""
+        self._add("unnote", number, 1)
+
+    def sent(self, draft: Draft) -> None:
+        """It was sent for later: none of its copies is spent, and here is where it waits."""
+        place = (draft.queue, draft.lane, 0, draft.priority, 0, draft.due_ms)
+        times = (draft.accepted_at_ms, draft.expires_at_ms, self._now_ms)
+        self._add("spend", draft.id, NO_HOP, 0, *place, *times)
+
+    def spend(self, spent: Spent) -> None:
+        """Another copy has taken this one's place, or none."""
+        m = spent.message
+        place = (m.queue, m.lane, spent.level, spent.priority, spent.attempts, spent.due_ms)
+        times = (m.accepted_at_ms, m.expires_at_ms, self._now_ms)
+        self._add("spend", m.id, spent.hop, int(spent.done), *place, *times)
+
+    def doubt(self, result: Result, hop: int) -> None:
+        """Nobody knows whether it was sent: kept here, and in the broker no longer."""
+        m = result.message
+        self._add("uncertain_rung", m.lane, m.queue, result.priority)
+        place = (m.id, m.lane, m.queue, result.priority, self._now_ms, m.level, m.attempts + 1)
+        self._add("uncertain_insert", *place, m.accepted_at_ms, m.expires_at_ms, m.headers, m.body)
+        due_ms, tries = self._now_ms, m.attempts + 1
+        self.spend(Spent(m, hop, result.priority, m.level, tries, due_ms, done=True))
+        self.durable = True
+
+    def block(self, queue: int, block: Block | None) -> None:
+        """A queue's hold-off from now on."""
+        if block is None:
+            self._add("queue_block", queue, "", 0, "", 0, 0)
+            return
+        row = (str(block.kind), block.until_ms, plain(block.reason), block.streak, block.since_ms)
+        self._add("queue_block", queue, *row)
+
+    def circuit(self, change: LaneChange) -> None:
+        """A lane's circuit from now on; one that closes lifts its queues' `unreachable`."""
+        c = change.circuit
+        row = (c.strikes, c.opened, c.until_ms, c.since_ms, plain(c.reason))
+        self._add("lane_circuit", change.lane, *row)
+        if not c.is_open:
+            self._add("lane_lift", change.lane)
+
+
+class BrokerState:
+    """The broker's part of a state store."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def write(self, batch: Batch) -> None:
+        """All of it, in one transaction."""
+        if batch:
+            await self._tables.write("record", batch.steps, durable=batch.durable)
+
+    async def known(self, ids: Iterable[int]) -> dict[int, Known]:
+        """What is known of those of these messages that anything is known of."""
+        numbers = list(ids)
+        rows = await self._tables.read("arrive", "known", listed(numbers)) if numbers else []
+        return {number: Known(hop, starts, bool(done)) for number, hop, starts, done in rows}
+
+    async def lanes(self, ids: Sequence[int]) -> list[Lane]:
+        """Lanes as an owner gets them, at epoch 0."""
+        rows = await self._tables.read("queues", "lanes", listed(ids)) if ids else []
+        return [_lane(row) for row in rows]
+
+    async def note(self, messages: Sequence[tuple[Message, int]], now_ms: int) -> None:
+        """These (with their priorities) are about to start."""
+        rows = [_noted(message, priority, now_ms) for message, priority in messages]
+        await self._tables.write("mark", [("note", rows)], durable=True)
+
+    async def unnote(self, ids: Sequence[int]) -> None:
+        """They were not."""
+        await self._tables.write("mark", [("unnote", [(number, 1) for number in ids])])
+
+    async def outbox(self, limit: int) -> list[Envelope]:
+        """Messages that live in the tables and belong into the broker."""
+        rows = await self._tables.read("outbox", "outbox", limit)
+        return [Envelope(*row) for row in rows]
+
+    async def sent(self, ids: Sequence[int]) -> None:
+        """The broker has them now."""
+        await self._tables.write("outbox", [("message_delete", [(number,) for number in ids])])
+
+    async def bury(self, graves: Sequence[Grave], now_ms: int) -> None:
+        """Dead letters into the dead set, each once, in one durable transaction."""
+        rows = [_grave(grave) for grave in graves]
+        spent = [_buried(grave, now_ms) for grave in graves]
+        await self._tables.write("dead", [("bury", rows), ("spend", spent)], durable=True)
+
+    async def where(self, number: int) -> Where | None:
+        """Where a message waits, if it was tried or parked."""
+        rows = await self._tables.read("insight", "live", number)
+        return Where(*rows[0]) if rows else None
+
+    async def waits(self, queue: int, lane: int, now_ms: int) -> list[Wait]:
+        """What waits of a queue, of a lane, or (0, 0) at all."""
+        rows = await self._tables.read("insight", "waits", queue, lane, now_ms)
+        return [_wait(row) for row in rows]
+
+    async def tries(self, number: int) -> tuple[Try, ...]:
+        """The tries of a message that did not deliver."""
+        rows = await self._tables.read("insight", "attempts_of", number)
+        return tuple(
+            Try(n, at, level, Kind(kind), status, took, error)
+            for n, at, level, kind, status, took, error in rows
+        )
+
+    async def seen(self, number: int) -> list[Attempt]:
+        """What was seen of the tries of a webhook's message, in order."""
+        rows = await self._tables.read("insight", "tries_of", number)
+        return [Attempt(n, at, level, Kind(kind), *rest) for n, at, level, kind, *rest in rows]
+
+    async def retain(self, before_ms: int) -> None:
+        """Forget what is done since before a time, a slice of it."""
+        await self._tables.write("retain", [("retain", [(before_ms, RETAIN_SLICE)])])
+
+
+def _wait(row: Row) -> Wait:
+    *who, level, standing, held, count, due_ms = row
+    queue, tenant, name, lane, transport = who
+    where = (queue, tenant, name, lane, transport, level)
+    return Wait(*where, Standing(standing), bool(held), count, due_ms)
+
+
+def _lane(row: Row) -> Lane:
+    number, transport, server, credential, shard, tenant, *circuit, paused_at = row
+    key = LaneKey(transport, server, credential, shard, tenant)
+    return Lane(number, key, 0, Circuit(*circuit), 0, paused_at > 0)
+
+
+def _noted(m: Message, priority: int, now_ms: int) -> Row:
+    start = (m.id, m.queue, m.lane, m.level, priority, m.attempts)
+    return (*start, m.due_ms, m.accepted_at_ms, m.expires_at_ms, now_ms)
+
+
+def _grave(grave: Grave) -> Row:
+    e = grave.letter
+    start = (e.id, e.hop, grave.queue, grave.lane, e.reason, e.died_at_ms, e.level, e.attempts)
+    more = (e.accepted_at_ms, e.priority, plain(e.last_error), e.status, e.headers, e.body)
+    return start + more
+
+
+def _buried(grave: Grave, now_ms: int) -> Row:
+    e = grave.letter
+    start = (e.id, e.hop, 1, grave.queue, grave.lane, e.level, e.priority, e.attempts)
+    return (*start, e.due_ms, e.accepted_at_ms, e.expires_at_ms, now_ms)

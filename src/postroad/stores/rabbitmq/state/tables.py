@@ -1,0 +1,94 @@
+"""The state store's tables: the same steps on SQLite and on PostgreSQL, in two sets of SQL."""
+
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+import apsw
+import msgspec
+
+from postroad.ports.tables import FileTables, Raw, ServerLine, ServerTables
+from postroad.stores.sql import load
+
+PACKAGE: Final = "postroad.stores.rabbitmq.state"
+DAY_MS: Final = 86_400_000
+Row = tuple[Any, ...]
+Step = tuple[str, Sequence[Row]]
+"""A query by its name, and the values that it is run with."""
+
+
+class Tables(Protocol):
+    """One database."""
+
+    async def write(self, label: str, steps: Sequence[Step], *, durable: bool = False) -> None:
+        """All steps in one transaction."""
+
+    async def read(self, label: str, query: str, *values: object) -> list[Row]:
+        """The rows of a query."""
+
+
+class SqliteTables:
+    """In a SQLite file."""
+
+    def __init__(self, file: FileTables) -> None:
+        self._file = file
+        self._sql = load(PACKAGE, "sqlite")
+
+    async def write(self, label: str, steps: Sequence[Step], *, durable: bool = False) -> None:
+        """All steps in one transaction."""
+
+        def work(connection: apsw.Connection) -> None:
+            for query, rows in steps:
+                connection.executemany(self._sql[query], rows)
+
+        await self._file.write_own(label, work, durable=durable)
+
+    async def read(self, label: str, query: str, *values: object) -> list[Row]:
+        """The rows of a query."""
+
+        def work(connection: apsw.Connection) -> list[Row]:
+            return connection.execute(self._sql[query], values).fetchall()
+
+        return await self._file.read_own(label, work)
+
+
+class PostgresTables:
+    """In a PostgreSQL database."""
+
+    def __init__(self, server: ServerTables) -> None:
+        self._server = server
+        self._sql = load(PACKAGE, "postgres")
+        self._line: ServerLine | None = None
+
+    async def write(self, label: str, steps: Sequence[Step], *, durable: bool = False) -> None:
+        """All steps in one transaction, durable whether asked for or not."""
+        del durable
+
+        async def work(raw: Raw) -> None:
+            async with raw.transaction():
+                for query, rows in steps:
+                    if query == "history_insert":  # its day may be new
+                        await raw.fetch(self._sql["history_lock"], listed([row[0] for row in rows]))
+                        await raw.execute(self._sql["history_path"])
+                        for day in {row[3] // DAY_MS for row in rows}:
+                            await raw.fetchval(self._sql["history_day"], day)
+                    await raw.executemany(self._sql[query], rows)
+
+        await self._own().work(label, work)
+
+    async def read(self, label: str, query: str, *values: object) -> list[Row]:
+        """The rows of a query."""
+
+        async def work(raw: Raw) -> list[Row]:
+            return [tuple(row) for row in await raw.fetch(self._sql[query], *values)]
+
+        return await self._own().work(label, work)
+
+    def _own(self) -> ServerLine:
+        if self._line is None:
+            self._line = self._server.own_line("broker")
+        return self._line
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """Ids as one value."""
+    return msgspec.json.encode(list(numbers)).decode()

@@ -1,0 +1,230 @@
+"""The store on RabbitMQ: messages over the broker, everything else in the state store beside it."""
+
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.control import CancelState, MessageFilter
+from postroad.model.dead import DeadFilter, ReplayMode
+from postroad.model.errors import NotDead, NotOnRabbitMQ, StoreError
+from postroad.model.ids import to_text
+from postroad.model.pace import Limit
+from postroad.model.record import Swept
+from postroad.model.ticks import Schedule, Tick
+from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
+from postroad.stores.rabbitmq.base import Base, State
+from postroad.stores.rabbitmq.envelope import of_draft
+from postroad.stores.rabbitmq.insight import InsightVerbs, OverviewVerbs
+from postroad.stores.rabbitmq.leasing import LeaseVerbs
+from postroad.stores.rabbitmq.options import Options
+from postroad.stores.rabbitmq.routes import Post
+from postroad.stores.rabbitmq.stacks import HOLD_MS
+from postroad.stores.rabbitmq.state.state import Batch, Where
+
+RECENT_MAX: Final = 10_000
+INSTEAD: Final = "a road on SQLite or PostgreSQL can"
+
+
+class InboxVerbs(Base):
+    """How messages get in."""
+
+    async def open_queues(self, specs: Sequence[QueueSpec]) -> list[Queue]:
+        """The queues of these names, made where they are new."""
+        for spec in specs:
+            if spec.policy.ordered:
+                raise NotOnRabbitMQ(
+                    f"{spec.name!r} is to be ordered, which queues of a broker with retries cannot "
+                    f"be: leave `ordered` out, or use a road that is ordered; {INSTEAD}"
+                )
+        return await self.book.open_queues(specs)
+
+    async def find_queue(self, tenant: str, name: str) -> Queue | None:
+        """The queue of that name."""
+        self._check_open()
+        return await self.book.find((tenant, name))
+
+    async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
+        """Publish them all in one go; accepted means that the broker has confirmed each."""
+        self._check_open()
+        posts = [self._post(draft) for draft in drafts]
+        if posts:
+            await self.broker.publish(posts)
+            await self._remember(drafts, posts)
+        return [Accepted(draft.id) for draft in drafts]
+
+    async def _remember(self, drafts: Sequence[Draft], posts: Sequence[Post]) -> None:
+        """What waits is noted in the state store, and what goes at once in memory, so that
+        somebody who asks for it gets an answer. It is in the broker whether this fails or not."""
+        later = Batch(self.clock.now_ms())
+        for draft, post in zip(drafts, posts, strict=True):
+            e = post.envelope
+            if draft.due_ms > draft.accepted_at_ms + HOLD_MS:
+                later.sent(draft)
+                continue
+            times = (e.due_ms, e.accepted_at_ms, e.expires_at_ms)
+            self.recent[e.id] = Where(e.tenant, e.queue, draft.lane, 0, 0, *times)
+        while len(self.recent) > RECENT_MAX:
+            del self.recent[next(iter(self.recent))]
+        try:
+            await self.afar.write(later)
+        except StoreError as error:
+            self.log.warning("what was sent for later is not noted", error=str(error))
+
+    def hand_over(self, drafts: Sequence[Draft]) -> None:
+        """Write them to the broker, and do not wait for its confirms."""
+        self._check_open()
+        self.broker.hand_over([self._post(draft) for draft in drafts])
+
+    def _post(self, draft: Draft) -> Post:
+        if draft.key:
+            raise NotOnRabbitMQ(
+                "key=: a broker does not remember the keys of what it has delivered. Leave it out "
+                f"and let the recipient tell repeats by the message's id; {INSTEAD}"
+            )
+        if draft.slot:
+            raise NotOnRabbitMQ(
+                "order_key=: a message that is retried is overtaken by those behind it. Leave it "
+                f"out, or put what belongs together into one message; {INSTEAD}"
+            )
+        queue, lane = self.book.known(draft.queue), self.book.lane(draft.lane)
+        if queue is None:  # pragma: no cover - drafts are made of queues that this store gave
+            raise LookupError(draft.queue)
+        return self.routes.post(of_draft(draft, queue), lane.key, self.clock.now_ms())
+
+
+class ControlVerbs(Base):
+    """Pause, resume, unblock, settle; cancelling is not here."""
+
+    async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
+        """Not here."""
+        _no_cancel(tenant, ids)
+
+    async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
+        """Not here."""
+        _no_cancel(owner, lane, ids)
+
+    async def live(self, which: MessageFilter, after: int, limit: int) -> list[int]:
+        """Not here: nothing can be done to all messages that are not finished."""
+        _no_cancel(which, after, limit)
+
+    async def settle(self, tenant: str, number: int, *, sent: bool) -> bool:
+        """An uncertain message counts as delivered, or is published again."""
+        settled = await self.state.settle(tenant, number, sent=sent)
+        await self._pump()
+        return settled
+
+    async def pause_queue(self, queue: int, *, paused: bool) -> None:
+        """Hold all messages of a queue, or let them go on."""
+        await self.state.pause_queue(queue, paused=paused)
+        await self._changed(queue)
+
+    async def unblock_queue(self, queue: int) -> None:
+        """Lift a queue's hold-off, also one that disabled it."""
+        await self.state.unblock_queue(queue)
+        await self._changed(queue)
+
+    async def limit_queue(self, queue: int, limit: Limit | None) -> None:
+        """A queue's own limit from now on."""
+        await self.state.limit_queue(queue, limit)
+        await self._changed(queue)
+
+    async def pause_lane(self, lane: int, *, paused: bool) -> None:
+        """Hold all queues of a lane, or let them go on."""
+        await self.state.pause_lane(lane, paused=paused)
+        await self._lane_changed(lane)
+
+    async def unblock_lane(self, lane: int) -> None:
+        """Close a lane's circuit, and lift its queues' `unreachable` hold-offs."""
+        await self.state.unblock_lane(lane)
+        await self._lane_changed(lane)
+
+    async def limit_lane(self, lane: int, limit: Limit | None) -> bool:
+        """The limit of a lane's credential from now on."""
+        found = await self.state.limit_lane(lane, limit)
+        await self._lane_changed(lane)
+        return found
+
+    async def _changed(self, queue: int) -> None:
+        await self.book.reread(queue)
+        self.parking.look()
+
+    async def _lane_changed(self, lane: int) -> None:
+        await self.book.reread_lane(lane)
+        self.parking.look()
+
+
+class KeepVerbs(Base):
+    """Expiry and retention; and what makes messages of the state store live, which are then
+    published."""
+
+    async def sweep(self, limit: int) -> Swept:
+        """Move what has expired, or outlived a spell, to the dead set. What lies in the broker
+        comes back when its deadline passes."""
+        swept = await self.state.sweep(limit)
+        expired, next_at_ms = await self.parking.bury(limit)
+        return Swept(swept.expired + expired, min(swept.next_at_ms, next_at_ms))
+
+    async def retain(self, history_ms: int, dead_ms: int) -> int:
+        """Delete finished work older than these."""
+        await self.afar.retain(self.clock.now_ms() - history_ms)
+        return await self.state.retain(history_ms, dead_ms)
+
+    async def dead_replay(
+        self, which: DeadFilter, mode: ReplayMode, *, count: int, dry_run: bool
+    ) -> int:
+        """Take dead messages out of the dead set, in one transaction, and publish them."""
+        await self._check_dead(which)
+        replayed = await self.state.dead_replay(which, mode, count=count, dry_run=dry_run)
+        if not dry_run:
+            await self._pump()
+        return replayed
+
+    async def dead_purge(self, which: DeadFilter, *, count: int, dry_run: bool) -> int:
+        """Delete dead messages and their tries."""
+        await self._check_dead(which)
+        return await self.state.dead_purge(which, count=count, dry_run=dry_run)
+
+    async def _check_dead(self, which: DeadFilter) -> None:
+        """The state store does not know what lives in the broker."""
+        for number in which.ids or ():
+            if number in self.table.entries or await self.afar.where(number) is not None:
+                raise NotDead(f"{to_text(number)} is not dead: nothing was changed")
+
+    async def tick(self, schedule: Schedule, ticks: Sequence[Tick], until_ms: int) -> Schedule:
+        """Decide ticks in one transaction, and publish the messages of those to be sent."""
+        stored = await self.state.tick(schedule, ticks, until_ms)
+        await self._pump()
+        return stored
+
+
+class ShowVerbs(InsightVerbs, OverviewVerbs):
+    """What can be asked."""
+
+
+class RabbitStore(InboxVerbs, LeaseVerbs, ControlVerbs, KeepVerbs, ShowVerbs):
+    """A broker with a state store beside it, which is asked for all that is not a message."""
+
+    def __init__(
+        self, options: Options, state: State, log: FilteringBoundLogger | None = None
+    ) -> None:
+        super().__init__(options, state, log)
+        self.dead_page, self.dead_letter = state.dead_page, state.dead_letter
+        self.dead_trim = state.dead_trim
+        self.reserve, self.ledgers = state.reserve, state.ledgers
+        self.token_add, self.token_find = state.token_add, state.token_find
+        self.token_page, self.token_drop = state.token_page, state.token_drop
+        self.read_hooks, self.write_hook = state.read_hooks, state.write_hook
+        self.hooks_not_under = state.hooks_not_under
+        self.open_schedule, self.tick_notes = state.open_schedule, state.tick_notes
+        self.hub_lead, self.hub_unlead = state.hub_lead, state.hub_unlead
+        self.box_look, self.box_commit = state.box_look, state.box_commit
+        self.box_create, self.box_find = state.box_create, state.box_find
+        self.box_old, self.box_page = state.box_old, state.box_page
+
+
+def _no_cancel(*_asked: object) -> NoReturn:
+    raise NotOnRabbitMQ(
+        "cancel: nobody can take a single message out of a broker's queue. Pause the queue, or let "
+        f"its handler raise Reject for what is not wanted any more; {INSTEAD}"
+    )

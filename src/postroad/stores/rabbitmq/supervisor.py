@@ -1,0 +1,180 @@
+"""Keeps one link to the broker up: one state machine, whatever goes wrong."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from functools import partial
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.errors import BrokerLost, StoreError
+from postroad.ports.clock import Chance, Clock
+from postroad.stores.rabbitmq.wire.address import Address
+from postroad.stores.rabbitmq.wire.link import Link
+
+BACKOFF_S: Final = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0)
+
+Prepare = Callable[[Link], Awaitable[None]]
+Undo = Callable[[], Awaitable[None]]
+
+
+class State(StrEnum):
+    """Where a link stands."""
+
+    AWAY = "away"
+    OPENING = "opening"
+    READY = "ready"
+    CLOSED = "closed"
+
+
+class Supervisor:
+    """away → opening → ready → away …, until closed. Any loss, of the link or of what `prepare`
+    made on it, ends that generation and begins the next: nothing is mended in place."""
+
+    def __init__(
+        self,
+        address: Address,
+        name: str,
+        prepare: Prepare,
+        clock: Clock,
+        chance: Chance,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self.state = State.AWAY
+        self.generation = 0
+        self.why: StoreError = BrokerLost(f"{address.name}: not connected yet")
+        self.link: Link | None = None
+        self.on_down: Callable[[StoreError], None] = _nothing
+        self.undo: Undo | None = None
+        """What is done after a link was lost, and after one that could not be prepared."""
+        self.on_blocked: Callable[[str], None] = _nothing
+        self._address = address
+        self._name = name
+        self._prepare = prepare
+        self._clock = clock
+        self._chance = chance
+        self._log = log
+        self._spoilt = ""
+        self._ready = asyncio.Event()
+        self._down = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Connect; what is wrong is raised. From then on the link is kept up."""
+        await self._connect()
+        self._run()
+
+    def start(self) -> None:
+        """The same without waiting for the first link: what is wrong is logged, and tried again."""
+        self._down.set()
+        self._run()
+
+    def _run(self) -> None:
+        self._task = asyncio.create_task(self._keep(), name=f"{self._name}: link to RabbitMQ")
+
+    async def ready(self) -> Link:
+        """The link, when there is one. Bound the wait."""
+        while self.link is None:
+            if self.state is State.CLOSED:
+                raise self.why
+            await self._ready.wait()
+        return self.link
+
+    def rebuild(self, why: str) -> None:
+        """Drop the link and make it anew."""
+        if self.link is not None:
+            self.link.abort(why)
+        elif self.state is State.OPENING:
+            self._spoilt = why
+
+    async def close(self) -> None:
+        """End it in good order, for good."""
+        if self.state is State.CLOSED:
+            return
+        self.state = State.CLOSED
+        self.why = BrokerLost(f"{self._address.name}: closed")
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        link, self.link = self.link, None
+        self._ready.set()
+        if link is not None:
+            await link.close()
+
+    async def _keep(self) -> None:
+        while True:
+            await self._down.wait()
+            failures = 0
+            while self.link is None:
+                await self._undone()
+                if self.generation:
+                    pause_s = BACKOFF_S[min(failures, len(BACKOFF_S) - 1)]
+                    await self._clock.sleep(pause_s * (0.5 + self._chance.random()))
+                try:
+                    await self._connect()
+                except StoreError as error:
+                    # Wrong credentials too: an operator may be changing them just now.
+                    self.why = error
+                    failures += 1
+                    self._log.warning("RabbitMQ is away", link=self._name, error=str(error))
+
+    async def _undone(self) -> None:
+        if self.undo is not None and self.generation:
+            await self.undo()
+
+    async def _connect(self) -> None:
+        self.state = State.OPENING
+        self.generation += 1
+        self._spoilt = ""
+        link: Link | None = None
+        try:
+            link = await Link.open(
+                self._address,
+                name=self._name,
+                on_lost=partial(self._lost, self.generation),
+                on_blocked=self._blocked,
+                clock=self._clock,
+            )
+            await self._prepare(link)
+            self._check(link)
+        except BaseException:
+            if self.state is State.OPENING:
+                self.state = State.AWAY
+            if link is not None:
+                link.abort("given up")
+            raise
+        self._down.clear()
+        self.link = link
+        self.state = State.READY
+        self._ready.set()
+
+    def _check(self, link: Link) -> None:
+        """Whether it is still whole, after all that was made on it."""
+        if link.lost is not None:
+            raise link.lost
+        if self._spoilt:
+            raise BrokerLost(self._spoilt)
+
+    def _lost(self, generation: int, error: StoreError) -> None:
+        if generation != self.generation or self.state is not State.READY:
+            return  # while it is being opened, `_connect` sees it
+        self.state = State.AWAY
+        self.why = error
+        self.link = None
+        self._ready.clear()
+        self._down.set()
+        self._log.warning("RabbitMQ is lost", link=self._name, error=str(error))
+        self.on_down(error)
+
+    def _blocked(self, reason: str) -> None:
+        self._log.warning(
+            "RabbitMQ takes messages" if not reason else "RabbitMQ takes no messages",
+            link=self._name,
+            why=reason,
+        )
+        self.on_blocked(reason)
+
+
+def _nothing(_: object) -> None:
+    """Nobody listens."""

@@ -1,0 +1,169 @@
+"""What is declared in the broker, as data: the same on 3.10 and on 4.x, explicit, with its version
+in every name, because a queue's arguments can never be changed."""
+
+import re
+from hashlib import blake2b
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.model.words import LaneKey, hashed
+from postroad.stores.rabbitmq.delays import LEVELS, UNIT_MS
+
+SHARDS: Final = 8
+SHARD_NUMBERS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+"""Those that may be asked for: so that lines of another number can be found, and drained."""
+DELIVERIES_MAX: Final = 20
+"""The broker's last fence; a crash loop is found long before (`poison`)."""
+RETURNS_MAX: Final = 1_000_000
+"""For queues whose messages must not be dropped for being returned: 4.x drops at 20 unless told,
+and 3.10 does not know "never"."""
+PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+Arguments = dict[str, str | int | bool]
+QUORUM: Final[Arguments] = {"x-queue-type": "quorum", "x-overflow": "reject-publish"}
+
+
+class Exchange(Struct, frozen=True):
+    """A durable exchange."""
+
+    name: str
+    kind: str
+    arguments: Arguments = {}
+
+
+class Line(Struct, frozen=True):
+    """A durable queue of the broker."""
+
+    name: str
+    arguments: Arguments
+
+
+class Binding(Struct, frozen=True):
+    """From an exchange to a queue, or to an exchange."""
+
+    source: str
+    target: str
+    key: str
+    to_exchange: bool = False
+
+
+class Plan(Struct, frozen=True):
+    """What is to be there, in this order."""
+
+    exchanges: list[Exchange]
+    lines: list[Line]
+    bindings: list[Binding]
+
+
+class Topology:
+    """All names. `label` is the version: other arguments or another number of shards get another
+    one, so that old and new lie side by side while the old is drained."""
+
+    def __init__(self, prefix: str = "postroad", shards: int = SHARDS) -> None:
+        self.prefix = prefix
+        self.shards = shards
+        self.label = "v1" if shards == SHARDS else f"v1s{shards}"
+        self.instant = self.name("in")
+        self.delay = self.name("delay")
+        self.wake = self.name("wake")
+        self.dead_exchange = self.name("dead.x")
+        self.dead = self.name("dead")
+        self.lost_exchange = self.name("lost.x")
+        self.lost = self.name("lost")
+        self.fleet = self.name("fleet")
+
+    def name(self, rest: str) -> str:
+        """A name of ours in the broker."""
+        return f"{self.prefix}.{self.label}.{rest}"
+
+    def target(self, key: LaneKey) -> str:
+        """Where messages of a lane are consumed: the routing key, and the end of the line's name.
+        A handler has one line, whose consumers compete; all other lanes share the shards."""
+        if key.transport == "handler":
+            return handler_target(key.server)
+        text = f"{key.tenant}\0{key.transport}\0{key.server}\0{key.credential}\0{key.shard}"
+        return f"shard.{hashed(text, self.shards)}"
+
+    def shard_targets(self) -> list[str]:
+        """The targets of all shards."""
+        return [f"shard.{number}" for number in range(self.shards)]
+
+    def lines(self) -> list[str]:
+        """The names of all lines in which messages wait, but those of handlers."""
+        delays = [self.name(f"delay.{level}") for level in range(LEVELS)]
+        return delays + [self.name(target) for target in self.shard_targets()]
+
+    def plan(self) -> Plan:
+        """Everything but the lines of handlers."""
+        exchanges, lines, bindings = self._frame()
+        for level in range(LEVELS):
+            after = self.name(f"after.{level}")
+            line = self.name(f"delay.{level}")
+            exchanges.append(Exchange(after, "topic", self._caught()))
+            lines.append(Line(line, self._wait(after, UNIT_MS << level)))
+            bindings.append(Binding(self.delay, line, f"d{level}.#"))
+            bindings += [
+                Binding(after, self.name(f"delay.{lower}"), f"#.d{level}.d{lower}.#")
+                for lower in range(level)
+            ]
+            bindings.append(Binding(after, self.wake, f"#.d{level}.to.#", to_exchange=True))
+        for target in self.shard_targets():
+            some = self.consumed(target)
+            lines += some.lines
+            bindings += some.bindings
+        return Plan(exchanges, lines, bindings)
+
+    def consumed(self, target: str) -> Plan:
+        """The line of a target, and the ways to it."""
+        name = self.name(target)
+        arguments: Arguments = {
+            **QUORUM,
+            "x-delivery-limit": DELIVERIES_MAX,
+            "x-dead-letter-exchange": self.dead_exchange,
+            "x-dead-letter-strategy": "at-least-once",
+        }
+        if target.startswith("shard."):
+            arguments["x-single-active-consumer"] = True
+        bindings = [
+            Binding(self.instant, name, target),
+            Binding(self.wake, name, f"#.to.{target}"),
+        ]
+        return Plan([], [Line(name, arguments)], bindings)
+
+    def _frame(self) -> tuple[list[Exchange], list[Line], list[Binding]]:
+        kept: Arguments = {**QUORUM, "x-delivery-limit": RETURNS_MAX}
+        exchanges = [
+            Exchange(self.lost_exchange, "fanout"),
+            Exchange(self.dead_exchange, "fanout"),
+            Exchange(self.fleet, "fanout"),
+            Exchange(self.instant, "direct"),
+            Exchange(self.delay, "topic"),
+            Exchange(self.wake, "topic", self._caught()),
+        ]
+        bindings = [
+            Binding(self.lost_exchange, self.lost, ""),
+            Binding(self.dead_exchange, self.dead, ""),
+        ]
+        return exchanges, [Line(self.lost, kept), Line(self.dead, kept)], bindings
+
+    def _caught(self) -> Arguments:
+        """With at-least-once dead-lettering one letter that cannot be routed holds up its whole
+        delay queue: so what cannot be routed goes to a line that is watched."""
+        return {"alternate-exchange": self.lost_exchange}
+
+    def _wait(self, after: str, ttl_ms: int) -> Arguments:
+        return {
+            **QUORUM,
+            "x-message-ttl": ttl_ms,
+            "x-dead-letter-exchange": after,
+            "x-dead-letter-strategy": "at-least-once",
+            "x-delivery-limit": RETURNS_MAX,
+        }
+
+
+def handler_target(name: str) -> str:
+    """The target of a handler: a key has 255 bytes and gives `*`, `#` and dots a meaning."""
+    if PLAIN_WORD.fullmatch(name):
+        return f"handler.{name}"
+    plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:40]
+    return f"handler.{plain}_{blake2b(name.encode(), digest_size=8).hexdigest()}"

@@ -1,0 +1,54 @@
+"""Where a broker is."""
+
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
+
+from postroad.model.errors import BadDsn
+
+PORT: Final = 5672
+TLS_PORT: Final = 5671
+
+
+class Address(Struct, frozen=True):
+    """A broker's vhost, and who asks. Its text has no password."""
+
+    host: str
+    port: int = PORT
+    user: str = "guest"
+    password: str = "guest"  # noqa: S105 - RabbitMQ's own default
+    vhost: str = "/"
+    tls: bool = False
+
+    @property
+    def name(self) -> str:
+        """The address without its password, for errors and logs."""
+        scheme = "amqps" if self.tls else "amqp"
+        return f"{scheme}://{self.host}:{self.port}/{'' if self.vhost == '/' else self.vhost}"
+
+    def __repr__(self) -> str:
+        return f"Address({self.name})"
+
+
+def read_address(dsn: str) -> Address:
+    """The broker that a DSN names; what stands after its `?` is not for the wire."""
+    try:
+        parts = urlsplit(dsn)
+        port = parts.port
+    except ValueError as error:
+        raise BadDsn(f"the RabbitMQ address is malformed ({error})") from None
+    if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
+        raise BadDsn("a RabbitMQ address looks like amqp://user:password@host:5672/vhost")
+    tls = parts.scheme == "amqps"
+    vhost = unquote(parts.path[1:])
+    if "/" in parts.path[1:]:
+        raise BadDsn("the vhost of a RabbitMQ address has a slash: write it as %2F")
+    return Address(
+        host=parts.hostname,
+        port=port or (TLS_PORT if tls else PORT),
+        user=unquote(parts.username or "guest"),
+        password=unquote(parts.password or "guest"),
+        vhost=vhost or "/",
+        tls=tls,
+    )

@@ -1,0 +1,66 @@
+"""A message that comes in, frame by frame."""
+
+from collections.abc import Callable
+
+from postroad.stores.rabbitmq.wire.frames import NUMBER
+from postroad.stores.rabbitmq.wire.properties import Delivery
+
+Take = Callable[[Delivery], None]
+
+
+def read_deliver(data: bytes, at: int) -> tuple[bytes, Delivery]:
+    """The consumer's tag, and the message without its content, of a basic.deliver."""
+    at, consumer = _short(data, at)
+    tag, again = NUMBER.unpack_from(data, at)[0], data[at + 8]
+    at, exchange = _short(data, at + 9)
+    _, key = _short(data, at)
+    return consumer, Delivery(tag, again & 1 == 1, exchange.decode(), key.decode(), b"", b"")
+
+
+def _short(data: bytes, at: int) -> tuple[int, bytes]:
+    end = at + 1 + data[at]
+    return end, data[at + 1 : end]
+
+
+class Arriving:
+    """At most one message comes in at a time on a channel."""
+
+    def __init__(self) -> None:
+        self._take: Take | None = None
+        self._message: Delivery | None = None
+        self._missing = 0
+        self._pieces: list[bytes] = []
+
+    def expect(self, message: Delivery, take: Take) -> None:
+        """Its header and body follow; then it is taken."""
+        self._message, self._take = message, take
+
+    def on_header(self, data: bytes, at: int, stop: int) -> None:
+        """The size of its body, and its properties."""
+        if self._message is None:
+            raise ValueError("properties without a message")
+        self._missing = NUMBER.unpack_from(data, at + 4)[0]
+        self._message.packed = data[at + 12 : stop]
+        if self._missing == 0:
+            self._arrived(b"")
+
+    def on_body(self, data: bytes, at: int, stop: int) -> None:
+        """A piece of its body; most have one."""
+        self._missing -= stop - at
+        piece = data[at:stop]
+        if self._missing > 0:
+            self._pieces.append(piece)
+        elif self._pieces:
+            self._pieces.append(piece)
+            pieces, self._pieces = self._pieces, []
+            self._arrived(b"".join(pieces))
+        else:
+            self._arrived(piece)
+
+    def _arrived(self, body: bytes) -> None:
+        message, take = self._message, self._take
+        if message is None or take is None:
+            raise ValueError("a body without a message")
+        self._message = self._take = None
+        message.body = body
+        take(message)

@@ -1,0 +1,276 @@
+"""One channel: calls in order, publishes with their confirms, consumers, acks."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from msgspec import Struct
+from pamqp import base, commands
+from pamqp import frame as pamqp_frame
+
+from postroad.model.errors import BrokerLost, QueueFull, StoreError, Unroutable
+from postroad.stores.rabbitmq.wire.arriving import Arriving, read_deliver
+from postroad.stores.rabbitmq.wire.confirms import Confirm, Confirms, fail
+from postroad.stores.rabbitmq.wire.errors import of_channel
+from postroad.stores.rabbitmq.wire.frames import (
+    ACK,
+    DELIVER,
+    INDEX,
+    NACK,
+    SETTLE,
+    content,
+    publish_head,
+)
+from postroad.stores.rabbitmq.wire.properties import Delivery, Properties
+from postroad.stores.rabbitmq.wire.settling import Settling
+from postroad.stores.rabbitmq.wire.wire import Wire
+
+HEADS_MAX: Final = 4_096
+
+OnDelivery = Callable[[Delivery], None]
+OnCancel = Callable[[], None]
+Answer = base.Frame | Delivery
+
+
+class _Consumer(Struct):
+    on_delivery: OnDelivery
+    on_cancel: OnCancel | None
+
+
+class Channel:
+    """Made by `Link.channel`. Any error of the broker ends it, and all that waits on it."""
+
+    def __init__(
+        self,
+        number: int,
+        wire: Wire,
+        on_end: Callable[[int], None],
+        on_lost: Callable[[StoreError], None] | None,
+    ) -> None:
+        self.number = number
+        self.lost: StoreError | None = None
+        self.on_return: Callable[[Unroutable], None] | None = None
+        self.arrived = 0
+        """Messages that consumers were given."""
+        self.held = 0
+        """Those of them that are not settled."""
+        self._wire = wire
+        self._on_end = on_end
+        self._on_lost = on_lost
+        self._calls: deque[tuple[base.Frame, asyncio.Future[Answer]]] = deque()
+        self._consumers: dict[bytes, _Consumer] = {}
+        self._consumed = 0
+        self._arriving = Arriving()
+        self.on_header = self._arriving.on_header
+        self.on_body = self._arriving.on_body
+        self._settling = Settling(number)
+        self._heads: dict[tuple[str, str, bool], bytes] = {}
+        self._confirms: Confirms | None = None
+
+    @property
+    def unconfirmed(self) -> int:
+        """How many publishes the broker has not answered."""
+        return 0 if self._confirms is None else len(self._confirms)
+
+    @property
+    def oldest(self) -> Confirm | None:
+        """The publish that has waited longest for its answer."""
+        return None if self._confirms is None else self._confirms.oldest
+
+    def give_up(self, error: StoreError) -> None:
+        """Wait for no confirm any more: what was published may be safe, or not."""
+        if self._confirms is not None:
+            self._confirms.fail(error)
+
+    async def call(self, method: base.Frame) -> Any:
+        """Have the broker do it; its answer. Calls made side by side are answered in order."""
+        return await self.ask(method)
+
+    def ask(self, method: base.Frame) -> asyncio.Future[Answer]:
+        """The same without waiting: many calls take one round trip."""
+        if self.lost is not None:
+            raise self.lost
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._calls.append((method, answer))
+        self._wire.send(pamqp_frame.marshal(method, self.number))
+        return answer
+
+    async def confirm(self) -> None:
+        """From now on each publish is confirmed."""
+        await self.call(commands.Confirm.Select())
+        self._confirms = Confirms()
+
+    def publish(
+        self,
+        exchange: str,
+        key: str,
+        body: bytes,
+        properties: bytes | Properties,
+        *,
+        mandatory: bool = True,
+    ) -> Confirm | None:
+        """Write it at the end of this turn. On a channel with confirms the future is done when the
+        broker has it safe; else it fails: `Unroutable`, `QueueFull`, or what ended the channel. A
+        mandatory one is told apart by its message_id."""
+        if self.lost is not None:
+            raise self.lost
+        head = self._heads.get((exchange, key, mandatory))
+        if head is None:
+            if len(self._heads) >= HEADS_MAX:
+                self._heads.clear()
+            head = publish_head(self.number, exchange, key, mandatory=mandatory)
+            self._heads[exchange, key, mandatory] = head
+        packed = properties if isinstance(properties, bytes) else properties.pack()
+        self._wire.send(head)
+        self._wire.send(content(self.number, packed, body, self._wire.frame_max - 8))
+        return None if self._confirms is None else self._confirms.add(packed)
+
+    async def consume(
+        self,
+        queue: str,
+        on_delivery: OnDelivery,
+        *,
+        prefetch: int,
+        arguments: dict[str, Any] | None = None,
+        on_cancel: OnCancel | None = None,
+    ) -> str:
+        """Be given what the queue has, at most so many unacked at a time; returns the consumer's
+        tag. `on_cancel`: the broker ended it, since the queue is gone or moved."""
+        self._consumed += 1
+        tag = f"road.{self.number}.{self._consumed}"
+        self._consumers[tag.encode()] = _Consumer(on_delivery, on_cancel)
+        limited = self.ask(commands.Basic.Qos(prefetch_count=prefetch))
+        asked = self.ask(
+            commands.Basic.Consume(queue=queue, consumer_tag=tag, arguments=arguments or {})
+        )
+        await limited
+        await asked
+        return tag
+
+    async def cancel(self, tag: str) -> None:
+        """Be given nothing more; what is held stays held until it is settled."""
+        await self.call(commands.Basic.Cancel(consumer_tag=tag))
+        self._consumers.pop(tag.encode(), None)
+
+    async def get(self, queue: str) -> Delivery | None:
+        """The queue's first message, or None when it is empty."""
+        answer = await self.ask(commands.Basic.Get(queue=queue))
+        return answer if isinstance(answer, Delivery) else None
+
+    def ack(self, tag: int) -> None:
+        """It is done with. On a channel that is gone: nothing, the broker gives it out again."""
+        if self.lost is None:
+            self.held -= 1
+            self._settling.ack(tag)
+            self._wire.gather(self)
+
+    def nack(self, tag: int, *, requeue: bool) -> None:
+        """Back to its queue, or dead-lettered. On a channel that is gone: nothing."""
+        if self.lost is None:
+            self.held -= 1
+            self._settling.nack(tag, requeue=requeue)
+            self._wire.gather(self)
+
+    async def close(self) -> None:
+        """End it in good order; acks that were gathered are written first."""
+        if self.lost is None:
+            self._wire.flush()
+            await self.call(commands.Channel.Close(200, "", 0, 0))
+            self._on_lost = None
+            self.fail(BrokerLost("the channel is closed"))
+
+    def drain(self, out: list[bytes]) -> None:
+        """The acks of this turn."""
+        if self.lost is None:
+            out += self._settling.frames()
+
+    def fail(self, error: StoreError) -> None:
+        """It is gone: everything that waits on it fails."""
+        if self.lost is not None:
+            return
+        self.lost = error
+        self._wire.readers.pop(self.number, None)
+        if self._confirms is not None:
+            self._confirms.fail(error)
+        for _, answer in self._calls:
+            fail(answer, error)
+        self._calls.clear()
+        self._on_end(self.number)
+        if self._on_lost is not None:
+            self._on_lost(error)
+
+    def on_method(self, data: bytes, at: int, stop: int) -> None:
+        """A method: deliveries and confirms here, the rest by pamqp."""
+        index = INDEX.unpack_from(data, at)[0]
+        if index == DELIVER:
+            consumer, message = read_deliver(data, at + 4)
+            self.arrived += 1
+            self.held += 1
+            self._arriving.expect(message, self._taker(consumer))
+        elif index == ACK and self._confirms is not None:
+            tag, flags = SETTLE.unpack_from(data, at + 4)
+            self._confirms.answer(tag, None, multiple=flags & 1 == 1)
+        elif index == NACK and self._confirms is not None:
+            tag, flags = SETTLE.unpack_from(data, at + 4)
+            full = QueueFull("RabbitMQ refused the message: its queue is full, or has no leader")
+            self._confirms.answer(tag, full, multiple=flags & 1 == 1)
+        else:
+            self._on_cold(pamqp_frame.unmarshal(data[at - 7 : stop + 1])[2])
+
+    def _taker(self, consumer: bytes) -> OnDelivery:
+        known = self._consumers.get(consumer)
+        if known is None:  # one that was cancelled while this was on its way
+            return lambda message: self.nack(message.tag, requeue=True)
+        return known.on_delivery
+
+    def _on_cold(self, method: object) -> None:
+        if isinstance(method, commands.Channel.Close):
+            self._wire.send(pamqp_frame.marshal(commands.Channel.CloseOk(), self.number))
+            self.fail(of_channel(method.reply_code or 0, method.reply_text))
+        elif isinstance(method, commands.Basic.Return):
+            place = Delivery(0, False, method.exchange, method.routing_key or "", b"", b"")
+            self._arriving.expect(place, self._on_returned)
+        elif isinstance(method, commands.Basic.Cancel):
+            gone = self._consumers.pop((method.consumer_tag or "").encode(), None)
+            if gone is not None and gone.on_cancel is not None:
+                gone.on_cancel()
+        elif isinstance(method, commands.Channel.Flow):
+            self._wire.send(
+                pamqp_frame.marshal(commands.Channel.FlowOk(method.active), self.number)
+            )
+        elif isinstance(method, base.Frame):
+            self._on_answer(method)
+
+    def _on_answer(self, method: base.Frame) -> None:
+        if not self._calls or method.name not in self._calls[0][0].valid_responses:
+            self.fail(BrokerLost(f"RabbitMQ answered {method.name}, which nobody asked for"))
+            return
+        _, answer = self._calls.popleft()
+        if isinstance(method, commands.Basic.GetOk):
+            got = Delivery(
+                method.delivery_tag or 0,
+                method.redelivered,
+                method.exchange,
+                method.routing_key or "",
+                b"",
+                b"",
+            )
+            self._arriving.expect(got, lambda message: _give(answer, message))
+        else:
+            _give(answer, method)
+
+    def _on_returned(self, message: Delivery) -> None:
+        error = Unroutable(
+            f"RabbitMQ has no queue behind exchange {message.exchange!r} for {message.key!r}"
+        )
+        known = self._confirms is not None and self._confirms.returned(
+            message.properties.message_id, error
+        )
+        if not known and self.on_return is not None:
+            self.on_return(error)
+
+
+def _give(waiting: asyncio.Future[Answer], answer: Answer) -> None:
+    if not waiting.done():
+        waiting.set_result(answer)

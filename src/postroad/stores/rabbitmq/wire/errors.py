@@ -1,0 +1,47 @@
+"""What the broker says no with, as named errors."""
+
+from typing import Final
+
+from postroad.model.errors import (
+    AccessRefused,
+    BrokerForgot,
+    BrokerLost,
+    NoSuchVhost,
+    StoreError,
+    TopologyDiffers,
+)
+
+ACCESS_REFUSED: Final = 403
+NOT_FOUND: Final = 404
+PRECONDITION_FAILED: Final = 406
+NOT_ALLOWED: Final = 530
+
+
+def of_channel(code: int, text: str) -> StoreError:
+    """Why the broker closed a channel."""
+    if code == ACCESS_REFUSED:
+        return AccessRefused(f"RabbitMQ: {text}. Grant the user configure, write and read")
+    if code == NOT_FOUND:
+        return BrokerForgot(f"RabbitMQ: {text}")
+    if code == PRECONDITION_FAILED and "inequivalent arg" in text:
+        return TopologyDiffers(
+            f"RabbitMQ: {text}. Something else declared it, or an operator's policy changed it:"
+            " delete it when it is empty, or give this road a prefix of its own"
+        )
+    return BrokerLost(f"RabbitMQ closed the channel: {code} {text}")
+
+
+def of_link(code: int, text: str, where: str) -> StoreError:
+    """Why the broker closed a connection."""
+    if code == ACCESS_REFUSED:
+        return AccessRefused(
+            f"{where} does not let this user in: check user and password"
+            " (a remote `guest` is refused by default)"
+        )
+    if code == NOT_ALLOWED and "not found" in text:
+        return NoSuchVhost(
+            f"{where}: no such vhost. Make it with `rabbitmqctl add_vhost`, or name another"
+        )
+    if code == NOT_ALLOWED:
+        return AccessRefused(f"{where}: {text}. Grant it with `rabbitmqctl set_permissions`")
+    return BrokerLost(f"{where} closed the connection: {code} {text}")

@@ -1,0 +1,108 @@
+"""Field tables of AMQP: the headers of a message. Numbers are sent as 64 bits, text as UTF-8."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from struct import Struct
+from typing import Final, TypeAlias
+
+Value: TypeAlias = (
+    "bool | int | float | str | bytes | Decimal | datetime | list[Value] | dict[str, Value] | None"
+)
+
+_LONG: Final = Struct(">I")
+_INT: Final = Struct(">cq")
+_FLOAT: Final = Struct(">cd")
+_SIZED: Final = Struct(">cI")
+
+
+def write_table(table: Mapping[str, Value]) -> bytes:
+    """The table, with its length before it."""
+    parts: list[bytes] = []
+    for name, value in table.items():
+        key = name.encode()
+        parts += (bytes((len(key),)), key, write_value(value))
+    packed = b"".join(parts)
+    return _LONG.pack(len(packed)) + packed
+
+
+def write_value(value: Value) -> bytes:
+    """One value with its type before it."""
+    if isinstance(value, str):
+        text = value.encode()
+        return _SIZED.pack(b"S", len(text)) + text
+    if value is None:
+        return b"V"
+    if isinstance(value, bool):
+        return b"t\x01" if value else b"t\x00"
+    if isinstance(value, int):
+        return _INT.pack(b"l", value)
+    if isinstance(value, bytes):
+        return _SIZED.pack(b"x", len(value)) + value
+    if isinstance(value, float):
+        return _FLOAT.pack(b"d", value)
+    if isinstance(value, dict):
+        return b"F" + write_table(value)
+    if isinstance(value, list):
+        packed = b"".join(map(write_value, value))
+        return _SIZED.pack(b"A", len(packed)) + packed
+    raise TypeError(f"a header cannot hold {type(value).__name__}")
+
+
+def read_table(data: bytes, at: int) -> tuple[dict[str, Value], int]:
+    """The table at a place, and where it ends."""
+    end = at + 4 + _LONG.unpack_from(data, at)[0]
+    at += 4
+    table: dict[str, Value] = {}
+    while at < end:
+        stop = at + 1 + data[at]
+        name = data[at + 1 : stop].decode("utf-8", "surrogateescape")
+        table[name], at = read_value(data, stop)
+    return table, end
+
+
+def read_value(data: bytes, at: int) -> tuple[Value, int]:
+    """The value at a place, and where it ends."""
+    kind = data[at]
+    if kind == 83:  # S, by far the most common
+        start = at + 5
+        end = start + _LONG.unpack_from(data, at + 1)[0]
+        return data[start:end].decode("utf-8", "surrogateescape"), end
+    fixed = _FIXED.get(kind)
+    if fixed is not None:
+        packed, make = fixed
+        return make(*packed.unpack_from(data, at + 1)), at + 1 + packed.size
+    if kind == 70:  # F
+        return read_table(data, at + 1)
+    if kind not in (65, 120):
+        raise ValueError(f"a header of unknown type {kind}")
+    start = at + 5
+    end = start + _LONG.unpack_from(data, at + 1)[0]
+    if kind == 120:  # x
+        return data[start:end], end
+    values: list[Value] = []
+    while start < end:
+        value, start = read_value(data, start)
+        values.append(value)
+    return values, end
+
+
+def _itself(value: Value) -> Value:
+    return value
+
+
+_FIXED: Final[dict[int, tuple[Struct, Callable[..., Value]]]] = {
+    ord("t"): (Struct(">?"), _itself),
+    ord("b"): (Struct(">b"), _itself),
+    ord("B"): (Struct(">B"), _itself),
+    ord("s"): (Struct(">h"), _itself),
+    ord("u"): (Struct(">H"), _itself),
+    ord("I"): (Struct(">i"), _itself),
+    ord("i"): (Struct(">I"), _itself),
+    ord("l"): (Struct(">q"), _itself),
+    ord("f"): (Struct(">f"), _itself),
+    ord("d"): (Struct(">d"), _itself),
+    ord("D"): (Struct(">BI"), lambda scale, number: Decimal(number).scaleb(-scale)),
+    ord("T"): (Struct(">Q"), lambda seconds: datetime.fromtimestamp(seconds, UTC)),
+    ord("V"): (Struct(""), lambda: None),
+}

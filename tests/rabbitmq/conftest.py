@@ -1,0 +1,55 @@
+"""A broker for all tests of this folder, and a vhost for each. Coroutines are run, bounded."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+from tests.servers.rabbitmq import PrivateRabbit
+
+PATIENCE_S = 120
+
+
+@pytest.fixture(scope="session")
+def broker(postroad_server_versions: list[str]) -> Iterator[PrivateRabbit]:
+    with PrivateRabbit() as rabbit:
+        postroad_server_versions.append(f"RabbitMQ {rabbit.version}")
+        yield rabbit
+
+
+@pytest.fixture
+def dsn(broker: PrivateRabbit) -> Iterator[str]:
+    made = broker.create_vhost()
+    yield made
+    broker.delete_vhost(made)
+
+
+@pytest.fixture
+def within() -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """Runs a coroutine, bounded."""
+
+    def run(story: Coroutine[Any, Any, Any]) -> Any:
+        async def bounded() -> Any:
+            async with asyncio.timeout(PATIENCE_S):
+                return await story
+
+        return asyncio.run(bounded())
+
+    return run
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A coroutine is run in a loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+
+    async def bounded() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            await pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
+
+    asyncio.run(bounded())
+    return True

@@ -1,0 +1,92 @@
+"""Crews on a real broker, with lines that are only counted: who consumes which shard, when."""
+
+import asyncio
+from collections.abc import Sequence
+
+from postroad.observe.log import make_log
+from postroad.ports.clock import SystemClock
+from postroad.stores.rabbitmq.crew import Crew, Duties
+from postroad.stores.rabbitmq.envelope import Envelope, pack
+from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.wire.address import Address, read_address
+from postroad.stores.rabbitmq.wire.channel import Channel
+from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.properties import Delivery, Properties
+from tests.rabbitmq.outside import channel_to, declare
+
+LOG = make_log("error")
+BRIEFLY = Properties(delivery_mode=1)
+
+
+class Worker:
+    """A crew with its two links. It holds what it is given until it is told to ack."""
+
+    def __init__(self, name: str, topology: Topology) -> None:
+        self.name = name
+        self.topology = topology
+        self.held: dict[str, list[Delivery]] = {}
+        self.buried: list[Envelope] = []
+        duties = Duties(self, self.bury, self.declare, self.publish, self.say)
+        self.crew = Crew(topology, name, duties, SystemClock(), LOG)
+        self._channels: dict[str, Channel] = {}
+
+    async def start(self, dsn: str) -> "Worker":
+        self._dsn = dsn
+        address = read_address(dsn)
+        self.consuming = await self._link(address)
+        self.publishing = await self._link(address)
+        self._out = await self.publishing.channel(confirms=True)
+        await self.crew.up(self.consuming)
+        return self
+
+    async def _link(self, address: Address) -> Link:
+        return await Link.open(
+            address, name=self.name, on_lost=lambda _: None, on_blocked=lambda _: None
+        )
+
+    async def stop(self) -> None:
+        await self.crew.stop()
+        await self.close()
+
+    async def close(self) -> None:
+        await self.crew.down()
+        await self.consuming.close()
+        await self.publishing.close()
+
+    def die(self) -> None:
+        """As a kill would: nothing is said."""
+        self.consuming.abort()
+        self.publishing.abort()
+
+    # What the crew uses
+
+    async def take(self, target: str) -> None:
+        channel = self._channels[target] = await self.consuming.channel()
+        held = self.held.setdefault(target, [])
+        await channel.consume(self.topology.name(target), held.append, prefetch=10)
+
+    async def give(self, target: str) -> None:
+        await self._channels.pop(target).close()
+        self.held.pop(target)
+
+    def ack(self, target: str) -> None:
+        for delivery in self.held[target]:
+            self._channels[target].ack(delivery.tag)
+        self.held[target].clear()
+
+    async def bury(self, letters: list[Envelope]) -> None:
+        self.buried += letters
+
+    async def declare(self, target: str) -> None:
+        async with channel_to(self._dsn) as channel:
+            await declare(channel, self.topology.consumed(target))
+
+    async def publish(self, exchange: str, key: str, envelopes: Sequence[Envelope]) -> None:
+        sent = [
+            self._out.publish(exchange, key, e.body, Properties({**pack(e)})) for e in envelopes
+        ]
+        await asyncio.gather(*(one for one in sent if one is not None))
+
+    def say(self, exchange: str, body: bytes) -> None:
+        if self._out.lost is None:
+            self._out.publish(exchange, "", body, BRIEFLY, mandatory=False)

@@ -1,0 +1,174 @@
+"""Brokers, channels and workers that die in mid-load; and what came of each message."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+from msgspec import Struct
+
+from postroad.model.ids import to_text
+from tests.crash.book import Book, now_ms
+from tests.crash.killing import Report, check
+from tests.crash.orders import Parcel, tag
+from tests.fleet.fleet import Fleet
+from tests.fleet.killing import BOXES, check_lanes
+from tests.fleet.states import ask, look_into
+from tests.fleet.words import Line, Mail
+from tests.servers.postgres import PrivatePostgres
+from tests.servers.rabbitmq import PrivateRabbit
+
+WORKERS = 2
+RECOVERY_S = 90.0
+CHANNEL_CONFIG = {"consumer_timeout": "1", "channel_tick_interval": "3600000"}
+"""A channel looks after its consumers only when it is told to: and then closes, with an error, if
+one holds a message for longer than a millisecond."""
+TRIES = """
+select id, attempts from postroad.history
+union all select id, attempts from postroad.dead
+union all select id, attempts from postroad.broker_message where done = 0
+"""
+
+
+def assorted(count: int, seed: int = 0) -> list[Parcel]:
+    """Messages for handlers, good ones and flaky ones, and for boxes that share servers' lanes."""
+    dice = random.Random(seed)
+    parcels = []
+    for number in range(count):
+        queue = dice.choice(("quick", "flaky", dice.choice(BOXES), dice.choice(BOXES)))
+        fails = dice.choice((0, 0, 1, 2, 9)) if queue == "flaky" else dice.choice((0, 0, 0, 1))
+        parcels.append(
+            Parcel(
+                tag(queue, 0, number),
+                wait_ms=dice.choice((0, 1, 5, 20, 60)),
+                fails=0 if queue == "quick" else fails,
+                delay_ms=dice.choice((0, 0, 0, 400)),
+            )
+        )
+    return parcels
+
+
+class Known(Struct, frozen=True):
+    """What the state store knew of tries when something had died, and when it was asked."""
+
+    at_ms: int
+    tries: dict[str, int]
+
+    def misses(self, line: Line) -> bool:
+        """Whether this try had begun and its result was not known: it may be made again."""
+        begun = line.word == "start" and line.at_ms <= self.at_ms
+        return begun and self.tries.get(line.id, 0) < line.attempt
+
+
+def known(state: str) -> Known:
+    at_ms = now_ms()
+    return Known(at_ms, {to_text(row[0]): row[1] for row in ask(state, TRIES)})
+
+
+class Stage:
+    """A broker, a state store and a fleet on both, with a sender that goes on."""
+
+    def __init__(self, rabbit: PrivateRabbit, server: PrivatePostgres, messages: int) -> None:
+        self.rabbit = rabbit
+        self.state = server.create_database()
+        self.fleet = Fleet(f"{rabbit.create_vhost()}?state={self.state}")
+        self.report = Report()
+        self._messages = messages
+        self._cuts: list[Known] = []
+
+    def play(self, blows: int, strike: Callable[["Stage"], None]) -> Report:
+        """So many blows while messages come and go; then everything must come to its end."""
+        mail = Mail("", "", batch=10, rest_ms=20, anew=True)
+        with self.fleet as fleet:
+            fleet.crew(WORKERS)
+            sender = fleet.mail(assorted(self._messages), mail)
+            for _ in range(blows):
+                self.wait_done(30, "some are done")
+                strike(self)
+                self.report.kills += 1
+            fleet.wait_sent(sender, RECOVERY_S)
+            fleet.wait(self.all_over, "all is over", RECOVERY_S)
+            for name in sorted(fleet.workers):
+                fleet.stop(name)
+            self._check(fleet.fsynced_lines())
+        return self.report
+
+    def wait_done(self, count: int, what: str) -> None:
+        """So many ends of tries from now on, or all that can be."""
+        before = len(self.fleet.said("done"))
+        self.fleet.wait(
+            lambda: len(self.fleet.said("done")) > before + count or self.all_over(),
+            what,
+            RECOVERY_S,
+        )
+
+    def all_over(self) -> bool:
+        """Everything that was accepted is delivered or dead."""
+        accepted = {line.id for line in self.fleet.said("accepted")}
+        return bool(accepted) and accepted <= self._finished()
+
+    def _finished(self) -> set[str]:
+        rows = ask(
+            self.state, "select id from postroad.history union all select id from postroad.dead"
+        )
+        return {to_text(row[0]) for row in rows}
+
+    def note_cut(self) -> None:
+        """Something died: what is not known now may be done again."""
+        self._cuts.append(known(self.state))
+
+    def _check(self, lines: Sequence[Line]) -> None:
+        cut = Counter(line.id for one in self._cuts for line in lines if one.misses(line))
+        check(Book(lines), look_into(self.state), cut, self.report)
+        check_lanes([line for line in lines if not _competing(line)], self.report)
+        if self.report.repeats > self.report.cut:
+            over = f"{self.report.repeats} repeats of {self.report.cut} unknown results"
+            self.report.breach("repeats", over)
+
+
+def _competing(line: Line) -> bool:
+    """Whether it is about a handler's lane, which workers share on a broker."""
+    return line.lane != "" and not line.lane.startswith("box#")
+
+
+def kill_broker(stage: Stage) -> None:
+    """Kill -9; the workers stand still when it comes back, so that what they know is counted."""
+    stage.rabbit.kill()
+    stage.fleet.rest(1.0)
+    with stage.fleet.frozen():
+        stage.note_cut()
+        stage.rabbit.start()
+
+
+def close_channels(stage: Stage) -> None:
+    """The broker closes every channel that holds a message for longer than it may."""
+    stage.rabbit.eval("[P_ ! tick || P_ <- rabbit_channel:list()], ok")
+    stage.fleet.rest(0.5)
+    stage.note_cut()
+
+
+def kill_worker(stage: Stage) -> None:
+    """Kill -9 of one worker; another one comes."""
+    name = min(stage.fleet.workers)
+    stage.fleet.kill(name)
+    stage.note_cut()
+    stage.fleet.work()
+
+
+def strike(
+    blows: int,
+    messages: int,
+    how: Callable[[Stage], None],
+    rabbit: PrivateRabbit | None = None,
+    server: PrivatePostgres | None = None,
+) -> Report:
+    """The whole story, on servers of its own unless a test has some."""
+    config = CHANNEL_CONFIG if how is close_channels else {}
+    brokers: AbstractContextManager[PrivateRabbit] = (
+        nullcontext(rabbit) if rabbit else PrivateRabbit(**config)
+    )
+    databases: AbstractContextManager[PrivatePostgres] = (
+        nullcontext(server) if server else PrivatePostgres()
+    )
+    with brokers as broker, databases as database:
+        return Stage(broker, database, messages).play(blows, how)

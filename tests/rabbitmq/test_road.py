@@ -1,0 +1,240 @@
+"""A road on RabbitMQ as a program uses it: from send to delivered, dead, replayed."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from postroad import Message, Postroad
+from postroad.model.errors import NotOnRabbitMQ
+from postroad.model.ids import to_text
+from postroad.model.ladder import Exponential
+from postroad.model.ticks import Schedule, Tick
+from postroad.model.words import Policy
+from postroad.stores.rabbitmq.store import RabbitStore
+from tests.rabbitmq.roads import Endpoint, a_road, running, until, until_state
+
+QUICK = Policy(ladder=Exponential(retries=2, base_ms=250), timeout_ms=10_000)
+
+
+async def webhook(road: Postroad, url: str, policy: Policy = QUICK) -> None:
+    await road._sending.open_webhook("default", url, policy, "")
+
+
+async def test_what_is_sent_is_handled_once(dsn: str, tmp_path: Path) -> None:
+    road = a_road(dsn, tmp_path)
+    got: list[object] = []
+
+    @road.handler("resize")
+    async def resize(message: Message[dict[str, int]]) -> None:
+        got.append(message.body)
+
+    async with road:
+        receipts = [await road.send("resize", {"n": n}) for n in range(20)]
+        await road.run(until_idle=True)
+        assert sorted(body["n"] for body in got) == list(range(20))  # type: ignore[index]
+        assert (await road.explain(receipts[0].id)).state == "delivered"
+
+
+async def test_a_message_fails_twice_and_is_delivered_through_the_delay_queues(
+    dsn: str, tmp_path: Path
+) -> None:
+    road = a_road(dsn, tmp_path)
+    async with Endpoint() as endpoint, road:
+        await webhook(road, endpoint.url)
+        endpoint.statuses = [500, 500]
+        async with running(road):
+            receipt = await road.send(endpoint.url, {"id": 7})
+            await until_state(road, receipt.id, "delivered")
+        assert endpoint.got == 3
+        told = await road.explain(receipt.id)
+        assert [attempt.outcome for attempt in told.tries] == ["failed", "failed", "delivered"]
+
+
+async def test_an_exhausted_message_is_dead_and_delivered_when_it_is_replayed(
+    dsn: str, tmp_path: Path
+) -> None:
+    road = a_road(dsn, tmp_path)
+    async with Endpoint() as endpoint, road:
+        await webhook(road, endpoint.url)
+        endpoint.statuses = [500] * 3
+        async with running(road):
+            receipt = await road.send(endpoint.url, {"id": 7})
+            await until_state(road, receipt.id, "dead")
+            page = await road.dead.list(queue=endpoint.url)
+            assert [dead.id for dead in page.messages] == [receipt.id]
+            assert page.messages[0].reason == "exhausted"
+            assert await road.dead.replay(ids=[receipt.id], mode="reset") == 1
+            await until_state(road, receipt.id, "delivered")
+        assert endpoint.got == 4
+        assert (await road.dead.list()).messages == ()
+
+
+async def test_a_paused_queue_holds_its_messages_and_goes_on_when_it_is_resumed(
+    dsn: str, tmp_path: Path
+) -> None:
+    road = a_road(dsn, tmp_path)
+    async with Endpoint() as endpoint, road:
+        await webhook(road, endpoint.url)
+        await road.pause(endpoint.url)
+        receipt = await road.send(endpoint.url, {"id": 7})
+        await road.run(until_idle=True)
+        assert endpoint.got == 0
+        told = await road.explain(receipt.id)
+        assert told.state == "held"
+        await road.resume(endpoint.url)
+
+
+async def test_a_quota_answer_blocks_the_queue_until_it_is_unblocked(
+    dsn: str, tmp_path: Path
+) -> None:
+    road = a_road(dsn, tmp_path)
+    async with Endpoint() as endpoint, road:
+        await webhook(road, endpoint.url)
+        endpoint.statuses = [429]
+        async with running(road):
+            receipt = await road.send(endpoint.url, {"id": 7})
+            await until_state(road, receipt.id, "held")
+            assert endpoint.got == 1
+            assert (await road.explain(receipt.id)).level == 0
+
+
+async def test_a_restart_with_messages_in_the_broker_loses_nothing(
+    dsn: str, tmp_path: Path
+) -> None:
+    async with Endpoint() as endpoint:
+        first = a_road(dsn, tmp_path)
+        async with first:
+            await webhook(first, endpoint.url)
+            endpoint.statuses = [500]
+            receipts = [await first.send(endpoint.url, {"id": n}) for n in range(10)]
+            later = await first.send(endpoint.url, {"id": 99}, delay=1.0)
+            await first.run(until_idle=True)
+        second = a_road(dsn, tmp_path)
+        async with second, asyncio.timeout(60):
+            async with running(second):
+                for receipt in [*receipts, later]:
+                    await until_state(second, receipt.id, "delivered")
+            assert endpoint.got == 12
+
+            async def empty() -> bool:
+                return (await second.store.counts())["waiting"] == 0
+
+            await until(empty)
+
+
+async def test_what_is_handed_over_says_so_and_arrives(dsn: str, tmp_path: Path) -> None:
+    road = a_road(dsn, tmp_path)
+    got: list[str] = []
+
+    @road.handler("resize")
+    async def resize(message: Message[dict[str, int]]) -> None:
+        got.append(message.id)
+
+    async with road:
+        receipt = await road.send("resize", {"n": 1}, confirm=False)
+        assert receipt.handed_over
+        assert not (await road.send("resize", {"n": 2})).handed_over
+        await road.run(until_idle=True)
+    assert receipt.id in got
+    assert len(got) == 2
+
+
+async def test_what_rabbitmq_cannot_do_is_refused_by_name(dsn: str, tmp_path: Path) -> None:
+    road = a_road(dsn, tmp_path)
+
+    @road.handler("resize")
+    async def resize(message: Message[dict[str, int]]) -> None: ...
+
+    async with road:
+        receipt = await road.send("resize", {})
+        refused = [
+            road.send("resize", {}, key="k"),
+            road.send("resize", {}, order_key="o"),
+            road.cancel(receipt.id),
+            road.cancel_all("resize"),
+            road.send_in(object(), "resize", {}),
+        ]
+        for wish in refused:
+            with pytest.raises(NotOnRabbitMQ) as said:
+                await wish
+            assert "SQLite" in str(said.value)
+
+
+async def test_an_ordered_handler_is_refused_by_name(dsn: str, tmp_path: Path) -> None:
+    road = a_road(dsn, tmp_path)
+
+    @road.handler("resize", ordered=True)
+    async def resize(message: Message[dict[str, int]]) -> None: ...
+
+    with pytest.raises(NotOnRabbitMQ, match="ordered"):
+        async with road:
+            pass
+
+
+async def test_the_message_of_a_tick_goes_through_the_outbox(dsn: str, tmp_path: Path) -> None:
+    road = a_road(dsn, tmp_path)
+    got: list[str] = []
+
+    @road.handler("tidy")
+    async def tidy(message: Message[dict[str, int]]) -> None:
+        got.append(message.id)
+
+    async with road:
+        store = road.store
+        assert isinstance(store, RabbitStore)
+        drafted = await road._sending.draft_tick("tidy", {})
+        plan = await store.open_schedule(Schedule("tidy", "* * * * *", "UTC"))
+        now_ms = store.clock.now_ms() + 60_000
+        for _ in range(2):  # the second one decides nothing
+            await store.tick(plan, [Tick(now_ms, drafted)], now_ms)
+        await road.run(until_idle=True)
+    assert got == [to_text(drafted.id)]
+
+
+async def test_an_uncertain_message_is_settled_as_unsent_and_tried_again(
+    dsn: str, tmp_path: Path
+) -> None:
+    road = a_road(dsn, tmp_path)
+    tries = 0
+
+    @road.handler("pay", at_most_once=True, timeout=0.2)
+    async def pay(_message: Message[dict[str, int]]) -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            await asyncio.sleep(30)
+
+    async with road:
+        receipt = await road.send("pay", {})
+        async with running(road):
+            await until_state(road, receipt.id, "uncertain")
+            await road.settle(receipt.id, "unsent")
+            await until_state(road, receipt.id, "delivered")
+    assert tries == 2
+
+
+async def test_another_number_of_shards_takes_over_what_the_old_lines_hold(
+    dsn: str, tmp_path: Path
+) -> None:
+    async with Endpoint() as endpoint:
+        got: list[str] = []
+
+        def with_handler(more: str) -> Postroad:
+            road = a_road(dsn, tmp_path, more)
+
+            @road.handler("resize")
+            async def resize(message: Message[dict[str, int]]) -> None:
+                got.append(message.id)
+
+            return road
+
+        async with with_handler("") as old:
+            await webhook(old, endpoint.url)
+            there = await old.send(endpoint.url, {"id": 1})
+            later = await old.send(endpoint.url, {"id": 2}, delay=1.0)
+            handled = await old.send("resize", {"id": 3})
+        async with with_handler("&shards=2") as new, running(new):
+            for receipt in (there, later, handled):
+                await until_state(new, receipt.id, "delivered")
+        assert (endpoint.got, got) == (2, [handled.id])
