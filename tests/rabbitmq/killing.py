@@ -20,9 +20,9 @@ from tests.servers.rabbitmq import PrivateRabbit
 
 WORKERS = 2
 RECOVERY_S = 90.0
-CHANNEL_CONFIG = {"consumer_timeout": "1", "channel_tick_interval": "3600000"}
-"""A channel looks after its consumers only when it is told to: and then closes, with an error, if
-one holds a message for longer than a millisecond."""
+CHANNEL_CONFIG = {"consumer_timeout": "1"}
+"""A channel closes with an error, when it looks after its consumers and one of them holds a message
+for longer than a millisecond: at every tick of its own, once a minute, and when it is told to."""
 TRIES = """
 select id, attempts from postroad.history
 union all select id, attempts from postroad.dead

@@ -18,6 +18,7 @@ from postroad.stores.rabbitmq.insight import InsightVerbs
 from postroad.stores.rabbitmq.leasing import LeaseVerbs
 from postroad.stores.rabbitmq.options import Options
 from postroad.stores.rabbitmq.routes import Post
+from postroad.stores.rabbitmq.showing import FactVerbs
 
 INSTEAD: Final = "a road on SQLite or PostgreSQL can"
 
@@ -162,7 +163,7 @@ class KeepVerbs(Base):
         return stored
 
 
-class RabbitStore(InboxVerbs, LeaseVerbs, ControlVerbs, KeepVerbs, InsightVerbs):
+class RabbitStore(InboxVerbs, LeaseVerbs, ControlVerbs, KeepVerbs, InsightVerbs, FactVerbs):
     """A broker with a state store beside it, which is asked for all that is not a message."""
 
     def __init__(
