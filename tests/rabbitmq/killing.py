@@ -20,6 +20,9 @@ from tests.servers.rabbitmq import PrivateRabbit
 
 WORKERS = 2
 RECOVERY_S = 90.0
+UNSTUCK = "-rabbit dead_letter_worker_publisher_confirm_timeout 5000"
+"""What a delay queue hands on while its target has no leader yet, just after a restart, is handed
+on again after 3 minutes by default."""
 CHANNEL_CONFIG = {"consumer_timeout": "1"}
 """A channel closes with an error, when it looks after its consumers and one of them holds a message
 for longer than a millisecond: at every tick of its own, once a minute, and when it is told to."""
@@ -165,7 +168,7 @@ def strike(
     """The whole story, on servers of its own unless a test has some."""
     config = CHANNEL_CONFIG if how is close_channels else {}
     brokers: AbstractContextManager[PrivateRabbit] = (
-        nullcontext(rabbit) if rabbit else PrivateRabbit(**config)
+        nullcontext(rabbit) if rabbit else PrivateRabbit(UNSTUCK, **config)
     )
     databases: AbstractContextManager[PrivatePostgres] = (
         nullcontext(server) if server else PrivatePostgres()
