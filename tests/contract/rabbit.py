@@ -7,15 +7,17 @@ due. (That they end by themselves, and when, is shown in tests/rabbitmq.)
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from msgspec.structs import replace
 from pamqp import commands
 
 from postroad.model.record import Claim, Record, Recorded, Swept
+from postroad.model.words import Accepted, Draft
 from postroad.ports.clock import Timer
+from postroad.stores.rabbitmq.declaring import declare
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.options import Options
 from postroad.stores.rabbitmq.routes import Post
@@ -60,7 +62,7 @@ class PatientStore(RabbitStore):
         super().__init__(options, state)
         self._died = 0
         self._buried = 0
-        self.serves = True
+        self._expired = 0
 
     async def open(self) -> None:
         await super().open()
@@ -68,7 +70,9 @@ class PatientStore(RabbitStore):
 
         async def counted(posts: Sequence[Post]) -> None:
             await publish(posts)
-            self._died += sum(post.exchange == self.topology.dead_exchange for post in posts)
+            dead = [p.envelope.reason for p in posts if p.exchange == self.topology.dead_exchange]
+            self._died += len(dead)
+            self._expired += sum(reason.startswith("expired") for reason in dead)
 
         self.broker.publish = counted  # type: ignore[method-assign]
         await self.serving.start(-1, [])
@@ -76,6 +80,11 @@ class PatientStore(RabbitStore):
     async def bury(self, letters: Sequence[Envelope]) -> None:
         await super().bury(letters)
         self._buried += len(letters)
+
+    async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
+        accepted = await super().accept(drafts)
+        await self.settled()
+        return accepted
 
     async def claim(
         self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
@@ -90,10 +99,13 @@ class PatientStore(RabbitStore):
         return recorded
 
     async def sweep(self, limit: int) -> Swept:
+        """What has come back to die, or outlived a spell, since the last one: here messages do
+        not wait for a sweep when they come."""
         await self.settled()
         swept = await super().sweep(limit)
         await self.settled()
-        return swept
+        expired, self._expired = self._expired, 0
+        return replace(swept, expired=expired)
 
     async def settled(self) -> None:
         """Nothing is on its way."""
@@ -112,6 +124,8 @@ class RabbitRig:
         self._dsn = dsn
         self._path = folder / "state.db"
         self._clock = StandingClock()
+        self._link: Link | None = None
+        self._channel: Channel | None = None
         self.store = self._new()
 
     def _new(self) -> PatientStore:
@@ -122,23 +136,18 @@ class RabbitRig:
     def now_ms(self) -> int:
         return self._clock.now_ms()
 
-    @asynccontextmanager
-    async def _channel(self) -> AsyncIterator[Channel]:
-        link = await Link.open(
-            read_address(self._dsn),
-            name="rig",
-            on_lost=lambda _: None,
-            on_blocked=lambda _: None,
-        )
-        yield await link.channel(confirms=True)
-        await link.close()
-
     async def advance(self, seconds: float) -> None:
         await self.store.settled()
         self._clock.advance(seconds)
-        async with self._channel() as channel:
-            for level in range(LEVELS):
-                await self._end(channel, self.store.topology.name(f"delay.{level}"))
+        assert self._channel is not None
+        lines = [self.store.topology.name(f"delay.{level}") for level in range(LEVELS)]
+        asked = [
+            self._channel.ask(commands.Queue.Declare(queue=line, passive=True)) for line in lines
+        ]
+        answers: list[Any] = await asyncio.gather(*asked)
+        for line, answer in zip(lines, answers, strict=True):
+            if answer.message_count:
+                await self._end(self._channel, line)
         await self.store.settled()
 
     async def _end(self, channel: Channel, line: str) -> None:
@@ -152,23 +161,27 @@ class RabbitRig:
             channel.ack(letter.tag)
 
     async def open(self) -> None:
-        await self.store.broker.open()
-        await self._purge()
-        await self.store.broker.close()
-        self.store = self._new()
+        self._link = await Link.open(
+            read_address(self._dsn),
+            name="rig",
+            on_lost=lambda _: None,
+            on_blocked=lambda _: None,
+        )
+        self._channel = await self._link.channel(confirms=True)
+        await declare(self._channel, self.store.topology.plan())
+        await self._purge(self._channel)
         await self.store.open()
 
-    async def _purge(self) -> None:
+    async def _purge(self, channel: Channel) -> None:
         """What the test before left; a link that ended gives back what it had a moment later."""
         topology = self.store.topology
         lines = [*topology.lines(), topology.dead, topology.lost]
-        async with self._channel() as channel:
-            zeros = 0
-            while zeros < 2:
-                asked = [channel.ask(commands.Queue.Purge(queue=line)) for line in lines]
-                counts = [answer.message_count for answer in await asyncio.gather(*asked)]
-                zeros = 0 if any(counts) else zeros + 1
-            await channel.call(commands.Queue.Delete(queue=topology.name("handler.resize")))
+        zeros = 0
+        while zeros < 2:
+            asked = [channel.ask(commands.Queue.Purge(queue=line)) for line in lines]
+            answers: list[Any] = await asyncio.gather(*asked)
+            zeros = 0 if any(answer.message_count for answer in answers) else zeros + 1
+        await channel.call(commands.Queue.Delete(queue=topology.name("handler.resize")))
 
     async def reopen(self) -> None:
         await self.store.settled()
@@ -185,3 +198,5 @@ class RabbitRig:
     async def close(self) -> None:
         await self.store.leave(-1)
         await self.store.close()
+        if self._link is not None:
+            await self._link.close()

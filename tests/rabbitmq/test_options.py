@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from postroad.api.door import note_of
 from postroad.model.errors import BadDsn
 from postroad.ports.clock import SystemClock
-from postroad.stores.opening import open_store
+from postroad.stores.opening import file_of, open_store, shown
 from postroad.stores.postgres.store import PostgresStore
 from postroad.stores.rabbitmq.options import STATE, read_options
 from postroad.stores.rabbitmq.store import RabbitStore
@@ -56,3 +57,15 @@ def test_no_error_shows_a_password() -> None:
     with pytest.raises(BadDsn) as error:
         open_store("amqp://me:secret@h/?shards=0", SystemClock())
     assert "secret" not in str(error.value)
+
+
+def test_an_address_is_shown_without_its_passwords() -> None:
+    dsn = "amqp://me:one@host/road?state=postgresql://you:two@db/road"
+    assert shown(dsn) == "amqp://host:5672/road?state=postgresql://you:…@db/road"
+    assert shown("amqp://me:one@host?stat=x") == "amqp://…"
+
+
+def test_a_file_beside_a_broker_is_found_by_those_who_look_for_its_owner() -> None:
+    assert file_of("amqp://host?state=sqlite:///folder/state.db") == Path("folder/state.db")
+    assert note_of("amqp://host?state=sqlite:///folder/s.db") == Path("folder/s.db.door")
+    assert file_of("amqp://host?state=postgresql://db/road") is None

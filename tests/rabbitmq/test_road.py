@@ -26,7 +26,7 @@ async def test_what_is_sent_is_handled_once(dsn: str, tmp_path: Path) -> None:
     got: list[object] = []
 
     @road.handler("resize")
-    async def resize(message: Message) -> None:
+    async def resize(message: Message[dict[str, int]]) -> None:
         got.append(message.body)
 
     async with road:
@@ -128,7 +128,7 @@ async def test_what_is_handed_over_says_so_and_arrives(dsn: str, tmp_path: Path)
     got: list[str] = []
 
     @road.handler("resize")
-    async def resize(message: Message) -> None:
+    async def resize(message: Message[dict[str, int]]) -> None:
         got.append(message.id)
 
     async with road:
@@ -144,7 +144,7 @@ async def test_what_rabbitmq_cannot_do_is_refused_by_name(dsn: str, tmp_path: Pa
     road = a_road(dsn, tmp_path)
 
     @road.handler("resize")
-    async def resize(message: Message) -> None: ...
+    async def resize(message: Message[dict[str, int]]) -> None: ...
 
     async with road:
         receipt = await road.send("resize", {})
@@ -165,7 +165,7 @@ async def test_an_ordered_handler_is_refused_by_name(dsn: str, tmp_path: Path) -
     road = a_road(dsn, tmp_path)
 
     @road.handler("resize", ordered=True)
-    async def resize(message: Message) -> None: ...
+    async def resize(message: Message[dict[str, int]]) -> None: ...
 
     with pytest.raises(NotOnRabbitMQ, match="ordered"):
         async with road:
@@ -177,7 +177,7 @@ async def test_the_message_of_a_tick_goes_through_the_outbox(dsn: str, tmp_path:
     got: list[str] = []
 
     @road.handler("tidy")
-    async def tidy(message: Message) -> None:
+    async def tidy(message: Message[dict[str, int]]) -> None:
         got.append(message.id)
 
     async with road:
@@ -185,7 +185,7 @@ async def test_the_message_of_a_tick_goes_through_the_outbox(dsn: str, tmp_path:
         assert isinstance(store, RabbitStore)
         drafted = await road._sending.draft_tick("tidy", {})
         plan = await store.open_schedule(Schedule("tidy", "* * * * *", "UTC"))
-        now_ms = store.clock.now_ms()
+        now_ms = store.clock.now_ms() + 60_000
         for _ in range(2):  # the second one decides nothing
             await store.tick(plan, [Tick(now_ms, drafted)], now_ms)
         await road.run(until_idle=True)
@@ -199,7 +199,7 @@ async def test_an_uncertain_message_is_settled_as_unsent_and_tried_again(
     tries = 0
 
     @road.handler("pay", at_most_once=True, timeout=0.2)
-    async def pay(_message: Message) -> None:
+    async def pay(_message: Message[dict[str, int]]) -> None:
         nonlocal tries
         tries += 1
         if tries == 1:

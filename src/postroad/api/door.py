@@ -6,6 +6,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from postroad.stores.opening import file_of
+
 
 class Door(Struct, frozen=True):
     """Where the owner of a road's file listens, and a token of its own; only its user may read."""
@@ -17,8 +19,8 @@ class Door(Struct, frozen=True):
 
 def note_of(dsn: str) -> Path | None:
     """Where the note of a road lies; None when it needs none."""
-    name = dsn.removeprefix("sqlite:///")
-    return Path(name + ".door") if name != dsn else None
+    file = file_of(dsn)
+    return file.with_name(f"{file.name}.door") if file is not None else None
 
 
 def leave_note(dsn: str, door: Door) -> None:

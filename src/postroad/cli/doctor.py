@@ -13,7 +13,6 @@ from postroad.api.door import read_note
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, table
 from postroad.cli.reach import Refused
-from postroad.cli.serving import shown
 from postroad.config import Settings, address
 from postroad.model.broker import BrokerFacts
 from postroad.model.errors import PostroadError, SchemaTooOld
@@ -21,7 +20,7 @@ from postroad.model.ids import made_at_ms
 from postroad.ports.broker import Brokered
 from postroad.ports.clock import SystemClock
 from postroad.ports.store import Store
-from postroad.stores.opening import open_store
+from postroad.stores.opening import file_of, open_store, shown
 from postroad.stores.sqlite.database import Database
 
 SQLITE_FLOOR: Final = (3, 51, 3)
@@ -66,10 +65,10 @@ def examine(call: Call) -> list[Finding]:
     except PostroadError as error:
         return [Finding("settings", "fail", str(error), "mend it, see `postroad config show`")]
     found = [Finding("settings", "ok", "they can be read"), _listens(settings), _sqlite()]
-    if settings.dsn.startswith("sqlite:///"):
-        path = Path(settings.dsn.removeprefix("sqlite:///"))
+    path = file_of(settings.dsn)
+    if path is not None:
         found.append(_disk(path))
-        if not path.exists():
+        if not path.exists() and settings.dsn.startswith("sqlite:///"):
             mend = "start one with `postroad up`, or name one with --dsn"
             return [*found, Finding("store", "warn", f"there is no road at {path}", mend)]
         if read_note(settings.dsn) is not None:

@@ -98,7 +98,8 @@ def _shared() -> dict[str, Any]:
     return {
         "json": Annotated[bool, option("--json", text="JSON for programs, not a table.")],
         "dsn": Annotated[
-            str, option("--dsn", text="The store, as in sqlite:///road/road.db or postgresql://…")
+            str,
+            option("--dsn", text="The store: sqlite:///road/road.db, postgresql://… or amqp://…"),
         ],
         "server": Annotated[
             str, option("--server", text="A server's address; its token is in POSTROAD_TOKEN.")

@@ -20,6 +20,7 @@ from postroad.hub.serving import Station, Where
 from postroad.model.errors import BadInput, HubInUse
 from postroad.model.tokens import EVERY_TENANT
 from postroad.ports.mailboxes import Mailboxes
+from postroad.stores.opening import file_of, shown
 from postroad.verbs.sealing import require_keys
 from postroad.version import VERSION
 
@@ -178,20 +179,11 @@ def is_local(settings: Settings) -> bool:
 
 
 def make_folder(dsn: str) -> None:
-    """The folder of a SQLite road, where it is missing."""
-    name = dsn.removeprefix("sqlite:///")
-    if name == dsn:
+    """The folder of a SQLite file, where it is missing."""
+    file = file_of(dsn)
+    if file is None:
         return
     try:
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadInput(f"cannot make the folder of {name}: {error.strerror}") from None
-
-
-def shown(dsn: str) -> str:
-    """A store's address without its password."""
-    scheme, mark, rest = dsn.partition("://")
-    login, at, place = rest.rpartition("@")
-    if not at:
-        return dsn
-    return f"{scheme}{mark}{login.partition(':')[0]}:…@{place}"
+        raise BadInput(f"cannot make the folder of {file}: {error.strerror}") from None

@@ -7,8 +7,8 @@ from msgspec import structs
 
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, table
-from postroad.cli.serving import shown
 from postroad.config import Loaded, names
+from postroad.stores.opening import shown
 
 SECRET: Final = ("hub_token", "hub_create_token")
 

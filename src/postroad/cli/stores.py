@@ -8,9 +8,10 @@ from rich.progress import Progress
 
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, out, table
-from postroad.cli.serving import make_folder, shown
+from postroad.cli.serving import make_folder
 from postroad.stores.copying import copy
 from postroad.stores.opening import migrate as migrate_store
+from postroad.stores.opening import shown
 
 
 def add(app: typer.Typer) -> None:

@@ -33,6 +33,29 @@ def open_store(dsn: str, clock: Clock) -> Store:
     raise BadDsn(f"{dsn!r} is not understood: use sqlite:///FILE, postgresql://… or amqp://…")
 
 
+def file_of(dsn: str) -> Path | None:
+    """The SQLite file of a road, or of its state beside a broker; None when there is none."""
+    if dsn.startswith(("amqp://", "amqps://")):
+        dsn = read_options(dsn).state
+    name = dsn.removeprefix("sqlite:///")
+    return Path(name) if name != dsn else None
+
+
+def shown(dsn: str) -> str:
+    """A store's address without its passwords."""
+    if dsn.startswith(("amqp://", "amqps://")):
+        try:
+            options = read_options(dsn)
+        except BadDsn:
+            return "amqp://…"
+        return f"{options.address.name}?state={shown(options.state)}"
+    scheme, mark, rest = dsn.partition("://")
+    login, at, place = rest.rpartition("@")
+    if not at:
+        return dsn
+    return f"{scheme}{mark}{login.partition(':')[0]}:…@{place}"
+
+
 async def migrate(dsn: str) -> tuple[int, int]:
     """Bring a road's schema to this release's version; answers the steps taken and the version."""
     store = open_store(dsn, SystemClock())

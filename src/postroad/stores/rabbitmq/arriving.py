@@ -9,7 +9,7 @@ from structlog.typing import FilteringBoundLogger
 
 from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
-from postroad.model.words import Lane, Message, Queue
+from postroad.model.words import Message, Queue
 from postroad.ports.clock import Clock
 from postroad.stores.rabbitmq.book import Book
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
@@ -17,13 +17,11 @@ from postroad.stores.rabbitmq.gates import death, gate_ms
 from postroad.stores.rabbitmq.poison import delivery_count, suspect, unreadable
 from postroad.stores.rabbitmq.routes import Post, Routes
 from postroad.stores.rabbitmq.shifting import Shift, Shifter
-from postroad.stores.rabbitmq.stacks import Entry, Receipt
+from postroad.stores.rabbitmq.stacks import HOLD_MS, Entry, Receipt
 from postroad.stores.rabbitmq.state.state import BrokerState, Known
 from postroad.stores.rabbitmq.table import Table
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
-HOLD_MS: Final = 1_000
-"""What may go so soon waits in memory, not in the broker."""
 BATCH: Final = 500
 RETRY_S: Final = 1.0
 UNKNOWN: Final = Known()
@@ -107,7 +105,7 @@ class Arrivals:
         read = [one for arrived in batch if (one := self._read(shift, arrived))]
         doubtful = [r.envelope.id for r in read if r.envelope.hop or r.arrived.delivery.redelivered]
         known = await self._state.known(doubtful)
-        fresh: dict[int, tuple[Entry, Lane]] = {}
+        fresh: dict[int, Entry] = {}
         for one in read:
             queue = await self._book.queue((one.envelope.tenant, one.envelope.queue))
             if queue is None or one.envelope.shard >= len(queue.lanes):
@@ -118,8 +116,8 @@ class Arrivals:
                 self._place(shift, entry, queue, fresh)
         await self._shifter.run(shift)
         # A line that was given back or lost meanwhile takes its messages along.
-        self._table.put([pair for pair in fresh.values() if pair[0].receipt.alive])
-        expiry_ms = min((e.message.expires_at_ms for e, _ in fresh.values()), default=NEVER)
+        self._table.put([entry for entry in fresh.values() if entry.receipt.alive])
+        expiry_ms = min((e.message.expires_at_ms for e in fresh.values()), default=NEVER)
         if expiry_ms < NEVER:
             self.on_expiry(expiry_ms)
 
@@ -141,11 +139,11 @@ class Arrivals:
         shift.ended.append(Entry(letter, message, arrived.receipt, arrived.source))
 
     def _entry(
-        self, one: Read, queue: Queue, known: Known, fresh: dict[int, tuple[Entry, Lane]]
+        self, one: Read, queue: Queue, known: Known, fresh: dict[int, Entry]
     ) -> Entry | None:
         """The message, unless this copy of it is spent or held already."""
         envelope, receipt = one.envelope, one.arrived.receipt
-        held = self._table.entries.get(envelope.id) or fresh.get(envelope.id, (None, None))[0]
+        held = self._table.entries.get(envelope.id) or fresh.get(envelope.id)
         if held is not None and held.envelope.hop < envelope.hop:
             self._table.drop(envelope.id)  # a peer has made another copy of it meanwhile
             fresh.pop(envelope.id, None)
@@ -159,12 +157,8 @@ class Arrivals:
         entry.suspect = suspect(one.returns)
         return entry
 
-    def _place(
-        self, shift: Shift, entry: Entry, queue: Queue, fresh: dict[int, tuple[Entry, Lane]]
-    ) -> None:
-        lane = self._book.lanes[entry.message.lane]
-        spot = self._table.spots.get(lane.id)
-        lane = spot.lane if spot is not None else lane
+    def _place(self, shift: Shift, entry: Entry, queue: Queue, fresh: dict[int, Entry]) -> None:
+        lane = self._book.lane(entry.message.lane)
         now_ms = self._clock.now_ms()
         reason = death(entry.message, queue, lane, now_ms)
         if reason is not None:
@@ -174,7 +168,7 @@ class Arrivals:
         elif (until_ms := gate_ms(entry.message, queue, lane)) > now_ms + HOLD_MS:
             shift.park(entry, lane.key, until_ms)
         else:
-            fresh[entry.message.id] = (entry, lane)
+            fresh[entry.message.id] = entry
 
 
 def message_of(envelope: Envelope, queue: Queue, starts: int) -> Message:

@@ -27,7 +27,7 @@ from postroad.stores.rabbitmq.recording import Recording
 from postroad.stores.rabbitmq.routes import Post, Routes
 from postroad.stores.rabbitmq.serving import Serving
 from postroad.stores.rabbitmq.shifting import Shifter
-from postroad.stores.rabbitmq.state.state import BrokerState, Grave
+from postroad.stores.rabbitmq.state.state import BrokerState, Grave, Where
 from postroad.stores.rabbitmq.state.tables import PostgresTables, SqliteTables
 from postroad.stores.rabbitmq.table import Table
 from postroad.stores.rabbitmq.topology import Topology
@@ -47,6 +47,10 @@ class RoadBell(LocalBell):
         """Whether an engine of this process has a message in hand."""
         listeners: list[Listener] = [each for each, _ in self._listeners.values()]
         return any(listener.holds(lane, number) for listener in listeners)
+
+    def hears(self, owner: int) -> bool:
+        """Whether an engine of this owner runs."""
+        return owner in self._listeners
 
 
 class Base:
@@ -86,6 +90,8 @@ class Base:
         self.serving = Serving(
             self.broker, self.consuming, self.arrivals, self.table, self.crew, clock
         )
+        self.recent: dict[int, Where] = {}
+        """The last ones that were sent from here: nobody else may know of them yet."""
         self._owners: dict[int, int] = {}
         self._reaped: set[int] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -109,6 +115,8 @@ class Base:
         self._spawn(self.outbox.run(self.log))
         self._spawn(self.arrivals.run())
         self._spawn(self.parking.run(self.log))
+        if not self._is_file:
+            self._spawn(self._refresh())
 
     async def close(self) -> None:
         """Finish what was handed over, then let go."""
@@ -119,6 +127,18 @@ class Base:
         self._tasks.clear()
         await self.broker.close()
         await self.state.close()
+
+    async def _refresh(self) -> None:
+        """Other processes may pause, block or unblock what this one has in memory."""
+        while True:
+            await self.clock.sleep(FRESH_S)
+            held = {entry.message.queue for entry in self.table.entries.values()}
+            queues = [self.table.queues[number] for number in held]
+            try:
+                await self.book.refresh([(queue.tenant, queue.name) for queue in queues])
+            except StoreError as error:
+                self.log.warning("what is paused may not be known", error=str(error))
+            self.parking.look()
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         self._tasks.append(asyncio.get_running_loop().create_task(work))

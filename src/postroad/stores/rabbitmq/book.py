@@ -26,7 +26,6 @@ class Book:
         self._fresh_s = fresh_s
         self._ids: dict[Name, int] = {}
         self._read_s: dict[Name, float] = {}
-        self.lanes: dict[int, Lane] = {}
 
     async def open_queues(self, specs: Sequence[QueueSpec]) -> list[Queue]:
         """The queues of these names, made where they are new."""
@@ -46,7 +45,14 @@ class Book:
         """The queue of that name, as it was a moment ago."""
         if self._clock.steady_s() - self._read_s.get(name, -self._fresh_s) < self._fresh_s:
             return self._table.queues[self._ids[name]]
-        return await self.find(name)
+        queue = await self.find(name)
+        if queue is not None:
+            await self._read_lanes(queue.lanes)
+        return queue
+
+    def lane(self, number: int) -> Lane:
+        """A lane of a queue that was read before."""
+        return self._table.lanes[number]
 
     def known(self, number: int) -> Queue | None:
         """A queue that was read before."""
@@ -77,10 +83,9 @@ class Book:
         self._read_s[name] = self._clock.steady_s()
         if self._table.queues.get(queue.id) != queue:
             self._table.learn_queue(queue)
-        await self._read_lanes([lane for lane in queue.lanes if lane not in self.lanes])
+        await self._read_lanes([lane for lane in queue.lanes if lane not in self._table.lanes])
 
     async def _read_lanes(self, numbers: Sequence[int]) -> None:
         for lane in await self._state.lanes(numbers):
-            if self.lanes.get(lane.id) != lane:
-                self.lanes[lane.id] = lane
+            if self._table.lanes.get(lane.id) != lane:
                 self._table.learn_lane(lane)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.record import (
     Claim,
@@ -56,7 +58,7 @@ class LeaseVerbs(Base):
         pairs = [(entry.message, entry.envelope.priority) for entry in held]
         await self.afar.note(pairs, self.clock.now_ms())
         for entry in held:
-            entry.noted = True
+            entry.message = replace(entry.message, marks=entry.message.marks + 1)
         return True
 
     async def unmark(self, ids: Sequence[int]) -> None:
@@ -65,7 +67,8 @@ class LeaseVerbs(Base):
         for number in ids:
             entry = self.table.entries.get(number)
             if entry is not None:
-                entry.noted = False
+                marks = max(0, entry.message.marks - 1)
+                entry.message = replace(entry.message, marks=marks)
 
     async def record(self, record: Record) -> Recorded:
         """Apply results in one batch, fenced."""
@@ -88,13 +91,13 @@ class LeaseVerbs(Base):
         for spot in self.table.owned_by(owner):
             if spot.lane.id not in keep:
                 self.table.free(spot.lane.id)
-        if not keep:
+        if not keep and not self.bell.hears(owner):  # its engine has ended
             await self.serving.stop(owner)
 
     async def beat(self, owner: int) -> bool:
         """Still here; False, once, to an owner whose lanes were taken away."""
         self._owners[owner] = self.clock.now_ms()
-        if owner in self._reaped:
+        if owner in self._reaped:  # also one that has left
             self._reaped.discard(owner)
             return False
         return True
@@ -123,4 +126,5 @@ class LeaseVerbs(Base):
         self.bell.leave(owner)
         await self.disown(owner, [])
         self._owners.pop(owner, None)
+        self._reaped.add(owner)
         await self.state.leave(owner)

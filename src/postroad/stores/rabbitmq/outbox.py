@@ -46,7 +46,7 @@ class Outbox:
         queue = await self._book.queue((envelope.tenant, envelope.queue))
         if queue is None:  # pragma: no cover - its row was joined to the queue's a moment ago
             raise LookupError(envelope.queue)
-        lane = self._book.lanes[queue.lanes[envelope.shard]]
+        lane = self._book.lane(queue.lanes[envelope.shard])
         return self._routes.post(envelope, lane.key, self._clock.now_ms())
 
     async def run(self, log: FilteringBoundLogger) -> None:

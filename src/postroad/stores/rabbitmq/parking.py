@@ -10,11 +10,10 @@ from structlog.typing import FilteringBoundLogger
 from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
-from postroad.stores.rabbitmq.arriving import HOLD_MS
 from postroad.stores.rabbitmq.gates import death, gate_ms
 from postroad.stores.rabbitmq.routes import Routes
 from postroad.stores.rabbitmq.shifting import Shift, Shifter
-from postroad.stores.rabbitmq.stacks import Entry
+from postroad.stores.rabbitmq.stacks import HOLD_MS, Entry
 from postroad.stores.rabbitmq.table import Table
 
 GRACE_S: Final = 0.05
@@ -59,7 +58,7 @@ class Parking:
         now_ms = self._clock.now_ms()
         shift = Shift(self._routes, now_ms)
         for entry, until_ms in self._blocked(now_ms):
-            shift.park(entry, self._table.spots[entry.message.lane].lane.key, until_ms)
+            shift.park(entry, self._table.lanes[entry.message.lane].key, until_ms)
         await self._shifter.run(shift)
         return len(shift.ended)
 
@@ -80,7 +79,7 @@ class Parking:
         shift = Shift(self._routes, now_ms)
         next_at_ms = NEVER
         for entry in self._table.entries.values():
-            lane = self._table.spots[entry.message.lane].lane
+            lane = self._table.lanes[entry.message.lane]
             reason = death(entry.message, self._table.queues[entry.message.queue], lane, now_ms)
             if reason is None:
                 next_at_ms = min(next_at_ms, entry.message.expires_at_ms)

@@ -10,9 +10,8 @@ from postroad.model.record import LaneChange, Record, Recorded, Result
 from postroad.ports.clock import Clock
 from postroad.stores.rabbitmq.routes import Routes
 from postroad.stores.rabbitmq.shifting import Shift, Shifter
+from postroad.stores.rabbitmq.state.state import NO_HOP
 from postroad.stores.rabbitmq.table import Table
-
-NO_HOP = -1
 
 
 class Recording:
@@ -29,10 +28,15 @@ class Recording:
         """One batch: copies published and confirmed, then one transaction, then acks."""
         shift = Shift(self._routes, self._clock.now_ms())
         lost: set[int] = set()
+        ended: set[int] = set()
         for result in record.results:
             shift.batch.seen(result)
-            if not self._apply(shift, result, record.owner):
+            if not self._owns(record, result.message.lane, result.epoch):
                 lost.add(result.message.lane)
+            if result.message.id not in ended:  # one may be written twice in one batch
+                self._apply(shift, result, held=result.message.lane not in lost)
+            if result.move not in (Move.stay, Move.again):
+                ended.add(result.message.id)
         queues = [c for c in record.queues if self._owns(record, c.lane, c.epoch)]
         lanes = [c for c in record.lanes if self._owns(record, c.lane, c.epoch)]
         for change in queues:
@@ -50,19 +54,13 @@ class Recording:
     def _owns(self, record: Record, lane: int, epoch: int) -> bool:
         return self._table.owns(record.owner, lane, epoch)
 
-    def _apply(self, shift: Shift, result: Result, owner: int) -> bool:
-        """Whether the lane is still the owner's."""
-        message = result.message
-        held = self._table.owns(owner, message.lane, result.epoch)
-        entry = self._table.entries.get(message.id)
-        if entry is not None and entry in shift.ended:
-            return held  # written twice in one batch
+    def _apply(self, shift: Shift, result: Result, *, held: bool) -> None:
+        entry = self._table.entries.get(result.message.id)
         if result.move is Move.deliver and entry is None:
             shift.batch.deliver(result, NO_HOP)
         elif entry is not None and (held or result.move is Move.deliver):
-            shift.tried(entry, result, self._table.spots[message.lane].lane.key)
+            shift.tried(entry, result, self._table.lanes[result.message.lane].key)
         # else its delivery was lost: the broker gives the message out again, here or elsewhere.
-        return held
 
     def _block(self, number: int, block: Block | None) -> None:
         queue = self._table.queues.get(number)
@@ -70,11 +68,11 @@ class Recording:
             self._table.learn_queue(replace(queue, block=block))
 
     def _circuit(self, change: LaneChange) -> None:
+        lane = self._table.lanes[change.lane]
         spot = self._table.spots.get(change.lane)
-        if spot is None:
-            return
-        spot.crashes = change.crashes
-        self._table.learn_lane(replace(spot.lane, circuit=change.circuit))
+        if spot is not None:
+            spot.crashes = change.crashes
+        self._table.learn_lane(replace(lane, circuit=change.circuit))
         if not change.circuit.is_open:
             for queue in list(self._unreachable(change.lane)):
                 self._block(queue, None)

@@ -83,7 +83,7 @@ class Serving:
             return True  # the link is lost: nothing comes until the next one is there
 
     async def _ready(self) -> int:
-        return sum([await self._broker.ready(line) for line in self._consuming.lines])
+        return sum(await asyncio.gather(*map(self._broker.ready, self._consuming.lines)))
 
     async def _up(self, link: Link) -> None:
         await self._consuming.up(link)

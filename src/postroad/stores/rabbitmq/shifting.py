@@ -49,8 +49,8 @@ class Shift:
             case _:  # it stays where it is, in memory
                 entry.envelope = envelope
                 entry.message = replace(entry.message, attempts=tries)
-                if entry.noted:
-                    entry.noted = False
+                if entry.message.marks:
+                    entry.message = replace(entry.message, marks=entry.message.marks - 1)
                     self.batch.unnote(entry.message.id)
 
     def back(self, entry: Entry, lane: LaneKey) -> None:

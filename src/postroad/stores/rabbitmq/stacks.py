@@ -11,6 +11,8 @@ from postroad.model.states import NEVER
 from postroad.model.words import Lane, Message, Rung
 from postroad.stores.rabbitmq.envelope import Envelope
 
+HOLD_MS: Final = 1_000
+"""What may go so soon waits in memory, not in the broker."""
 READ_BYTES_MAX: Final = 4 << 20
 RungKey = tuple[int, int, int]
 
@@ -32,7 +34,7 @@ class Receipt(Protocol):
 class Entry:
     """One message in memory."""
 
-    __slots__ = ("envelope", "message", "noted", "receipt", "source", "suspect")
+    __slots__ = ("envelope", "message", "receipt", "source", "suspect")
 
     def __init__(self, envelope: Envelope, message: Message, receipt: Receipt, source: str) -> None:
         self.envelope = envelope
@@ -41,8 +43,13 @@ class Entry:
         self.source = source
         self.suspect = False
         """It may have killed the process that had it before."""
-        self.noted = False
-        """Its start is written down."""
+
+    @property
+    def written(self) -> bool:
+        """Whether the state store has a row of it: it was tried, parked, noted, or sent for
+        later."""
+        e = self.envelope
+        return bool(e.hop or self.message.marks or e.due_ms > e.accepted_at_ms + HOLD_MS)
 
 
 class Stack:

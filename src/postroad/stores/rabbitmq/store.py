@@ -7,19 +7,23 @@ from structlog.typing import FilteringBoundLogger
 
 from postroad.model.control import CancelState, MessageFilter
 from postroad.model.dead import DeadFilter, ReplayMode
-from postroad.model.errors import NotOnRabbitMQ
+from postroad.model.errors import NotDead, NotOnRabbitMQ, StoreError
+from postroad.model.ids import to_text
 from postroad.model.pace import Limit
 from postroad.model.record import Swept
 from postroad.model.ticks import Schedule, Tick
 from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.stores.rabbitmq.base import Base, State
 from postroad.stores.rabbitmq.envelope import of_draft
-from postroad.stores.rabbitmq.insight import InsightVerbs
+from postroad.stores.rabbitmq.insight import InsightVerbs, OverviewVerbs
 from postroad.stores.rabbitmq.leasing import LeaseVerbs
 from postroad.stores.rabbitmq.options import Options
 from postroad.stores.rabbitmq.routes import Post
 from postroad.stores.rabbitmq.showing import FactVerbs
+from postroad.stores.rabbitmq.stacks import HOLD_MS
+from postroad.stores.rabbitmq.state.state import Batch, Where
 
+RECENT_MAX: Final = 10_000
 INSTEAD: Final = "a road on SQLite or PostgreSQL can"
 
 
@@ -44,9 +48,29 @@ class InboxVerbs(Base):
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
         """Publish them all in one go; accepted means that the broker has confirmed each."""
         self._check_open()
-        if drafts:
-            await self.broker.publish([self._post(draft) for draft in drafts])
+        posts = [self._post(draft) for draft in drafts]
+        if posts:
+            await self.broker.publish(posts)
+            await self._remember(drafts, posts)
         return [Accepted(draft.id) for draft in drafts]
+
+    async def _remember(self, drafts: Sequence[Draft], posts: Sequence[Post]) -> None:
+        """What waits is noted in the state store, and what goes at once in memory, so that
+        somebody who asks for it gets an answer. It is in the broker whether this fails or not."""
+        later = Batch(self.clock.now_ms())
+        for draft, post in zip(drafts, posts, strict=True):
+            e = post.envelope
+            if draft.due_ms > draft.accepted_at_ms + HOLD_MS:
+                later.sent(draft)
+                continue
+            times = (e.due_ms, e.accepted_at_ms, e.expires_at_ms)
+            self.recent[e.id] = Where(e.tenant, e.queue, draft.lane, 0, 0, *times)
+        while len(self.recent) > RECENT_MAX:
+            del self.recent[next(iter(self.recent))]
+        try:
+            await self.afar.write(later)
+        except StoreError as error:
+            self.log.warning("what was sent for later is not noted", error=str(error))
 
     def hand_over(self, drafts: Sequence[Draft]) -> None:
         """Write them to the broker, and do not wait for its confirms."""
@@ -64,7 +88,7 @@ class InboxVerbs(Base):
                 "order_key=: a message that is retried is overtaken by those behind it. Leave it "
                 f"out, or put what belongs together into one message; {INSTEAD}"
             )
-        queue, lane = self.book.known(draft.queue), self.book.lanes[draft.lane]
+        queue, lane = self.book.known(draft.queue), self.book.lane(draft.lane)
         if queue is None:  # pragma: no cover - drafts are made of queues that this store gave
             raise LookupError(draft.queue)
         return self.routes.post(of_draft(draft, queue), lane.key, self.clock.now_ms())
@@ -151,10 +175,22 @@ class KeepVerbs(Base):
         self, which: DeadFilter, mode: ReplayMode, *, count: int, dry_run: bool
     ) -> int:
         """Take dead messages out of the dead set, in one transaction, and publish them."""
+        await self._check_dead(which)
         replayed = await self.state.dead_replay(which, mode, count=count, dry_run=dry_run)
         if not dry_run:
             await self._pump()
         return replayed
+
+    async def dead_purge(self, which: DeadFilter, *, count: int, dry_run: bool) -> int:
+        """Delete dead messages and their tries."""
+        await self._check_dead(which)
+        return await self.state.dead_purge(which, count=count, dry_run=dry_run)
+
+    async def _check_dead(self, which: DeadFilter) -> None:
+        """The state store does not know what lives in the broker."""
+        for number in which.ids or ():
+            if number in self.table.entries or await self.afar.where(number) is not None:
+                raise NotDead(f"{to_text(number)} is not dead: nothing was changed")
 
     async def tick(self, schedule: Schedule, ticks: Sequence[Tick], until_ms: int) -> Schedule:
         """Decide ticks in one transaction, and publish the messages of those to be sent."""
@@ -163,7 +199,11 @@ class KeepVerbs(Base):
         return stored
 
 
-class RabbitStore(InboxVerbs, LeaseVerbs, ControlVerbs, KeepVerbs, InsightVerbs, FactVerbs):
+class ShowVerbs(InsightVerbs, OverviewVerbs, FactVerbs):
+    """What can be asked."""
+
+
+class RabbitStore(InboxVerbs, LeaseVerbs, ControlVerbs, KeepVerbs, ShowVerbs):
     """A broker with a state store beside it, which is asked for all that is not a message."""
 
     def __init__(
@@ -171,10 +211,8 @@ class RabbitStore(InboxVerbs, LeaseVerbs, ControlVerbs, KeepVerbs, InsightVerbs,
     ) -> None:
         super().__init__(options, state, log)
         self.dead_page, self.dead_letter = state.dead_page, state.dead_letter
-        self.dead_purge, self.dead_trim = state.dead_purge, state.dead_trim
+        self.dead_trim = state.dead_trim
         self.reserve, self.ledgers = state.reserve, state.ledgers
-        self.queue_page, self.lane_page = state.queue_page, state.lane_page
-        self.overview = state.overview
         self.token_add, self.token_find = state.token_add, state.token_find
         self.token_page, self.token_drop = state.token_page, state.token_drop
         self.read_hooks, self.write_hook = state.read_hooks, state.write_hook

@@ -25,6 +25,8 @@ class Table:
         self.entries: dict[int, Entry] = {}
         self.spots: dict[int, Spot] = {}
         self.queues: dict[int, Queue] = {}
+        self.lanes: dict[int, Lane] = {}
+        """How all lanes stand that were ever of interest here."""
         self.open_sources: set[str] = set()
         self._ring = ring
         self._stacks: dict[int, Stack] = {}
@@ -33,10 +35,11 @@ class Table:
 
     # What comes and goes
 
-    def put(self, entries: Iterable[tuple[Entry, Lane]]) -> None:
-        """Messages of known queues, none of which is here."""
+    def put(self, entries: Iterable[Entry]) -> None:
+        """Messages of known queues and lanes, none of which is here."""
         rings: dict[int, Ring] = {}
-        for entry, lane in entries:
+        for entry in entries:
+            lane = self.lanes[entry.message.lane]
             spot = self.spots.get(lane.id)
             if spot is None:
                 spot = self.spots[lane.id] = Spot(lane, entry.source)
@@ -104,6 +107,7 @@ class Table:
 
     def learn_lane(self, lane: Lane) -> None:
         """How a lane stands from now on."""
+        self.lanes[lane.id] = lane
         spot = self.spots.get(lane.id)
         if spot is not None:
             spot.lane = lane

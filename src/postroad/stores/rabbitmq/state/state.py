@@ -7,15 +7,17 @@ from msgspec import Struct
 from postroad.model.block import Block
 from postroad.model.circuit import Circuit
 from postroad.model.outcome import Kind
+from postroad.model.overview import Standing
 from postroad.model.record import LaneChange, Result
 from postroad.model.tries import Try
 from postroad.model.webhook import Attempt
-from postroad.model.words import Lane, LaneKey, Message
+from postroad.model.words import Draft, Lane, LaneKey, Message
 from postroad.stores.postgres.texts import plain
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.state.tables import Row, Step, Tables, listed
 
 RETAIN_SLICE = 1_000
+NO_HOP = -1
 
 
 class Known(Struct, frozen=True):
@@ -37,6 +39,21 @@ class Where(Struct, frozen=True):
     due_ms: int
     accepted_at_ms: int
     expires_at_ms: int
+
+
+class Wait(Struct, frozen=True):
+    """Messages of one queue, lane and level that wait alike. `held`: by their queue, or a pause."""
+
+    queue: int
+    tenant: str
+    name: str
+    lane: int
+    transport: str
+    level: int
+    standing: Standing
+    held: bool
+    count: int
+    oldest_due_ms: int
 
 
 class Grave(Struct, frozen=True):
@@ -105,6 +122,12 @@ class Batch:
     def unnote(self, number: int) -> None:
         """A noted try has ended, and the message stays where it is."""
         self._add("unnote", number, 1)
+
+    def sent(self, draft: Draft) -> None:
+        """It was sent for later: none of its copies is spent, and here is where it waits."""
+        place = (draft.queue, draft.lane, 0, draft.priority, 0, draft.due_ms)
+        times = (draft.accepted_at_ms, draft.expires_at_ms, self._now_ms)
+        self._add("spend", draft.id, NO_HOP, 0, *place, *times)
 
     def spend(self, spent: Spent) -> None:
         """Another copy has taken this one's place, or none."""
@@ -191,10 +214,10 @@ class BrokerState:
         rows = await self._tables.read("insight", "live", number)
         return Where(*rows[0]) if rows else None
 
-    async def waits(self, queue: int, lane: int) -> list[tuple[int, int, int, int]]:
-        """What waits of a queue or of a lane: (lane, level, count, first due time)."""
-        rows = await self._tables.read("insight", "waits", queue, lane)
-        return [(number, level, count, due) for number, level, count, due in rows]
+    async def waits(self, queue: int, lane: int, now_ms: int) -> list[Wait]:
+        """What waits of a queue, of a lane, or (0, 0) at all."""
+        rows = await self._tables.read("insight", "waits", queue, lane, now_ms)
+        return [_wait(row) for row in rows]
 
     async def tries(self, number: int) -> tuple[Try, ...]:
         """The tries of a message that did not deliver."""
@@ -212,6 +235,13 @@ class BrokerState:
     async def retain(self, before_ms: int) -> None:
         """Forget what is done since before a time, a slice of it."""
         await self._tables.write("retain", [("retain", [(before_ms, RETAIN_SLICE)])])
+
+
+def _wait(row: Row) -> Wait:
+    *who, level, standing, held, count, due_ms = row
+    queue, tenant, name, lane, transport = who
+    where = (queue, tenant, name, lane, transport, level)
+    return Wait(*where, Standing(standing), bool(held), count, due_ms)
 
 
 def _lane(row: Row) -> Lane:
