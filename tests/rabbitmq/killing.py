@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.ids import to_text
 from tests.crash.book import Book, now_ms
@@ -116,9 +117,9 @@ class Stage:
         )
         return {to_text(row[0]) for row in rows}
 
-    def note_cut(self) -> None:
-        """Something died: what is not known now may be done again."""
-        self._cuts.append(known(self.state))
+    def note_cut(self, cut: Known | None = None) -> None:
+        """Something died: what was not known then may be done again."""
+        self._cuts.append(cut or known(self.state))
 
     def _check(self, lines: Sequence[Line]) -> None:
         cut = Counter(line.id for one in self._cuts for line in lines if one.misses(line))
@@ -144,10 +145,12 @@ def kill_broker(stage: Stage) -> None:
 
 
 def close_channels(stage: Stage) -> None:
-    """The broker closes every channel that holds a message for longer than it may."""
+    """The broker closes every channel that holds a message for longer than it may. What was not
+    noted before comes again, perhaps before its try has ended."""
+    before = known(stage.state)
     stage.rabbit.eval("[P_ ! tick || P_ <- rabbit_channel:list()], ok")
+    stage.note_cut(replace(before, at_ms=now_ms()))
     stage.fleet.rest(0.5)
-    stage.note_cut()
 
 
 def kill_worker(stage: Stage) -> None:
