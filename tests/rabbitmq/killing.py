@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.ids import to_text
 from tests.crash.book import Book, now_ms
@@ -20,9 +21,12 @@ from tests.servers.rabbitmq import PrivateRabbit
 
 WORKERS = 2
 RECOVERY_S = 90.0
-CHANNEL_CONFIG = {"consumer_timeout": "1", "channel_tick_interval": "3600000"}
-"""A channel looks after its consumers only when it is told to: and then closes, with an error, if
-one holds a message for longer than a millisecond."""
+UNSTUCK = "-rabbit dead_letter_worker_publisher_confirm_timeout 5000"
+"""What a delay queue hands on while its target has no leader yet, just after a restart, is handed
+on again after 3 minutes by default."""
+CHANNEL_CONFIG = {"consumer_timeout": "1"}
+"""A channel closes with an error, when it looks after its consumers and one of them holds a message
+for longer than a millisecond: at every tick of its own, once a minute, and when it is told to."""
 TRIES = """
 select id, attempts from postroad.history
 union all select id, attempts from postroad.dead
@@ -113,9 +117,9 @@ class Stage:
         )
         return {to_text(row[0]) for row in rows}
 
-    def note_cut(self) -> None:
-        """Something died: what is not known now may be done again."""
-        self._cuts.append(known(self.state))
+    def note_cut(self, cut: Known | None = None) -> None:
+        """Something died: what was not known then may be done again."""
+        self._cuts.append(cut or known(self.state))
 
     def _check(self, lines: Sequence[Line]) -> None:
         cut = Counter(line.id for one in self._cuts for line in lines if one.misses(line))
@@ -141,10 +145,12 @@ def kill_broker(stage: Stage) -> None:
 
 
 def close_channels(stage: Stage) -> None:
-    """The broker closes every channel that holds a message for longer than it may."""
+    """The broker closes every channel that holds a message for longer than it may. What was not
+    noted before comes again, perhaps before its try has ended."""
+    before = known(stage.state)
     stage.rabbit.eval("[P_ ! tick || P_ <- rabbit_channel:list()], ok")
+    stage.note_cut(replace(before, at_ms=now_ms()))
     stage.fleet.rest(0.5)
-    stage.note_cut()
 
 
 def kill_worker(stage: Stage) -> None:
@@ -165,7 +171,7 @@ def strike(
     """The whole story, on servers of its own unless a test has some."""
     config = CHANNEL_CONFIG if how is close_channels else {}
     brokers: AbstractContextManager[PrivateRabbit] = (
-        nullcontext(rabbit) if rabbit else PrivateRabbit(**config)
+        nullcontext(rabbit) if rabbit else PrivateRabbit(UNSTUCK, **config)
     )
     databases: AbstractContextManager[PrivatePostgres] = (
         nullcontext(server) if server else PrivatePostgres()

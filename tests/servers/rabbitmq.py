@@ -59,8 +59,12 @@ class PrivateRabbit:
     On a broker elsewhere every vhost is the one of its address: tests use names of their own.
     """
 
-    def __init__(self, **config: str) -> None:
+    def __init__(
+        self, erlang: str = "", *, feature_flags: str | None = None, **config: str
+    ) -> None:
+        self._erlang = f"{ERLANG} {erlang}"
         self._config = config
+        self._flags = feature_flags  # those that it begins with, instead of all
         self.elsewhere = os.environ.get(ELSEWHERE)
         self.port, self._epmd_port, self._link_port = (
             (0, 0, 0) if self.elsewhere else (free_port(), free_port(), free_port())
@@ -245,9 +249,10 @@ class PrivateRabbit:
             "RABBITMQ_CONF_ENV_FILE": str(folder / "no-env"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "enabled_plugins"),
             "RABBITMQ_PID_FILE": str(folder / "pid"),
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": ERLANG,
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": self._erlang,
             # The script becomes the broker instead of starting it: its process id is the broker's.
             "RUNNING_UNDER_SYSTEMD": "true",
+            **({} if self._flags is None else {"RABBITMQ_FEATURE_FLAGS": self._flags}),
         }
 
     def _run(self, command: list[str], folder: Path) -> subprocess.Popen[bytes]:

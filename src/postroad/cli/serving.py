@@ -189,15 +189,3 @@ def make_folder(dsn: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot make the folder of {file}: {error.strerror}") from None
-
-
-def shown(dsn: str) -> str:
-    """A store's address without its passwords, which may also stand behind the question mark."""
-    if dsn.startswith("sqlite:"):
-        return dsn
-    address, mark, query = dsn.partition("?")
-    scheme, _, rest = address.partition("://")
-    login, at, place = rest.rpartition("@")
-    user = f"{login.partition(':')[0]}:…@" if at else ""
-    names = "&".join(f"{each.partition('=')[0]}=…" for each in query.split("&") if "=" in each)
-    return f"{scheme}://{user}{place}{mark}{names}"
