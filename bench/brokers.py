@@ -21,7 +21,7 @@ from postroad.stores.rabbitmq.wire.link import Link
 from postroad.stores.rabbitmq.wire.properties import Delivery, Properties
 from tests.servers.rabbitmq import PrivateRabbit
 
-QUORUM = {"x-queue-type": "quorum"}
+QUORUM: dict[str, Any] = {"x-queue-type": "quorum"}
 PADDING = "x" * 180
 WARM = 100
 SETTLE_S = 0.5

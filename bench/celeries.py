@@ -10,7 +10,7 @@ from typing import Any
 
 from celery import Celery
 from celery.worker import state
-from kombu import Queue
+from kombu.entity import Queue
 
 from bench.brokers import QUORUM, SETTLE_S, Letter, body, durability, fill, fresh_queue, left
 from bench.ledger import Ledger
@@ -37,7 +37,7 @@ async def _run(
     async with fresh_queue(server) as queue:
         app = _app(server, queue, prefetch)
 
-        @app.task(name="no-op")
+        @app.task(name="no-op")  # type: ignore[untyped-decorator]
         def no_op(message: dict[str, Any]) -> None:
             ledger.note(message["n"])
 
@@ -69,7 +69,7 @@ def _app(server: str, queue: str, prefetch: int) -> Celery:
     app.conf.update(
         task_acks_late=True,
         task_ignore_result=True,
-        task_queues=[Queue(queue, routing_key=queue, queue_arguments=QUORUM)],
+        task_queues=[Queue(queue, routing_key=queue, queue_arguments=QUORUM)],  # type: ignore[no-untyped-call]
         worker_prefetch_multiplier=prefetch,
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,

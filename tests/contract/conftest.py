@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.contract.bench import Bench
-from tests.contract.not_on_rabbitmq import NOT_ON_RABBITMQ
+from tests.contract.not_on_rabbitmq import is_left_out
 from tests.contract.postgres import PostgresRig, Template
 from tests.contract.rabbit import RabbitRig
 from tests.contract.rigs import RIGS
@@ -50,8 +50,9 @@ def rabbit(postroad_server_versions: list[str]) -> Iterator[str]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every test of the suite runs on every store, but for those that one names in its list."""
     if "bench" in metafunc.fixturenames:
-        name = f"{metafunc.module.__name__.rpartition('.')[2]}::{metafunc.function.__name__}"
-        rigs = [*RIGS, "postgres", *([] if name in NOT_ON_RABBITMQ else ["rabbitmq"])]
+        module = metafunc.module.__name__.rpartition(".")[2]
+        left_out = is_left_out(module, metafunc.function.__name__)
+        rigs = [*RIGS, "postgres", *([] if left_out else ["rabbitmq"])]
         metafunc.parametrize("bench", rigs, indirect=True)
 
 

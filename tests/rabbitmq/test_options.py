@@ -43,6 +43,7 @@ def test_what_an_address_says_is_taken() -> None:
         ("amqp://h/?state=amqp://h", "sqlite:///FILE or postgresql://"),
         ("amqp://h/?state=sqlite:///:memory:", "name a file"),
         ("amqp://h/?shards=0", "from 1 to 256"),
+        ("amqp://h/?shards=7", "power of two"),
         ("amqp://h/?prefetch=many", "from 1 to 65535"),
         ("amqp://h/?prefix=a.b", "letters, digits"),
         ("redis://h", "amqp://"),

@@ -212,3 +212,29 @@ async def test_an_uncertain_message_is_settled_as_unsent_and_tried_again(
             await road.settle(receipt.id, "unsent")
             await until_state(road, receipt.id, "delivered")
     assert tries == 2
+
+
+async def test_another_number_of_shards_takes_over_what_the_old_lines_hold(
+    dsn: str, tmp_path: Path
+) -> None:
+    async with Endpoint() as endpoint:
+        got: list[str] = []
+
+        def with_handler(more: str) -> Postroad:
+            road = a_road(dsn, tmp_path, more)
+
+            @road.handler("resize")
+            async def resize(message: Message[dict[str, int]]) -> None:
+                got.append(message.id)
+
+            return road
+
+        async with with_handler("") as old:
+            await webhook(old, endpoint.url)
+            there = await old.send(endpoint.url, {"id": 1})
+            later = await old.send(endpoint.url, {"id": 2}, delay=1.0)
+            handled = await old.send("resize", {"id": 3})
+        async with with_handler("&shards=2") as new, running(new):
+            for receipt in (there, later, handled):
+                await until_state(new, receipt.id, "delivered")
+        assert (endpoint.got, got) == (2, [handled.id])

@@ -62,9 +62,12 @@ class PrivateRabbit:
     On a broker elsewhere every vhost is the one of its address: tests use names of their own.
     """
 
-    def __init__(self, erlang: str = "", **config: str) -> None:
+    def __init__(
+        self, erlang: str = "", *, feature_flags: str | None = None, **config: str
+    ) -> None:
         self._erlang = f"{ERLANG} {erlang}"
         self._config = config
+        self._flags = feature_flags  # those that it begins with, instead of all
         self.elsewhere = os.environ.get(ELSEWHERE)
         self.port, self._epmd_port, self._link_port = (
             (0, 0, 0) if self.elsewhere else (free_port(), free_port(), free_port())
@@ -252,6 +255,7 @@ class PrivateRabbit:
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": self._erlang,
             # The script becomes the broker instead of starting it: its process id is the broker's.
             "RUNNING_UNDER_SYSTEMD": "true",
+            **({} if self._flags is None else {"RABBITMQ_FEATURE_FLAGS": self._flags}),
         }
 
     def _run(self, command: list[str], folder: Path) -> subprocess.Popen[bytes]:

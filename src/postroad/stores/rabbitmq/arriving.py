@@ -152,7 +152,9 @@ class Arrivals:
         if known.finished or envelope.hop <= known.hop or held is not None:
             receipt.ack()
             return None
-        message = message_of(envelope, queue, known.starts)
+        # Starts of the copy before count only there; it may not be noted as spent yet.
+        starts = known.starts if known.hop == envelope.hop - 1 else 0
+        message = message_of(envelope, queue, starts)
         entry = Entry(envelope, message, receipt, one.arrived.source)
         entry.suspect = suspect(one.returns)
         return entry

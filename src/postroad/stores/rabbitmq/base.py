@@ -19,6 +19,7 @@ from postroad.stores.rabbitmq.book import Book
 from postroad.stores.rabbitmq.broker import Broker
 from postroad.stores.rabbitmq.consuming import Consuming
 from postroad.stores.rabbitmq.crew import Crew, Duties
+from postroad.stores.rabbitmq.draining import Draining
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.options import Options
 from postroad.stores.rabbitmq.outbox import Outbox
@@ -87,8 +88,9 @@ class Base:
         )
         duties = Duties(self.consuming, self.bury, declare, self._publish_to, self.broker.say)
         self.crew = Crew(self.topology, _name(), duties, clock, self.log)
+        draining = Draining(self.book, routes, self.broker, self._handlers, clock, self.log)
         self.serving = Serving(
-            self.broker, self.consuming, self.arrivals, self.table, self.crew, clock
+            self.broker, self.consuming, self.arrivals, self.crew, draining, clock
         )
         self.recent: dict[int, Where] = {}
         """The last ones that were sent from here: nobody else may know of them yet."""
@@ -161,6 +163,9 @@ class Base:
             (queue,) = [found] if found else await self.book.open_queues([spec])
             return Grave(letter, queue.id, queue.lanes[0])
         return Grave(letter, queue.id, queue.lanes[letter.shard])
+
+    def _handlers(self) -> list[str]:
+        return [each for each in self.consuming.targets if each.startswith("handler.")]
 
     async def _publish_to(self, exchange: str, key: str, envelopes: Sequence[Envelope]) -> None:
         await self.broker.publish([Post(exchange, key, envelope) for envelope in envelopes])

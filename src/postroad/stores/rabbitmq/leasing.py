@@ -25,7 +25,9 @@ class LeaseVerbs(Base):
 
     async def join(self) -> int:
         """A new owner number for this process."""
-        return await self.state.join()
+        owner = await self.state.join()
+        self._owners[owner] = self.clock.now_ms()
+        return owner
 
     async def claim(
         self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
@@ -95,12 +97,11 @@ class LeaseVerbs(Base):
             await self.serving.stop(owner)
 
     async def beat(self, owner: int) -> bool:
-        """Still here; False, once, to an owner whose lanes were taken away."""
+        """Still here; False, once, to an owner whose lanes were taken away, or who had left."""
+        known = owner in self._owners and owner not in self._reaped
         self._owners[owner] = self.clock.now_ms()
-        if owner in self._reaped:  # also one that has left
-            self._reaped.discard(owner)
-            return False
-        return True
+        self._reaped.discard(owner)
+        return known
 
     async def held(self, owner: int) -> set[tuple[int, int]]:
         """The lanes that are the owner's, with their epochs."""
@@ -126,5 +127,4 @@ class LeaseVerbs(Base):
         self.bell.leave(owner)
         await self.disown(owner, [])
         self._owners.pop(owner, None)
-        self._reaped.add(owner)
         await self.state.leave(owner)

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 from msgspec import Struct
 
 from postroad.model.errors import BadDsn
-from postroad.stores.rabbitmq.topology import PLAIN_WORD, SHARDS
+from postroad.stores.rabbitmq.topology import PLAIN_WORD, SHARD_NUMBERS, SHARDS
 from postroad.stores.rabbitmq.wire.address import Address, read_address
 
 STATE: Final = "sqlite:///postroad-state.db"
@@ -40,6 +40,8 @@ def read_options(dsn: str) -> Options:
     if not PLAIN_WORD.fullmatch(prefix):
         raise BadDsn(f"prefix={prefix!r}: give letters, digits, - and _, at most 64")
     shards = _number(given, "shards", SHARDS, 256)
+    if shards not in SHARD_NUMBERS:
+        raise BadDsn(f"shards={shards}: give a power of two, from 1 to 256")
     return Options(address, state, prefix, shards, _number(given, "prefetch", PREFETCH, 65_535))
 
 

@@ -10,7 +10,7 @@ from postroad.stores.rabbitmq.arriving import Arrivals
 from postroad.stores.rabbitmq.broker import Broker
 from postroad.stores.rabbitmq.consuming import Consuming
 from postroad.stores.rabbitmq.crew import Crew
-from postroad.stores.rabbitmq.table import Table
+from postroad.stores.rabbitmq.draining import Draining
 from postroad.stores.rabbitmq.topology import handler_target
 from postroad.stores.rabbitmq.wire.link import Link
 
@@ -28,15 +28,16 @@ class Serving:
         broker: Broker,
         consuming: Consuming,
         arrivals: Arrivals,
-        table: Table,
         crew: Crew,
+        draining: Draining,
         clock: Clock,
     ) -> None:
         self._broker = broker
         self._consuming = consuming
         self._arrivals = arrivals
-        self._table = table
         self._crew = crew
+        self._draining = draining
+        self._drainer: asyncio.Task[None] | None = None
         self._clock = clock
         self._owners: set[int] = set()
         self._turn = asyncio.Lock()
@@ -65,8 +66,7 @@ class Serving:
                 await self._crew.stop()
                 await self._consuming.give_all()
                 await self._broker.unconsume()
-                await self._crew.down()
-                self._consuming.down()
+                await self._down()
 
     async def caught_up(self) -> None:
         """Wait, a while at most, until nothing lies ready in the lines that are consumed here."""
@@ -88,7 +88,11 @@ class Serving:
     async def _up(self, link: Link) -> None:
         await self._consuming.up(link)
         await self._crew.up(link)
+        self._drainer = asyncio.get_running_loop().create_task(self._draining.run(link))
 
     async def _down(self) -> None:
+        if self._drainer is not None:
+            self._drainer.cancel()
+            await asyncio.gather(self._drainer, return_exceptions=True)
         await self._crew.down()
         self._consuming.down()

@@ -46,6 +46,8 @@ class Shift:
             case Move.doubt:
                 self.batch.doubt(result, envelope.hop)
                 self.ended.append(entry)
+            case _ if tries <= entry.message.attempts:
+                pass  # written before
             case _:  # it stays where it is, in memory
                 entry.envelope = envelope
                 entry.message = replace(entry.message, attempts=tries)

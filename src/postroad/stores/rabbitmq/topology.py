@@ -11,6 +11,8 @@ from postroad.model.words import LaneKey, hashed
 from postroad.stores.rabbitmq.delays import LEVELS, UNIT_MS
 
 SHARDS: Final = 8
+SHARD_NUMBERS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+"""Those that may be asked for: so that lines of another number can be found, and drained."""
 DELIVERIES_MAX: Final = 20
 """The broker's last fence; a crash loop is found long before (`poison`)."""
 RETURNS_MAX: Final = 1_000_000

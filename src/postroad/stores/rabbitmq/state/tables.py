@@ -67,6 +67,7 @@ class PostgresTables:
             async with raw.transaction():
                 for query, rows in steps:
                     if query == "history_insert":  # its day may be new
+                        await raw.fetch(self._sql["history_lock"], listed([row[0] for row in rows]))
                         await raw.execute(self._sql["history_path"])
                         for day in {row[3] // DAY_MS for row in rows}:
                             await raw.fetchval(self._sql["history_day"], day)

@@ -1,0 +1,87 @@
+"""Draining: what another number of shards left in lines of their own moves over to ours."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from structlog.typing import FilteringBoundLogger
+
+from postroad.model.errors import BrokerForgot, StoreError
+from postroad.ports.clock import Clock
+from postroad.stores.rabbitmq.book import Book
+from postroad.stores.rabbitmq.declaring import ready
+from postroad.stores.rabbitmq.drain import Drain
+from postroad.stores.rabbitmq.envelope import BadEnvelope, unpack
+from postroad.stores.rabbitmq.poison import unreadable
+from postroad.stores.rabbitmq.routes import Outlet, Post, Routes
+from postroad.stores.rabbitmq.topology import SHARD_NUMBERS, Topology
+from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.properties import Delivery
+
+
+class Draining:
+    """Moves messages of old lines into the new ones. A copy that was published and not acked,
+    because of a crash, is made again and known by its hop. Old delay queues end in old lines."""
+
+    def __init__(
+        self,
+        book: Book,
+        routes: Routes,
+        outlet: Outlet,
+        handlers: Callable[[], Iterable[str]],
+        clock: Clock,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self._topology = routes.topology
+        self._handlers = handlers
+        self._book = book
+        self._routes = routes
+        self._outlet = outlet
+        self._clock = clock
+        self._log = log
+
+    async def run(self, link: Link) -> None:
+        """Empty what is there of other topologies, for as long as there is a link."""
+        others = [n for n in SHARD_NUMBERS if n != self._topology.shards]
+        try:
+            known = [Topology(self._topology.prefix, shards) for shards in others]
+            old = [one for one in known if await self._is_there(link, one.dead)]
+            await asyncio.gather(*(self._drain(link, one) for one in old))
+        except* StoreError as errors:
+            self._log.warning("old lines are not drained", error=str(errors.exceptions[0]))
+
+    async def _is_there(self, link: Link, line: str) -> bool:
+        channel = await link.channel()
+        try:
+            await ready(channel, line)
+        except BrokerForgot:
+            return False  # which took the channel along
+        await channel.close()
+        return True
+
+    async def _drain(self, link: Link, old: Topology) -> None:
+        self._log.info("lines of another topology are drained", label=old.label)
+        handlers = [old.name(target) for target in self._handlers()]
+        lines = [line for line in handlers if await self._is_there(link, line)]
+        lines += map(old.name, old.shard_targets())
+        async with asyncio.TaskGroup() as group:
+            for line in [*lines, old.dead, old.lost]:
+                group.create_task(self._empty(link, line, dead=line == old.dead))
+
+    async def _empty(self, link: Link, line: str, *, dead: bool) -> None:
+        async def deal(batch: list[Delivery]) -> None:
+            await self._outlet.publish([await self._post(each, dead=dead) for each in batch])
+
+        drain = Drain(line, deal, self._clock, self._log)
+        await drain.run(await link.channel(on_lost=drain.ended))
+
+    async def _post(self, delivery: Delivery, *, dead: bool) -> Post:
+        try:
+            envelope = unpack(delivery.properties.headers, delivery.body)
+        except BadEnvelope as error:
+            letter = unreadable(delivery, str(error), self._clock.now_ms())
+            return Post(self._topology.dead_exchange, "", letter)
+        queue = await self._book.queue((envelope.tenant, envelope.queue))
+        if dead or queue is None or envelope.shard >= len(queue.lanes):
+            return Post(self._topology.dead_exchange, "", envelope)  # our collector knows it
+        lane = self._book.lane(queue.lanes[envelope.shard])
+        return self._routes.post(envelope.again(), lane.key, self._clock.now_ms())
