@@ -38,6 +38,7 @@ ITEMS = {
     "rabbit-kills": "proof.rabbit:prove_kills",
     "rabbit-channels": "proof.rabbit:prove_channels",
     "rabbit-workers": "proof.rabbit:prove_workers",
+    "rabbit-times": "proof.rabbit:prove_times",
     "server-kills": "proof.serving:prove",
 }
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.ids import to_text
 from tests.crash.book import Book, now_ms
@@ -16,13 +17,15 @@ from tests.fleet.killing import BOXES, check_lanes
 from tests.fleet.states import ask, look_into
 from tests.fleet.words import Line, Mail
 from tests.servers.postgres import PrivatePostgres
-from tests.servers.rabbitmq import PrivateRabbit
+from tests.servers.rabbitmq import UNSTUCK, PrivateRabbit
 
 WORKERS = 2
-RECOVERY_S = 90.0
-CHANNEL_CONFIG = {"consumer_timeout": "1", "channel_tick_interval": "3600000"}
-"""A channel looks after its consumers only when it is told to: and then closes, with an error, if
-one holds a message for longer than a millisecond."""
+RECOVERY_S = 120.0
+HEARD_S = 1.0
+IMPATIENT = "application:set_env(rabbit, consumer_timeout, {})"
+"""A channel closes with an error, when it looks after its consumers and one of them holds a message
+for longer than so many milliseconds: at every tick of its own, once a minute, or when told to."""
+PATIENCE_MS = 1_800_000
 TRIES = """
 select id, attempts from postroad.history
 union all select id, attempts from postroad.dead
@@ -113,9 +116,9 @@ class Stage:
         )
         return {to_text(row[0]) for row in rows}
 
-    def note_cut(self) -> None:
-        """Something died: what is not known now may be done again."""
-        self._cuts.append(known(self.state))
+    def note_cut(self, cut: Known | None = None) -> None:
+        """Something died: what was not known then may be done again."""
+        self._cuts.append(cut or known(self.state))
 
     def _check(self, lines: Sequence[Line]) -> None:
         cut = Counter(line.id for one in self._cuts for line in lines if one.misses(line))
@@ -141,10 +144,13 @@ def kill_broker(stage: Stage) -> None:
 
 
 def close_channels(stage: Stage) -> None:
-    """The broker closes every channel that holds a message for longer than it may."""
+    """The broker closes every channel that holds a message for longer than it may. What was not
+    noted before comes again, whether its try has ended or not, or begins before its worker has
+    heard of it."""
+    before = known(stage.state)
     stage.rabbit.eval("[P_ ! tick || P_ <- rabbit_channel:list()], ok")
-    stage.fleet.rest(0.5)
-    stage.note_cut()
+    stage.fleet.rest(HEARD_S)
+    stage.note_cut(replace(before, at_ms=now_ms()))
 
 
 def kill_worker(stage: Stage) -> None:
@@ -163,12 +169,15 @@ def strike(
     server: PrivatePostgres | None = None,
 ) -> Report:
     """The whole story, on servers of its own unless a test has some."""
-    config = CHANNEL_CONFIG if how is close_channels else {}
     brokers: AbstractContextManager[PrivateRabbit] = (
-        nullcontext(rabbit) if rabbit else PrivateRabbit(**config)
+        nullcontext(rabbit) if rabbit else PrivateRabbit(UNSTUCK)
     )
     databases: AbstractContextManager[PrivatePostgres] = (
         nullcontext(server) if server else PrivatePostgres()
     )
     with brokers as broker, databases as database:
-        return Stage(broker, database, messages).play(blows, how)
+        broker.eval(IMPATIENT.format(1 if how is close_channels else PATIENCE_MS))
+        try:
+            return Stage(broker, database, messages).play(blows, how)
+        finally:
+            broker.eval(IMPATIENT.format(PATIENCE_MS))

@@ -3,24 +3,29 @@
 import asyncio
 import socket
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pamqp import commands, frame
 
+from postroad import Postroad
 from postroad.model.errors import (
     AccessRefused,
     BadDsn,
+    BrokerForgot,
     BrokerLost,
     NoSuchVhost,
     ServerTooOld,
     StoreError,
 )
+from postroad.ports.clock import SystemClock
+from postroad.stores.rabbitmq.probing import check_features
 from postroad.stores.rabbitmq.wire import link as link_module
 from postroad.stores.rabbitmq.wire.address import Address, read_address
 from tests.rabbitmq.wires import linked, opened
 from tests.servers import free_port
-from tests.servers.rabbitmq import PrivateRabbit
+from tests.servers.rabbitmq import ELSEWHERE, PrivateRabbit
 
 Within = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -140,3 +145,31 @@ def test_a_broker_that_is_too_old_or_another_product(within: Within) -> None:
         product="RabbitMQ", version="4.0.5", capabilities={**able, "connection.blocked": False}
     )
     assert "lacks connection.blocked" in within(answered(unable, ServerTooOld))
+
+
+def test_a_broker_without_the_feature_that_keeps_delayed_messages(
+    within: Within, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(ELSEWHERE, raising=False)
+
+    async def story(dsn: str) -> None:
+        road = Postroad(f"{dsn}?state=sqlite:///{tmp_path}/state.db")
+        with pytest.raises(ServerTooOld, match="enable_feature_flag all"):
+            async with road:
+                pass
+        async with linked(dsn) as link:
+            with pytest.raises(BrokerForgot):
+                await (await link.channel()).get("postroad.v1.shard.0")  # nothing was declared
+
+    with PrivateRabbit(feature_flags="quorum_queue") as bare:
+        within(story(bare.dsn()))
+
+
+def test_a_broker_that_can_is_left_as_it_was(dsn: str, within: Within) -> None:
+    async def story() -> None:
+        await check_features(read_address(dsn), "probe", SystemClock())
+        async with linked(dsn) as link:
+            with pytest.raises(BrokerForgot):
+                await (await link.channel()).get("probe")
+
+    within(story())

@@ -30,6 +30,9 @@ log.console = false
 """
 # Schedulers that wait busily would take the second core from the tests.
 ERLANG = "-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none +sbwtdio none"
+UNSTUCK = "-rabbit dead_letter_worker_publisher_confirm_timeout 5000"
+"""What a delay queue hands on while its target has no leader yet, just after a restart, is handed
+on again after 3 minutes by default."""
 GREETING = b"AMQP\x00\x00\x09\x01"
 
 
@@ -59,8 +62,12 @@ class PrivateRabbit:
     On a broker elsewhere every vhost is the one of its address: tests use names of their own.
     """
 
-    def __init__(self, **config: str) -> None:
+    def __init__(
+        self, erlang: str = "", *, feature_flags: str | None = None, **config: str
+    ) -> None:
+        self._erlang = f"{ERLANG} {erlang}"
         self._config = config
+        self._flags = feature_flags  # those that it begins with, instead of all
         self.elsewhere = os.environ.get(ELSEWHERE)
         self.port, self._epmd_port, self._link_port = (
             (0, 0, 0) if self.elsewhere else (free_port(), free_port(), free_port())
@@ -245,9 +252,10 @@ class PrivateRabbit:
             "RABBITMQ_CONF_ENV_FILE": str(folder / "no-env"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "enabled_plugins"),
             "RABBITMQ_PID_FILE": str(folder / "pid"),
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": ERLANG,
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": self._erlang,
             # The script becomes the broker instead of starting it: its process id is the broker's.
             "RUNNING_UNDER_SYSTEMD": "true",
+            **({} if self._flags is None else {"RABBITMQ_FEATURE_FLAGS": self._flags}),
         }
 
     def _run(self, command: list[str], folder: Path) -> subprocess.Popen[bytes]:

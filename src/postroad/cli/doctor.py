@@ -14,8 +14,10 @@ from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, table
 from postroad.cli.reach import Refused
 from postroad.config import Settings, address
+from postroad.model.broker import BrokerFacts
 from postroad.model.errors import PostroadError, SchemaTooOld
 from postroad.model.ids import made_at_ms
+from postroad.ports.broker import Brokered
 from postroad.ports.clock import SystemClock
 from postroad.ports.store import Store
 from postroad.stores.opening import file_of, open_store, shown
@@ -25,6 +27,7 @@ SQLITE_FLOOR: Final = (3, 51, 3)
 DISK_FLOOR_BYTES: Final = 1 << 30
 CLOCK_MS: Final = 5_000
 BELL_S: Final = 5.0
+LETTERS_MAX: Final = 1_000
 MARKS: Final = {"ok": "✓", "warn": "!", "fail": "✗"}
 
 
@@ -135,6 +138,8 @@ async def _store(settings: Settings) -> list[Finding]:
         counts = await store.counts()
         held = ", ".join(f"{count} {state}" for state, count in counts.items() if count) or "empty"
         found = [Finding("store", "ok", f"{name}: {held}"), Finding("schema", "ok", "up to date")]
+        if isinstance(store, Brokered):
+            found += examine_broker(await store.broker_facts())
         return [*found, *_file_clock(settings, store), await _bell(store)]
     finally:
         await store.close()
@@ -152,6 +157,22 @@ def _file_clock(settings: Settings, store: Store) -> list[Finding]:
         mend = "the clock went back: set it (NTP)"
         return [Finding("clock", "warn", "messages were accepted in what is now the future", mend)]
     return [Finding("clock", "ok", "no message is from the future")]
+
+
+def examine_broker(facts: BrokerFacts) -> list[Finding]:
+    """What is worth knowing about the broker."""
+    blocked = Finding(
+        "broker", "fail", f"it takes no messages: {facts.blocked}", "free memory or disk there"
+    )
+    found = [blocked if facts.blocked else Finding("broker", "ok", f"RabbitMQ {facts.version}")]
+    text = f"{facts.lost_waiting} messages had nowhere to go"
+    mend = "start a worker: it sends them on, or puts them into the dead set"
+    lost = bool(facts.lost_waiting)
+    found.append(Finding("catch-all", "warn" if lost else "ok", text, mend if lost else ""))
+    text = f"{facts.dead_waiting} dead letters to collect"
+    mend = "start a worker: it collects them"
+    late = facts.dead_waiting > LETTERS_MAX
+    return [*found, Finding("collector", "warn" if late else "ok", text, mend if late else "")]
 
 
 async def _bell(store: Store) -> Finding:

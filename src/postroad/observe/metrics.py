@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec import structs
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from postroad.model.broker import BrokerFacts
 from postroad.model.outcome import Outcome
 from postroad.model.overview import Overview, Standing
 from postroad.observe import names
@@ -89,6 +91,13 @@ class Meter:
         """How the hub stands, by what."""
         for what, value in shown.items():
             self._of(names.HUB).labels(what).set(value)
+
+    def broker(self, facts: BrokerFacts) -> None:
+        """How the broker of a road stands, by what."""
+        shown = {**structs.asdict(facts), "blocked": int(bool(facts.blocked))}
+        del shown["version"]
+        for what, value in shown.items():
+            self._of(names.BROKER).labels(what).set(value)
 
     def text(self) -> bytes:
         """All of it, as Prometheus reads it."""

@@ -66,9 +66,16 @@ HUB: Final = Metric(
     "The hub of this process: clients, subscriptions, pending, oldest_pending_s, unacked, "
     "oldest_unacked_s, takeovers, awaited, polls, buffered_bytes",
 )
+BROKER: Final = Metric(
+    "postroad_rabbitmq",
+    "gauge",
+    ("what",),
+    "RabbitMQ as this process sees it: blocked, workers, shards, dead_waiting, lost_waiting, "
+    "lost_sent_on, lost_buried; the last three should be 0",
+)
 BUILD: Final = Metric("postroad_build_info", "gauge", ("version",), "Always 1")
 
 METRICS: Final = (
     MESSAGES, OLDEST, DEAD, CIRCUITS, BLOCKED, PAUSED, TRIES, TRY_SECONDS, QUERIES, LANES,
-    ACCEPTED, SHED, REQUESTS, REQUEST_SECONDS, HUB, BUILD,
+    ACCEPTED, SHED, REQUESTS, REQUEST_SECONDS, HUB, BROKER, BUILD,
 )  # fmt: skip

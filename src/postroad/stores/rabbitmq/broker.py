@@ -10,6 +10,7 @@ from postroad.model.ids import to_text
 from postroad.ports.clock import Clock, system_chance
 from postroad.stores.rabbitmq.declaring import ask, declare, ready
 from postroad.stores.rabbitmq.envelope import pack
+from postroad.stores.rabbitmq.probing import check_features
 from postroad.stores.rabbitmq.publishing import Parcel, Publisher
 from postroad.stores.rabbitmq.routes import Post
 from postroad.stores.rabbitmq.supervisor import Supervisor
@@ -51,6 +52,7 @@ class Broker:
 
     async def open(self) -> None:
         """Connect for publishing, and declare what is to be there."""
+        await check_features(self._address, self._topology.name("probe"), self._clock)
         await self.publisher.open()
 
     async def _prepare(self, link: Link) -> None:

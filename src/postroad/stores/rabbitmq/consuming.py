@@ -17,6 +17,7 @@ from postroad.stores.rabbitmq.wire.properties import Delivery
 
 GIVE_S: Final = 30.0
 """A line whose lanes are still owned then is given back beside what is in flight."""
+TELL_S: Final = 5.0
 ASK_S: Final = 0.02
 AGAIN_S: Final = 0.5
 
@@ -133,6 +134,7 @@ class Consuming:
         if link is None:
             return
         await self._declare(target)
+        await self._let_go(target)
 
         def lost(error: StoreError) -> None:
             self._broke(target, error)
@@ -151,6 +153,12 @@ class Consuming:
         tag = await channel.consume(name, take, prefetch=most, on_cancel=cancelled)
         self._lines[target] = (channel, tag)
         self._table.open(target)
+
+    async def _let_go(self, target: str) -> None:
+        """Until engines have forgotten what an earlier channel brought: a peer may have it."""
+        until_s = self._clock.steady_s() + TELL_S
+        while not self._table.is_told(target) and self._clock.steady_s() < until_s:
+            await self._clock.sleep(ASK_S)
 
     def _lose(self, target: str) -> None:
         self._lines.pop(target, None)

@@ -96,7 +96,7 @@ class Stack:
 class Spot:
     """A lane with something in it, or with an owner."""
 
-    __slots__ = ("crashes", "epoch", "lane", "owner", "source", "stacks")
+    __slots__ = ("crashes", "epoch", "lane", "owner", "source", "stacks", "told")
 
     def __init__(self, lane: Lane, source: str) -> None:
         self.lane = lane
@@ -105,6 +105,8 @@ class Spot:
         self.epoch = 0
         self.crashes = 0
         self.stacks: dict[RungKey, Stack] = {}
+        self.told = True
+        """Whether its owner has looked since its line was closed."""
 
     @property
     def filled(self) -> list[Stack]:

@@ -19,6 +19,7 @@ from postroad.stores.rabbitmq.insight import InsightVerbs, OverviewVerbs
 from postroad.stores.rabbitmq.leasing import LeaseVerbs
 from postroad.stores.rabbitmq.options import Options
 from postroad.stores.rabbitmq.routes import Post
+from postroad.stores.rabbitmq.showing import FactVerbs
 from postroad.stores.rabbitmq.stacks import HOLD_MS
 from postroad.stores.rabbitmq.state.state import Batch, Where
 
@@ -198,7 +199,7 @@ class KeepVerbs(Base):
         return stored
 
 
-class ShowVerbs(InsightVerbs, OverviewVerbs):
+class ShowVerbs(InsightVerbs, OverviewVerbs, FactVerbs):
     """What can be asked."""
 
 

@@ -75,7 +75,15 @@ class Table:
     def close(self, source: str) -> None:
         """Lanes of a line look paused from now on: what is in flight ends, nothing starts."""
         self.open_sources.discard(source)
-        self.touch(spot for spot in self.spots.values() if spot.source == source)
+        spots = [spot for spot in self.spots.values() if spot.source == source]
+        for spot in spots:
+            spot.told = False
+        self.touch(spots)
+
+    def is_told(self, source: str) -> bool:
+        """Whether the owners of a closed line's lanes know it, and have let go of what they had
+        read ahead."""
+        return all(s.told or s.owner is None for s in self.spots.values() if s.source == source)
 
     def is_quiet(self, source: str) -> bool:
         """Whether nobody owns a lane of a line."""
@@ -193,7 +201,9 @@ class Table:
         rungs += [row for row in named if row.lane == ask.lane]
         queues = self._named(dict.fromkeys((*(rung.queue for rung in rungs), *ask.queues)))
         next_at_ms = min((at for at, _ in times if at > now_ms), default=NEVER)
-        paused = spot.lane.paused or spot.source not in self.open_sources
+        closed = spot.source not in self.open_sources
+        spot.told = spot.told or closed
+        paused = spot.lane.paused or closed
         return View(ask.lane, rungs, queues, next_at_ms, spot.lane.circuit, paused)
 
     def _named(self, numbers: Iterable[int]) -> list[Queue]:

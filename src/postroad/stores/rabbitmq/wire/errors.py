@@ -7,6 +7,7 @@ from postroad.model.errors import (
     BrokerForgot,
     BrokerLost,
     NoSuchVhost,
+    ServerTooOld,
     StoreError,
     TopologyDiffers,
 )
@@ -15,6 +16,7 @@ ACCESS_REFUSED: Final = 403
 NOT_FOUND: Final = 404
 PRECONDITION_FAILED: Final = 406
 NOT_ALLOWED: Final = 530
+INTERNAL_ERROR: Final = 541
 
 
 def of_channel(code: int, text: str) -> StoreError:
@@ -41,6 +43,11 @@ def of_link(code: int, text: str, where: str) -> StoreError:
     if code == NOT_ALLOWED and "not found" in text:
         return NoSuchVhost(
             f"{where}: no such vhost. Make it with `rabbitmqctl add_vhost`, or name another"
+        )
+    if code == INTERNAL_ERROR and "feature flag is disabled" in text:
+        return ServerTooOld(
+            f"{where} has feature flags off that Postroad needs, quorum_queue and stream_queue:"
+            " run `rabbitmqctl enable_feature_flag all`, after all its nodes are upgraded"
         )
     if code == NOT_ALLOWED:
         return AccessRefused(f"{where}: {text}. Grant it with `rabbitmqctl set_permissions`")

@@ -1,0 +1,34 @@
+"""Whether a broker can do what it would silently leave out."""
+
+from contextlib import suppress
+
+from pamqp import commands
+
+from postroad.model.errors import BrokerLost
+from postroad.ports.clock import Clock
+from postroad.stores.rabbitmq.wire.address import Address
+from postroad.stores.rabbitmq.wire.link import Link
+
+
+async def check_features(address: Address, name: str, clock: Clock) -> None:
+    """A ServerTooOld when feature flag `stream_queue` is off: delay queues would then let go of
+    messages before their targets have them, and only the broker's log would say so.
+
+    A stream that is not durable is refused by every broker, with the flag off for the flag's sake:
+    so nothing is made by asking. A link of its own, which that refusal closes.
+    """
+    link = await Link.open(
+        address, name="postroad asks", on_lost=_unheard, on_blocked=_unheard, clock=clock
+    )
+    try:
+        channel = await link.channel()
+        with suppress(BrokerLost):  # "invalid property": as it should be
+            await channel.call(
+                commands.Queue.Declare(queue=name, arguments={"x-queue-type": "stream"})
+            )
+    finally:
+        await link.close()
+
+
+def _unheard(_: object) -> None:
+    """What ends it is the answer."""
