@@ -52,13 +52,14 @@ async def until_state(road: Postroad, number: str, *states: str) -> str:
 class Endpoint:
     """An HTTP server; `statuses` are its next answers, then 200."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
+        self._port = port
         self.statuses: list[int] = []
         self.got = 0
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
         return self
 
     async def __aexit__(self, *_ended: object) -> None:

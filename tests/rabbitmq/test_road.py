@@ -13,6 +13,7 @@ from postroad.model.ticks import Schedule, Tick
 from postroad.model.words import Policy
 from postroad.stores.rabbitmq.store import RabbitStore
 from tests.rabbitmq.roads import Endpoint, a_road, running, until, until_state
+from tests.servers import free_port
 
 QUICK = Policy(ladder=Exponential(retries=2, base_ms=250), timeout_ms=10_000)
 
@@ -83,6 +84,9 @@ async def test_a_paused_queue_holds_its_messages_and_goes_on_when_it_is_resumed(
         told = await road.explain(receipt.id)
         assert told.state == "held"
         await road.resume(endpoint.url)
+        async with running(road):
+            await until_state(road, receipt.id, "delivered")
+        assert endpoint.got == 1
 
 
 async def test_a_quota_answer_blocks_the_queue_until_it_is_unblocked(
@@ -97,6 +101,38 @@ async def test_a_quota_answer_blocks_the_queue_until_it_is_unblocked(
             await until_state(road, receipt.id, "held")
             assert endpoint.got == 1
             assert (await road.explain(receipt.id)).level == 0
+            await road.unblock(endpoint.url)
+            await until_state(road, receipt.id, "delivered")
+        assert endpoint.got == 2
+
+
+async def test_a_block_and_an_open_circuit_survive_a_restart(dsn: str, tmp_path: Path) -> None:
+    """Nothing is tried before their time; then what was parked comes back by itself."""
+    async with Endpoint() as throttled:
+        port = free_port()
+        away = f"http://127.0.0.1:{port}/hook"
+        first = a_road(dsn, tmp_path)
+        async with first:
+            await webhook(first, throttled.url)
+            await webhook(first, away)
+            throttled.statuses = [429]
+            quota = await first.send(throttled.url, {"id": 1})
+            async with running(first):
+                await until_state(first, quota.id, "held")
+                missed = [await first.send(away, {"id": n}) for n in range(5)]
+
+                async def opened() -> bool:
+                    return (await first.look.overview()).open_circuits == 1
+
+                await until(opened)
+        second = a_road(dsn, tmp_path)
+        async with second, running(second):
+            await until_state(second, quota.id, "held")
+            async with Endpoint(port):
+                for receipt in missed:
+                    await until_state(second, receipt.id, "delivered")
+                    assert (await second.explain(receipt.id)).level == 0
+            assert throttled.got == 1
 
 
 async def test_a_restart_with_messages_in_the_broker_loses_nothing(

@@ -13,6 +13,7 @@ from postroad.model.explain import (
 )
 from postroad.model.ids import to_number
 from postroad.model.words import DEFAULT_TENANT
+from postroad.ports.broker import Brokered
 from postroad.ports.clock import Clock
 from postroad.ports.insight import Insight
 
@@ -31,9 +32,10 @@ class Why:
         number = to_number(id)
         facts = await self._store.message_facts(tenant, number)
         if facts is None:
+            lies = ", or lie in the broker, where no worker has seen it yet"
             raise UnknownMessage(
                 f"this road knows no message {id} of tenant {tenant!r}: it may have been "
-                "forgotten for its age"
+                f"forgotten for its age{lies if isinstance(self._store, Brokered) else ''}"
             )
         return explain(facts, self._clock.now_ms(), sending=self._sends(number))
 

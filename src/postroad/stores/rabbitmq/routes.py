@@ -11,9 +11,11 @@ from postroad.stores.rabbitmq.delays import walk, walk_within
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.topology import Topology
 
-PARK_MS_MAX: Final = 64_000
-"""A message that may not go comes back this often to see whether it may: a resume or an unblock
-is felt so much later at most. A power of two of units: one hop."""
+PARK_MS: Final = 1_000
+PARK_DOUBLINGS: Final = 6
+"""A message that may not go comes back now and then to see whether it may: after 2 s the first
+time, then half as often each time, every 64 s in the end. A resume or an unblock is felt so much
+later at most. Powers of two of units: one hop each."""
 
 
 class Post(Struct, frozen=True):
@@ -48,7 +50,8 @@ class Routes:
     def park(self, envelope: Envelope, lane: LaneKey, wait_ms: int) -> Post:
         """Back to its lane in a while, not later than said, but for less than a unit."""
         target = self.topology.target(lane)
-        hops = walk_within(min(wait_ms, PARK_MS_MAX)) or (0,)
+        most_ms = PARK_MS << min(envelope.hop, PARK_DOUBLINGS)
+        hops = walk_within(min(wait_ms, most_ms)) or (0,)
         return Post(self.topology.delay, walk_key(hops, target), envelope)
 
     def dead(self, envelope: Envelope) -> Post:
