@@ -33,7 +33,7 @@ def lineup(_folder: Path, say: Say) -> list[Run]:
             )
             for setting, (rate, connections) in LOOPS.items()
         ),
-        Run("ours", "10,000 rows a commit", "bench.campaigns:import_rows", {"server": dsn}),
+        Run("ours", "20,000 rows a commit", "bench.campaigns:import_rows", {"server": dsn}),
         Run("limit", "one COPY", "bench.campaigns:copy_rows", {"server": dsn}),
     ]
 

@@ -40,7 +40,7 @@ from postroad.verbs.looking import Looking
 from postroad.verbs.mailboxes import MailboxVerbs
 from postroad.verbs.registering import Registry
 from postroad.verbs.reopening import Reopening
-from postroad.verbs.sealing import key_ring
+from postroad.verbs.sealing import Sealing, key_ring
 from postroad.verbs.sending import Sending
 from postroad.verbs.tokens import TokenVerbs
 from postroad.verbs.webhooks import Webhooks, webhook_transport
@@ -108,8 +108,10 @@ class Postroad:
         self.look = Looking(self.store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenVerbs(self.store, self.store.clock)
         self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
-        self.bulk = Bulk(self.store, self.keys, self.settings.webhooks, parts.resolve)
+        self.bulk = Bulk(self.store, self.keys, self.settings.webhooks, self.log, parts.resolve)
         self.campaigns, self.credentials = self.bulk.campaigns, self.bulk.credentials
+        seals = (self.webhooks, self.credentials)
+        self.sealing = Sealing(self.keys, self.settings.keys_file, seals)
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain
         self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane

@@ -1,5 +1,6 @@
 """Many messages in one request: the good half is stored and said so."""
 
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -63,3 +64,18 @@ async def test_an_empty_batch_and_one_with_too_many_lines(stand: Stand) -> None:
     answer = await stand.say("POST", "/v1/messages:batch", text)
     assert (answer.status, kind(answer)) == (413, "body-too-large")
     assert (await stand.road.store.counts())["waiting"] == 0
+
+
+async def test_a_body_of_lines_without_end_costs_no_more_memory_than_its_limit(
+    stand: Stand,
+) -> None:
+    tracemalloc.start()
+    try:
+        for text in (b"1\n" * 2_000_000, b"\n" * 4_000_000):
+            tracemalloc.reset_peak()
+            before, _ = tracemalloc.get_traced_memory()
+            answer = await stand.say("POST", "/v1/messages:batch", text)
+            assert answer.status in (200, 413)
+            assert tracemalloc.get_traced_memory()[1] - before < 30 << 20
+    finally:
+        tracemalloc.stop()

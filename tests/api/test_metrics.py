@@ -13,6 +13,7 @@ from opentelemetry.trace import ProxyTracerProvider
 
 from postroad.api.inside import Asked, ask
 from postroad.api.watching import Watched
+from postroad.model.errors import StoreUnavailable
 from postroad.observe.log import make_log
 from postroad.observe.names import METRICS
 from tests.api.stand import Stand
@@ -104,3 +105,30 @@ def test_logs_are_lines_of_text_or_of_json() -> None:
     assert 'event="an event"' in text.getvalue()
     said = json.loads(data.getvalue())
     assert (said["event"], said["level"], said["level_of"]) == ("an event", "info", 1)
+
+
+async def test_a_try_that_is_cut_where_a_second_is_not_allowed_is_counted(stand: Stand) -> None:
+    await stand.send("doubtful")
+    await stand.road.run(until_idle=True)
+    text = await scraped(stand)
+    assert 'postroad_tries_total{level="0",outcome="unknown",transport="handler"} 1.0' in text
+
+
+async def test_only_what_was_stored_counts_as_accepted(stand: Stand) -> None:
+    good = b'{"queue": "good", "body": 1, "key": "k"}'
+    for _ in range(2):
+        await stand.say("POST", "/v1/messages:batch", b"\n".join([good, b"broken", good]))
+        await stand.say("POST", "/v1/messages", good)
+    assert "postroad_accepted_total 1.0" in await scraped(stand)
+
+
+async def test_metrics_are_told_while_the_store_is_away(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stand.send()
+
+    async def away(_tenant: str | None) -> None:
+        raise StoreUnavailable("away")
+
+    monkeypatch.setattr(stand.road.store, "overview", away)
+    assert "postroad_accepted_total 1.0" in await scraped(stand)

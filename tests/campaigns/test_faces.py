@@ -1,12 +1,19 @@
 """Campaigns over HTTP and the command line, on a server that sends."""
 
 import json
+import socket
+import sys
+import threading
 import time
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from postroad.cli import campaigns, main
 from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
 from tests.campaigns.stories import numbers, write_csv
 from tests.cli.running import data, postroad, running
@@ -67,6 +74,86 @@ def test_a_campaign_from_the_command_line(folder: Path, provider: Provider) -> N
         lines = postroad("campaign", "export", "c", "--format", "ndjson").stdout.splitlines()
         assert [json.loads(line)["recipient"] for line in lines] == people
         assert "Hi Name" not in postroad("campaign", "show", "c").stdout
+
+
+def test_all_campaigns_are_listed_page_by_page(
+    folder: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaigns, "PAGE", 2)
+    names = [f"c{n}" for n in range(5)]
+    with running(folder, *UP):
+        put(provider)
+        for name in names:
+            data("campaign", "create", name, "--credential", "main", "--template", "Hi")
+        assert [one["name"] for one in data("campaign", "list")] == names
+
+
+class Sink:
+    """Standard output that keeps nothing; from its first piece on memory is watched."""
+
+    def __init__(self) -> None:
+        self.buffer = self
+        self.size = 0
+
+    def write(self, piece: bytes) -> None:
+        if not self.size:
+            tracemalloc.start()
+        self.size += len(piece)
+
+    def flush(self) -> None: ...
+
+
+@pytest.mark.parametrize("reached", ["over HTTP", "in the file"])
+def test_an_export_is_never_held_whole(
+    reached: str, folder: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_csv(folder / "people.csv", numbers(20_000))
+    sink = Sink()
+
+    def export() -> None:
+        words = ["campaign", "export", "c", "--format", "ndjson"]
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", sink)
+            main.app(words, standalone_mode=False)
+
+    with running(folder, *UP):
+        put(provider)
+        data("campaign", "create", "c", "--credential", "main", "--template", "Hi")
+        data("campaign", "import", "c", str(path))
+        if reached == "over HTTP":
+            export()
+    if reached == "in the file":
+        export()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sink.size > 3_000_000
+    assert peak < sink.size / 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_export_that_breaks_off_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSTROAD_TOKEN", "any")
+    with broken_server() as address:
+        ended = postroad("campaign", "export", "c", "--server", address)
+    assert (ended.exit_code, "no answer from" in ended.stderr) == (3, True)
+
+
+@contextmanager
+def broken_server() -> Iterator[str]:
+    """Answers the beginning of a file, and goes away."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            line, _ = server.accept()
+            with line:
+                line.recv(65_536)
+                head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+                line.sendall(head + b"8\r\nn,line\r\n\r\n")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        thread.join(45)
 
 
 def test_what_is_refused_ends_with_its_reason_and_code(folder: Path, provider: Provider) -> None:

@@ -1,5 +1,6 @@
 """Files of recipients: what is taken, what is refused with line and reason, and resuming."""
 
+import csv
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from postroad import Postroad
-from postroad.campaigns import importing
+from postroad.campaigns import importing, reading
 from postroad.campaigns.reading import BadFile
 from postroad.campaigns.template import BadTemplate
 from postroad.model.campaign import WrongState
@@ -66,6 +67,52 @@ def test_a_bad_file_is_refused_with_line_and_reason_and_nothing_is_imported(
             assert (await road.campaigns.exact("c")).total == 0
             with pytest.raises(WrongState, match="no recipients"):
                 await road.campaigns.start("c")
+
+    within(story())
+
+
+@pytest.mark.parametrize("kind", ["an unclosed quote", "an unknown letter of Windows"])
+def test_a_file_that_cannot_be_read_to_its_end_is_refused_even_when_lines_may_be_skipped(
+    kind: str, provider: Provider, tmp_path: Path, within: Within
+) -> None:
+    content, reason = BAD[kind]
+    path = tmp_path / "people.csv"
+    path.write_bytes(content.replace(b"\n", b"\n+6591234569,Bob\n", 1))
+
+    async def story() -> None:
+        async with local(f"sqlite:///{tmp_path}/road.db") as road:
+            await make(road, provider)
+            with pytest.raises(BadFile, match=reason.replace("line 2", "line 3")):
+                await road.campaigns.import_file("c", path, skip_invalid=True)
+            assert (await road.campaigns.exact("c")).total == 0
+
+    within(story())
+
+
+def test_cells_are_kept_as_they_are(
+    dsn: str, provider: Provider, tmp_path: Path, within: Within
+) -> None:
+    names = [
+        "a\\b",
+        "tab\there",
+        'say "hi"',
+        "two\nlines",
+        "c:\\new\\.",
+        "\\N",
+        "naïve 🚚",
+        "x\r\ny",
+    ]
+    path = tmp_path / "people.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = zip(numbers(len(names)), names, strict=True)
+        csv.writer(file).writerows([("recipient", "name"), *rows])
+
+    async def story() -> None:
+        async with local(dsn) as road:
+            await make(road, provider, "{{ name }}")
+            await road.campaigns.import_file("c", path)
+            found = [await road.campaigns.preview("c", n + 1) for n in range(len(names))]
+            assert [one.parcel.body for one in found] == names
 
     within(story())
 
@@ -200,11 +247,16 @@ def kill_in_mid_import(dsn: str, path: Path) -> None:
     assert process.returncode == -signal.SIGKILL
 
 
+def in_batches_of(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "BATCH", size)
+    monkeypatch.setattr(importing, "LOAD", size)
+
+
 def test_an_unfinished_import_can_be_discarded_whole(
     dsn: str, provider: Provider, tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_csv(tmp_path / "a.csv", numbers(50))
-    monkeypatch.setattr(importing, "BATCH", 20)
+    in_batches_of(20, monkeypatch)
 
     async def story() -> None:
         async with local(dsn) as road:

@@ -27,7 +27,7 @@ def test_kills_and_stops_send_nothing_twice_and_lose_nobody(
 
 
 def test_a_sqlite_road_that_is_killed_sends_nothing_twice(tmp_path: Path) -> None:
-    killed = asyncio.run(sqlite_kills(f"sqlite:///{tmp_path}/road.db", tmp_path, 1_500, kills=3))
+    killed = asyncio.run(sqlite_kills(f"sqlite:///{tmp_path}/road.db", tmp_path, 3_000, kills=3))
     assert not killed.breaches
 
 

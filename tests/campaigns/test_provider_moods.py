@@ -3,13 +3,12 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from postroad.transports.sms import channel
+from postroad.transports import ways
 from tests.campaigns.provider import TOKEN, Provider
 from tests.campaigns.stories import local, numbers, prepare, reaches, running
 
@@ -79,7 +78,7 @@ def test_a_refused_credential_halts_the_campaign_with_the_reason(
 def test_a_provider_that_takes_it_and_is_silent_leaves_it_uncertain(
     dsn: str, provider: Provider, tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channel, "TIMEOUT", timedelta(seconds=1))
+    monkeypatch.setattr(ways, "TIMEOUT_S", 1.0)
 
     async def story() -> None:
         async with running(local(dsn)) as road:

@@ -15,12 +15,13 @@ import apsw
 import pytest
 
 from postroad import Postroad
+from postroad.api.door import read_note
 from postroad.config import Settings
 from postroad.model.keyring import new_key
 from postroad.model.webhook import WebhookRules
 from postroad.transports.webhook.signing import public_key
 from postroad.verbs.webhooks import Webhooks
-from tests.cli.running import data, postroad, start
+from tests.cli.running import data, postroad, running, start
 
 ONE = "whsec_" + b64encode(b"1" * 24).decode()
 TWO = "whsec_" + b64encode(b"2" * 24).decode()
@@ -264,3 +265,46 @@ def test_a_server_that_is_not_the_local_default_refuses_to_start_without_a_key(
     assert result.exit_code == 2
     assert "postroad keys new" in result.stderr
     assert postroad("keys", "rotate", "--dsn", f"sqlite:///{tmp_path}/r.db").exit_code == 2
+
+
+def test_keys_rotate_beside_a_server_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads its keys again, and goes on with the new one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("POSTROAD_KEYS", raising=False)
+    (tmp_path / "road").mkdir()
+    path, keys = tmp_path / "road" / "road.db", tmp_path / "keys"
+    old, new = (data("keys", "new", name)["key"] for name in ("old", "new"))
+    monkeypatch.setenv("POSTROAD_KEYS_FILE", str(keys))
+    keys.write_text(old)
+    asyncio.run(fill(path, 3))
+    with running(tmp_path, "up", "--listen", "127.0.0.1:0"):
+        keys.write_text(f"{new}\n{old}")
+        assert data("keys", "rotate") == {"key": "new", "sealed": 3}
+        assert data("keys", "rotate") == {"key": "new", "sealed": 0}
+        token = data("token", "make", "theirs", "--tenant", "acme")["secret"]
+        (tmp_path / "token").write_text(token)
+        door = read_note(f"sqlite:///{path}")
+        assert door is not None
+        words = ("--server", door.url, "--token-file", "token", "--tenant", "acme")
+        assert postroad("keys", "rotate", *words).exit_code == 2
+    assert sealed_under(path) == ["new"] * 3
+
+
+def test_a_webhook_is_set_and_shown_by_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("POSTROAD_SECRET", f"{ONE} {TWO}")
+    url, more = "http://127.0.0.1:9/hook", ("--set", "webhooks.http=true")
+    allow = ("--set", "webhooks.allow=127.0.0.0/8", "--set", "webhooks.ports=9")
+    data("migrate")
+    words = ("--sign", "--header", "X-Shop=7", "--reject", "418", "--timeout", "3")
+    data("endpoint", "set", url, *words, *more, *allow)
+    shown = data("endpoint", "show", url, *more, *allow)
+    assert (shown["secrets"], shown["headers"], shown["reject"]) == (2, ["x-shop"], [418])
+    assert shown["timeout_ms"] == 3_000
+    text = postroad("endpoint", "show", url, *more, *allow).stdout
+    assert "signing keys: 2" in text
+    assert ONE not in text

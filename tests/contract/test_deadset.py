@@ -247,3 +247,46 @@ async def test_an_owner_hears_of_a_replay(bench: Bench) -> None:
     heard = bench.listen()
     assert await replay(bench) == 1
     await heard.until(lambda: lane.id in [number for number, *_ in heard.lane])
+
+
+@pytest.mark.parametrize(
+    ("move", "order_key"),
+    [
+        (Move.climb, ""),
+        (Move.die, ""),
+        (Move.cancel, ""),
+        (Move.doubt, ""),
+        (Move.climb, "o"),
+        (Move.hold, "o"),
+    ],
+)
+async def test_a_replayed_message_does_not_take_what_its_old_try_came_to(
+    bench: Bench, move: Move, order_key: str
+) -> None:
+    """It died of its deadline while it was tried, and was replayed before that try ended."""
+    queue = await bench.queue(policy=POLICY)
+    sent = await bench.send(queue, ttl_s=60, order_key=order_key)
+    lane = await bench.take()
+    old = await bench.only(lane.id)
+    await bench.advance(61)
+    assert (await bench.store.sweep(10)).expired == 1
+    await bench.advance(1)
+    assert await replay(bench, DeadFilter(ids=(sent,)), ReplayMode.reset) == 1
+    await bench.became(old, move, level=2, after_s=600)
+    again = await bench.only(lane.id)
+    assert (again.id, again.level, again.attempts) == (sent, 0, 1)
+    assert await bench.counts() == {"waiting": 1}
+    await bench.became(again, Move.deliver)
+    assert await bench.counts() == {"delivered": 1}
+
+
+async def test_a_success_of_an_old_try_counts_also_for_a_replayed_message(bench: Bench) -> None:
+    queue = await bench.queue(policy=POLICY)
+    sent = await bench.send(queue, ttl_s=60)
+    lane = await bench.take()
+    old = await bench.only(lane.id)
+    await bench.advance(61)
+    await bench.store.sweep(10)
+    await replay(bench, DeadFilter(ids=(sent,)))
+    await bench.became(old, Move.deliver)
+    assert await bench.counts() == {"delivered": 1}

@@ -3,9 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
+from postroad.model.control import CancelState
+from postroad.model.dead import DeadFilter, ReplayMode
 from postroad.model.decide import Move
 from postroad.model.record import Release
 from postroad.model.states import NEVER
+from postroad.model.words import DEFAULT_TENANT
 from tests.contract.bench import Bench
 from tests.contract.ground import LEASE_MS
 
@@ -253,3 +256,30 @@ async def test_who_lost_the_lane_cannot_mark(bench: Bench) -> None:
     assert not await bench.store.mark(bench.owner, stale, [sent])
     assert (await bench.only(lane.id)).marks == 0
     assert await bench.store.mark(bench.owner, lane, [sent])
+
+
+async def test_a_wish_to_cancel_outlives_the_owner_that_was_asked(bench: Bench) -> None:
+    queue = await bench.queue()
+    sent, other = await bench.send(queue), await bench.send(queue)
+    await bench.take()
+    answers = await bench.store.cancel(DEFAULT_TENANT, [sent])
+    assert answers == {sent: CancelState.pending}
+    await bench.advance(LEASE_MS / 1000 + 1)
+    assert (await bench.store.reap(LEASE_MS)).lost == 1
+    assert await bench.counts() == {"cancelled": 1, "waiting": 1}
+    lane = await bench.take()
+    assert (await bench.only(lane.id)).id == other
+
+
+async def test_a_wish_to_cancel_ends_with_the_life_of_its_message(bench: Bench) -> None:
+    queue = await bench.queue()
+    sent = await bench.send(queue)
+    lane = await bench.take()
+    message = await bench.only(lane.id)
+    await bench.store.cancel(DEFAULT_TENANT, [sent])
+    await bench.became(message, Move.die)
+    which = DeadFilter(ids=(sent,))
+    assert await bench.store.dead_replay(which, ReplayMode.once, count=1, dry_run=False) == 1
+    await bench.advance(LEASE_MS / 1000 + 1)
+    assert (await bench.store.reap(LEASE_MS)).lost == 1
+    assert await bench.counts() == {"waiting": 1}

@@ -31,6 +31,7 @@ WALKS: Final = {
     "token_page": "asked by people, over access tokens",
     "tries_retain": "from the oldest on, and it stops at a slice",
     "trouble": "asked by people and for metrics, never by the engine",
+    "unwanted": "walks a partial index that holds only what is to be cancelled",
 }
 SORTS: Final = {
     "dead_reasons": "asked by people, never by the engine",

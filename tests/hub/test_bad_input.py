@@ -13,6 +13,7 @@ from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.typing import Subprotocol
 
 from postroad.hub.frames import MSGPACK
+from postroad.hub.http import Http
 from postroad.model.mailbox import HubLimits
 from tests.hub.raw import ask, closed, dial, hear, http
 from tests.hub.serving import CREATE, Served, serving, some_boxes
@@ -214,3 +215,49 @@ async def test_http_says_what_is_wrong(tmp_path: Path, caplog: pytest.LogCapture
             if status >= 400:
                 assert content["error"]
                 assert content["text"]
+
+
+@pytest.mark.parametrize(
+    "target", ["//[", "//[::1", "http://[/x", "/v1/mailboxes/%ff%fe/messages", "*"]
+)
+async def test_an_odd_address_is_answered_and_not_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, target: str
+) -> None:
+    async with unshaken(tmp_path, caplog) as served:
+        status, _ = await http(served, "GET", target)
+        assert status in (403, 404)
+
+
+async def test_who_asks_by_http_and_never_reads_keeps_little_in_memory_and_is_closed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    limits = HubLimits(stall_s=2.0)
+    async with unshaken(tmp_path, caplog, limits) as served, served.client() as client:
+        (box,) = await some_boxes(client, 1)
+        await client.send(box.box, box.sender_token, "x" * 60_000)
+        _, writer = await asyncio.open_connection("127.0.0.1", served.port, limit=1_024)
+        head = f"GET /v1/mailboxes/{box.box}/messages HTTP/1.1\r\nhost: hub\r\n"
+        asking = f"{head}authorization: Bearer {box.recipient_token}\r\n\r\n".encode()
+        kept = 0
+        async with asyncio.timeout(60):
+            while not writer.is_closing():
+                writer.write(asking)
+                await asyncio.sleep(0.001)
+                for each in served.server._due:
+                    if isinstance(each, Http) and each._transport is not None:
+                        kept = max(kept, each._transport.get_write_buffer_size())
+                assert kept < 1 << 20
+        assert kept > 0
+
+
+async def test_a_message_in_very_many_frames_is_put_together(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with unshaken(tmp_path, caplog) as served, dial(served) as ws:
+        made = await ask(ws, {"do": "create", "token": CREATE})
+        where = {"box": made["box"], "token": made["sender_token"]}
+        frame = json.dumps({"do": "send", "n": 9, **where, "body": "y" * 30_000})
+        await ws.send(iter(frame))
+        assert (await hear(ws))["is"] == "ok"
+        await ws.send(iter(["", "", "{", "", "}", ""]))
+        assert (await hear(ws))["code"] == "malformed"

@@ -5,7 +5,15 @@ from hypothesis import strategies as st
 
 from postroad.model.block import BlockKind, disabled
 from postroad.model.circuit import CLOSED
-from postroad.model.decide import Move, Situation, decide, expired, spell_expiry
+from postroad.model.decide import (
+    Move,
+    Next,
+    Situation,
+    decide,
+    expired,
+    spell_expiry,
+    untroubled,
+)
 from postroad.model.outcome import Kind, Outcome
 from postroad.model.states import DeadReason
 from postroad.model.words import Message
@@ -67,6 +75,17 @@ def test_only_a_delivered_message_is_delivered(
 ) -> None:
     delivered = outcome.kind is Kind.delivered
     assert (decide(sent, outcome, at).move is Move.deliver) == delivered
+
+
+@given(messages, outcomes, situations)
+def test_what_is_said_to_be_untroubled_delivers_and_changes_nothing_else(
+    sent: Message, outcome: Outcome, at: Situation
+) -> None:
+    after = decide(sent, outcome, at)
+    if untroubled(outcome, at.circuit, at.block):
+        assert after == Next(Move.deliver, sent.level, circuit=at.circuit)
+    elif at.block is None and at.circuit == CLOSED:
+        assert outcome.kind is not Kind.delivered
 
 
 @given(messages, outcomes, situations)

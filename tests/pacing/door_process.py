@@ -1,39 +1,81 @@
-"""The receiver: `python -m tests.pacing.door_process` says its port, then writes one line into
-`log` for each datagram: when the kernel took it (nanoseconds), and what it says. It ends with its
-stdin.
+"""The receiver: `python -m tests.pacing.door_process` says its port, takes HTTP requests, and writes
+one line into `log` for each: when the kernel took its beginning (nanoseconds), who sent it (the user
+agent) and its id. It ends with its stdin.
 
 The kernel's time and not its own: a receiver that stands still for a moment on a busy machine
 would see what came meanwhile as one crowd.
 """
 
-import select
+import selectors
 import socket
 import struct
 import sys
 from pathlib import Path
+from typing import TextIO
 
 SO_TIMESTAMPNS = 35
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+
+
+class Door:
+    """One connection; requests come one after the other."""
+
+    def __init__(self, connection: socket.socket, log: TextIO) -> None:
+        self.connection = connection
+        self._log = log
+        self._held = b""
+        self._began_ns = 0
+
+    def take(self) -> bool:
+        """Read what came; False when the connection has ended."""
+        try:
+            data, notes, _, _ = self.connection.recvmsg(65_536, 64)
+        except ConnectionError:  # its sender was killed
+            return False
+        if not data:
+            return False
+        if not self._held:
+            self._began_ns = _stamp(notes)
+        self._held += data
+        head, found, body = self._held.partition(b"\r\n\r\n")
+        said = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:]) if found else {}
+        if found and len(body) == int(said[b"content-length"]):
+            self._held = b""
+            who, which = said[b"user-agent"].decode(), said[b"webhook-id"].decode()
+            self._log.write(f"{self._began_ns} {who} {which}\n")
+            self.connection.sendall(OK)
+        return True
+
+
+def _stamp(notes: list[tuple[int, int, bytes]]) -> int:
+    ((_, kind, stamp),) = notes
+    if kind != SO_TIMESTAMPNS:
+        raise RuntimeError(f"the kernel gave {kind}, not a time")
+    seconds, nanoseconds = struct.unpack("qq", stamp)
+    return int(seconds * 1_000_000_000 + nanoseconds)
 
 
 def main() -> None:
     with (
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as door,
+        socket.create_server(("127.0.0.1", 0)) as server,
         Path("log").open("a", buffering=1) as log,
     ):
-        door.bind(("127.0.0.1", 0))
-        door.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        sys.stdout.write(f"{door.getsockname()[1]}\n")
+        server.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)  # what it accepts has it too
+        sys.stdout.write(f"{server.getsockname()[1]}\n")
         sys.stdout.flush()
+        waiting = selectors.DefaultSelector()
+        waiting.register(sys.stdin, selectors.EVENT_READ)
+        waiting.register(server, selectors.EVENT_READ, server)
         while True:
-            ready, _, _ = select.select([door, sys.stdin], [], [])
-            if door not in ready:
-                return
-            body, notes, _, _ = door.recvmsg(1024, 64)
-            ((_, kind, stamp),) = notes
-            if kind != SO_TIMESTAMPNS:
-                raise RuntimeError(f"the kernel gave {kind}, not a time")
-            seconds, nanoseconds = struct.unpack("qq", stamp)
-            log.write(f"{seconds * 1_000_000_000 + nanoseconds} {body.decode()}\n")
+            for key, _ in waiting.select():
+                if key.data is None:
+                    return
+                if key.data is server:
+                    door = Door(server.accept()[0], log)
+                    waiting.register(door.connection, selectors.EVENT_READ, door)
+                elif not key.data.take():
+                    waiting.unregister(key.fileobj)
+                    key.data.connection.close()
 
 
 if __name__ == "__main__":

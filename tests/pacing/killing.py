@@ -1,4 +1,5 @@
-"""Four worker processes on one limit, killed and started again at random; what the receiver saw."""
+"""Four processes that send webhooks under one limit, killed and started again at random; what the
+receiver saw, by its own log."""
 
 import asyncio
 import os
@@ -65,7 +66,7 @@ class Stand:
 
     def __enter__(self) -> Self:
         port = int(_answer(self._door))
-        asyncio.run(self._fill(f"udp://127.0.0.1:{port}/x"))
+        asyncio.run(self._fill(f"http://127.0.0.1:{port}/x"))
         return self
 
     def __exit__(
@@ -81,7 +82,7 @@ class Stand:
         shutil.rmtree(self.folder)
 
     async def _fill(self, queue: str) -> None:
-        async with road_of(self._dsn, sends=False) as road:
+        async with road_of(self._dsn) as road:
             await road.send_many([(queue, n) for n in range(self._messages)])
             (lane, *_) = (await road.explain_queue(queue)).lanes
             await road.limit(lane.id, f"{RATE}/s")

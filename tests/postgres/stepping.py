@@ -15,6 +15,7 @@ from postroad.model.record import Record, Result, Want
 from postroad.model.states import NEVER
 from postroad.model.words import DEFAULT_TENANT, Draft, Lane, LaneKey, Message, Policy, QueueSpec
 from postroad.ports.clock import SystemClock
+from postroad.stores.postgres.base import literal
 from postroad.stores.postgres.connections import QUERIES
 from postroad.stores.postgres.inbox import Batch
 from postroad.stores.postgres.recording import RecordBatch
@@ -71,7 +72,8 @@ class Stand:
         return [m for reading in await self.store.fetch(wants) for m in reading.messages]
 
     async def release(self, by: Connection, lane: Lane) -> None:
-        await by.fetchval(QUERIES["release"], self.owner, [lane.id], [lane.epoch], 0)
+        which = (literal([lane.id]), literal([lane.epoch]))
+        await by.fetchval(QUERIES["release"], self.owner, *which, 0)
 
     def result(self, lane: Lane, message: Message, move: Move) -> Record:
         kind = Kind.delivered if move is Move.deliver else Kind.failed

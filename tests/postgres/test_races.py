@@ -221,3 +221,23 @@ def test_a_sweep_that_waits_for_a_lane_holds_up_no_record_of_it(dsn: str, within
             assert await sweep_beside_a_record(on) == 0
 
     within(story())
+
+
+def test_the_sweep_does_not_spin_while_what_expired_is_being_written(
+    dsn: str, within: Within
+) -> None:
+    async def story() -> None:
+        async with stand(dsn) as on:
+            now_ms = on.store.clock.now_ms()
+            draft = replace(on.draft(), due_ms=now_ms - 2_000, expires_at_ms=now_ms - 1_000)
+            await on.accept(on.one, draft)
+            writing = on.one.transaction()
+            await writing.start()
+            await on.one.execute("select from postroad.message for update")
+            swept = await on.store.sweep(10)
+            assert swept.expired == 0
+            assert swept.next_at_ms >= now_ms + 1_000
+            await writing.rollback()
+            assert (await on.store.sweep(10)).expired == 1
+
+    within(story())

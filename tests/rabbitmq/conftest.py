@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.servers.rabbitmq import PrivateRabbit
+from tests.servers.rabbitmq import UNSTUCK, PrivateRabbit
 
 PATIENCE_S = 120
 
 
 @pytest.fixture(scope="session")
 def broker(postroad_server_versions: list[str]) -> Iterator[PrivateRabbit]:
-    with PrivateRabbit() as rabbit:
+    with PrivateRabbit(UNSTUCK) as rabbit:
         postroad_server_versions.append(f"RabbitMQ {rabbit.version}")
         yield rabbit
 

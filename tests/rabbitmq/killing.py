@@ -17,16 +17,15 @@ from tests.fleet.killing import BOXES, check_lanes
 from tests.fleet.states import ask, look_into
 from tests.fleet.words import Line, Mail
 from tests.servers.postgres import PrivatePostgres
-from tests.servers.rabbitmq import PrivateRabbit
+from tests.servers.rabbitmq import UNSTUCK, PrivateRabbit
 
 WORKERS = 2
-RECOVERY_S = 90.0
-UNSTUCK = "-rabbit dead_letter_worker_publisher_confirm_timeout 5000"
-"""What a delay queue hands on while its target has no leader yet, just after a restart, is handed
-on again after 3 minutes by default."""
-CHANNEL_CONFIG = {"consumer_timeout": "1"}
+RECOVERY_S = 120.0
+HEARD_S = 1.0
+IMPATIENT = "application:set_env(rabbit, consumer_timeout, {})"
 """A channel closes with an error, when it looks after its consumers and one of them holds a message
-for longer than a millisecond: at every tick of its own, once a minute, and when it is told to."""
+for longer than so many milliseconds: at every tick of its own, once a minute, or when told to."""
+PATIENCE_MS = 1_800_000
 TRIES = """
 select id, attempts from postroad.history
 union all select id, attempts from postroad.dead
@@ -146,11 +145,12 @@ def kill_broker(stage: Stage) -> None:
 
 def close_channels(stage: Stage) -> None:
     """The broker closes every channel that holds a message for longer than it may. What was not
-    noted before comes again, perhaps before its try has ended."""
+    noted before comes again, whether its try has ended or not, or begins before its worker has
+    heard of it."""
     before = known(stage.state)
     stage.rabbit.eval("[P_ ! tick || P_ <- rabbit_channel:list()], ok")
+    stage.fleet.rest(HEARD_S)
     stage.note_cut(replace(before, at_ms=now_ms()))
-    stage.fleet.rest(0.5)
 
 
 def kill_worker(stage: Stage) -> None:
@@ -169,12 +169,15 @@ def strike(
     server: PrivatePostgres | None = None,
 ) -> Report:
     """The whole story, on servers of its own unless a test has some."""
-    config = CHANNEL_CONFIG if how is close_channels else {}
     brokers: AbstractContextManager[PrivateRabbit] = (
-        nullcontext(rabbit) if rabbit else PrivateRabbit(UNSTUCK, **config)
+        nullcontext(rabbit) if rabbit else PrivateRabbit(UNSTUCK)
     )
     databases: AbstractContextManager[PrivatePostgres] = (
         nullcontext(server) if server else PrivatePostgres()
     )
     with brokers as broker, databases as database:
-        return Stage(broker, database, messages).play(blows, how)
+        broker.eval(IMPATIENT.format(1 if how is close_channels else PATIENCE_MS))
+        try:
+            return Stage(broker, database, messages).play(blows, how)
+        finally:
+            broker.eval(IMPATIENT.format(PATIENCE_MS))

@@ -1,11 +1,12 @@
 """What dies in mid-load loses nothing that was confirmed: small twins of the proofs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.rabbitmq.killing import close_channels, kill_broker, kill_worker, strike
+from tests.rabbitmq.killing import Stage, close_channels, kill_broker, kill_worker, strike
 from tests.servers.postgres import PrivatePostgres
+from tests.servers.rabbitmq import ELSEWHERE, UNSTUCK, PrivateRabbit
 
 
 @pytest.fixture(scope="module")
@@ -14,17 +15,29 @@ def server() -> Iterator[PrivatePostgres]:
         yield pg
 
 
-def test_nothing_confirmed_is_lost_when_the_broker_is_killed(server: PrivatePostgres) -> None:
-    report = strike(1, 300, kill_broker, server=server)
-    assert not report.breaches
-    assert report.accepted >= 300
+@pytest.fixture
+def ours(broker: PrivateRabbit, monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateRabbit]:
+    """A broker that may be killed."""
+    if not broker.elsewhere:
+        yield broker
+        return
+    monkeypatch.delenv(ELSEWHERE)
+    with PrivateRabbit(UNSTUCK) as own:
+        yield own
 
 
-def test_nothing_is_lost_when_channels_are_closed_under_load(server: PrivatePostgres) -> None:
-    report = strike(5, 500, close_channels, server=server)
-    assert not report.breaches
-
-
-def test_nothing_is_lost_when_a_worker_is_killed(server: PrivatePostgres) -> None:
-    report = strike(2, 400, kill_worker, server=server)
-    assert not report.breaches
+@pytest.mark.parametrize(
+    ("how", "blows", "messages"),
+    [(kill_broker, 1, 200), (close_channels, 3, 250), (kill_worker, 1, 200)],
+)
+def test_nothing_confirmed_is_lost_and_repeats_are_what_was_not_known(
+    how: Callable[[Stage], None],
+    blows: int,
+    messages: int,
+    ours: PrivateRabbit,
+    server: PrivatePostgres,
+) -> None:
+    report = strike(blows, messages, how, ours, server)
+    assert report.breaches == []
+    assert report.kills == blows
+    assert report.accepted >= messages

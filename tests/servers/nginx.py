@@ -91,7 +91,7 @@ class PrivateNginx:
         )
 
     def _certify(self) -> None:
-        """A certificate that nobody has signed."""
+        """A certificate for hook.example that nobody but itself has signed."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "nobody.example")])
         now = datetime.now(UTC)
@@ -103,6 +103,7 @@ class PrivateNginx:
             .serial_number(1)
             .not_valid_before(now - timedelta(days=1))
             .not_valid_after(now + timedelta(days=9))
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName("hook.example")]), False)
             .sign(key, hashes.SHA256())
         )
         pem = serialization.Encoding.PEM

@@ -30,6 +30,9 @@ log.console = false
 """
 # Schedulers that wait busily would take the second core from the tests.
 ERLANG = "-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none +sbwtdio none"
+UNSTUCK = "-rabbit dead_letter_worker_publisher_confirm_timeout 5000"
+"""What a delay queue hands on while its target has no leader yet, just after a restart, is handed
+on again after 3 minutes by default."""
 GREETING = b"AMQP\x00\x00\x09\x01"
 
 

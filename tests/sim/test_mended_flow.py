@@ -167,7 +167,7 @@ def test_a_lane_that_marks_does_not_spin_while_it_sends() -> None:
         member = world.start("two")
         await asyncio.sleep(32)
         (worker,) = engine_of(member).lanes.values()
-        assert worker.marking
+        assert worker.trust.marking
         assert worker.in_flight == 1
         wakes = count_wakes(member)
         await asyncio.sleep(10)

@@ -195,3 +195,41 @@ def test_doubt_is_settled_by_people() -> None:
             await world.client.settle(sent, "perhaps")  # type: ignore[arg-type]
 
     simulate(12, story)
+
+
+def test_a_message_that_was_answered_sending_is_not_tried_again_after_a_crash() -> None:
+    """The owner of its lane dies in the last try; the next one hears of the wish from the store."""
+
+    async def story(world: World) -> None:
+        world.behaviours["sim://ash/slow"] = receivers.flaky(1.0, seconds=15.0)
+        member = world.start("one")
+        sent = await world.send("sim://ash/slow")
+        await asyncio.sleep(1)
+        assert (await member.road.cancel(to_text(sent))).state is CancelState.sending
+        world.crash("one")
+        world.start("two")
+        await asyncio.sleep(3600)
+        assert (await world.store.states())[sent] is State.cancelled
+        assert Counter(r.queue for r in world.ledger.book)["sim://ash/slow"] <= 1
+
+    simulate(3, story)
+
+
+def test_cancelling_all_waits_no_longer_in_all_than_it_was_told_to() -> None:
+    """The owner of the lane is gone and not yet missed: of several pages none is answered."""
+
+    async def story(world: World) -> None:
+        world.behaviours["sim://ash/a"] = receivers.flaky(1.0, seconds=15.0)
+        world.start("one")
+        for _ in range(1_200):
+            await world.send("sim://ash/a")
+        world.crash("one")
+        before_ms = world.clock.now_ms()
+        answers = await world.client.cancel_all("sim://ash/a", wait=2.0)
+        assert world.clock.now_ms() - before_ms < 4_000
+        assert Counter(answer.state for answer in answers) == {CancelState.pending: 1_200}
+        world.start("two")
+        await asyncio.sleep(3600)  # the wishes are kept
+        assert Counter((await world.store.states()).values()) == {State.cancelled: 1_200}
+
+    simulate(4, story)

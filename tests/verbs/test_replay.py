@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from postroad.model.errors import NotDead, UnknownMessage
 from postroad.model.ids import to_text
 from postroad.model.limits import Limits
+from postroad.model.outcome import rejected
 from postroad.model.states import State
 from postroad.testing import receivers
 from postroad.testing.receivers import QUICK
@@ -195,3 +196,31 @@ def test_a_replay_of_something_else_changes_nothing_and_says_what_it_is() -> Non
         assert await dead.replay(ids=[foreign], tenant="acme") == 1
 
     simulate(10, story)
+
+
+@pytest.mark.parametrize("order_key", ["", "o"])
+@pytest.mark.parametrize("mode", ["once", "reset"])
+def test_what_is_replayed_while_its_old_try_is_under_way_is_tried_again(
+    mode: str, order_key: str
+) -> None:
+    """That try fails for good; the new life has its own tries, also on a lane with other work."""
+
+    async def story(world: World) -> None:
+        world.behaviours["sim://ash/a"] = lambda _now_ms, _draw: (15.0, False, rejected("410"))
+        world.start("one")
+        deadline = now_of(world) + timedelta(seconds=5)
+        sent = await world.send("sim://ash/a", expires_at=deadline, order_key=order_key)
+        await asyncio.sleep(7)
+        number = to_text(sent)
+        assert (await world.client.dead.show(number)).message.reason == "expired"
+        assert await world.client.dead.replay(ids=[number], mode=mode) == 1
+        world.behaviours["sim://ash/a"] = receivers.good()
+        for _ in range(30):
+            await world.send("sim://ash/b")
+            await asyncio.sleep(1)
+        told = await world.client.explain(number)
+        assert told.state is State.delivered, told
+        assert [t.outcome for t in told.tries] == ["rejected", "delivered"]
+        assert len(tries_of(world, number)) == 2
+
+    simulate(17, story)

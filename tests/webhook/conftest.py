@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from postroad import Postroad
 from postroad.config import Settings
@@ -85,13 +86,13 @@ def road(tmp_path: Path) -> Postroad:
 
 @pytest.fixture
 def within() -> Callable[[Coroutine[Any, Any, Any]], Any]:
-    """Runs a coroutine, bounded."""
+    """Runs a coroutine, bounded, in the loop that servers and workers run in."""
 
     def run(story: Coroutine[Any, Any, Any]) -> Any:
         async def bounded() -> Any:
             async with asyncio.timeout(60):
                 return await story
 
-        return asyncio.run(bounded())
+        return uvloop.run(bounded())
 
     return run

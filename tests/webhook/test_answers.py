@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroad.model.outcome import Kind
-from postroad.transports.webhook.answers import AFTER_MAX_MS, fault_of, judge, retry_after_ms
+from postroad.transports.webhook.answers import AFTER_MAX_MS, judge, outcome_of, retry_after_ms
 
 NOW_MS = 1_767_225_600_000  # Thu, 01 Jan 2026 00:00:00 GMT
 
@@ -63,8 +63,6 @@ def test_no_header_breaks_it(after: str, date: str) -> None:
 
 
 def test_only_a_failed_connect_is_certainly_not_sent() -> None:
-    said = ["error sending request", "client error (Connect)", "tcp connect error"]
-    assert fault_of(said)[1].kind is Kind.unreachable
-    said = ["error sending request", "client error (SendRequest)", "connection reset by peer"]
-    assert fault_of(said)[1].kind is Kind.unknown
-    assert fault_of([])[1].kind is Kind.unknown
+    assert outcome_of("reset", "", sent=False).kind is Kind.unreachable
+    assert outcome_of("reset", "", sent=True).kind is Kind.unknown
+    assert outcome_of("tls", "no certificate", sent=False).error == "tls: no certificate"

@@ -31,7 +31,7 @@ class Gate:
         self.waiting[tenant] += count
         try:
             async with asyncio.timeout(self._wait_s):
-                answer = await work
+                return await work
         except TimeoutError:
             self._meter.shed(count)
             raise Overloaded(
@@ -42,8 +42,6 @@ class Gate:
             self.waiting[tenant] -= count
             if not self.waiting[tenant]:
                 del self.waiting[tenant]
-        self._meter.accepted(count)
-        return answer
 
     def _admit(self, tenant: str, count: int) -> None:
         if self.waiting.total() + count > self._most and self.waiting:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 import msgspec
 from msgspec import Struct
@@ -24,7 +24,8 @@ class Answer(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """A request: the query's values are texts, or None for what is left out."""
+    """A request: the path as it goes over the wire (`part` quotes what is not ours), the query's
+    values as texts, or None for what is left out."""
 
     method: str
     path: str
@@ -39,6 +40,11 @@ class Asked(Struct, frozen=True):
         return urlencode(given)
 
 
+def part(text: str) -> str:
+    """What somebody typed, as one part of a path."""
+    return quote(text, safe="", errors="replace")
+
+
 async def ask(app: ASGI, asked: Asked) -> Answer:
     """One request, answered."""
     given = {"content-type": "application/json", "host": "inside", **asked.headers}
@@ -48,8 +54,8 @@ async def ask(app: ASGI, asked: Asked) -> Answer:
         "http_version": "1.1",
         "method": asked.method,
         "scheme": "http",
-        "path": asked.path,
-        "raw_path": quote(asked.path).encode(),
+        "path": unquote(asked.path),
+        "raw_path": asked.path.encode(),
         "root_path": "",
         "query_string": asked.query_text.encode(),
         "headers": [(name.lower().encode(), text.encode()) for name, text in given.items()],

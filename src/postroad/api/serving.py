@@ -4,8 +4,8 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 import uvicorn
@@ -17,7 +17,7 @@ from postroad.api.watching import Watched
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.hub.serving import Station
-from postroad.model.errors import BadSetting
+from postroad.model.errors import BadSetting, PostroadError
 
 BACKLOG: Final = 2_048
 GRACE_S: Final = 10
@@ -60,10 +60,11 @@ class Server:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             taken.bind((host, port))
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             taken.close()
+            why = getattr(error, "strerror", "") or "that is no host"
             raise BadSetting(
-                f"cannot listen on {self._settings.listen}: {error.strerror}; give another with "
+                f"cannot listen on {self._settings.listen}: {why}; give another with "
                 "--listen HOST:PORT"
             ) from None
         self._socket = taken
@@ -95,7 +96,7 @@ class Server:
         door = Door(self.url, self.context.access.local, os.getpid())
         leave_note(self.road.dsn, door)
         try:
-            async with asyncio.TaskGroup() as group:
+            async with named(), asyncio.TaskGroup() as group:
                 group.create_task(self._web_until_stopped(web, taken))
                 if self.context.delivers:
                     group.create_task(self._deliver())
@@ -135,6 +136,18 @@ class Server:
             self.road.stop()
         for watch in self._ends:
             watch.cancel()
+
+
+@asynccontextmanager
+async def named() -> AsyncIterator[None]:
+    """An error of ours that ended the server, without the group that it comes in."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        found = [each for each in group.exceptions if isinstance(each, PostroadError)]
+        if found:
+            raise found[0] from None
+        raise
 
 
 class Web(uvicorn.Server):

@@ -65,7 +65,15 @@ class Crew:
             except StoreError as error:
                 self._kit.log.warning("campaigns wait for the store", error=str(error))
             await self._pause(wait_s)
-        await asyncio.gather(*(task for _, task in self._senders.values()))
+        while self._senders:  # what is in flight stays theirs
+            await self._kept()
+            await self._pause(TICK_S)
+
+    async def _kept(self) -> None:
+        try:
+            await self._keep()
+        except StoreError as error:
+            self._kit.log.warning("campaigns wait for the store", error=str(error))
 
     async def _tick(self, heirs: tuple[int, ...]) -> float:
         store, now_ms = self._kit.store, self._kit.clock.now_ms()

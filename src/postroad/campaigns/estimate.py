@@ -41,7 +41,7 @@ async def estimate(store: Ground, campaign: Campaign, credential: Credential) ->
     wrong, count, total, longest, after = list[Invalid](), 0, 0, 0, 0
     encodings: Counter[str] = Counter()
     invalid = 0
-    while rows := await store.rows(campaign.id, after, PAGE):
+    while rows := await store.rows(campaign.id, after, PAGE, unsent=True):
         after = rows[-1].n
         for row in rows:
             letter = writer.letter(row)

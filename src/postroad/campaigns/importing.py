@@ -1,22 +1,33 @@
 """Import: the whole file is checked first, then loaded in batches; a kill in between is resumed."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, structs
 
-from postroad.campaigns.reading import BadFile, Check, Problem, Rows, Source, open_source
-from postroad.model.campaign import Campaign
-from postroad.ports.campaigns import Ground, Import, NewRow
+from postroad.campaigns.checking import Check
+from postroad.campaigns.reading import (
+    BadFile,
+    Batch,
+    Problem,
+    Reader,
+    Source,
+    open_source,
+    stamp_of,
+)
+from postroad.model.campaign import Campaign, WrongState
+from postroad.ports.campaigns import Ground, Import, NewRows
 
-BATCH: Final = 10_000
+LOAD: Final = 20_000
+LOAD_BYTES: Final = 1 << 23
+"""What is written at once, at most."""
 DOUBLES_SHOWN: Final = 100
-T = TypeVar("T")
+ENCODER: Final = msgspec.json.Encoder()
 Progress = Callable[[str, int, int], None]
-"""Told the step, how many characters of the file are read, and its size."""
+"""Told the step, how many bytes of the file are read, and its size."""
 
 
 class Imported(Struct, frozen=True):
@@ -55,22 +66,28 @@ class Importer:
         column = campaign.spec.recipient
         source = await asyncio.to_thread(open_source, path, column, encoding)
         _same_columns(campaign, source)
-        checked = Rows(source, column, self._check, only_check=True)
+        checked = Reader(source, column, self._check)
         count = await asyncio.to_thread(
-            _drain, checked, lambda: told("check", checked.bytes_read, source.size)
+            _count, checked, lambda: told("check", checked.bytes_read, source.size)
         )
-        if checked.problems and not skip_invalid:
+        if checked.broken or (checked.problems and not skip_invalid):
             raise _refused(source, checked)
         if not count:
             raise BadFile(f"{path.name} has no recipients", tuple(checked.problems))
         start = await self._store.open_import(Import(campaign.id, source.digest, source.columns))
-        rows = Rows(source, column, self._check)
-        doubles = await self._load(start, rows, lambda: told("load", rows.bytes_read, source.size))
-        end = await self._store.importing(campaign.id)
-        await self._store.end_import(campaign.id, keep=True)
+        rows = Reader(source, column, self._check)
+        end, doubles = await self._load(
+            start, rows, lambda: told("load", rows.bytes_read, source.size)
+        )
+        if stamp_of(path) != source.stamp:
+            raise BadFile(
+                f"{path.name} was changed while it was imported: discard what is there of it"
+            )
+        if not await self._store.end_import(campaign.id, keep=True):
+            raise WrongState("the import was discarded meanwhile: nothing of it stays")
         return Imported(
-            end.rows if end else 0,
-            end.duplicates if end else 0,
+            end.rows,
+            end.duplicates,
             tuple(doubles),
             checked.invalid,
             tuple(checked.problems),
@@ -80,32 +97,49 @@ class Importer:
             start.line,
         )
 
-    async def _load(self, start: Import, rows: Rows, told: Callable[[], None]) -> list[int]:
+    async def _load(
+        self, at: Import, reader: Reader, told: Callable[[], None]
+    ) -> tuple[Import, list[int]]:
         """The next batch is read in a thread while one is written."""
-        fresh = (row for row in rows if row.line > start.line)
-        doubles: list[int] = []
-        batch = await asyncio.to_thread(_batch, fresh)
-        while batch:
-            ahead = asyncio.create_task(asyncio.to_thread(_batch, fresh))
+        batches = reader.batches(at.line)
+        shown: list[int] = []
+        rows = await asyncio.to_thread(_next, reader, batches)
+        while rows is not None:
+            ahead = asyncio.create_task(asyncio.to_thread(_next, reader, batches))
             try:
-                found = await self._store.load(start, batch, batch[-1].line)
+                doubles = await self._store.load(at, rows)
             finally:
-                batch = await ahead
-            doubles += found[: DOUBLES_SHOWN - len(doubles)]
+                line, count, rows = rows.lines[-1], len(rows.lines), await ahead
+            at = structs.replace(
+                at,
+                line=line,
+                rows=at.rows + count - len(doubles),
+                duplicates=at.duplicates + len(doubles),
+            )
+            shown += doubles[: DOUBLES_SHOWN - len(shown)]
             told()
-        return doubles
+        return at, shown
 
 
-def _batch(rows: Iterator[NewRow]) -> list[NewRow]:
-    return list(islice(rows, BATCH))
-
-
-def _drain(rows: Iterable[object], told: Callable[[], None]) -> int:
+def _count(reader: Reader, told: Callable[[], None]) -> int:
     count = 0
-    for count, _ in enumerate(rows, start=1):
-        if count % BATCH == 0:
-            told()
+    for batch in reader.batches():
+        count += len(batch.lines)
+        told()
     return count
+
+
+def _next(reader: Reader, batches: Iterator[Batch]) -> NewRows | None:
+    """The next rows, as they are stored."""
+    lines, recipients, fields = list[int](), list[str](), list[str]()
+    full = reader.bytes_read + LOAD_BYTES
+    for batch in batches:
+        lines += batch.lines
+        recipients += batch.recipients
+        fields += ENCODER.encode_lines(batch.rows).decode().split("\n")[:-1]
+        if len(lines) >= LOAD or reader.bytes_read > full:
+            break
+    return NewRows(lines, recipients, fields) if lines else None
 
 
 def _same_columns(campaign: Campaign, source: Source) -> None:
@@ -114,7 +148,7 @@ def _same_columns(campaign: Campaign, source: Source) -> None:
         raise BadFile(f"the campaign has recipients with the columns {have}; this file has {new}")
 
 
-def _refused(source: Source, checked: Rows) -> BadFile:
+def _refused(source: Source, checked: Reader) -> BadFile:
     first = checked.problems[0]
     more = f" (and {checked.invalid - 1} more)" if checked.invalid > 1 else ""
     return BadFile(

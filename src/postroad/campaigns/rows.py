@@ -5,13 +5,32 @@ from typing import Any, Final
 
 import msgspec
 
-from postroad.model.campaign import Campaign, CampaignState, Counts, Recipient, RowState, Spec
+from postroad.model.campaign import (
+    Campaign,
+    CampaignState,
+    Counts,
+    Recipient,
+    RowState,
+    Spec,
+    WrongState,
+)
 from postroad.model.credential import Credential, CredentialSpec
 from postroad.ports.campaigns import Import
 
 SPECS: Final = msgspec.json.Decoder(Spec)
 CREDENTIAL_SPECS: Final = msgspec.json.Decoder(CredentialSpec)
 COLUMNS: Final = msgspec.json.Decoder(tuple[str, ...])
+CHANGED: Final = "the campaign is no draft any more, or has got other columns: look at it again"
+NOT_OURS: Final = "this import was discarded, or somebody else goes on with it"
+
+
+def same_file(current: Import, new: Import) -> None:
+    """Only the same file goes on with an import."""
+    if (current.digest, current.columns) != (new.digest, new.columns):
+        raise WrongState(
+            f"an import of another file stands at line {current.line}: give that file again "
+            "to finish it, or discard it"
+        )
 
 
 def text(value: object) -> str:

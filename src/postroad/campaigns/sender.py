@@ -15,7 +15,7 @@ from postroad.model.credential import Credential
 from postroad.model.errors import BadInput, StoreError
 from postroad.model.outcome import Kind
 from postroad.ports.campaigns import CampaignStore
-from postroad.ports.channel import Answer, Channel
+from postroad.ports.channel import Answer, Channel, Parcel
 from postroad.ports.clock import Clock
 from postroad.ports.pace import Pace
 
@@ -182,7 +182,7 @@ class Sender:
         if letter.cost > self._order.credential.spec.segments_max:
             answer = Answer(RowState.failed, Kind.failed, sub_type="too_many_segments")
         else:
-            answer = await self._channel.send(letter.parcel)
+            answer = await self._sent(letter.parcel)
         state = self._state(answer, tries)
         self._recorder.add(
             Result(
@@ -200,6 +200,14 @@ class Sender:
             await self._hold.heed(answer)
         except StoreError as error:
             self._kit.log.warning("others do not know of a block", error=str(error))
+
+    async def _sent(self, parcel: Parcel) -> Answer:
+        try:
+            return await self._channel.send(parcel)
+        except Exception as error:  # whatever it is, the job ends, and nobody is sent to twice
+            self._kit.log.exception("a call broke", key=parcel.key)
+            why = f"{type(error).__name__}: {error}"[:200]
+            return Answer(RowState.uncertain, Kind.unknown, sub_type="broke", error=why)
 
     def _state(self, answer: Answer, tries: int) -> RowState:
         again = self._repeats and answer.state == RowState.uncertain and tries < REPEATS

@@ -14,4 +14,4 @@ def sign(token: str, url: str, form: Mapping[str, str]) -> str:
 
 def signed(token: str, url: str, form: Mapping[str, str], signature: str) -> bool:
     """Whether it is the provider's."""
-    return hmac.compare_digest(sign(token, url, form), signature)
+    return hmac.compare_digest(sign(token, url, form).encode(), signature.encode())

@@ -13,7 +13,7 @@ from postroad.api.inside import Asked
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, out
 from postroad.cli.reach import Reach
-from postroad.model.errors import BadInput
+from postroad.model.errors import BadInput, StoreUnavailable
 
 LINES: Final = 5_000
 BYTES: Final = 8 << 20
@@ -39,14 +39,13 @@ def batch(
     ):
         task = bar.add_task("sending", total=None)
         for first, chunk in _chunks(source):
-            for answer in _answers(road, chunk):
-                if "done" in answer:
-                    for name in totals:
-                        totals[name] += answer[name]
-                    bar.update(task, completed=sum(totals.values()))
-                    continue
+            *answers, last = _answers(road, first, chunk)
+            for answer in answers:
                 answer["line"] += first
                 _tell(call, answer, totals["refused"])
+            for name in totals:
+                totals[name] += last[name]
+            bar.update(task, completed=sum(totals.values()))
     if call.json:
         as_json({"done": True, **totals})
     else:
@@ -79,11 +78,18 @@ def _chunks(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
         yield first, b"".join(lines)
 
 
-def _answers(road: Reach, chunk: bytes) -> Iterator[dict[str, Any]]:
+def _answers(road: Reach, first: int, chunk: bytes) -> list[dict[str, Any]]:
+    """An answer for each line, and the sum of them."""
+    which = f"lines {first + 1} to {first + len(chunk.splitlines())}"
     headers = {"content-type": "application/x-ndjson"}
-    answer = road.answer(Asked("POST", "/v1/messages:batch", content=chunk, headers=headers))
-    for line in answer.content.splitlines():
-        yield msgspec.json.decode(line)
+    try:
+        answer = road.answer(Asked("POST", "/v1/messages:batch", content=chunk, headers=headers))
+    except StoreUnavailable as error:
+        raise StoreUnavailable(f"{which} may be stored, all before are: {error}") from None
+    answers = [msgspec.json.decode(line) for line in answer.content.splitlines()]
+    if not answers or "done" not in answers[-1]:
+        raise StoreUnavailable(f"{which} may be stored, all before are: the answer was cut off")
+    return answers
 
 
 def _tell(call: Call, answer: dict[str, Any], refused: int) -> None:

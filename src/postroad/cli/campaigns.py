@@ -5,12 +5,11 @@ import time
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
-from urllib.parse import quote
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from postroad.api.inside import Asked
+from postroad.api.inside import part
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, facts, out, table, when
 from postroad.model.errors import BadInput
@@ -20,6 +19,7 @@ Name = Annotated[str, typer.Argument(help="The campaign's name.")]
 Row = Annotated[int, typer.Option(help="The recipient's number.")]
 Override = Annotated[bool, typer.Option(help="It halts by itself no more.")]
 State = Annotated[str, typer.Option(help="unsent, sent, failed or uncertain; else all.")]
+PAGE: Final = 1_000
 LIVE: Final = ("scheduled", "running")
 PLAIN: Final = {
     "start": "Send, from now on.",
@@ -47,7 +47,7 @@ def add(app: typer.Typer) -> None:
 
 
 def _path(name: str, verb: str = "") -> str:
-    return f"/v1/campaigns/{quote(name, safe='')}" + (f"/{verb}" if verb else "")
+    return f"/v1/campaigns/{part(name)}" + (f"/{verb}" if verb else "")
 
 
 def _ask(call: Call, method: str, path: str, data: object = None, **query: object) -> Any:
@@ -85,7 +85,11 @@ def _text(given: str) -> str:
 
 def list_campaigns(call: Call) -> None:
     """All campaigns and how they stand."""
-    said = _ask(call, "GET", "/v1/campaigns")
+    with call.reach() as road:
+        said = page = road.ask("GET", "/v1/campaigns", {"limit": PAGE})
+        while len(page) == PAGE:
+            page = road.ask("GET", "/v1/campaigns", {"limit": PAGE, "after": page[-1]["id"]})
+            said += page
     if call.json:
         as_json(said)
         return
@@ -309,8 +313,8 @@ def export(
 ) -> None:
     """All results, on standard output."""
     with call.reach() as road:
-        asked = Asked("GET", _path(name, "export"), {"form": form, "only": state})
-        sys.stdout.write(road.answer(asked).content.decode())
+        for piece in road.export(name, form, state):
+            sys.stdout.buffer.write(piece)
 
 
 def _asking(verb: str) -> Any:

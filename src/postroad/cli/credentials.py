@@ -2,10 +2,10 @@
 
 import os
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 
+from postroad.api.inside import part
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, out, table, when
 from postroad.model.errors import BadInput
@@ -83,7 +83,7 @@ def list_credentials(call: Call) -> None:
 def check(call: Call, name: Name) -> None:
     """Whether it works now."""
     with call.reach() as road:
-        said = road.ask("POST", f"/v1/credentials/{quote(name, safe='')}/check")
+        said = road.ask("POST", f"/v1/credentials/{part(name)}/check")
     if call.json:
         as_json(said)
     else:
@@ -93,7 +93,7 @@ def check(call: Call, name: Name) -> None:
 def delete(call: Call, name: Name) -> None:
     """Forget one that no campaign needs."""
     with call.reach() as road:
-        road.ask("DELETE", f"/v1/credentials/{quote(name, safe='')}")
+        road.ask("DELETE", f"/v1/credentials/{part(name)}")
     if call.json:
         as_json({"deleted": name})
     else:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from postroad.api.inside import part
 from postroad.cli.frame import Call, command
 from postroad.cli.messages import show_tries
 from postroad.cli.printing import as_json, facts, out, table, when
@@ -63,7 +64,7 @@ def dead_show(
 ) -> None:
     """One dead message with its body, headers and all tries."""
     with call.reach() as road:
-        said = road.ask("GET", f"/v1/dead/{id}")
+        said = road.ask("GET", f"/v1/dead/{part(id)}")
     if call.json:
         as_json(said)
         return

@@ -10,6 +10,7 @@ import typer
 from msgspec import Struct
 
 from postroad.api.door import read_note
+from postroad.api.inside import Asked
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, table
 from postroad.cli.reach import Refused
@@ -107,13 +108,16 @@ def _running(call: Call) -> list[Finding]:
     """What the process says that owns the file; nothing when it does not answer."""
     try:
         with call.reach() as road:
-            ready = road.ask("GET", "/readyz")
+            answer = road.answer(Asked("GET", "/readyz"), taken=(503,))
+            ready = answer.json()
+            parts = ", ".join(f"{name} {state}" for name, state in ready["parts"].items())
+            if answer.status != 200:
+                return [Finding("server", "fail", parts, "see its log")]
             stats = road.ask("GET", "/v1/stats")
     except Refused as refused:
         return [Finding("server", "fail", refused.problem.detail, "see its log")]
     except PostroadError:
         return []
-    parts = ", ".join(f"{name} {state}" for name, state in ready["parts"].items())
     return [Finding("server", "ok", parts), _clock(stats["now_ms"]), Finding("bell", "ok", "local")]
 
 

@@ -42,7 +42,7 @@ class Call:
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.json: bool = options["json"]
-        self.tenant: str = options["tenant"] or os.environ.get("POSTROAD_TENANT", DEFAULT_TENANT)
+        self.tenant: str = options["tenant"] or os.environ.get("POSTROAD_TENANT") or DEFAULT_TENANT
         self._options = options
 
     def loaded(self) -> Loaded:
@@ -79,6 +79,8 @@ def _token(file: Path | None) -> str:
         text = file.read_text().strip() if file else os.environ.get("POSTROAD_TOKEN", "")
     except OSError as error:
         raise BadInput(f"cannot read {file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"cannot read {file}: it is no text") from None
     if not text:
         raise BadInput("a server asks for a token: set POSTROAD_TOKEN, or give --token-file FILE")
     return text

@@ -3,15 +3,12 @@
 from typing import Annotated
 
 import typer
-import uvloop
 
-from postroad.app import Postroad
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, out
 from postroad.model.errors import BadInput
 from postroad.model.keyring import new_key
 from postroad.ports.entropy import secret_bytes
-from postroad.verbs.sealing import require_keys
 
 
 def add(app: typer.Typer) -> None:
@@ -38,18 +35,11 @@ def new(
 
 
 def rotate(call: Call) -> None:
-    """Seal all secrets with the first key. Can be stopped and run again; on SQLite while no server
-    runs."""
-    settings = call.loaded().settings
-    road = Postroad(settings.dsn, settings=settings)
-    require_keys(road.keys)
-    done = uvloop.run(_rotate(road))
+    """Seal all secrets with the first key. A server that owns the road reads its own keys again
+    for that. Can be stopped and run again."""
+    with call.reach() as road:
+        said = road.ask("POST", "/v1/keys:rotate")
     if call.json:
-        as_json({"key": road.keys.first, "sealed": done})
+        as_json(said)
     else:
-        out().print(f"sealed with {road.keys.first}: {done}", markup=False)
-
-
-async def _rotate(road: Postroad) -> int:
-    async with road:
-        return await road.webhooks.rotate_keys() + await road.credentials.rotate_keys()
+        out().print(f"sealed with {said['key']}: {said['sealed']}", markup=False)

@@ -26,7 +26,7 @@ def add(app: typer.Typer) -> None:
 
 def listen(
     call: Call,
-    port: Annotated[int, typer.Argument(help="Where; 0 is any free one.")] = 8700,
+    port: Annotated[int, typer.Argument(help="Where; 0: any free one.", min=0, max=65_535)] = 8700,
     secret: Annotated[
         list[str] | None, typer.Option(help="whsec_… or whpk_… to verify with; again for more.")
     ] = None,

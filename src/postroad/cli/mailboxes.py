@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from postroad.api.inside import part
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, out, table
 
@@ -65,7 +66,7 @@ def list_mailboxes(
 def explain(call: Call, box: Box) -> None:
     """Why does a mailbox's subscriber get nothing?"""
     with call.reach() as road:
-        said = road.ask("GET", f"/v1/mailboxes/{box}")
+        said = road.ask("GET", f"/v1/mailboxes/{part(box)}")
     if call.json:
         as_json(said)
     else:
@@ -75,7 +76,7 @@ def explain(call: Call, box: Box) -> None:
 def delete(call: Call, box: Box) -> None:
     """Delete a mailbox with all that is in it."""
     with call.reach() as road:
-        road.ask("DELETE", f"/v1/mailboxes/{box}")
+        road.ask("DELETE", f"/v1/mailboxes/{part(box)}")
     if call.json:
         as_json({"deleted": box})
     else:

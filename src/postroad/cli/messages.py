@@ -7,8 +7,9 @@ import msgspec
 import typer
 from rich.markup import escape
 
+from postroad.api.inside import part
 from postroad.cli.frame import Call, command
-from postroad.cli.printing import as_json, facts, out, table, when
+from postroad.cli.printing import as_json, err, facts, out, table, when
 from postroad.model.errors import BadBody, BadInput
 
 Id = Annotated[str, typer.Argument(help="As in the receipt: msg_…")]
@@ -40,17 +41,7 @@ def send(
     ] = None,
 ) -> None:
     """Send a message: it is stored when this returns."""
-    given = sys.stdin.read() if body == "-" else body
-    if not text:
-        try:
-            msgspec.json.decode(given.encode())
-        except msgspec.DecodeError as error:
-            raise BadBody(
-                f"the body is not JSON ({error}): quote it, as in '{{\"id\": 7}}', or use --text"
-            ) from None
-    data: dict[str, Any] = {"queue": queue, "body": msgspec.Raw(given.encode())}
-    if text:
-        data["body"] = given
+    data: dict[str, Any] = {"queue": queue, "body": _body(body, text=text)}
     data |= {"key": key, "order_key": order_key, "delay": delay} | _more(more or ())
     with call.reach() as road:
         receipt = road.ask("POST", "/v1/messages", data=data)
@@ -59,6 +50,27 @@ def send(
         return
     word = "was stored before, under the same key" if receipt["duplicate"] else "is stored"
     out().print(f"[bold]{receipt['id']}[/] {word}", soft_wrap=True)
+
+
+def _body(given: str, *, text: bool) -> str | msgspec.Raw:
+    if given == "-" and sys.stdin.isatty():
+        err().print("the body, then Ctrl+D:", markup=False)
+    try:
+        body = sys.stdin.buffer.read() if given == "-" else given.encode()
+        words = body.decode()
+    except UnicodeError:
+        raise BadBody(
+            "the body is not UTF-8: `postroad batch` takes bytes, as body_base64"
+        ) from None
+    if text:
+        return words
+    try:
+        msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadBody(
+            f"the body is not JSON ({error}): quote it, as in '{{\"id\": 7}}', or use --text"
+        ) from None
+    return msgspec.Raw(body)
 
 
 def _more(pairs: Any) -> dict[str, Any]:
@@ -70,9 +82,10 @@ def _more(pairs: Any) -> dict[str, Any]:
         if name.startswith("header."):
             found.setdefault("headers", {})[name.removeprefix("header.")] = value
         elif name == "priority":
-            if not value.lstrip("-").isdecimal():
-                raise BadInput(f"--with {pair}: a priority is a number from -9 to 9")
-            found[name] = int(value)
+            try:
+                found[name] = int(value)
+            except ValueError:
+                raise BadInput(f"--with {pair}: a priority is a number from -9 to 9") from None
         elif name in ("deliver_at", "expires_at"):
             found[name] = value
         else:
@@ -83,7 +96,7 @@ def _more(pairs: Any) -> dict[str, Any]:
 def show(call: Call, id: Id) -> None:  # noqa: A002 - the word that receipts use
     """Where a message is, and what was tried."""
     with call.reach() as road:
-        said = road.ask("GET", f"/v1/messages/{id}")
+        said = road.ask("GET", f"/v1/messages/{part(id)}")
     if call.json:
         as_json(said)
         return
@@ -117,7 +130,7 @@ def show_tries(tries: list[dict[str, Any]]) -> None:
 def explain(call: Call, id: Id) -> None:  # noqa: A002
     """Why does it not arrive? What happened, what holds it back, what comes next."""
     with call.reach() as road:
-        said = road.ask("GET", f"/v1/messages/{id}/explain")
+        said = road.ask("GET", f"/v1/messages/{part(id)}/explain")
     if call.json:
         as_json(said)
         return
@@ -132,7 +145,7 @@ def cancel(
 ) -> None:
     """Cancel a message: after `cancelled` no try of it starts."""
     with call.reach() as road:
-        said = road.ask("DELETE", f"/v1/messages/{id}", {"wait_s": wait})
+        said = road.ask("DELETE", f"/v1/messages/{part(id)}", {"wait_s": wait})
     if call.json:
         as_json(said)
     else:
@@ -148,7 +161,7 @@ def settle(
 ) -> None:
     """Say what became of an uncertain message: `sent` is delivered, `unsent` is tried again."""
     with call.reach() as road:
-        said = road.ask("POST", f"/v1/messages/{id}/settle", data={"outcome": outcome})
+        said = road.ask("POST", f"/v1/messages/{part(id)}/settle", data={"outcome": outcome})
     if call.json:
         as_json(said)
     else:

@@ -4,17 +4,18 @@ machine, or the store itself. Whichever it is, a command is a request to the sam
 import asyncio
 import http.client
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import structs
 
-from postroad.api.door import read_note
-from postroad.api.inside import Answer, Asked, ask
+from postroad.api.door import read_note, remove_note
+from postroad.api.inside import Answer, Asked, ask, part
 from postroad.api.problems import Problem
 from postroad.app import Postroad
 from postroad.campaigns.importing import Progress
@@ -89,15 +90,10 @@ class Reach:
         answer = self.answer(Asked(method, path, query or {}, content, headers or {}))
         return answer.json() if answer.content else None
 
-    def answer(self, asked: Asked) -> Answer:
-        """The answer as it came."""
-        given = {"authorization": f"Bearer {self._token}", **asked.headers}
-        if self._tenant != DEFAULT_TENANT:
-            given["postroad-tenant"] = self._tenant
-        answer = self._ask(structs.replace(asked, headers=given))
-        if answer.status >= 400:
-            raise Refused(_problem(answer))
-        return answer
+    def answer(self, asked: Asked, *, taken: tuple[int, ...] = ()) -> Answer:
+        """The answer as it came; Refused when it is a problem, but for the statuses `taken`."""
+        answer = self._ask(self._signed(asked))
+        return answer if answer.status in taken else _good(answer)
 
     def import_file(self, name: str, path: Path, query: dict[str, Any], told: Progress) -> Any:
         """A file of recipients: streamed to a server, or read where it is. `told` hears how far."""
@@ -105,27 +101,54 @@ class Reach:
             verb = self._road.campaigns.import_file
             work = verb(name, path, progress=told, tenant=self._tenant, **query)
             return msgspec.to_builtins(self._runner.run(work))
-        headers = {"authorization": f"Bearer {self._token}", "content-type": "text/csv"}
-        if self._tenant != DEFAULT_TENANT:
-            headers["postroad-tenant"] = self._tenant
-        asked = Asked("POST", f"/v1/campaigns/{quote(name, safe='')}/import", query, b"", headers)
+        headers = {"content-type": "text/csv"}
+        asked = Asked("POST", f"/v1/campaigns/{part(name)}/import", query, b"", headers)
         size = path.stat().st_size
         with path.open("rb") as file:
-            answer = self._over_http(asked, Told(file, lambda done: told("send", done, size)))
-        if answer.status >= 400:
-            raise Refused(_problem(answer))
-        return answer.json()
+            parts = Told(file, lambda done: told("send", done, size))
+            return _good(self._over_http(self._signed(asked), parts)).json()
+
+    def export(self, name: str, form: str, state: str) -> Iterator[bytes]:
+        """All results of a campaign, in pieces: a million of them are never here at once."""
+        if self._road is not None and self._runner is not None:
+            verb = self._road.campaigns.export
+            pieces = aiter(verb(name, form, state=state, tenant=self._tenant))
+            while text := self._runner.run(_next(pieces)):
+                yield text.encode()
+            return
+        path = f"/v1/campaigns/{part(name)}/export"
+        asked = self._signed(Asked("GET", path, {"form": form, "only": state}))
+        with self._reply(asked) as reply:
+            if reply.status >= 400:
+                _good(_read(reply))
+            while piece := reply.read(CHUNK_BYTES):
+                yield piece
+
+    def _signed(self, asked: Asked) -> Asked:
+        return structs.replace(asked, headers={**self._access(), **asked.headers})
+
+    def _access(self) -> dict[str, str]:
+        """The headers that say who asks, and for whom."""
+        for name, text in (("token", self._token), ("tenant", self._tenant)):
+            if not text.isascii() or not text.isprintable():
+                raise BadInput(f"the {name} has letters that no {name} has: copy it again")
+        given = {"authorization": f"Bearer {self._token}"}
+        if self._tenant != DEFAULT_TENANT:
+            given["postroad-tenant"] = self._tenant
+        return given
 
     def _find_owner(self) -> bool:
         door = read_note(self._settings.dsn)
         if door is None:
             return False
         self._server, self._token = door.url, door.token
+        known = {"authorization": f"Bearer {door.token}"}
         try:
-            self._over_http(Asked("GET", "/healthz"))
+            answer = self._over_http(Asked("GET", "/v1/tokens", headers=known))
         except StoreUnavailable:
             return False  # what a killed process left behind
-        return True
+        # Another road, or something else, may listen there now: it does not know the token.
+        return answer.status == 200 and answer.content.startswith(b"[")
 
     def _open_store(self) -> None:
         from postroad.api.app import make_app  # the web framework takes 0.5 s to load
@@ -146,23 +169,21 @@ class Reach:
                 f"{error}. Commands reach a road that `postroad up`, `api` or `worker` runs"
             ) from None
         self._road = road
+        remove_note(settings.dsn)  # the file is ours: whoever left one is gone
         context = Context(road, settings, road.log)
         app = make_app(context)
         self._token = context.access.local
         self._ask = lambda asked: runner.run(ask(app, asked))
 
     def _over_http(self, asked: Asked, file: "Told | None" = None) -> Answer:
-        parts = urlsplit(self._server)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise BadInput(f"server {self._server!r}: give an address like http://127.0.0.1:8600")
-        line: http.client.HTTPConnection
-        if parts.scheme == "https":
-            secure = ssl.create_default_context()
-            line = http.client.HTTPSConnection(
-                parts.hostname, parts.port, timeout=TIMEOUT_S, context=secure
-            )
-        else:
-            line = http.client.HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT_S)
+        with self._reply(asked, file) as reply:
+            return _read(reply)
+
+    @contextmanager
+    def _reply(
+        self, asked: Asked, file: "Told | None" = None
+    ) -> Iterator[http.client.HTTPResponse]:
+        line, base = _dialled(self._server)
         try:
             query = f"?{asked.query_text}" if asked.query_text else ""
             headers = {"content-type": "application/json", **asked.headers}
@@ -170,15 +191,30 @@ class Reach:
                 headers["transfer-encoding"] = "chunked"
                 line.timeout = UPLOAD_S
             body = asked.content if file is None else file.chunks()
-            target = parts.path + asked.path + query
+            target = base + asked.path + query
             line.request(asked.method, target, body, headers, encode_chunked=file is not None)
-            reply = line.getresponse()
-            names = {name.lower(): text for name, text in reply.getheaders()}
-            return Answer(reply.status, names, reply.read())
-        except (OSError, http.client.HTTPException) as error:
+            yield line.getresponse()
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
             raise StoreUnavailable(f"no answer from {self._server}: {error}") from None
         finally:
             line.close()
+
+
+def _dialled(server: str) -> tuple[http.client.HTTPConnection, str]:
+    """A connection to a server, and the path that all addresses there begin with."""
+    bad = BadInput(f"server {server!r}: give an address like http://127.0.0.1:8600")
+    try:
+        parts = urlsplit(server)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise bad from None
+    if host is None or parts.scheme not in ("http", "https"):
+        raise bad
+    if parts.scheme == "http":
+        return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S), parts.path
+    secure = ssl.create_default_context()
+    line = http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=secure)
+    return line, parts.path
 
 
 class Told:
@@ -195,6 +231,21 @@ class Told:
             yield piece
             done += len(piece)
             self._told(done)
+
+
+async def _next(pieces: AsyncIterator[str]) -> str:
+    return await anext(pieces, "")
+
+
+def _read(reply: http.client.HTTPResponse) -> Answer:
+    names = {name.lower(): text for name, text in reply.getheaders()}
+    return Answer(reply.status, names, reply.read())
+
+
+def _good(answer: Answer) -> Answer:
+    if answer.status >= 400:
+        raise Refused(_problem(answer))
+    return answer
 
 
 def _problem(answer: Answer) -> Problem:

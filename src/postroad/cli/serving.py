@@ -10,6 +10,7 @@ import typer
 import uvloop
 from msgspec import structs
 from rich.console import Console
+from rich.markup import escape
 
 from postroad.app import Postroad
 from postroad.cli.frame import Call, command
@@ -120,7 +121,7 @@ def _server(
 async def _until_stopped(server: "Server", station: Station | None, *, api: bool) -> None:
     async with server.road as road:
         said = out()
-        said.print(f"[bold]Postroad {VERSION}[/] on {shown(road.dsn)}", soft_wrap=True)
+        said.print(f"[bold]Postroad {VERSION}[/] on {escape(shown(road.dsn))}", soft_wrap=True)
         if api and not await road.tokens.list(tenant=None):
             new = await road.tokens.make("first", tenant=EVERY_TENANT)
             said.print(f"Access token, shown this once: [bold]{new.secret}[/]", soft_wrap=True)
@@ -160,11 +161,12 @@ def load_road(name: str) -> Postroad:
         raise BadInput(f"--app {name}: give MODULE:ROAD, as in tasks:road")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        program = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise BadInput(f"--app {name}: {error}; run it in the folder of your program") from None
-    except AttributeError:
-        raise BadInput(f"--app {name}: there is no {attribute} in {module}") from None
+    found = getattr(program, attribute, None)
+    if found is None:
+        raise BadInput(f"--app {name}: there is no {attribute} in {module}")
     road = getattr(found, "postroad", found)  # the blocking face has the road inside
     if not isinstance(road, Postroad):
         raise BadInput(f"--app {name}: {attribute} is no Postroad")

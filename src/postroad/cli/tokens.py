@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from postroad.api.inside import part
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, out, table, when
 
@@ -68,7 +69,7 @@ def revoke(
 ) -> None:
     """From now on it opens nothing."""
     with call.reach() as road:
-        road.ask("DELETE", f"/v1/tokens/{id}")
+        road.ask("DELETE", f"/v1/tokens/{part(id)}")
     if call.json:
         as_json({"revoked": id})
     else:

@@ -26,7 +26,7 @@ def add(app: typer.Typer) -> None:
 def top(
     call: Call,
     once: Annotated[bool, typer.Option("--once", help="Print it, and end.")] = False,
-    every: Annotated[float, typer.Option(help="Seconds between looks.")] = 1.0,
+    every: Annotated[float, typer.Option(help="Seconds between looks.", min=0.1)] = 1.0,
 ) -> None:
     """A live view of the road: tries a second, what waits, retry levels, queues in trouble. Ctrl+C
     ends it. With --json a snapshot a line."""

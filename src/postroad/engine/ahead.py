@@ -20,6 +20,8 @@ class ReadAhead:
         self.rungs: dict[int, RungBuffer] = {}
         self._lane = lane
         self._buffer = limits.buffer
+        self.low = limits.buffer // 4
+        """With so few read ahead a rung is read again."""
         self._hungry: dict[int, RungBuffer] = {}
         self._asking = 0
         self._due: list[tuple[int, int]] = []
@@ -32,6 +34,8 @@ class ReadAhead:
         self.told = False
         """Something changed that even a lane which may not send has to hear of."""
         self._unseen: dict[int, None] = {}
+        self._passed: dict[int, tuple[int, int]] = {}
+        """Where messages that were in hand were read and left alone: rung and place."""
 
     @property
     def awaiting(self) -> bool:
@@ -126,7 +130,7 @@ class ReadAhead:
 
     def feed(self, rung: RungBuffer) -> None:
         """A rung that may have more and is running low is read again."""
-        if not (rung.dry or rung.asking or rung.busy) and len(rung.buffer) <= self._buffer // 4:
+        if not (rung.dry or rung.asking or rung.busy) and len(rung.buffer) <= self.low:
             self._hungry[rung.row.id] = rung
 
     def wants(self, now_ms: int, *, only_one: bool) -> list[Want]:
@@ -149,10 +153,19 @@ class ReadAhead:
         self._asking -= 1
         rung = self.rungs[reading.rung]
         rung.read(reading, known)
+        self._passed |= {m.id: (m.rung, m.place) for m in reading.messages if m.id in known}
         if reading.next_due_ms < NEVER:
             self.due(reading.next_due_ms, reading.rung)
         self.feed(rung)
         return rung
+
+    def put_down(self, number: int, rung: int, place: int) -> None:
+        """A message is not in hand any more. If it was passed by elsewhere than where it was taken
+        from, it was replayed meanwhile, and is read again there."""
+        found = self._passed.pop(number, (rung, place))
+        if found != (rung, place):
+            self.rungs[found[0]].ring(0)
+            self.feed(self.rungs[found[0]])
 
     def settled(self, queue: int) -> None:
         """The store has taken a change of a queue's hold-off. A look that is under way may
@@ -160,6 +173,18 @@ class ReadAhead:
         turn = self.turns[queue]
         turn.unrecorded -= 1
         turn.settled_at_look = self.looks
+
+    def withdraw(self, number: int) -> None:
+        """A message is not to be started."""
+        for rung in self.rungs.values():
+            if rung.withdraw(number) and rung.ordered:
+                rung.forget()  # nobody overtakes it: it may not get out of the store
+
+    def withdrawn(self, number: int) -> None:
+        """It is gone from the store; a reading that is under way may still show it."""
+        self.put_down(number, 0, 0)
+        for rung in self.rungs.values():
+            rung.ghost(number)
 
     def forget(self, turn: Turn) -> None:
         """Nothing of a queue goes for now: it comes back by a look."""

@@ -16,9 +16,9 @@ class Deadlines:
         self._timer: Timer | None = None
         self._timer_s = 0.0
 
-    def start(self, task: "asyncio.Task[None]", seconds: float) -> None:
+    def start(self, task: "asyncio.Task[None]", seconds: float, now_s: float) -> None:
         """A send of this task begins."""
-        until_s = self._clock.steady_s() + seconds
+        until_s = now_s + seconds
         self._until[task] = until_s
         if self._timer is None or until_s < self._timer_s:
             self._arm(until_s, seconds)

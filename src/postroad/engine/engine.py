@@ -50,6 +50,7 @@ class Engine:
         self.recorder = Recorder(store, owner, limits, log, self._recorded, self.owned.lost)
         self._recaller = Recaller(store, owner, log, self._pump)
         self._reader = Reader(store, log, self._pump, self.recorder.put)
+        self.owned.join(self._reader.feed)
         self._runners = Runners(store, owner, room, sessions)
         self._pace = pace
         self._paced = Paced(pace, limits.window, self._pump)
@@ -176,11 +177,13 @@ class Engine:
     def on_lane(self, lane: int, rung: int, due_ms: int) -> None:
         """A lane of ours got a message, or something of it changed."""
         worker = self.lanes.get(lane)
-        if worker is not None:
-            worker.ahead.ring(rung, due_ms, self._store.clock.now_ms())
-            if rung == 0:
-                self._paced.retry(worker)
-            self._pump(worker)
+        if worker is None:
+            self.owned.rang_early(lane, rung, due_ms)
+            return
+        worker.ahead.ring(rung, due_ms, self._store.clock.now_ms())
+        if rung == 0:
+            self._paced.retry(worker)
+        self._pump(worker)
 
     def on_recall(self, lane: int, number: int) -> None:
         """A message of a lane of ours is to be cancelled."""
@@ -211,9 +214,9 @@ class Engine:
             self.janitor.watch()
         return claim
 
-    def _may_start(self) -> bool:
+    def _may_start(self, now_s: float) -> bool:
         full = self.recorder.unrecorded >= self.limits.unrecorded_max
-        return not (self._runners.stopping or full or self.janitor.beat_is_stale)
+        return not (self._runners.stopping or full or now_s > self.janitor.stale_after_s)
 
     def _pump(self, worker: LaneWorker) -> None:
         """Something changed for this lane: ask for what it lacks, start what can go."""

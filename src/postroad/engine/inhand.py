@@ -1,7 +1,5 @@
 """What a lane has in hand: messages in flight, waiting in place, or answered but not written."""
 
-from collections import Counter
-
 from msgspec.structs import replace
 
 from postroad.engine.inplace import InPlace
@@ -16,12 +14,16 @@ class InHand:
         self.known: set[int] = set()
         self.flying: set[int] = set()
         self.in_place = InPlace()
-        self._unwritten: Counter[int] = Counter()
+        self._unwritten: dict[int, int] = {}
         """Tries in place that the store does not know of yet, by message."""
         self._recalled: set[int] = set()
 
     def __bool__(self) -> bool:
-        return bool(self.known or self.in_place)
+        return bool(self.known or self.in_place.waiting)
+
+    def first_try(self, number: int) -> bool:
+        """Whether it was neither tried in place before nor is to be cancelled."""
+        return number not in self._recalled and not self.in_place.tries(number)
 
     def start(self, number: int) -> None:
         """A try begins."""
@@ -31,7 +33,7 @@ class InHand:
     def again(self, message: Message, due_ms: int) -> None:
         """A try failed, and the next one is made in place then."""
         self.in_place.add(message, due_ms)
-        self._unwritten[message.id] += 1
+        self._unwritten[message.id] = self._unwritten.get(message.id, 0) + 1
 
     def gives_back(self, number: int) -> bool:
         """A message that waited in place goes back to its rung: at once, unless the store would

@@ -12,11 +12,9 @@ class InPlace:
     """Waits between tries in place; a waiting message holds no place in the window."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[int, int, Message]] = []
+        self.waiting: list[tuple[int, int, Message]] = []
+        """A heap by (due time, number)."""
         self._tries: dict[int, int] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
 
     def tries(self, number: int) -> int:
         """How often a message was tried in place so far."""
@@ -24,25 +22,25 @@ class InPlace:
 
     def waits(self, number: int) -> bool:
         """Whether a message waits here for its next try."""
-        return any(item[1] == number for item in self._waiting)
+        return any(item[1] == number for item in self.waiting)
 
     def add(self, message: Message, due_ms: int) -> None:
         """One more try failed; the next one is due then."""
         self._tries[message.id] = self.tries(message.id) + 1
         again = replace(message, attempts=message.attempts + 1)
-        heapq.heappush(self._waiting, (due_ms, message.id, again))
+        heapq.heappush(self.waiting, (due_ms, message.id, again))
 
     def due_ms(self) -> int:
         """When the first one is due."""
-        return self._waiting[0][0] if self._waiting else NEVER
+        return self.waiting[0][0] if self.waiting else NEVER
 
     def first(self) -> Message:
         """The first one due."""
-        return self._waiting[0][2]
+        return self.waiting[0][2]
 
     def take(self) -> Message:
         """The first one goes."""
-        return heapq.heappop(self._waiting)[2]
+        return heapq.heappop(self.waiting)[2]
 
     def ended(self, number: int) -> None:
         """A message got an answer: what was tried before does not count any more."""
@@ -50,18 +48,18 @@ class InPlace:
 
     def remove(self, number: int) -> Message | None:
         """A message is not to be tried again; None when it does not wait here."""
-        found = next((item[2] for item in self._waiting if item[1] == number), None)
-        self._keep([item for item in self._waiting if item[1] != number])
+        found = next((item[2] for item in self.waiting if item[1] == number), None)
+        self._keep([item for item in self.waiting if item[1] != number])
         return found
 
     def give_up(self, queue: int | None) -> list[Message]:
         """Those of a queue, or all, go back to their rungs."""
-        gone = [item[2] for item in self._waiting if queue in (None, item[2].queue)]
-        self._keep([item for item in self._waiting if queue not in (None, item[2].queue)])
+        gone = [item[2] for item in self.waiting if queue in (None, item[2].queue)]
+        self._keep([item for item in self.waiting if queue not in (None, item[2].queue)])
         for message in gone:
             self.ended(message.id)
         return gone
 
     def _keep(self, items: list[tuple[int, int, Message]]) -> None:
-        self._waiting = items
-        heapq.heapify(self._waiting)
+        self.waiting = items
+        heapq.heapify(self.waiting)

@@ -27,13 +27,12 @@ class Janitor:
         self._timer: Timer | None = None
         self._sweep_at_ms = NEVER
         self._watch = asyncio.Event()
-        self._beat_s = store.clock.steady_s()
         self._declared_dead = False
+        self._alive_at(store.clock.steady_s())
 
-    @property
-    def beat_is_stale(self) -> bool:
-        """Whether peers may soon think that this owner is dead."""
-        return (self._store.clock.steady_s() - self._beat_s) * 1000 > self._limits.stale_ms
+    def _alive_at(self, at_s: float) -> None:
+        self.stale_after_s = at_s + self._limits.stale_ms / 1000
+        """From then on peers may soon think that this owner is dead: it starts nothing."""
 
     def expect(self, at_ms: int) -> None:
         """Something expires then."""
@@ -71,7 +70,7 @@ class Janitor:
         while True:
             if not self._watch.is_set():
                 await self._watch.wait()
-                self._beat_s = self._store.clock.steady_s()
+                self._alive_at(self._store.clock.steady_s())
             self._watch.clear()
             try:
                 await self._beat(owns, dead)
@@ -87,7 +86,7 @@ class Janitor:
         if self._declared_dead:
             await dead()
             self._declared_dead = False
-        self._beat_s = started_s
+        self._alive_at(started_s)
         reaped = await self._store.reap(self._limits.lease_ms)
         if reaped.lost:
             self._log.warning("leases were lost", lanes=reaped.lost)

@@ -19,7 +19,7 @@ from postroad.engine.verdict import (
     suspected,
 )
 from postroad.model.block import BlockKind
-from postroad.model.decide import Move, Next, Situation, decide, expired
+from postroad.model.decide import Move, Next, Situation, decide, expired, untroubled
 from postroad.model.limits import Limits
 from postroad.model.outcome import Outcome
 from postroad.model.record import LaneChange, Look, QueueChange, Reading, Result, View, Want
@@ -41,7 +41,7 @@ class LaneWorker:
         """Something could go, but this process has no room for it."""
         self.ahead = ReadAhead(lane.id, limits)
         self._window = limits.window
-        self._trust = Trust(lane.crashes)
+        self.trust = Trust(lane.crashes)
         self._busy_turns = 0
         self._listed: deque[Turn] = deque()
         self.hand = InHand()
@@ -50,11 +50,6 @@ class LaneWorker:
         self._unrecorded_changes = 0
         self._settled_at_look = 0
         self._capped: list[Turn] = []
-
-    @property
-    def marking(self) -> bool:
-        """After a lost lease: one at a time, each noted before it starts."""
-        return self._trust.marking
 
     @property
     def quiet(self) -> bool:
@@ -69,7 +64,8 @@ class LaneWorker:
 
     def wake_at_ms(self) -> int:
         """When something changes without a ring."""
-        if self.leaving or self.lane.paused or self._probe or (self.marking and self.in_flight):
+        alone = self._probe or (self.trust.marking and self.in_flight)
+        if alone or self.leaving or self.lane.paused:
             return NEVER
         soonest = min(self.ahead.wake_at_ms(), self._in_place.due_ms())
         if not self.circuit.is_open:
@@ -103,7 +99,7 @@ class LaneWorker:
         """What to ask the store about messages, if anything."""
         if not (self.ahead.wanting(now_ms) and self._open(now_ms)):
             return []
-        one = self.circuit.is_open or self.marking
+        one = self.circuit.is_open or self.trust.marking
         return [] if one and self._listed else self.ahead.wants(now_ms, only_one=one)
 
     def read(self, reading: Reading) -> list[Verdict]:
@@ -111,7 +107,7 @@ class LaneWorker:
         rung = self.ahead.read(reading, self.hand.known)
         turn = self.ahead.turns[rung.row.queue]
         once = turn.queue.policy.at_most_once
-        verdicts = self._suspects(rung, once=once) if self.marking or once else []
+        verdicts = self._suspects(rung, once=once) if self.trust.marking or once else []
         self._list(turn)
         return verdicts
 
@@ -131,9 +127,9 @@ class LaneWorker:
     def _open(self, now_ms: int) -> bool:
         if self.stopped or self.leaving or self.lane.paused:
             return False
-        if self.circuit.is_open:
+        if self.circuit.opened:
             return now_ms >= self.circuit.until_ms and not self._probe
-        return not (self._trust.marking and self.in_flight)
+        return not (self.trust.marking and self.in_flight)
 
     def next(self, now_ms: int, admits: Admits) -> Message | None:
         """The next message to start, or None for now."""
@@ -143,14 +139,13 @@ class LaneWorker:
         message = self._next_in_place(now_ms, admits) or self._next_turn(now_ms, admits)
         if message is None:
             return None
-        turn = self.ahead.turns[message.queue]
-        rung = self.ahead.rungs[message.rung]
+        turn, rung = self.ahead.turns[message.queue], self.ahead.rungs[message.rung]
         self.in_flight += 1
         self._busy_turns += turn.in_flight == 0
         turn.in_flight += 1
-        rung.busy = rung.row.ordered
+        rung.busy = rung.ordered
         self.hand.start(message.id)
-        if self.circuit.is_open:
+        if self.circuit.opened:
             self._probe = message.id
         return message
 
@@ -163,6 +158,8 @@ class LaneWorker:
         return self.ahead.turns[message.queue].blocked_until_ms() <= now_ms
 
     def _next_in_place(self, now_ms: int, admits: Admits) -> Message | None:
+        if not self._in_place.waiting:
+            return None
         while self._in_place.due_ms() <= now_ms and expired(self._in_place.first(), now_ms):
             self._forget_in_place(self._in_place.take())
         if self._in_place.due_ms() > now_ms or self.in_flight >= self._window:
@@ -182,10 +179,10 @@ class LaneWorker:
             visits -= 1
             turn = self._listed.popleft()
             turn.listed = False
-            if turn.blocked_until_ms() > now_ms:
+            if (turn.block or turn.queue.paused) and turn.blocked_until_ms() > now_ms:
                 self._give_up(turn)
                 continue
-            if turn.in_flight >= turn.cap(share):
+            if turn.in_flight and turn.in_flight >= turn.cap(share):
                 self._capped.append(turn)  # listed again when a send ends, its own or another's
                 continue
             # A full window still has a place for a queue with nothing in flight: else slow
@@ -194,7 +191,7 @@ class LaneWorker:
             message = rung.buffer.popleft() if rung else None
             if rung is None:
                 self.starved = self.starved or not full
-            else:
+            elif len(rung.buffer) <= self.ahead.low:
                 self.ahead.feed(rung)
             self._list(turn)
             if message is not None:
@@ -211,9 +208,14 @@ class LaneWorker:
         """A try has ended: decide, change what is known here, say what is to be written."""
         probe = self._probe == message.id
         turn = self._ended(message)
+        rung = self.ahead.rungs[message.rung]
+        if untroubled(outcome, self.circuit, turn.block) and self.hand.first_try(message.id):
+            turn.succeeded(self._window)
+            after = Next(Move.deliver, message.level)
+            return Verdict(result_of(self.lane, rung.row, message, outcome, after, attempt))
         at = Situation(
             policy=turn.queue.policy,
-            rung=self.ahead.rungs[message.rung].row,
+            rung=rung.row,
             circuit=self.circuit,
             block=turn.block,
             tries_here=self._in_place.tries(message.id) + 1,
@@ -227,7 +229,7 @@ class LaneWorker:
             turn.succeeded(self._window)
         self._place(message, after)
         return Verdict(
-            result_of(self.lane, at.rung, message, outcome, after, attempt),
+            result_of(self.lane, rung.row, message, outcome, after, attempt),
             self._change_queue(turn, after),
             self._change_lane(after),
         )
@@ -241,7 +243,7 @@ class LaneWorker:
             return cancelled(self.lane, rung.row, message, started_ms)
         rung.forget()  # it lies before the cursor, and must not be overtaken
         if self.hand.gives_back(message.id):
-            self._settled(message)
+            self._settled(rung, message)
             rung.ring(0)
             self.ahead.feed(rung)
         return None
@@ -271,7 +273,7 @@ class LaneWorker:
             return
         self._in_place.ended(message.id)
         rung = self.ahead.rungs[message.rung]
-        if rung.row.ordered and after.move not in (Move.deliver, Move.die, Move.cancel):
+        if rung.ordered and after.move not in (Move.deliver, Move.die, Move.cancel):
             rung.forget()  # the head stays at the head: what was read behind it waits with it
             if after.move in (Move.climb, Move.wait):
                 self.ahead.due(after.due_ms, message.rung)
@@ -302,7 +304,7 @@ class LaneWorker:
 
     def change(self) -> LaneChange:
         """The lane's circuit and lost leases, to be written."""
-        return LaneChange(self.lane.id, self.lane.epoch, self.circuit, self._trust.lost_leases)
+        return LaneChange(self.lane.id, self.lane.epoch, self.circuit, self.trust.lost_leases)
 
     def _give_up(self, turn: Turn) -> None:
         """A blocked queue's messages go back to their rungs, also those tried in place."""
@@ -326,15 +328,14 @@ class LaneWorker:
 
     def _forget_in_place(self, message: Message) -> None:
         if self.hand.gives_back(message.id):
-            self._settled(message)
+            self._settled(self.ahead.rungs[message.rung], message)
 
-    def _settled(self, message: Message) -> None:
-        """The store knows all about it: it may be read again where it is now."""
-        rung = self.ahead.rungs[message.rung]
+    def _settled(self, rung: RungBuffer, message: Message) -> None:
+        """The store knows all about a message: it may be read again where it is now."""
         self.hand.known.discard(message.id)
-        if rung.asking:
-            rung.ghosts.add(message.id)
+        rung.ghost(message.id)
         rung.busy = False
+        self.ahead.put_down(message.id, message.rung, message.place)
 
     def leave(self) -> None:
         """Another process is to have the lane: nothing more is started."""
@@ -348,30 +349,33 @@ class LaneWorker:
         when enough went well after a lost lease."""
         result = verdict.result
         message, rung = result.message, self.ahead.rungs[result.message.rung]
-        if verdict.queue:
-            self.ahead.settled(verdict.queue.queue)
-        if verdict.lane:
-            self._unrecorded_changes -= 1
-            self._settled_at_look = self.ahead.looks
-        if (verdict.queue and verdict.queue.block is None) or verdict.lane:
-            self.ahead.look_from(0, whole=True)  # what was blocked is not any more
-        elif verdict.queue and verdict.queue.block:
-            # Whole: it may have been written after its own end, and would look like old news.
-            self.ahead.look_from(verdict.queue.block.until_ms, whole=True)
+        if verdict.queue or verdict.lane:
+            self._changes_recorded(verdict.queue, verdict.lane)
         if result.move is not Move.again or self.hand.written(message.id):
-            self._settled(message)
+            self._settled(rung, message)
             if self._goes_on(result, rung):
                 rung.ring(0)
                 self.ahead.feed(rung)
             self._list(self.ahead.turns[message.queue])
-        return self.change() if self._trust.regained() else None
+        return self.change() if self.trust.marking and self.trust.regained() else None
+
+    def _changes_recorded(self, queue: QueueChange | None, lane: LaneChange | None) -> None:
+        if queue:
+            self.ahead.settled(queue.queue)
+        if lane:
+            self._unrecorded_changes -= 1
+            self._settled_at_look = self.ahead.looks
+        if lane or (queue and queue.block is None):
+            self.ahead.look_from(0, whole=True)  # what was blocked is not any more
+        elif queue and queue.block:
+            # Whole: it may have been written after its own end, and would look like old news.
+            self.ahead.look_from(queue.block.until_ms, whole=True)
 
     def _goes_on(self, result: Result, rung: RungBuffer) -> bool:
         """Whether the rung is to be read again now, not only by a look when its time has come."""
-        if result.move in (Move.stay, Move.again) or rung.row.ordered:
-            turn = self.ahead.turns[result.message.queue]
-            held = turn.block is not None or self.circuit.is_open or result.move is Move.hold
-            return not held
+        if rung.ordered or result.move in (Move.stay, Move.again):
+            block = self.ahead.turns[result.message.queue].block
+            return not (block or self.circuit.is_open or result.move is Move.hold)
         return False
 
     # Messages that are to be cancelled
@@ -384,17 +388,13 @@ class LaneWorker:
             return False
         if isinstance(found, Message):
             self.ahead.rungs[found.rung].busy = False
-        for rung in self.ahead.rungs.values():
-            if rung.withdraw(number) and rung.row.ordered:
-                rung.forget()  # nobody overtakes it: it may not get out of the store
+        self.ahead.withdraw(number)
         return True
 
     def withdrawn(self, numbers: Iterable[int]) -> None:
         """They are gone from the store, or were never ours to take."""
         for number in numbers:
             self.hand.withdrawn(number)
-            for rung in self.ahead.rungs.values():
-                if rung.asking:
-                    rung.ghosts.add(number)
+            self.ahead.withdrawn(number)
         # The store may have failed, and they lie before the cursor.
         self.ahead.look_from(0, whole=True)

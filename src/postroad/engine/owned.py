@@ -12,7 +12,7 @@ from postroad.engine.lane import LaneWorker
 from postroad.engine.sessions import Sessions
 from postroad.model.errors import StoreError
 from postroad.model.limits import Limits
-from postroad.model.record import Claim, Release, View
+from postroad.model.record import Claim, Reading, Release, View
 from postroad.model.states import NEVER
 from postroad.model.words import Lane
 from postroad.ports.clock import Timer
@@ -51,6 +51,13 @@ class Owned:
         self._claiming = asyncio.Lock()
         self._doubtful = False
         self._shed_s = -SHED_EVERY_S
+        self._tick = asyncio.Event()
+        self._early: dict[int, list[tuple[int, int]]] = {}
+        """Rings for lanes that may be among those which a claim under way brings."""
+
+    def join(self, feed: Callable[[LaneWorker, dict[int, Reading], int], None]) -> None:
+        """Who takes in what comes with a claim."""
+        self._feed = feed
 
     async def claim(self, levels: Sequence[int], pools: Sequence[str]) -> Claim:
         """Own what is ready at these levels, when there is room for it."""
@@ -65,7 +72,8 @@ class Owned:
             self._doubtful = False
             views: Iterable[View | None] = claim.views or repeat(None)
             for lane, view in zip(claim.lanes, views):  # noqa: B905 - without views there is no end
-                self._adopt(lane, view, claim.seen_ms)
+                self._adopt(lane, view, claim)
+            self._early.clear()
         if claim.surplus:
             self._shed(claim.surplus)
         return claim
@@ -91,15 +99,25 @@ class Owned:
             worker.leave()
             self._pump(worker)
 
-    def _adopt(self, lane: Lane, view: View | None, seen_ms: int) -> None:
+    def rang_early(self, lane: int, rung: int, due_ms: int) -> None:
+        """A ring for a lane that is not known here: it may have been claimed a moment ago, and its
+        messages been read before this one came."""
+        if self._claiming.locked():
+            self._early.setdefault(lane, []).append((rung, due_ms))
+
+    def _adopt(self, lane: Lane, view: View | None, claim: Claim) -> None:
         old = self.lanes.get(lane.id)
         if old is not None:
             self.drop(old)  # it was taken from us and came back before we were told
         worker = LaneWorker(lane, self._limits)
         self.lanes[lane.id] = worker
         self._log.debug("lane claimed", lane=lane.key.server, epoch=lane.epoch)
-        if view is not None and worker.look(seen_ms) is not None:
+        if view is not None and worker.look(claim.seen_ms) is not None:
             worker.learn(view)
+            if claim.readings:
+                self._feed(worker, claim.readings, claim.seen_ms)
+        for rung, due_ms in self._early.pop(lane.id, ()):
+            worker.ahead.ring(rung, due_ms, self._clock.now_ms())
         self._pump(worker)
 
     def settle(self, worker: LaneWorker, now_ms: int) -> None:
@@ -108,6 +126,8 @@ class Owned:
         if worker.quiet:
             self._quiet.setdefault(number, now_ms)
             self.unsettled.set()
+            if worker.leaving:
+                self._tick.set()  # somebody waits for it
             self.calm.set()
             self.room_free.set()
         else:
@@ -133,7 +153,7 @@ class Owned:
         while True:
             await self.unsettled.wait()
             self.unsettled.clear()
-            await self._clock.sleep(TICK_S)
+            await self._next_tick()
             starved = serve_starved()
             before_ms = self._clock.now_ms() - self._limits.linger_ms
             idle = [
@@ -153,6 +173,12 @@ class Owned:
                 self._log.debug("lanes may be ours and unknown", error=str(error))
             if self._quiet or starved or self._doubtful:
                 self.unsettled.set()
+
+    async def _next_tick(self) -> None:
+        timer = self._clock.later(int(TICK_S * 1000), self._tick.set)
+        await self._tick.wait()
+        timer.cancel()
+        self._tick.clear()
 
     async def release(self, workers: list[LaneWorker]) -> None:
         """Give lanes back in good order."""

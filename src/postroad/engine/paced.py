@@ -29,7 +29,7 @@ class Paced:
     def ready(self, worker: LaneWorker, queue: Queue) -> bool:
         """Whether a message of a limited queue may start now; if not, the lane is pumped when it
         is worth asking again."""
-        noted = worker.marking or queue.policy.at_most_once
+        noted = worker.trust.marking or queue.policy.at_most_once
         wanted = partial(self._wanted, worker, queue.ledgers)
         return self._line(worker, queue.ledgers).ready(wanted, EARLY_S if noted else 0.0)
 

@@ -9,7 +9,7 @@ from structlog.typing import FilteringBoundLogger
 from postroad.engine.lane import LaneWorker
 from postroad.engine.verdict import Verdict
 from postroad.model.errors import StoreError
-from postroad.model.record import Look, Want
+from postroad.model.record import Look, Reading, Want
 from postroad.ports.store import Store
 
 T = TypeVar("T")
@@ -40,6 +40,19 @@ class Reader:
             self._looks.append((lane, look))
         self._wants += [(lane, want) for want in wants]
         self._work.set()
+
+    def feed(self, lane: LaneWorker, readings: dict[int, Reading], now_ms: int) -> None:
+        """What came with a claim is taken as if it had been asked for; the rest is asked for."""
+        left = []
+        for want in lane.wants(now_ms):
+            reading = readings.get(want.rung)
+            if reading is None or len(reading.messages) > want.limit:
+                left.append(want)
+                continue
+            for verdict in lane.read(reading):
+                self._put(lane, verdict)
+        if left:
+            self.ask(lane, None, left)
 
     async def run(self) -> None:
         """Ask the store, for as long as the engine lives."""

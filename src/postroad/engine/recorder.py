@@ -45,10 +45,11 @@ class Recorder:
 
     def put(self, lane: LaneWorker, verdict: Verdict) -> None:
         """One try has ended."""
+        if not self._waiting:
+            self._empty.clear()
+            self._work.set()
         self._waiting.append((lane, verdict))
         self.unrecorded += 1
-        self._empty.clear()
-        self._work.set()
 
     async def settled(self) -> None:
         """All that was handed over is written."""
@@ -67,18 +68,18 @@ class Recorder:
             await self._write(batch)
 
     async def _write(self, batch: list[tuple[LaneWorker, Verdict]]) -> None:
-        verdicts = [verdict for _, verdict in batch]
         changes, self._changes = self._changes, []
         record = Record(
             owner=self._owner,
-            results=[verdict.result for verdict in verdicts],
-            queues=[verdict.queue for verdict in verdicts if verdict.queue],
-            lanes=changes + [verdict.lane for verdict in verdicts if verdict.lane],
+            results=[verdict.result for _, verdict in batch],
+            queues=[verdict.queue for _, verdict in batch if verdict.queue],
+            lanes=changes + [verdict.lane for _, verdict in batch if verdict.lane],
         )
         lost = await self._until_written(record)
         self.unrecorded -= len(batch)
-        for worker in _losers(batch, lost):
-            self._lost(worker)
+        if lost:
+            for worker in _losers(batch, lost):
+                self._lost(worker)
         self._tell(batch)
 
     async def _until_written(self, record: Record) -> frozenset[int]:
@@ -91,15 +92,12 @@ class Recorder:
                 await self._store.clock.sleep(RETRY_S)
 
     def _tell(self, batch: list[tuple[LaneWorker, Verdict]]) -> None:
-        touched: dict[LaneWorker, None] = {}
+        self.outcomes.update([(v.result.message.level, v.result.kind) for _, v in batch])
         for lane, verdict in batch:
-            result = verdict.result
-            self.outcomes[(result.message.level, result.kind)] += 1
-            touched[lane] = None
             change = lane.recorded(verdict)
             if change is not None:
                 self._changes.append(change)
-        self._after(touched)
+        self._after(dict.fromkeys(lane for lane, _ in batch))
 
 
 def _losers(batch: list[tuple[LaneWorker, Verdict]], lost: frozenset[int]) -> list[LaneWorker]:

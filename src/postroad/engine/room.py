@@ -10,6 +10,7 @@ class Room:
 
     def __init__(self, limits: Limits, pools: dict[str, int]) -> None:
         self._limits = limits
+        self._most = limits.room
         self._pool_max = {pool: most for pool, most in pools.items() if most}
         self._by_level: Counter[int] = Counter()
         self._by_pool: Counter[str] = Counter()
@@ -18,25 +19,28 @@ class Room:
 
     def admits(self, level: int, pool: str) -> bool:
         """Whether one more may start."""
-        if self.taken >= self._limits.room or self._by_pool[pool] >= self._pool_max.get(
-            pool, 1 << 30
-        ):
+        if self.taken >= self._most:
+            return False
+        if pool in self._pool_max and self._by_pool[pool] >= self._pool_max[pool]:
             return False
         if level == 0:
             return True
-        half_free = self._retries < self._limits.room - self._limits.room // 2
+        half_free = self._retries < self._most - self._most // 2
         return half_free and self._by_level[level] < self._limits.level_workers
 
     def take(self, level: int, pool: str) -> None:
         """One starts."""
-        self.taken += 1
-        self._retries += level > 0
-        self._by_level[level] += 1
-        self._by_pool[pool] += 1
+        self._count(level, pool, 1)
 
     def give(self, level: int, pool: str) -> None:
         """One has ended."""
-        self.taken -= 1
-        self._retries -= level > 0
-        self._by_level[level] -= 1
-        self._by_pool[pool] -= 1
+        self._count(level, pool, -1)
+
+    def _count(self, level: int, pool: str, change: int) -> None:
+        """Only what has a limit is counted."""
+        self.taken += change
+        if level:
+            self._retries += change
+            self._by_level[level] += change
+        if pool in self._pool_max:
+            self._by_pool[pool] += change

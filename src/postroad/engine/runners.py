@@ -1,6 +1,7 @@
 """Runners: the way of messages, next → send → decide → record. Read `_run`."""
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -8,6 +9,7 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
+from postroad.engine.admission import Admission
 from postroad.engine.deadlines import Deadlines
 from postroad.engine.lane import LaneWorker
 from postroad.engine.paced import Paced
@@ -17,10 +19,10 @@ from postroad.engine.sessions import Sessions
 from postroad.engine.verdict import Attempt, Verdict
 from postroad.model.errors import StoreError
 from postroad.model.outcome import Outcome, failed, unknown, unreachable
-from postroad.model.words import Message
+from postroad.model.words import Message, Policy
 from postroad.ports.clock import Chance
 from postroad.ports.store import Store
-from postroad.ports.transport import BEAT, Lingers, Session
+from postroad.ports.transport import BEAT, HearsCuts, Lingers, Prepares, Session
 
 YIELD_AFTER: Final = 64
 """A runner whose handlers never wait lets others run after so many messages."""
@@ -65,7 +67,7 @@ class Runners:
         self,
         chance: Chance,
         log: FilteringBoundLogger,
-        may_start: Callable[[], bool],
+        may_start: Callable[[float], bool],
         put: Callable[[LaneWorker, Verdict], None],
         ended: Callable[["asyncio.Task[None]"], None],
         after: Callable[[LaneWorker], None],
@@ -75,6 +77,7 @@ class Runners:
         self._paced = paced
         self._chance = chance
         self._log = log
+        self._logs_attempts = log.is_enabled_for(logging.DEBUG)
         self._may_start = may_start
         self._put = put
         self._ended = ended
@@ -123,22 +126,25 @@ class Runners:
 
     async def _run(self, worker: LaneWorker, runner: "list[asyncio.Task[None]]") -> None:
         self._starting.discard(worker)
-        pool = worker.lane.key.pool
-        beat = BEAT.set(partial(self._deadlines.extend, runner[0]))
+        clock, task = self._clock, runner[0]
+        beat = BEAT.set(partial(self._deadlines.extend, task))
+        admission = Admission(worker, self._room, self._quarantine, self._paced)
         count = 0
-        while (message := self._next(worker, pool)) is not None:
-            started_ms, started_s = self._clock.now_ms(), self._clock.steady_s()
+        # The end of one is the start of the next: the clock is read once a message.
+        now_ms, now_s = clock.now_ms(), clock.steady_s()
+        while (message := self._next(worker, admission, now_ms, now_s)) is not None:
+            started_ms, started_s = now_ms, now_s
             self.start(worker, started_ms)
             try:
-                outcome = await self._send(worker, message, started_ms, runner[0])
+                outcome = await self._send(worker, message, started_ms, started_s, task)
             finally:
-                self._room.give(message.level, pool)
+                admission.ended(message)
+            now_ms, now_s = clock.now_ms(), clock.steady_s()
             if outcome is not None:
-                took_ms = round((self._clock.steady_s() - started_s) * 1000)
-                attempt = Attempt(started_ms, took_ms)
-                now_ms = self._clock.now_ms()
+                attempt = Attempt(started_ms, round((now_s - started_s) * 1000))
                 verdict = worker.done(message, outcome, attempt, now_ms, self._chance.random())
-                self._log_attempt(verdict)
+                if self._logs_attempts:
+                    self._log_attempt(verdict)
                 self._put(worker, verdict)
             count += 1
             if self.starved:
@@ -147,74 +153,88 @@ class Runners:
                 self._starve(worker)
                 break
             if count % YIELD_AFTER == 0:
-                await self._clock.sleep(0)
+                await clock.sleep(0)
+                now_ms, now_s = clock.now_ms(), clock.steady_s()
         BEAT.reset(beat)  # the task's context would keep the task until the collector comes
         if self.starved and self._passes:
             self._passes -= 1  # one who cannot use the place passes it on, once round
             self.start(self.starved.popleft(), self._clock.now_ms())
         self._after(worker)
 
-    def _next(self, worker: LaneWorker, pool: str) -> Message | None:
-        if not self._may_start():
+    def _next(
+        self, worker: LaneWorker, admission: Admission, now_ms: int, now_s: float
+    ) -> Message | None:
+        if not self._may_start(now_s):
             self._starve(worker)
             return None
-
-        crowded = paced = False
-
-        def admits(message: Message) -> bool:
-            nonlocal crowded, paced
-            if (worker.marking and not self._quarantine.admits(message)) or not self._room.admits(
-                message.level, pool
-            ):
-                crowded = True
-                return False
-            queue = worker.ahead.turns[message.queue].queue
-            if queue.ledgers and not self._paced.ready(worker, queue):
-                paced = True
-                return False
-            return True
-
-        message = worker.next(self._clock.now_ms(), admits)
-        if message is not None:
-            self._room.take(message.level, pool)
-            if worker.marking:
-                self._quarantine.enter(worker, message)
-        elif worker.starved and (crowded or not paced):
+        message = admission.next(now_ms)
+        if message is None and worker.starved and (admission.crowded or not admission.unpaced):
             self._starve(worker)  # one that lacks nothing but a slot is woken for it
         return message
 
     async def _send(
-        self, worker: LaneWorker, message: Message, started_ms: int, task: "asyncio.Task[None]"
+        self,
+        worker: LaneWorker,
+        message: Message,
+        started_ms: int,
+        started_s: float,
+        task: "asyncio.Task[None]",
     ) -> Outcome | None:
         """One try, cut at its deadline; None when it did not take place."""
         queue = worker.ahead.turns[message.queue].queue
         policy = queue.policy
-        limit_s = policy.timeout_ms / 1000
-        slot_s = self._paced.take(worker, queue)
-        attempt = Try(started_ms, slot_s, noted=worker.marking or policy.at_most_once)
-        self._deadlines.start(task, limit_s)
+        slot_s = self._paced.take(worker, queue) if queue.ledgers else None
+        attempt = Try(started_ms, slot_s, noted=worker.trust.marking or policy.at_most_once)
+        self._deadlines.start(task, policy.timeout_ms / 1000, started_s)
+        outcome: Outcome | None = None
         try:
-            outcome = await self._attempt(worker, message, attempt)
-        except asyncio.CancelledError:
-            cut = self._deadlines.end(task)
+            if not attempt.noted and slot_s is None:
+                attempt.session = self._sessions.get(worker.lane.id)
             if attempt.session is None:
-                if cut:
-                    return unreachable(f"no session within {limit_s:g} s")
-                await self._not_started(worker, message, attempt)
+                outcome = await self._prepare(worker, message, attempt)
+            if attempt.session is not None:
+                outcome = await attempt.session.send(queue, message)
+        except asyncio.CancelledError:
+            if self._deadlines.end(task):
+                return self._overdue(worker, message, attempt, policy)
+            await self._interrupted(worker, message, attempt, once=policy.at_most_once)
+            raise
+        except Exception as error:
+            if attempt.session is None:
                 raise
-            self._linger(worker, message, attempt.session)
-            if not cut:
-                if policy.at_most_once:
-                    self._put(worker, worker.doubt(message))
-                else:  # a stop cut this try: it spends no attempt, and is no lost lease
-                    await self._not_started(worker, message, attempt)
-                raise
-            doubt = unknown(f"cut after {limit_s:g} s")
-            return doubt if policy.at_most_once else attempt.session.overdue(limit_s)
+            self._log.error("a transport raised", exc_info=error)
+            outcome = failed(f"{type(error).__name__}: {error}")
         self._deadlines.end(task)
         return outcome
 
-    async def _attempt(self, worker: LaneWorker, message: Message, attempt: Try) -> Outcome | None:
+    def _overdue(
+        self, worker: LaneWorker, message: Message, attempt: Try, policy: Policy
+    ) -> Outcome:
+        """It was cut at its deadline."""
+        limit_s = policy.timeout_ms / 1000
+        if attempt.session is None:
+            return unreachable(f"no session within {limit_s:g} s")
+        self._linger(worker, message, attempt.session)
+        late = attempt.session.overdue(limit_s)
+        late = unknown(f"cut after {limit_s:g} s") if policy.at_most_once else late
+        if isinstance(attempt.session, HearsCuts):
+            attempt.session.cut(message, late)
+        return late
+
+    async def _interrupted(
+        self, worker: LaneWorker, message: Message, attempt: Try, *, once: bool
+    ) -> None:
+        """A stop cut this try: it spends no attempt, and is no lost lease."""
+        if attempt.session is not None:
+            self._linger(worker, message, attempt.session)
+            if once:
+                self._put(worker, worker.doubt(message))
+                return
+        await self._not_started(worker, message, attempt)
+
+    async def _prepare(self, worker: LaneWorker, message: Message, attempt: Try) -> Outcome | None:
+        """Note the start, open the session, await the slot, where that is still to be done: then
+        there is a session to send by. Otherwise answers what became of the try."""
         lane = worker.lane
         try:
             if attempt.noted and not await self._store.mark(self._owner, lane, [message.id]):
@@ -224,23 +244,25 @@ class Runners:
             self._log.warning("nothing is sent that cannot be noted", error=str(error))
             await self._not_started(worker, message, attempt)
             return None
+        queue, told = worker.ahead.turns[message.queue].queue, None
         try:
             session = self._sessions.get(lane.id) or await self._sessions.open(lane.id, lane.key)
+            if attempt.slot_s is not None and isinstance(session, Prepares):
+                # What is prepared before a slot's time does not make the start late.
+                told = await session.prepare(queue, message)
         except Exception as error:  # noqa: BLE001 - a server that cannot be reached
             return unreachable(f"no session: {error}")
+        if told is not None:
+            return told
         late = attempt.slot_s is not None and not await self._paced.on_time(attempt.slot_s)
         may_go = worker.may_go(message, self._clock.now_ms())
-        if late or not may_go or not self._may_start():
+        if late or not may_go or not self._may_start(self._clock.steady_s()):
             # While the start was noted, the session opened or the slot awaited, the lease may have
             # been lost, the message been cancelled or expired, or its queue been blocked.
             await self._not_started(worker, message, attempt)
             return None
         attempt.session = session
-        try:
-            return await session.send(worker.ahead.turns[message.queue].queue, message)
-        except Exception as error:  # noqa: BLE001 - a fault in a transport is a failed try
-            self._log.error("a transport raised", exc_info=error)
-            return failed(f"{type(error).__name__}: {error}")
+        return None
 
     async def _not_started(self, worker: LaneWorker, message: Message, attempt: Try) -> None:
         """It was not sent after all: a note that it was would make it suspect for ever."""

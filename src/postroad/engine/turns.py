@@ -28,11 +28,13 @@ class RungBuffer:
         "busy",
         "dry",
         "ghosts",
+        "ordered",
         "row",
     )
 
     def __init__(self, row: Rung) -> None:
         self.row = row
+        self.ordered = row.ordered
         self.buffer: deque[Message] = deque()
         self.dry = False
         self.busy = False
@@ -51,7 +53,7 @@ class RungBuffer:
         """Something was added: there is more to read, perhaps before the cursor."""
         self._changes += 1
         self.dry = False
-        if due_ms <= self._cursor[0] or self.row.ordered:
+        if due_ms <= self._cursor[0] or self.ordered:
             self._cursor = START
             self._rewound = True
 
@@ -71,22 +73,34 @@ class RungBuffer:
         if forgotten != self._forgotten:
             return  # asked before the rung was given up; what it says may be old
         started = known | ghosts
-        if self.row.ordered and any(message.id in started for message in reading.messages):
+        if self.ordered and any(message.id in started for message in reading.messages):
             return  # its head is not settled: what lies behind it must not look like the head
-        ahead = {message.id: message.place for message in self.buffer}
-        fresh = [m for m in reading.messages if m.id not in started and ahead.get(m.id) != m.place]
-        again = bool(self.buffer) and self._cursor == START
-        for message in fresh:
-            if message.id in ahead:  # it expired while it was read ahead, and was replayed since
-                self.withdraw(message.id)
+        fresh = [message for message in reading.messages if message.id not in started]
+        if self.buffer:
+            fresh = self._make_way(fresh)
         self.buffer.extend(fresh)
-        if again:  # what was rung for lies before what is read already
+        if self._cursor == START and len(fresh) < len(self.buffer):
+            # What was rung for lies before what is read already.
             self.buffer = deque(sorted(self.buffer, key=lambda m: (m.place, m.id)))
         if reading.messages and not self._rewound:
             last = reading.messages[-1]
             self._cursor = (last.place, last.id)
         if changes == self._changes:
             self.dry = not reading.full
+
+    def _make_way(self, read: list[Message]) -> list[Message]:
+        """Those that were not read ahead; or were, but expired since and were replayed."""
+        ahead = {message.id: message.place for message in self.buffer}
+        fresh = [message for message in read if ahead.get(message.id) != message.place]
+        for message in fresh:
+            if message.id in ahead:
+                self.withdraw(message.id)
+        return fresh
+
+    def ghost(self, number: int) -> None:
+        """It is settled; a reading that is under way may still show it as it was."""
+        if self.asking:
+            self.ghosts.add(number)
 
     def withdraw(self, number: int) -> bool:
         """A message is not to be started; whether it was about to."""

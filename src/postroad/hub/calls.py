@@ -41,9 +41,14 @@ class Calls(WSListener):
                 )
         except (WSError, OSError, TimeoutError) as error:
             raise HubAway(f"{url} cannot be reached: {type(error).__name__} {error}") from error
-        if not isinstance(calls, cls):
-            raise HubAway(f"{url} did not open")
+        if not isinstance(calls, cls) or not calls.alive:  # it may have ended before we are told
+            raise HubAway(f"{url} hung up at once")
         return calls
+
+    @property
+    def alive(self) -> bool:
+        """Whether something can be asked."""
+        return self._transport is not None
 
     async def ask(self, command: Asked) -> Said:
         """One command, one answer. HubRefused when it is an error."""

@@ -237,15 +237,23 @@ class HubClient:
             wait_s = BACKOFF_S[min(tries, len(BACKOFF_S) - 1)]
             await self._clock.sleep(wait_s * (0.5 + self._chance.random()))
             tries += 1
-            try:
-                self._calls = await Calls.connect(self.url, self._heard, self._lost)
-                await self._subscribe(list(self._tokens.items()))
-                await self._watch_again([(box, self._senders[box]) for box in self._watched])
-            except HubError:
-                continue
-            self.reconnects += 1
-            break
+            if await self._connect_again():
+                self.reconnects += 1
+                break
         self._mender = None
+
+    async def _connect_again(self) -> bool:
+        try:
+            calls = self._calls = await Calls.connect(self.url, self._heard, self._lost)
+        except HubAway:
+            return False
+        try:
+            await self._subscribe(list(self._tokens.items()))
+            await self._watch_again([(box, self._senders[box]) for box in self._watched])
+        except HubError:
+            # Left open, it would be told that its mailboxes were taken over: by our next one.
+            await calls.close()
+        return calls.alive
 
     async def _subscribe(self, pairs: list[tuple[str, str]]) -> list[str]:
         refused: list[str] = []

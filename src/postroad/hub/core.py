@@ -17,6 +17,7 @@ from postroad.model.mailbox import (
     Get,
     Heads,
     Letter,
+    Peek,
     Post,
     Posted,
     Refused,
@@ -125,6 +126,8 @@ class Core(Delivering):
 
         def settled(answer: Answer) -> None:
             self._after(take.name, answer)
+            if isinstance(answer, Taken) and answer.next and take.name in self.waiters:
+                self._hand_over(take.name, answer.next)
             done(answer)
 
         self.work.append((take, settled))
@@ -148,9 +151,19 @@ class Core(Delivering):
 
         def settled(answer: Answer) -> None:
             self._after(name, answer)
+            if not isinstance(answer, Done) or not answer.left:
+                return
             sub = self.subs.get(name)
-            if sub and not sub.delivered and isinstance(answer, Done) and answer.left:
+            if sub and not sub.delivered:
                 self._mark(sub.client, name)
+            if name in self.waiters:
+                self.work.append((Peek([name]), came_forward))
+
+        def came_forward(answer: Answer) -> None:
+            self._after(name, answer)
+            letter = answer.letters[0] if isinstance(answer, Heads) else None
+            if letter and name in self.waiters:
+                self._hand_over(name, letter)
 
         self.work.append((Expire(name, position), settled))
 

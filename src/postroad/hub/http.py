@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from typing import Any, Final, Protocol
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
 import h11
 import msgspec
@@ -60,6 +60,8 @@ class Http(asyncio.Protocol):
         """Bytes that came while a request is being answered."""
         self._waiter: Waiter | None = None
         self._transport: asyncio.Transport | None = None
+        self._full = False
+        """The other side does not take its answers."""
 
     def begin(self, transport: asyncio.Transport) -> None:
         """The connection is ours from now on."""
@@ -75,7 +77,7 @@ class Http(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Some of a request."""
-        self._ahead = self._ahead + len(data) if self._busy else 0
+        self._ahead = self._ahead + len(data) if self._busy or self._full else 0
         if self._ahead > self._hub.limits.body_bytes_max:
             self._fail(429, "wait for the answer before you ask for more")
             return
@@ -86,8 +88,24 @@ class Http(asyncio.Protocol):
         else:
             self._go_on()
 
+    def pause_writing(self) -> None:
+        """It asks, and does not read what it is told: nothing more of it is looked at."""
+        self._full = True
+        self._patience.expect(self, self._hub.limits.stall_s)
+
+    def resume_writing(self) -> None:
+        """It reads again."""
+        self._full = False
+        if self._transport is not None and not self._busy:
+            self._patience.expect(self, self._hub.limits.request_s)
+            self._go_on()
+
     def late(self) -> None:
-        """Nothing whole came in time."""
+        """Nothing whole came in time, or nothing was taken."""
+        if self._full and self._transport is not None:
+            self._transport.abort()  # closing would wait for it for ever
+            self._transport = None
+            return
         if self._wire.their_state is h11.IDLE and not self._wire.trailing_data[0]:
             if self._transport is not None:
                 self._transport.close()  # between two requests: nobody waits for a word
@@ -95,7 +113,7 @@ class Http(asyncio.Protocol):
         self._fail(408, "the request took too long")
 
     def _read(self) -> None:
-        while not self._busy and self._transport is not None:
+        while not self._busy and not self._full and self._transport is not None:
             event = self._wire.next_event()
             if event is h11.NEED_DATA or event is h11.PAUSED:
                 return
@@ -115,9 +133,9 @@ class Http(asyncio.Protocol):
                 return
 
     def _serve(self, request: h11.Request, body: bytes) -> None:
-        url = urlsplit(request.target.decode("ascii", "replace"))
+        path, _, query = request.target.decode("ascii", "replace").partition("?")
         headers = {name.decode(): value.decode("latin-1") for name, value in request.headers}
-        match [unquote(part) for part in url.path.split("/")], request.method:
+        match [unquote(part) for part in path.split("/")], request.method:
             case ["", "healthz"], b"GET":
                 self._reply(200, {"status": "ok"})
             case ["", "v1", "mailboxes", box, *_], _ if not _is_name(box):
@@ -125,7 +143,7 @@ class Http(asyncio.Protocol):
             case ["", "v1", "mailboxes", box, "messages"], b"POST":
                 self._send(box, headers, body)
             case ["", "v1", "mailboxes", box, "messages"], b"GET":
-                self._get(box, headers, parse_qs(url.query))
+                self._get(box, headers, parse_qs(query))
             case ["", "v1", "mailboxes", box, "messages", number], b"DELETE":
                 self._ack(box, headers, number)
             case _:
@@ -198,7 +216,8 @@ class Http(asyncio.Protocol):
             self._transport.close()
             return
         self._wire.start_next_cycle()
-        self._patience.expect(self, self._hub.limits.request_s)
+        if not self._full:
+            self._patience.expect(self, self._hub.limits.request_s)
         if self._wire.trailing_data[0]:
             asyncio.get_running_loop().call_soon(self._go_on)
 
@@ -223,7 +242,10 @@ class Http(asyncio.Protocol):
             payload = msgspec.json.encode({"error": "malformed", "text": text})
             headers = [("content-length", str(len(payload))), ("connection", "close")]
             self._say(h11.Response(status_code=status, headers=headers), payload)
-        self._transport.close()
+        if self._full:
+            self._transport.abort()
+        else:
+            self._transport.close()
         self._transport = None
 
 

@@ -24,7 +24,9 @@ class Socket(WSListener):
         self._commands = commands
         self._codec = codec
         self._kind = WSMsgType.BINARY if codec.binary else WSMsgType.TEXT
-        self._parts = b""
+        self._parts: bytearray | None = None
+        """What has come of a message in several frames. (As bytes, each of 200,000 small ones would
+        copy all that came before.)"""
         self._parked: list[bytes] = []
         self._unanswered = 0
         self._errors = 0
@@ -47,16 +49,20 @@ class Socket(WSListener):
         if frame.msg_type not in DATA or self._client.gone:
             return
         payload = frame.get_payload_as_bytes()
-        if self._parts or not frame.fin:
-            self._parts += payload
-            if len(self._parts) > self._hub.limits.frame_bytes_max:
-                self._parts = b""
-                self.close(1009, "the message is too large")
-                return
-            if not frame.fin:
-                return
-            payload, self._parts = self._parts, b""
-        self._take(payload)
+        if self._parts is None and frame.fin:
+            self._take(payload)
+        else:
+            self._gather(payload, last=frame.fin)
+
+    def _gather(self, payload: bytes, *, last: bool) -> None:
+        parts = bytearray() if self._parts is None else self._parts
+        parts += payload
+        self._parts = None if last else parts
+        if len(parts) > self._hub.limits.frame_bytes_max:
+            self._parts = None
+            self.close(1009, "the message is too large")
+        elif last:
+            self._take(bytes(parts))
 
     def on_ws_disconnected(self, transport: WSTransport) -> None:  # noqa: ARG002
         """It is gone."""

@@ -75,6 +75,8 @@ MOVES: Final[dict[Verb, tuple[frozenset[CampaignState], CampaignState]]] = {
     Verb.change: (frozenset((C.draft,)), C.draft),
 }
 """From which states a verb may be asked for, and where it leads."""
+FROM_DRAFT: Final = frozenset((Verb.start, Verb.schedule))
+"""Refused while an import is under way."""
 
 JOB_MOVES: Final[dict[Verb, tuple[frozenset[JobState], JobState]]] = {
     Verb.stop: (frozenset((J.ready, J.enqueued, J.sending, J.sent)), J.stopped),

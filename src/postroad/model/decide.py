@@ -92,6 +92,14 @@ def decide(message: Message, outcome: Outcome, at: Situation) -> Next:
             return _unreachable(message, outcome, at, circuit)
 
 
+def untroubled(outcome: Outcome, circuit: Circuit, block: Block | None) -> bool:
+    """Whether `decide` would say `deliver` and change nothing else: nearly always, so that this is
+    asked first."""
+    if outcome.kind is not Kind.delivered or block is not None:
+        return False
+    return not (circuit.strikes or circuit.opened)
+
+
 def _lifts(at: Situation) -> bool:
     """An answer lifts the block that it was sent after; not one that came while it was in
     flight, and never a pause or a disabled queue."""

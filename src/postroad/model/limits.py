@@ -16,7 +16,7 @@ class Limits(Struct, frozen=True):
     """Sends of one retry level (above 0) in flight in this process."""
     buffer: int = 256
     """Messages read ahead for one lane."""
-    claim_batch: int = 64
+    claim_batch: int = 256
     """Lanes taken by one claim."""
     record_batch: int = 500
     """Results written by one transaction."""

@@ -77,6 +77,8 @@ class Claim(Struct, frozen=True):
     views: list["View"] = []
     """What was due in each of the lanes at `seen_ms`, where the store tells that with the claim."""
     seen_ms: int = 0
+    readings: dict[int, "Reading"] = {}
+    """The first messages of rungs, where the store tells these with the claim too."""
 
 
 class View(Struct, frozen=True, gc=False):

@@ -43,9 +43,9 @@ class Meter:
         self._of(names.TRIES).labels(transport, level, outcome.kind).inc()
         self._of(names.TRY_SECONDS).labels(transport).observe(took_s)
 
-    def cut(self, transport: str, outcome: Outcome) -> None:
-        """A try was cut at its deadline; its level is not known here."""
-        self._of(names.TRIES).labels(transport, "", outcome.kind).inc()
+    def cut(self, transport: str, level: int, outcome: Outcome) -> None:
+        """A try was cut at its deadline."""
+        self._of(names.TRIES).labels(transport, level, outcome.kind).inc()
 
     def answered(self, method: str, route: str, status: int, took_s: float) -> None:
         """A request was answered."""

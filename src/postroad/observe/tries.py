@@ -7,7 +7,7 @@ from postroad.model.words import LaneKey, Message, Policy, Queue
 from postroad.observe import traces
 from postroad.observe.metrics import Meter
 from postroad.ports.clock import Clock
-from postroad.ports.transport import Lingers, Session, Transport
+from postroad.ports.transport import Lingers, Prepares, Session, Transport
 
 
 class WatchedTransport:
@@ -62,6 +62,17 @@ class WatchedSession:
         self._meter.tried(self._name, message.level, outcome, took_s)
         return outcome
 
+    async def prepare(self, queue: Queue, message: Message) -> Outcome | None:
+        """What a try would have to wait for."""
+        if not isinstance(self._inner, Prepares):
+            return None
+        start_s = self._clock.steady_s()
+        outcome = await self._inner.prepare(queue, message)
+        if outcome is not None:
+            took_s = self._clock.steady_s() - start_s
+            self._meter.tried(self._name, message.level, outcome, took_s)
+        return outcome
+
     async def _traced(self, queue: Queue, message: Message) -> Outcome:
         with traces.trying(self._name, message) as span:
             outcome = await self._inner.send(queue, message)
@@ -70,9 +81,11 @@ class WatchedSession:
 
     def overdue(self, seconds: float) -> Outcome:
         """What a try means that was cut after so long."""
-        outcome = self._inner.overdue(seconds)
-        self._meter.cut(self._name, outcome)
-        return outcome
+        return self._inner.overdue(seconds)
+
+    def cut(self, message: Message, outcome: Outcome) -> None:
+        """A try was cut at its deadline."""
+        self._meter.cut(self._name, message.level, outcome)
 
     async def close(self) -> None:
         """Give back what the session holds."""

@@ -25,19 +25,20 @@ class Import(Struct, frozen=True):
 
     campaign: int
     digest: str
-    """Of the file's beginning and size: another file does not continue it."""
+    """Of the whole file: another one does not continue it."""
     columns: tuple[str, ...]
     line: int = 0
     rows: int = 0
     duplicates: int = 0
 
 
-class NewRow(Struct, frozen=True, array_like=True):
-    """A recipient from a file."""
+class NewRows(Struct, frozen=True):
+    """Recipients from a file, column by column: none has a control character in it."""
 
-    line: int
-    recipient: str
-    fields: str
+    lines: Sequence[int]
+    recipients: Sequence[str]
+    fields: Sequence[str]
+    """Each one's cells as a JSON list."""
 
 
 class Credentials(Protocol):
@@ -97,8 +98,10 @@ class Ground(Protocol):
     ) -> list[Recipient]:
         """Recipients in order."""
 
-    async def rows(self, campaign: int, after: int, limit: int) -> list[Row]:
-        """Recipients with their cells, in order."""
+    async def rows(
+        self, campaign: int, after: int, limit: int, *, unsent: bool = False
+    ) -> list[Row]:
+        """Recipients with their cells, in order; all, or those that are unsent."""
 
     async def settle(self, campaign: int, state: RowState, ns: Sequence[int]) -> int:
         """Uncertain ones are sent, or unsent (none named: all); answers how many."""
@@ -109,14 +112,16 @@ class Ground(Protocol):
         """A provider's word about one: it was taken, and how far it is. False: not known."""
 
     async def open_import(self, new: Import) -> Import:
-        """Begin, or go on with the one of the same file; WrongState when another is under way."""
+        """Begin, or go on with the one of the same file; WrongState when another is under way, or
+        the campaign is no draft any more."""
 
-    async def load(self, current: Import, rows: Sequence[NewRow], line: int) -> list[int]:
-        """Keep these, and that the file is read up to that line; answers the lines of those that
-        are there already."""
+    async def load(self, current: Import, rows: NewRows) -> list[int]:
+        """Keep these, and that the file is read up to their last line; answers the lines of those
+        that are there already. WrongState when the import does not stand at `current.line`: it
+        was discarded, or somebody else goes on with it."""
 
-    async def end_import(self, campaign: int, *, keep: bool) -> None:
-        """All is read; or (not `keep`) nothing of this import stays."""
+    async def end_import(self, campaign: int, *, keep: bool) -> bool:
+        """All is read; or (not `keep`) nothing of this import stays. False: there was none."""
 
     async def importing(self, campaign: int) -> Import | None:
         """The import that is under way."""

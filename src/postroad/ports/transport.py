@@ -46,6 +46,23 @@ class Lingers(Protocol):
 
 
 @runtime_checkable
+class Prepares(Protocol):
+    """A session that can do beforehand what a try would have to wait for."""
+
+    async def prepare(self, queue: Queue, message: Message) -> Outcome | None:
+        """Called before a try whose moment is set by a limit. An outcome when nothing can be sent:
+        then there is no try."""
+
+
+@runtime_checkable
+class HearsCuts(Protocol):
+    """A session that counts its tries also when they are cut at their deadline."""
+
+    def cut(self, message: Message, outcome: Outcome) -> None:
+        """A try was cut, and this is what it means."""
+
+
+@runtime_checkable
 class Reopens(Protocol):
     """A transport whose recipients say when they take messages again."""
 

@@ -42,18 +42,21 @@ def file_of(dsn: str) -> Path | None:
 
 
 def shown(dsn: str) -> str:
-    """A store's address without its passwords."""
+    """A store's address without its passwords, which may also stand behind the question mark."""
+    if dsn.startswith("sqlite:"):
+        return dsn
     if dsn.startswith(("amqp://", "amqps://")):
         try:
             options = read_options(dsn)
         except BadDsn:
             return "amqp://…"
         return f"{options.address.name}?state={shown(options.state)}"
-    scheme, mark, rest = dsn.partition("://")
+    address, mark, query = dsn.partition("?")
+    scheme, _, rest = address.partition("://")
     login, at, place = rest.rpartition("@")
-    if not at:
-        return dsn
-    return f"{scheme}{mark}{login.partition(':')[0]}:…@{place}"
+    user = f"{login.partition(':')[0]}:…@" if at else ""
+    names = "&".join(f"{each.partition('=')[0]}=…" for each in query.split("&") if "=" in each)
+    return f"{scheme}://{user}{place}{mark}{names}"
 
 
 async def migrate(dsn: str) -> tuple[int, int]:

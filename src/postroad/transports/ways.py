@@ -1,29 +1,27 @@
-"""Ways to servers: vetted addresses, and a client that can reach that one address only."""
+"""Ways to servers: vetted addresses, and connections that reach that one address only."""
 
 import asyncio
 from typing import Final
 
 from msgspec import Struct
-from pyreqwest.client import Client
-from pyreqwest.exceptions import PyreqwestError
 
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import Clock
-from postroad.transports.webhook.clients import build_client
+from postroad.transports.webhook.connections import Answer, Connections, Fault
 from postroad.transports.webhook.guard import Guard
+from postroad.transports.webhook.reading import ANSWER_BYTES_MAX
 from postroad.transports.webhook.resolving import Resolve, SystemResolver
 from postroad.transports.webhook.target import Target, read
 
 AGAIN_S: Final = 60.0
 SERVERS_MAX: Final = 256
-FAULTS: Final = (PyreqwestError, TimeoutError)
+TIMEOUT_S: Final = 15.0
 
 
 class Way(Struct, frozen=True):
     """An open way to one server."""
 
-    server: str
-    client: Client
+    connections: Connections
     address: str
     until_s: float
 
@@ -42,30 +40,46 @@ class Ways:
         """Addresses that took no connection, by server: another is tried first."""
         self._making = asyncio.Lock()
 
-    async def to(self, url: str) -> Way:
-        """The way to an address: a BadUrl when it must not be called, Unresolved when nobody
-        knows where it is."""
+    def target(self, url: str) -> Target:
+        """What a URL names; a BadUrl when it must not be called."""
         target = self._targets.get(url)
         if target is None:
             target = read(url, self._rules)
             if len(self._targets) < SERVERS_MAX:
                 self._targets[url] = target
+        return target
+
+    async def to(self, target: Target) -> Way:
+        """The way to a target: a BadUrl when it must not be called, Unresolved when nobody knows
+        where it is."""
         way = self._fresh(target)
         if way is None:
             async with self._making:
                 way = self._fresh(target) or await self._make(target)
         return way
 
-    def lost(self, way: Way) -> None:
-        """No connection was made: perhaps it lives elsewhere now."""
-        self._bad[way.server] = way.address
-        self._ways.pop(way.server, None)
+    async def call(self, target: Target, request: bytes, most: int = ANSWER_BYTES_MAX) -> Answer:
+        """One request, and so much of the answer; a Fault when there is none."""
+        way = await self.to(target)
+        until_s = asyncio.get_running_loop().time() + TIMEOUT_S
+        try:
+            connect_s = self._rules.connect_timeout_ms / 1000
+            return await way.connections.call(request, min(connect_s, TIMEOUT_S), until_s, most)
+        except Fault as fault:
+            if not fault.sent:  # perhaps it lives elsewhere now
+                self._bad[target.server] = way.address
+                self._lose(target.server)
+            raise
 
     async def close(self) -> None:
         """Close all connections."""
-        ways, self._ways = list(self._ways.values()), {}
-        for way in ways:
-            await way.client.close()
+        for server in list(self._ways):
+            self._lose(server)
+
+    def _lose(self, server: str) -> None:
+        way = self._ways.pop(server, None)
+        if way is not None:
+            way.connections.close()
 
     def _fresh(self, target: Target) -> Way | None:
         way = self._ways.get(target.server)
@@ -76,12 +90,14 @@ class Ways:
         avoided = self._bad.pop(target.server, "")
         address = next((one for one in found if one != avoided), found[0])
         until_s = self._clock.steady_s() + AGAIN_S
-        old = self._ways.pop(target.server, None)
-        client = old.client if old is not None and old.address == address else None
-        if client is None:  # built off the loop: it takes 4 to 7 ms
-            connect_ms = self._rules.connect_timeout_ms
-            client = await asyncio.to_thread(build_client, target, address, connect_ms)
+        old = self._ways.get(target.server)
+        if old is not None and old.address == address:
+            connections = old.connections
+            del self._ways[target.server]
+        else:
+            self._lose(target.server)
+            connections = Connections(target, address)
         if len(self._ways) >= SERVERS_MAX:
-            del self._ways[next(iter(self._ways))]
-        way = self._ways[target.server] = Way(target.server, client, address, until_s)
+            self._lose(next(iter(self._ways)))
+        way = self._ways[target.server] = Way(connections, address, until_s)
         return way

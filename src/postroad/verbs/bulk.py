@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
@@ -11,9 +12,10 @@ from postroad.campaigns.postgres.store import PostgresCampaigns
 from postroad.campaigns.sender import Kit
 from postroad.campaigns.sqlite.store import SqliteCampaigns
 from postroad.model.credential import Credential
-from postroad.model.errors import BadInput
+from postroad.model.errors import BadInput, Overloaded
 from postroad.model.keyring import KeyRing
 from postroad.model.webhook import WebhookRules
+from postroad.pacing.pacer import Pacer
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Channel
 from postroad.ports.clock import Clock
@@ -27,20 +29,29 @@ from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.campaigns import CampaignVerbs
 from postroad.verbs.credentials import CredentialVerbs
 
+TURN_S: Final = 30.0
+"""So long a test send waits for its slot."""
+
 
 class Bulk:
     """A road's campaigns."""
 
     def __init__(
-        self, road: Store, ring: KeyRing, rules: WebhookRules, resolve: Resolve | None = None
+        self,
+        road: Store,
+        ring: KeyRing,
+        rules: WebhookRules,
+        log: FilteringBoundLogger,
+        resolve: Resolve | None = None,
     ) -> None:
         self._road = road
         self._rules = rules
+        self._log = log
         self._resolve = resolve
         clock: Clock = road.clock
         self.store = campaign_store(road)
         self.credentials = CredentialVerbs(self.store, road, ring, self._channel, clock)
-        self.campaigns = CampaignVerbs(self.store, self.credentials, clock)
+        self.campaigns = CampaignVerbs(self.store, self.credentials, clock, self._turn)
 
     @asynccontextmanager
     async def sending(
@@ -57,6 +68,27 @@ class Bulk:
         finally:
             crew.stop()
             await task
+
+    async def _turn(self, credential: Credential, cost: int) -> None:
+        """Wait until a call of its own may start with a credential; Overloaded when that takes
+        long."""
+        ledgers = await self._road.ledgers(credential.lane)
+        if not ledgers:
+            return
+        clock, pace = self._road.clock, Pacer(self._road, self._road.clock, self._log)
+        asking = asyncio.get_running_loop().create_task(pace.run())
+        end_s = clock.steady_s() + TURN_S
+        try:
+            while True:
+                block = await pace.block(ledgers, "test", 1, cost)
+                if block.slots_s and await pace.on_time(block.slots_s[0]):
+                    return
+                if max(block.again_s, clock.steady_s()) > end_s:
+                    raise Overloaded(f"credential {credential.name!r} has no room: try again later")
+                if not block.slots_s:
+                    await clock.sleep(max(block.again_s - clock.steady_s(), 0.002))
+        finally:
+            asking.cancel()
 
     def _channel(self, credential: Credential, secret: str) -> Channel:
         spec, ways = credential.spec, Ways(self._rules, self._road.clock, self._resolve)

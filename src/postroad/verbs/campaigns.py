@@ -1,13 +1,13 @@
 """Campaigns as a program uses them: create, import, preview, start, stop, settle, export."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-from postroad.campaigns import reading
+from postroad.campaigns.checking import PHONES, URLS, Check
 from postroad.campaigns.estimate import Estimate, estimate, seconds_of
 from postroad.campaigns.exporting import export
 from postroad.campaigns.importing import Imported, Importer, Progress
@@ -37,12 +37,16 @@ from postroad.verbs.credentials import CredentialVerbs, moment_ms
 
 JOBS_MAX: Final = 64
 NAME_CHARACTERS_MAX: Final = 200
-CHECKS: Final[dict[str, reading.Check]] = {"twilio": reading.phone, "webhook": reading.url}
+CHECKS: Final[dict[str, Check]] = {"twilio": PHONES, "webhook": URLS}
+
+Turn = Callable[[Credential, int], Awaitable[None]]
+"""Waits until a call of that cost may start with a credential."""
 
 
 class Standing(Struct, frozen=True):
     """How a campaign stands. `eta_s` is 0 when nothing is left or known."""
 
+    id: int
     name: str
     state: str
     reason: str
@@ -59,8 +63,11 @@ class Standing(Struct, frozen=True):
 class CampaignVerbs:
     """One template to many recipients."""
 
-    def __init__(self, store: CampaignStore, credentials: CredentialVerbs, clock: Clock) -> None:
+    def __init__(
+        self, store: CampaignStore, credentials: CredentialVerbs, clock: Clock, turn: Turn
+    ) -> None:
         self._store = store
+        self._turn = turn
         self._credentials = credentials
         self._clock = clock
         self._seen: dict[int, tuple[float, int, float]] = {}
@@ -129,9 +136,8 @@ class CampaignVerbs:
     async def discard_import(self, name: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Nothing stays of an import that was not finished."""
         campaign = await self._get(name, tenant)
-        if await self._store.importing(campaign.id) is None:
+        if not await self._store.end_import(campaign.id, keep=False):
             raise WrongState(f"no import of campaign {name!r} is under way")
-        await self._store.end_import(campaign.id, keep=False)
 
     async def preview(self, name: str, row: int = 1, *, tenant: str = DEFAULT_TENANT) -> Letter:
         """The message for one recipient, by its number."""
@@ -149,10 +155,12 @@ class CampaignVerbs:
         campaign = await self._get(name, tenant)
         letter = await self.preview(name, row, tenant=tenant)
         credential = await self._credential(campaign)
-        to = CHECKS[credential.kind](to)
+        to = CHECKS[credential.kind].one(to)
         channel = await self._credentials.open(credential)
         parcel = letter.parcel
         try:
+            await channel.ready()
+            await self._turn(credential, letter.cost)
             return await channel.send(type(parcel)(f"{parcel.key}_test", to, parcel.body))
         finally:
             await channel.close()
@@ -296,13 +304,16 @@ class CampaignVerbs:
             raise BadCredential(f"the credential of campaign {campaign.name!r} is gone")
         return credential
 
-    async def _startable(self, campaign: Campaign) -> None:
+    async def _imported(self, campaign: Campaign) -> None:
         current = await self._store.importing(campaign.id)
         if current is not None:
             raise WrongState(
                 f"an import of campaign {campaign.name!r} stands at line {current.line}: finish or "
                 "discard it first"
             )
+
+    async def _startable(self, campaign: Campaign) -> None:
+        await self._imported(campaign)
         if not campaign.counts.total:
             raise WrongState(f"campaign {campaign.name!r} has no recipients: import some")
         template_of(campaign.spec.template).check(campaign.columns)
@@ -314,6 +325,7 @@ class CampaignVerbs:
     ) -> Standing:
         moved(campaign.state, verb, campaign.name)
         if not await self._store.move(campaign, verb, reason, at_ms):
+            await self._imported(campaign)
             now = await self._store.campaign_by_id(campaign.id)
             if now is not None and now.state in MOVES[verb][0]:
                 raise WrongState(f"campaign {campaign.name!r} is being finalised: ask again soon")
@@ -330,6 +342,7 @@ class CampaignVerbs:
         running = campaign.state == "running"
         eta_s = max(campaign.counts.unsent / rate if rate else 0.0, allowed_s) if running else 0.0
         return Standing(
+            campaign.id,
             campaign.name,
             campaign.state,
             campaign.reason,

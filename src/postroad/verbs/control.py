@@ -37,7 +37,8 @@ class Controls:
     ) -> Cancelled:
         """Cancel one message. After `cancelled` no try of it starts; `wait` is how long to wait
         for the owner of its lane, in seconds."""
-        (state,) = (await self._cancel([to_number(id)], tenant, wait)).values()
+        until_s = self._store.clock.steady_s() + wait
+        (state,) = (await self._cancel([to_number(id)], tenant, until_s)).values()
         return Cancelled(id, state)
 
     async def cancel_all(
@@ -48,19 +49,22 @@ class Controls:
         tenant: str = DEFAULT_TENANT,
         wait: float = 40.0,
     ) -> list[Cancelled]:
-        """Cancel all messages of a queue, or of one order key, that are not finished."""
+        """Cancel all messages of a queue, or of one order key, that are not finished; `wait` is how
+        long to wait for the owners of their lanes, in all."""
         before_ms = self._store.clock.now_ms() + 1
         which = MessageFilter(tenant, queue, order_key, before_ms)
         answers: list[Cancelled] = []
         after = 0
+        until_s = self._store.clock.steady_s() + wait
         while numbers := await self._store.live(which, after, PAGE):
-            states = await self._cancel(numbers, tenant, wait)
+            states = await self._cancel(numbers, tenant, until_s)
             answers += [Cancelled(to_text(number), state) for number, state in states.items()]
             after = numbers[-1]
         return answers
 
-    async def _cancel(self, numbers: list[int], tenant: str, wait: float) -> dict[int, CancelState]:
-        until_s = self._store.clock.steady_s() + wait
+    async def _cancel(
+        self, numbers: list[int], tenant: str, until_s: float
+    ) -> dict[int, CancelState]:
         states: dict[int, CancelState] = {}
         waiting = list(numbers)
         while waiting:

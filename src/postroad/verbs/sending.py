@@ -24,6 +24,10 @@ SCHEMES: Final = {"http": "webhook", "https": "webhook"}
 """Schemes that are not named as their transport is."""
 
 
+QUEUES_KNOWN_MAX: Final = 50_000
+"""Queues that a sender keeps in mind, some hundred bytes each; a road may have millions."""
+
+
 class Receipt(Struct, frozen=True, gc=False):
     """The message is stored. `duplicate`: it was stored before, under the same key."""
 
@@ -214,8 +218,13 @@ class Sending:
         if found is None:
             await self._vet(name)
             return await self.open_queue(tenant, name)
-        self._queues[(tenant, name)] = found
-        return found
+        return self._know(found)
+
+    def _know(self, queue: Queue) -> Queue:
+        if len(self._queues) >= QUEUES_KNOWN_MAX:
+            self._queues.clear()  # those that are in use are soon known again
+        self._queues[(queue.tenant, queue.name)] = queue
+        return queue
 
     def _transport(self, name: str) -> Transport:
         scheme, mark, _ = name.partition("://")
@@ -239,8 +248,7 @@ class Sending:
     async def open_queue(self, tenant: str, name: str) -> Queue:
         """The queue as this process knows it, made when it is not there."""
         (queue,) = await self._store.open_queues([self._spec(tenant, name)])
-        self._queues[(tenant, name)] = queue
-        return queue
+        return self._know(queue)
 
     async def open_webhook(self, tenant: str, url: str, policy: Policy, credential: str) -> Queue:
         """A webhook's queue with this policy; where it is new, on the lane of a credential."""
@@ -248,8 +256,7 @@ class Sending:
         spec = self._spec(tenant, url)
         spec = replace(spec, policy=policy, lane=replace(spec.lane, credential=credential))
         (queue,) = await self._store.open_queues([spec])
-        self._queues[(tenant, url)] = queue
-        return queue
+        return self._know(queue)
 
 
 def _with(send: Send, carried: Mapping[str, str]) -> Send:

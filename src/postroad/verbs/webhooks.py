@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from postroad.model.errors import BadInput, UnknownQueue
 from postroad.model.ids import to_number
 from postroad.model.keyring import KeyRing
-from postroad.model.ladder import Ladder
+from postroad.model.ladder import Ladder, Steps
 from postroad.model.webhook import (
     Attempt,
     HeaderNames,
@@ -20,17 +20,20 @@ from postroad.model.webhook import (
     HookSecrets,
     WebhookRules,
 )
-from postroad.model.words import DEFAULT_TENANT, Policy, Queue
+from postroad.model.words import DAY_MS, DEFAULT_TENANT, Policy, Queue
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
 from postroad.transports.webhook.endpoints import Endpoints, open_row, place
+from postroad.transports.webhook.requests import check_header, check_headers
 from postroad.transports.webhook.resolving import Resolve
 from postroad.transports.webhook.signing import Signer
-from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport, check_headers
+from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport
 
 ROTATE_BATCH: Final = 100
 TIMEOUT_S_MAX: Final = 600.0
 STATUSES: Final = range(300, 600)
+RETRIES: Final = range(1_001)
+YEAR_MS: Final = 365 * DAY_MS
 
 OpenQueue = Callable[[str, str, Policy, str], Awaitable[Queue]]
 """Make or change a queue: tenant, URL, policy, and the credential of its lane."""
@@ -93,7 +96,7 @@ class Webhooks:
         hook, secret = _changed(hook, secret, options)
         total_ms = hook.timeout_ms or self._transport.rules.timeout_ms
         policy = queue.policy if queue else self._transport.policy(url)
-        ladder = options.get("ladder", policy.ladder)
+        ladder = _ladder(options.get("ladder", policy.ladder))
         policy = replace(policy, ladder=ladder, timeout_ms=total_ms + GRACE_MS)
         if queue is None or policy != queue.policy:
             credential = _credential(url, secret.headers.get("authorization", ""))
@@ -180,8 +183,22 @@ def _statuses(given: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(set(given)))
 
 
+def _ladder(ladder: Ladder) -> Ladder:
+    waits_ms = ladder.delays_ms if isinstance(ladder, Steps) else (ladder.base_ms, ladder.cap_ms)
+    if (
+        ladder.retries not in RETRIES
+        or not waits_ms
+        or min(waits_ms) < 1
+        or max(waits_ms) > YEAR_MS
+    ):
+        raise BadInput("ladder: give 0 to 1000 retries, and waits from 1 ms to a year")
+    return ladder
+
+
 def _names(names: HeaderNames) -> HeaderNames:
     given = [name.lower() for name in (names.id, names.timestamp, names.signature)]
+    for name in given:
+        check_header(name)
     check_headers({name: "" for name in given if not name.startswith("webhook-")})
     if len(set(given)) < len(given):
         raise BadInput("names: the three headers need three names")

@@ -1,6 +1,8 @@
 """Many messages in one request: a line of JSON each, a line of answer each."""
 
 from collections.abc import AsyncIterator, Sequence
+from io import BytesIO
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -53,14 +55,12 @@ async def batch(request: Ask) -> Stream:
     """Send many: each line is a message, and is stored or refused for itself. Answers a line each,
     in order, and then a summary."""
     here, tenant = context(request), who(request).tenant
-    lines = [
-        (number, line)
-        for number, line in enumerate((await request.body()).split(b"\n"), start=1)
-        if line.strip()
-    ]
     most = here.settings.batch_lines_max
+    # One by one: split at once, a body of short lines takes fifty times its size.
+    found = (pair for pair in enumerate(BytesIO(await request.body()), start=1) if pair[1].strip())
+    lines = list(islice(found, most + 1))
     if len(lines) > most:
-        raise BodyTooLarge(f"the batch has {len(lines)} lines, the limit is {most}: send less")
+        raise BodyTooLarge(f"the batch has more than {most} lines, the limit: send less")
     return Stream(_answers(here, tenant, lines), media_type=NDJSON)
 
 
@@ -72,7 +72,9 @@ async def _answers(
         answers = await store(here, tenant, lines[start : start + CHUNK])
         duplicates += sum(answer.duplicate for answer in answers)
         refused += sum(answer.problem is not None for answer in answers)
-        stored += sum(answer.problem is None and not answer.duplicate for answer in answers)
+        fresh = sum(answer.problem is None and not answer.duplicate for answer in answers)
+        here.meter.accepted(fresh)
+        stored += fresh
         yield msgspec.json.Encoder().encode_lines(answers)
     yield msgspec.json.encode(Summary(True, stored, duplicates, refused)) + b"\n"
 

@@ -128,6 +128,7 @@ async def send(
     asked, here, tenant = await read(request, SEND), context(request), who(request).tenant
     work = here.road.send_many([to_send(asked, tenant, idempotency_key)])
     (receipt,) = await here.gate.store(tenant, 1, work)
+    here.meter.accepted(int(not receipt.duplicate))
     headers = {"location": f"/v1/messages/{receipt.id}"}
     return Response(receipt, status_code=200 if receipt.duplicate else 201, headers=headers)
 

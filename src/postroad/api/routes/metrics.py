@@ -1,5 +1,6 @@
 """What Prometheus reads. It names no tenant, queue or address, and asks for no token."""
 
+import asyncio
 from contextlib import suppress
 from typing import Final
 
@@ -14,6 +15,7 @@ from postroad.ports.broker import Brokered
 
 FRESH_S: Final = 5.0
 """Sums over the whole store are asked for no more often than this, however many look."""
+LOOK_S: Final = 5.0
 
 
 @fetch("/metrics", scope=None, include_in_schema=False)
@@ -39,7 +41,14 @@ async def _look(here: Context) -> None:
     if here.looked_s is not None and clock.steady_s() - here.looked_s < FRESH_S:
         return
     here.looked_s = clock.steady_s()
-    here.meter.stands(await here.road.look.overview(tenant=None), clock.now_ms())
+    try:
+        async with asyncio.timeout(LOOK_S):
+            said = await here.road.look.overview(tenant=None)
+    except (StoreError, TimeoutError) as error:
+        # What this process counts itself is most wanted just then.
+        here.log.warning("metrics without the store's sums", error=str(error))
+        return
+    here.meter.stands(said, clock.now_ms())
 
 
 ROUTES: Final = (metrics,)

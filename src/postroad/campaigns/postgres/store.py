@@ -1,20 +1,25 @@
 """The campaign store on PostgreSQL: each verb is one statement, but for loading."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from itertools import count, islice
 from typing import Any, Final
 
 import asyncpg
 import msgspec
 
 from postroad.campaigns.rows import (
+    CHANGED,
+    NOT_OURS,
     read_campaign,
     read_credential,
     read_exact,
     read_import,
     read_recipient,
+    same_file,
     text,
 )
 from postroad.model.campaign import (
+    FROM_DRAFT,
     JOB_MOVES,
     MOVES,
     NOT_DELIVERED,
@@ -33,15 +38,18 @@ from postroad.model.campaign import (
     earlier,
 )
 from postroad.model.credential import Credential
-from postroad.ports.campaigns import Import, NewRow
+from postroad.ports.campaigns import Import, NewRows
 from postroad.ports.sql import load
 from postroad.ports.tables import Raw, ServerLine, ServerTables
 
 QUERIES: Final = load("postroad.campaigns.postgres")
 COLUMNS: Final = ("campaign_id", "n", "line", "recipient", "fields")
+PIECE: Final = 1_000
+"""Rows in one message of COPY."""
 ANSWER_S: Final = 120.0
 COUNTS: Final = msgspec.json.Decoder(Counts)
 Rows = list[Any]
+Insert = Callable[[Raw, int, int, NewRows], Awaitable[list[int]]]
 
 
 class Base:
@@ -141,8 +149,9 @@ class GroundVerbs(Base):
         allowed, after = MOVES[verb]
         before, then = JOB_MOVES.get(verb, (frozenset(), ""))
         states = (sorted(allowed), after, reason, at_ms, sorted(before), then)
-        row = await self._one("move", campaign.id, *states, verb is Verb.retry, campaign.spec.jobs)
-        return bool(row[0])
+        values = (campaign.id, *states, verb is Verb.retry, campaign.spec.jobs)
+        name = "move_draft" if verb in FROM_DRAFT else "move"
+        return await self._side.work("campaigns", lambda raw: _locked(raw, name, *values))
 
     async def override(self, campaign: int) -> None:
         """It does not halt by itself any more."""
@@ -159,9 +168,11 @@ class GroundVerbs(Base):
         rows = await self._all("page", campaign, state, after, limit)
         return [read_recipient(row) for row in rows]
 
-    async def rows(self, campaign: int, after: int, limit: int) -> list[Row]:
+    async def rows(
+        self, campaign: int, after: int, limit: int, *, unsent: bool = False
+    ) -> list[Row]:
         """Recipients with their cells, in order."""
-        return [Row(*row) for row in await self._all("rows", campaign, after, limit)]
+        return [Row(*row) for row in await self._all("rows", campaign, after, limit, unsent)]
 
     async def settle(self, campaign: int, state: RowState, ns: Sequence[int]) -> int:
         """Uncertain ones are sent, or unsent."""
@@ -182,24 +193,22 @@ class ImportVerbs(Base):
 
     async def open_import(self, new: Import) -> Import:
         """Begin, or go on with the one of the same file."""
+        await self._all("import_open", new.campaign, new.digest, text(new.columns))
         current = await self.importing(new.campaign)
         if current is None:
-            await self._all("import_open", new.campaign, new.digest, text(new.columns))
-        elif (current.digest, current.columns) != (new.digest, new.columns):
-            raise WrongState(
-                f"an import of another file stands at line {current.line}: give that file again "
-                "to finish it, or discard it"
-            )
-        return current or new
+            raise WrongState(CHANGED)
+        same_file(current, new)
+        return current
 
-    async def load(self, current: Import, rows: Sequence[NewRow], line: int) -> list[int]:
+    async def load(self, current: Import, rows: NewRows) -> list[int]:
         """Keep these: by COPY, which refuses them all when one is there already; then one by
         one, in one statement."""
-        return await self._side.work("campaigns", lambda raw: _load(raw, current, rows, line))
+        return await self._side.work("campaigns", lambda raw: _load(raw, current, rows))
 
-    async def end_import(self, campaign: int, *, keep: bool) -> None:
+    async def end_import(self, campaign: int, *, keep: bool) -> bool:
         """All is read, or nothing stays."""
-        await self._all("import_end" if keep else "import_undo", campaign)
+        name = "import_end" if keep else "import_undo"
+        return await self._side.work("campaigns", lambda raw: _locked(raw, name, campaign))
 
     async def importing(self, campaign: int) -> Import | None:
         """The import that is under way."""
@@ -207,30 +216,58 @@ class ImportVerbs(Base):
         return read_import(row) if row else None
 
 
-async def _load(raw: Raw, current: Import, rows: Sequence[NewRow], line: int) -> list[int]:
+async def _locked(raw: Raw, name: str, campaign: int, *values: object) -> bool:
+    """The answer of a query that sees all that whoever had the campaign has written: a statement
+    sees what was there when it began, so the wait for a lock has one of its own."""
     async with raw.transaction():
-        first: int = await raw.fetchval(QUERIES["last_n"], current.campaign)
-        doubles = await _insert(raw, current.campaign, first, rows)
-        kept = len(rows) - len(doubles)
-        await raw.execute(QUERIES["import_go"], current.campaign, line, kept, len(doubles))
+        await raw.execute(QUERIES["lock_campaign"], campaign)
+        return bool(await raw.fetchval(QUERIES[name], campaign, *values, timeout=ANSWER_S))
+
+
+async def _load(raw: Raw, current: Import, rows: NewRows) -> list[int]:
+    try:
+        return await _loaded(raw, current, rows, _copy)
+    except asyncpg.UniqueViolationError:
+        return await _loaded(raw, current, rows, _sift)
+
+
+async def _loaded(raw: Raw, current: Import, rows: NewRows, insert: Insert) -> list[int]:
+    """Rows and how far the import has come, in one transaction that waits for no disk: the one
+    that ends the import does, for all before it."""
+    async with raw.transaction():
+        standing = (current.campaign, current.digest, current.line)
+        found = await raw.fetchrow(QUERIES["last_n"], *standing)
+        if found is None:
+            raise WrongState(NOT_OURS)
+        doubles = await insert(raw, current.campaign, found["last_n"], rows)
+        kept = len(rows.lines) - len(doubles)
+        values = (current.campaign, rows.lines[-1], kept, len(doubles))
+        await raw.execute(QUERIES["import_go"], *values)
     return doubles
 
 
-async def _insert(raw: Raw, campaign: int, first: int, rows: Sequence[NewRow]) -> list[int]:
-    numbered = enumerate(rows, start=first + 1)
-    records = [(campaign, n, row.line, row.recipient, row.fields) for n, row in numbered]
-    try:
-        async with raw.transaction():
-            await raw.copy_records_to_table(
-                "campaign_message", schema_name="postroad", columns=COLUMNS, records=records
-            )
-    except asyncpg.UniqueViolationError:
-        _, _, lines, recipients, fields = zip(*records, strict=True)
-        found: list[int] = await raw.fetchval(
-            QUERIES["load"], campaign, first, lines, recipients, fields, timeout=ANSWER_S
-        )
-        return found
+async def _copy(raw: Raw, campaign: int, first: int, rows: NewRows) -> list[int]:
+    """All, or a UniqueViolationError."""
+    text = _copied(campaign, first, rows)
+    await raw.copy_to_table(
+        "campaign_message", schema_name="postroad", columns=COLUMNS, source=text
+    )
     return []
+
+
+async def _sift(raw: Raw, campaign: int, first: int, rows: NewRows) -> list[int]:
+    """Those that are not there yet; answers the lines of the others."""
+    values = (campaign, first, rows.lines, rows.recipients, rows.fields)
+    found: list[int] = await raw.fetchval(QUERIES["load"], *values, timeout=ANSWER_S)
+    return found
+
+
+async def _copied(campaign: int, first: int, rows: NewRows) -> AsyncIterator[bytes]:
+    """COPY's text, in pieces: the server takes one in while the next is written."""
+    numbered = zip(count(first + 1), rows.lines, rows.recipients, rows.fields)
+    while part := tuple(islice(numbered, PIECE)):
+        text = "".join([f"{campaign}\t{n}\t{line}\t{to}\t{cells}\n" for n, line, to, cells in part])
+        yield text.replace("\\", r"\\").encode()
 
 
 class OpVerbs(Base):

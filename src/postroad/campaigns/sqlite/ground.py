@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from postroad.campaigns.rows import text
+from postroad.campaigns.rows import CHANGED, NOT_OURS, read_import, same_file, text
 from postroad.campaigns.sqlite.db import Db
 from postroad.model.campaign import (
+    FROM_DRAFT,
     JOB_MOVES,
     MOVES,
     NOT_DELIVERED,
@@ -15,7 +16,7 @@ from postroad.model.campaign import (
     earlier,
 )
 from postroad.model.states import NEVER
-from postroad.ports.campaigns import Import, NewRow
+from postroad.ports.campaigns import Import, NewRows
 
 
 def move(db: Db, campaign: Campaign, verb: Verb, reason: str, at_ms: int) -> bool:
@@ -23,6 +24,8 @@ def move(db: Db, campaign: Campaign, verb: Verb, reason: str, at_ms: int) -> boo
     allowed, after = MOVES[verb]
     values = (campaign.id, after, reason, at_ms, db.now_ms, text(sorted(allowed)))
     if verb is Verb.retry and _busy(db, campaign):
+        return False
+    if verb in FROM_DRAFT and db.one("importing", campaign.id):
         return False
     if not db.run("move", *values):
         return False
@@ -58,46 +61,53 @@ def callback(db: Db, campaign: int, n: int, provider_id: str, status: str, code:
     if row is None or row[2] not in ("", provider_id):
         return False
     was, _, _, old = row
+    tries, begun_ms = db.one("op", campaign, n) or (0, 0)
     db.run("op_gone", campaign, n, 0)
-    db.run("take", campaign, n, provider_id)
+    db.run("take", campaign, n, provider_id, tries, begun_ms, db.now_ms)
     late = db.run("status", campaign, n, status, db.now_ms, code, text(earlier(status)))
-    bad = bool(late) and status in NOT_DELIVERED and old not in NOT_DELIVERED
+    bad = (status in NOT_DELIVERED) - (old in NOT_DELIVERED) if late else 0
     if was != "sent" or bad:
         changes = (was != "sent", -(was == "failed"), -(was == "uncertain"), bad)
         db.run("add", campaign, *map(int, changes), NEVER)
     return True
 
 
-def open_import(db: Db, new: Import, current: Import | None) -> None:
+def open_import(db: Db, new: Import) -> Import:
     """Begin, or go on with the one of the same file."""
-    if current is None:
-        db.run("import_open", new.campaign, new.digest, text(new.columns))
-    elif (current.digest, current.columns) != (new.digest, new.columns):
-        raise WrongState(
-            f"an import of another file stands at line {current.line}: give that file again to "
-            "finish it, or discard it"
-        )
+    row = db.one("importing", new.campaign)
+    if row is not None:
+        current = read_import(row)
+        same_file(current, new)
+        return current
+    if not db.run("import_open", new.campaign, new.digest, text(new.columns)):
+        raise WrongState(CHANGED)
+    return new
 
 
-def load(db: Db, current: Import, rows: Sequence[NewRow], line: int) -> list[int]:
-    """Keep rows, and that the file is read up to that line."""
+def load(db: Db, current: Import, rows: NewRows) -> list[int]:
+    """Keep rows, and that the file is read up to the last of them."""
     campaign, doubles = current.campaign, []
-    n = first = (db.one("last_n", campaign) or (0,))[0]
-    for row in rows:
-        if db.run("row_insert", campaign, n + 1, row.line, row.recipient, row.fields):
+    found = db.one("last_n", campaign, current.digest, current.line)
+    if found is None:
+        raise WrongState(NOT_OURS)
+    n = first = found[0]
+    for line, recipient, fields in zip(rows.lines, rows.recipients, rows.fields, strict=True):
+        if db.run("row_insert", campaign, n + 1, line, recipient, fields):
             n += 1
         else:
-            doubles.append(row.line)
-    db.run("import_go", campaign, line, n - first, len(doubles))
+            doubles.append(line)
+    db.run("import_go", campaign, rows.lines[-1], n - first, len(doubles))
     db.run("import_count", campaign, n, n - first)
     return doubles
 
 
-def end_import(db: Db, campaign: int, *, keep: bool) -> None:
+def end_import(db: Db, campaign: int, *, keep: bool) -> bool:
     """All is read, or nothing stays."""
+    if db.one("importing", campaign) is None:
+        return False
     if keep:
         db.run("import_columns", campaign)
     else:
         db.run("import_undo", campaign)
         db.run("import_undo_count", campaign)
-    db.run("import_end", campaign)
+    return bool(db.run("import_end", campaign))

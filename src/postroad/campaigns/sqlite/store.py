@@ -28,7 +28,7 @@ from postroad.model.campaign import (
     Verb,
 )
 from postroad.model.credential import Credential
-from postroad.ports.campaigns import Import, NewRow
+from postroad.ports.campaigns import Import, NewRows
 from postroad.ports.clock import Clock
 from postroad.ports.tables import FileTables
 
@@ -149,9 +149,11 @@ class GroundVerbs(Base):
         rows = await self._read(lambda db: db.all("page", campaign, state, after, limit))
         return [read_recipient(row) for row in rows]
 
-    async def rows(self, campaign: int, after: int, limit: int) -> list[Row]:
+    async def rows(
+        self, campaign: int, after: int, limit: int, *, unsent: bool = False
+    ) -> list[Row]:
         """Recipients with their cells, in order."""
-        rows = await self._read(lambda db: db.all("rows", campaign, after, limit))
+        rows = await self._read(lambda db: db.all("rows", campaign, after, limit, unsent))
         return [Row(*row) for row in rows]
 
     async def settle(self, campaign: int, state: RowState, ns: Sequence[int]) -> int:
@@ -172,17 +174,15 @@ class ImportVerbs(Base):
 
     async def open_import(self, new: Import) -> Import:
         """Begin, or go on with the one of the same file."""
-        current = await self.importing(new.campaign)
-        await self._write(lambda db: ground.open_import(db, new, current))
-        return current or new
+        return await self._write(lambda db: ground.open_import(db, new))
 
-    async def load(self, current: Import, rows: Sequence[NewRow], line: int) -> list[int]:
+    async def load(self, current: Import, rows: NewRows) -> list[int]:
         """Keep these."""
-        return await self._write(lambda db: ground.load(db, current, rows, line))
+        return await self._write(lambda db: ground.load(db, current, rows))
 
-    async def end_import(self, campaign: int, *, keep: bool) -> None:
+    async def end_import(self, campaign: int, *, keep: bool) -> bool:
         """All is read, or nothing stays."""
-        await self._write(lambda db: ground.end_import(db, campaign, keep=keep))
+        return await self._write(lambda db: ground.end_import(db, campaign, keep=keep))
 
     async def importing(self, campaign: int) -> Import | None:
         """The import that is under way."""

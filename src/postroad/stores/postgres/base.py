@@ -198,6 +198,11 @@ def literal(column: Iterable[int]) -> str:
     return f"{{{','.join(map(str, column))}}}"
 
 
+def once(column: Sequence[int]) -> str:
+    """The same, but numbers that are all alike come once."""
+    return literal(column[:1] if len(set(column)) == 1 else column)
+
+
 def flat(rows: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
     """Lists of numbers as (place of the list from 1, number) columns."""
     return (

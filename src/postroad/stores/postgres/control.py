@@ -23,6 +23,13 @@ class Settled(Answer, frozen=True):
     settled: bool = False
 
 
+class Withdrawn(Answer, frozen=True):
+    """Whether the lane was still its owner's."""
+
+    done: bool = False
+
+
+WITHDRAWN: Final = decoder(Withdrawn)
 CANCELLING: Final = decoder(Cancelling)
 SETTLED: Final = decoder(Settled)
 
@@ -39,7 +46,8 @@ class ControlVerbs(Base):
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
         """The lane's owner takes these out as cancelled."""
         values = (owner, lane.id, lane.epoch, list(ids))
-        return bool(await self._one(self._side, "cancel", "withdraw", *values))
+        text = await self._one(self._side, "cancel", "withdraw", *values)
+        return self._read_answer(text, WITHDRAWN).done
 
     async def settle(self, tenant: str, number: int, *, sent: bool) -> bool:
         """An uncertain message counts as delivered, or goes back to its rung."""

@@ -7,17 +7,21 @@ from functools import lru_cache
 from typing import Final
 
 import msgspec
+from asyncpg import Record
 from msgspec import Raw, Struct, field
 
 from postroad.model.block import Block, BlockKind
 from postroad.model.circuit import Circuit
 from postroad.model.record import Claim, Look, Reading, Reaped, Release, View, Want
-from postroad.model.states import NEVER
-from postroad.model.words import Lane, LaneKey, Message, Policy, Queue, Rung
-from postroad.stores.postgres.base import Answer, Base, decoder, flat
+from postroad.model.words import Lane, LaneKey, Policy, Queue, Rung
+from postroad.stores.postgres.base import Answer, Base, decoder, flat, literal
+from postroad.stores.postgres.readings import found_in
 
-READ_BYTES_MAX: Final = 4 << 20
-"""One reading stops here, as in fetch_v1: bodies may be a megabyte each."""
+FIRST: Final = 2
+"""So many messages of a rung come with a claim, so that one shows that it was the last."""
+RUNGS_MAX: Final = 512
+"""Of so many rungs, as in claim_v2."""
+SLOT: Final = 6
 LOOK_WHOLE_S: Final = 60.0
 """Owned lanes are looked at whole this often: a ring from another process may have been lost."""
 
@@ -119,8 +123,9 @@ class LeaseVerbs(Base):
         who = (owner, self._reaped.get(owner, 0), len(mine), socket.gethostname(), os.getpid())
         with self._floors.asked(owner, levels, whole=safety or not self.bell.alive) as asked:
             values = (*who, list(levels), asked.floors, list(pools), limit)
-            text = await self._one(self._side, label, "claim", *values)
-            claimed = self._read_answer(text, CLAIMED)
+            self._check_open()
+            first, *rows = await self._side.rows(label, "claim", values)
+            claimed = self._read_answer(first["answer"], CLAIMED)
             asked.next, asked.full = claimed.floor, claimed.full
         lanes = [_lane(row) for row in claimed.lanes]
         mine.update(lane.id for lane in lanes)
@@ -128,11 +133,11 @@ class LeaseVerbs(Base):
             self._arrived()
         if safety:
             self._look_whole()
-        views: list[View] = []
-        if claimed.seen is not None:
-            views = _views([Look(lane.id, -1) for lane in lanes], claimed.seen)
         ahead = (claimed.next, claimed.full, claimed.owned, claimed.surplus)
-        return Claim(lanes, *ahead, views, claimed.seen.now if claimed.seen else 0)
+        if claimed.seen is None:
+            return Claim(lanes, *ahead)
+        views = _views([Look(lane.id, -1) for lane in lanes], claimed.seen)
+        return Claim(lanes, *ahead, views, claimed.seen.now, _first(rows, claimed.seen))
 
     def _look_whole(self) -> None:
         now_s = self.clock.steady_s()
@@ -146,8 +151,8 @@ class LeaseVerbs(Base):
             self._read,
             "look",
             "look",
-            [look.lane for look in looks],
-            [look.after_ms for look in looks],
+            literal([look.lane for look in looks]),
+            literal([look.after_ms for look in looks]),
             *flat([look.rungs for look in looks]),
             [queue for look in looks for queue in look.queues],
         )
@@ -156,25 +161,23 @@ class LeaseVerbs(Base):
     async def fetch(self, wants: Sequence[Want]) -> list[Reading]:
         """Due messages of rungs, in order."""
         self._check_open()
+        found = found_in(await self._fetch("fetch", wants), wants)
+        large = [place for place, one in enumerate(found) if one.large]
+        if large:
+            few = [wants[place] for place in large]
+            again = found_in(await self._fetch("fetch_large", few), few)
+            for place, one in zip(large, again, strict=True):
+                found[place] = one
+        return [one.reading(want) for one, want in zip(found, wants, strict=True)]
+
+    async def _fetch(self, query: str, wants: Sequence[Want]) -> list[Record]:
         values = (
-            [want.rung for want in wants],
-            [want.after_place for want in wants],
-            [want.after_id for want in wants],
-            [want.limit for want in wants],
+            literal([want.rung for want in wants]),
+            literal([want.after_place for want in wants]),
+            literal([want.after_id for want in wants]),
+            literal([want.limit for want in wants]),
         )
-        rows = await self._read.rows("fetch", "fetch", values)
-        messages: list[list[Message]] = [[] for _ in wants]
-        next_due_ms = [NEVER] * len(wants)
-        for row in rows:
-            *fields, want = row
-            if row["body"] is None:
-                next_due_ms[want - 1] = row["due"]
-            else:
-                messages[want - 1].append(Message(*fields))
-        return [
-            _reading(want, found, due_ms)
-            for want, found, due_ms in zip(wants, messages, next_due_ms, strict=True)
-        ]
+        return await self._read.rows("fetch", query, values)
 
     async def mark(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
         """Note that these are about to start."""
@@ -187,10 +190,11 @@ class LeaseVerbs(Base):
 
     async def release(self, owner: int, lanes: Sequence[Release]) -> dict[int, int]:
         """Give lanes back; answers when each level of them is ready next."""
-        numbers, epochs = [one.lane for one in lanes], [one.epoch for one in lanes]
+        numbers = [one.lane for one in lanes]
         mine = self.bell.lanes.setdefault(owner, set())
         mine.difference_update(numbers)
-        text = await self._one(self._side, "release", "release", owner, numbers, epochs, len(mine))
+        who = (literal(numbers), literal([one.epoch for one in lanes]))
+        text = await self._one(self._side, "release", "release", owner, *who, len(mine))
         rings = self._read_answer(text, ANSWER).rings
         return {ring.level: ring.at_ms for ring in rings if ring.owner is None}
 
@@ -233,6 +237,15 @@ def _lane(row: LaneRow) -> Lane:
     return Lane(number, key, epoch, Circuit(*row[7:12]), row[12], row[13] > 0)
 
 
+def _first(rows: Sequence[Record], looked: Looked) -> dict[int, Reading]:
+    """What came with a claim of each rung that is not ordered, unless its bodies are large."""
+    wants = [Want(row[1], -1, -1, FIRST) for row in looked.rungs[:RUNGS_MAX]]
+    found = zip(found_in(rows, wants), wants, looked.rungs, strict=False)
+    return {
+        want.rung: one.reading(want) for one, want, row in found if row[SLOT] == 0 and not one.large
+    }
+
+
 def _views(looks: Sequence[Look], looked: Looked) -> list[View]:
     queues = {row.id: row.queue() for row in looked.queues}
     rungs: list[list[Rung]] = [[] for _ in looks]
@@ -246,10 +259,3 @@ def _view(ask: Look, rungs: list[Rung], seen: LaneSeen, queues: dict[int, Queue]
     numbers = dict.fromkeys((*(rung.queue for rung in rungs), *ask.queues))
     told = [queues[number] for number in numbers if number in queues]
     return View(ask.lane, rungs, told, seen[0], Circuit(*seen[1:6]), seen[6])
-
-
-def _reading(want: Want, messages: list[Message], next_due_ms: int) -> Reading:
-    full = len(messages) >= want.limit
-    if not full and len(messages) > 4:
-        full = sum(len(message.body) for message in messages) > READ_BYTES_MAX
-    return Reading(want.rung, messages, NEVER if full else next_due_ms, full)

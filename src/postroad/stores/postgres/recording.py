@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from postroad.model.decide import Move
 from postroad.model.record import LaneChange, QueueChange, Record, Recorded, Result
 from postroad.model.states import NEVER
-from postroad.stores.postgres.base import Answer, Base, decoder, literal
+from postroad.stores.postgres.base import Answer, Base, decoder, literal, once
 from postroad.stores.postgres.texts import plain
 from postroad.stores.postgres.webhooks import note_columns
 
@@ -28,10 +28,13 @@ APPLIED: Final = decoder(Applied)
 class Failed(Struct, frozen=True):
     """One result that did not deliver, as fail_v1 reads it. `pair` is the place of its lane in the
     batch; `since` the tries before the first result of this message in the batch, `last` whether
-    this is the last one. What is None stays as it is."""
+    this is the last one; `rung` and `at` where it lay when it was read: elsewhere it was replayed
+    since. What is None stays as it is."""
 
     pair: int
     id: int
+    rung: int
+    at: int
     queue: int
     tries: int
     since: int
@@ -81,12 +84,13 @@ class RecordBatch:
     """A record as the arguments of record_v1."""
 
     def __init__(self, record: Record) -> None:
-        self._pairs: dict[tuple[int, int], int] = {}
+        pairs = dict.fromkeys([(r.message.lane, r.epoch) for r in record.results])
+        self._pairs = {pair: place for place, pair in enumerate(pairs, start=1)}
         self._record = record
         self._done = [r for r in record.results if r.move is Move.deliver]
-        self._failed = [r for r in record.results if r.move is not Move.deliver]
-        for result in record.results:
-            self._pair(result.message.lane, result.epoch)
+        self._failed = []
+        if len(self._done) < len(record.results):
+            self._failed = [r for r in record.results if r.move is not Move.deliver]
         for change in record.queues:
             self._pair(change.lane, change.epoch)
         for lane_change in record.lanes:
@@ -104,12 +108,12 @@ class RecordBatch:
         """All arguments but the owner."""
         done = self._done
         return (
-            self.lanes,
-            [epoch for _, epoch in self._pairs],
+            literal(self.lanes),
+            literal([epoch for _, epoch in self._pairs]),
             literal([r.message.id for r in done]),
-            literal([r.message.queue for r in done]),
-            literal([r.message.attempts for r in done]),
-            literal([r.took_ms for r in done]),
+            once([r.message.queue for r in done]),
+            once([r.message.attempts for r in done]),
+            once([r.took_ms for r in done]),
             list({r.message.rung for r in self._record.results if r.slot}),
             _json(self._failures()),
             _json(self._targets()),
@@ -135,6 +139,8 @@ class RecordBatch:
         return Failed(
             pair=self._pair(message.lane, result.epoch),
             id=message.id,
+            rung=message.rung,
+            at=message.place,
             queue=message.queue,
             tries=message.attempts,
             since=since,

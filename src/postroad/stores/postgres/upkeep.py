@@ -13,6 +13,7 @@ from postroad.model.words import Policy
 from postroad.stores.postgres.base import Answer, Base, decoder
 
 RETAIN_SLICE: Final = 1_000
+LOCKED_MS: Final = 1_000
 SPELL_RECHECK_MS: Final = 600_000
 """While a spell is over age its queue is looked at this often: each message has its own start."""
 
@@ -51,6 +52,8 @@ class UpkeepVerbs(Base):
         """Move what has expired, or outlived a spell, to the dead set."""
         swept = self._read_answer(await self._one(self._side, "sweep", "sweep", limit), SWEPT)
         done, next_at_ms = swept.expired, swept.next or NEVER
+        if next_at_ms <= swept.now and done < limit:  # somebody is writing it just now
+            next_at_ms = swept.now + LOCKED_MS
         for spell in swept.spells:
             ends_ms = spell.since + spell.ttl_ms
             if ends_ms > swept.now:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from postroad.model.control import CancelState, MessageFilter
+from postroad.model.record import Reaped
 from postroad.model.words import Lane
-from postroad.stores.sqlite import recording
+from postroad.stores.sqlite import leases, recording
 from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.inbox import rung_of, wake
@@ -18,10 +19,19 @@ def cancel(db: Database, tenant: str, number: int, now_ms: int) -> CancelState:
         return CancelState(finished[0]) if finished else CancelState.unknown
     lane, owner, level, _ = row
     if owner is not None and level >= 0:
+        db.run("message_unwanted", number)
         db.rings.append(Ring(owner, lane, 0, 0, 0, recall=number))
         return CancelState.pending
     recording.cancel(db, number, now_ms)
     return CancelState.cancelled
+
+
+def reap(db: Database, heard_before_ms: int, now_ms: int) -> Reaped:
+    """Free the lanes of owners that were not heard from, and do what they were asked to: cancel."""
+    reaped = leases.reap(db, heard_before_ms)
+    for (number,) in db.all("unwanted") if reaped.lost else ():
+        recording.cancel(db, number, now_ms)
+    return reaped
 
 
 def withdraw(db: Database, owner: int, lane: Lane, ids: Sequence[int], now_ms: int) -> bool:

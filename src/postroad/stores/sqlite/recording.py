@@ -120,8 +120,11 @@ def _attempt(result: Result) -> Row:
 
 
 def _move(db: Database, result: Result, now_ms: int) -> None:
-    message, tries = result.message, result.message.attempts
-    match result.move:
+    message, tries, move = result.message, result.message.attempts, result.move
+    if db.one("message_rung", message.id) != (message.rung, message.place):
+        # It died, and perhaps was replayed, while it was tried: its new life is not judged by that.
+        move = Move.stay
+    match move:
         case Move.die:
             die(db, message.id, result.reason or "exhausted", now_ms, result)
         case Move.cancel:

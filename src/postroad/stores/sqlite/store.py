@@ -123,8 +123,10 @@ class LeaseVerbs(Base):
 
     async def reap(self, dead_after_ms: int) -> Reaped:
         """Free the lanes of owners that were not heard from."""
-        heard_before_ms = self.clock.now_ms() - dead_after_ms
-        return await self._write("reap", lambda db: leases.reap(db, heard_before_ms))
+        now_ms = self.clock.now_ms()
+        return await self._write(
+            "reap", lambda db: control.reap(db, now_ms - dead_after_ms, now_ms)
+        )
 
     async def leave(self, owner: int) -> None:
         """Going away; nothing is owned any more."""

@@ -33,8 +33,6 @@ SUB_TYPES: Final = {
 }
 THROTTLED: Final = frozenset(code for code, kind in SUB_TYPES.items() if kind == "throttled")
 CREDENTIAL: Final = frozenset(("20003", "20005"))
-NOT_SENT: Final = "client error (Connect)"
-"""In the causes of a fault: the connection was never made. Everything later may have left."""
 
 
 class Taken(Struct, frozen=True):
@@ -97,9 +95,8 @@ def retry_after_ms(headers: Mapping[str, str]) -> int:
     return min(int(text), 86_400) * 1000 if text.isdecimal() else 0
 
 
-def fault(causes: list[str]) -> Answer:
+def no_answer(said: str, *, sent: bool) -> Answer:
     """No answer came: certainly not sent when the connection was never made."""
-    said = "; ".join(causes)[:200] or "no answer"
-    if NOT_SENT in causes:
+    if not sent:
         return Answer(RowState.unsent, Kind.unreachable, sub_type="unreachable", error=said)
     return Answer(RowState.uncertain, Kind.unknown, sub_type="no_answer", error=said)

@@ -21,26 +21,7 @@ WORDS: Final = {
     "closed": "connection closed without an answer",
     "answer_too_large": "the head of the answer is too large",
 }
-"""Faults that need no more words than these; of others the client's last word is told too."""
-NOT_SENT: Final = "client error (Connect)"
-"""In the causes of a fault: the connection was never made. Everything else may have left; the
-class of the exception does not tell (a stall after writing is a ConnectTimeoutError)."""
-FAULTS: Final = (  # what to look for in the causes, and what it is called in the log
-    ("dns error", "dns"),
-    ("refused", "refused"),
-    ("certificate", "tls"),
-    ("corrupt message", "tls"),
-    ("handshake", "tls"),
-    ("tls", "tls"),
-    ("timed out", "timeout"),
-    ("deadline has elapsed", "timeout"),
-    ("reset by peer", "reset"),
-    ("broken pipe", "reset"),
-    ("closed before message completed", "closed"),
-    ("too large", "answer_too_large"),
-    ("invalid http", "protocol"),
-    ("parsed", "protocol"),
-)
+"""Faults that need no more words than these; of others it is told what was said."""
 
 
 def judge(status: int, headers: Mapping[str, str], reject: Sequence[int], now_ms: int) -> Outcome:
@@ -79,12 +60,7 @@ def _date_ms(text: str) -> int | None:
         return None
 
 
-def fault_of(causes: Sequence[str]) -> tuple[str, Outcome]:
-    """The class of a fault, and what it means: certainly not sent, or perhaps."""
-    low = "; ".join(causes[1:]).lower()
-    name = next((name for mark, name in FAULTS if mark in low), "other")
-    certain = NOT_SENT in causes
-    if certain and name == "timeout":
-        name = "connect_timeout"
-    said = WORDS.get(name) or f"{name}: {causes[-1] if causes else 'no answer'}"
-    return name, unreachable(said) if certain else unknown(said)
+def outcome_of(fault: str, said: str, *, sent: bool) -> Outcome:
+    """What a fault means: certainly not sent, or perhaps."""
+    words = WORDS.get(fault) or f"{fault}: {said}"
+    return unknown(words) if sent else unreachable(words)

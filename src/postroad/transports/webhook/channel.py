@@ -1,21 +1,16 @@
 """Campaigns to webhooks: each recipient is an address, and tells a repetition by its id."""
 
-from datetime import timedelta
-from typing import Final
-
-from pyreqwest.exceptions import DetailedPyreqwestError
-
 from postroad.model.campaign import RowState
-from postroad.model.errors import BadUrl
+from postroad.model.errors import BadInput
 from postroad.model.outcome import Kind, Outcome
 from postroad.ports.channel import Answer, BadCredential, Parcel
 from postroad.ports.clock import Clock
-from postroad.transports.ways import FAULTS, Ways
-from postroad.transports.webhook.answers import fault_of, judge
+from postroad.transports.ways import Ways
+from postroad.transports.webhook.answers import judge, outcome_of
+from postroad.transports.webhook.connections import Fault
+from postroad.transports.webhook.requests import whole, written
 from postroad.transports.webhook.resolving import Unresolved
 from postroad.transports.webhook.signing import Signer
-
-TIMEOUT_S: Final = 15.0
 
 
 class WebhookChannel:
@@ -38,22 +33,15 @@ class WebhookChannel:
         if self._signer:
             headers["webhook-signature"] = self._signer.sign(parcel.key, at_s, body)
         try:
-            way = await self._ways.to(parcel.recipient)
-        except (BadUrl, Unresolved) as error:
+            target = self._ways.target(parcel.recipient)
+            request = whole(written("POST", target, headers), body)
+            answer = await self._ways.call(target, request)
+        except (BadInput, Unresolved) as error:
             return Answer(RowState.failed, Kind.failed, sub_type="unreachable", error=str(error))
-        asking = way.client.post(parcel.recipient).headers(headers).body_bytes(body)
-        try:
-            answer = await asking.timeout(timedelta(seconds=TIMEOUT_S)).build().send()
-            outcome = judge(answer.status, answer.headers, (), self._clock.now_ms())
-            return _answer(outcome, str(answer.status))
-        except DetailedPyreqwestError as error:
-            causes = [cause["message"] for cause in error.details["causes"] or ()]
-            _, outcome = fault_of(causes)
-            if outcome.kind == Kind.unreachable:
-                self._ways.lost(way)
-            return _answer(outcome, "")
-        except FAULTS as error:
-            return Answer(RowState.uncertain, Kind.unknown, sub_type="no_answer", error=str(error))
+        except Fault as fault:
+            return _answer(outcome_of(fault.name, str(fault), sent=fault.sent), "")
+        outcome = judge(answer.status, answer.headers, (), self._clock.now_ms())
+        return _answer(outcome, str(answer.status))
 
     async def check(self) -> str:
         """There is no account to ask about."""

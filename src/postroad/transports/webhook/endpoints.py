@@ -59,18 +59,18 @@ class Endpoints:
         self._asking = asyncio.Lock()
         self.plain = self._endpoint(Hook(), HookSecrets())
 
-    def get(self, queue: int) -> Endpoint | None:
+    def get(self, queue: int, ahead_s: float = 0.0) -> Endpoint | None:
         """A queue's settings, when they are known and fresh: the usual case."""
-        if self._clock.steady_s() >= self._until_s:
+        if self._clock.steady_s() + ahead_s >= self._until_s:
             return None
         self._used.add(queue)
         known = self._known.get(queue)
         return known if isinstance(known, Endpoint) else None
 
-    async def ask(self, queue: int) -> Endpoint:
+    async def ask(self, queue: int, ahead_s: float = 0.0) -> Endpoint:
         """A queue's settings, read if need be; a BadKey when they cannot be opened."""
         async with self._asking:
-            if self._clock.steady_s() >= self._until_s:
+            if self._clock.steady_s() + ahead_s >= self._until_s:
                 asked, self._used = {*self._used, queue}, set()
                 self._known = await self._read(asked)
                 self._until_s = self._clock.steady_s() + FRESH_S

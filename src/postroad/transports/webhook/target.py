@@ -36,6 +36,17 @@ class Target(Struct, frozen=True):
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}"
 
+    @property
+    def authority(self) -> str:
+        """Host and port as a request names them: the port only where it is not the usual one."""
+        return str(self.url.authority)
+
+    @property
+    def path(self) -> str:
+        """Path and query as a request names them."""
+        query = self.url.query_string
+        return self.url.path if query is None else f"{self.url.path}?{query}"
+
 
 def read(text: str, rules: WebhookRules) -> Target:
     """The target of a URL, or a BadUrl that says why it is none."""

@@ -1,16 +1,15 @@
 """The webhook transport: which lane a URL belongs to, and sessions for lanes."""
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
-from postroad.model.errors import BadInput, BadUrl
+from postroad.model.errors import BadUrl
 from postroad.model.webhook import WebhookRules
 from postroad.model.words import LaneKey, Policy
 from postroad.ports.clock import Clock
-from postroad.transports.webhook.clients import Clients
 from postroad.transports.webhook.endpoints import Endpoints
 from postroad.transports.webhook.guard import Guard
+from postroad.transports.webhook.requests import check_headers
 from postroad.transports.webhook.resolving import Resolve, SystemResolver, Unresolved
 from postroad.transports.webhook.session import WebhookSession
 from postroad.transports.webhook.target import read
@@ -18,24 +17,6 @@ from postroad.transports.webhook.target import read
 GRACE_MS: Final = 5_000
 """The engine cuts a try only so long after the transport should have ended it: names have to be
 resolved and clients built, and only the transport knows whether the request can have left."""
-TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-VALUE: Final = re.compile(r"[\t -~]*")
-OURS: Final = frozenset(
-    (
-        "accept-encoding",
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "keep-alive",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    )
-)
 
 
 class WebhookTransport:
@@ -58,7 +39,6 @@ class WebhookTransport:
         self._clock = clock
         self._guard = Guard(rules, resolve or SystemResolver())
         self._policy = policy or Policy(timeout_ms=rules.timeout_ms + GRACE_MS)
-        self._clients = Clients()
 
     def address(self, queue: str, tenant: str) -> LaneKey:
         """The lane of a URL."""
@@ -91,15 +71,4 @@ class WebhookTransport:
     async def open(self, lane: LaneKey) -> WebhookSession:
         """A session; the name is resolved and vetted at its first send."""
         target = read(lane.server + "/", self.rules)
-        return WebhookSession(
-            target, self.rules, self._guard, self.endpoints, self._clock, self._clients
-        )
-
-
-def check_headers(headers: Mapping[str, str]) -> None:
-    """Names and values that HTTP can carry, and none that is ours or the connection's."""
-    for name, value in headers.items():
-        if not TOKEN.fullmatch(name) or not VALUE.fullmatch(value):
-            raise BadInput(f"header {name[:100]!r} cannot be sent: ASCII, no line ends")
-        if name.lower() in OURS or name.lower().startswith("webhook-"):
-            raise BadInput(f"header {name!r} is set by Postroad itself")
+        return WebhookSession(target, self.rules, self._guard, self.endpoints, self._clock)

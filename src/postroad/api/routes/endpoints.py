@@ -1,0 +1,90 @@
+"""Endpoints: how webhooks are called, and what came of each try. Secrets go in and never out."""
+
+from typing import Annotated, Any, Final
+
+import msgspec
+from litestar.params import FromPath, QueryParameter
+from msgspec import UNSET, Struct, UnsetType, structs
+
+from postroad.api.context import Ask, context, who
+from postroad.api.doors import fetch, give
+from postroad.api.reading import read, takes
+from postroad.model.ladder import Ladder
+from postroad.model.outcome import Kind
+from postroad.model.tokens import Scope
+from postroad.model.webhook import Attempt, HeaderNames
+from postroad.verbs.webhooks import HookFacts
+
+Address = Annotated[str, QueryParameter(min_length=1, description="The webhook's URL")]
+
+
+class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to change about a webhook; what is not named stays as it is. Times in seconds."""
+
+    url: str
+    secrets: tuple[str, ...] | UnsetType = UNSET
+    headers: dict[str, str] | UnsetType = UNSET
+    reject: tuple[int, ...] | UnsetType = UNSET
+    connect_timeout: float | UnsetType = UNSET
+    timeout: float | UnsetType = UNSET
+    names: HeaderNames | UnsetType = UNSET
+    ladder: Ladder | UnsetType = UNSET
+
+
+class AttemptView(Struct, frozen=True):
+    """One try: what was sent, where to, and what came back."""
+
+    number: int
+    started_at_ms: int
+    level: int
+    outcome: Kind
+    status: int
+    took_ms: int
+    answered_ms: int
+    address: str
+    fault: str
+    error: str
+    headers: dict[str, str]
+    answer: str
+    """The beginning of it, as far as it is text."""
+
+
+SET: Final = msgspec.json.Decoder(EndpointRequest)
+
+
+@give("/v1/endpoints", scope=Scope.manage, status_code=200, operation_class=takes(EndpointRequest))
+async def endpoint_set(request: Ask) -> HookFacts:
+    """Set how a webhook is called, and make its queue when it is new."""
+    asked = await read(request, SET)
+    options: dict[str, Any] = structs.asdict(asked)
+    url = options.pop("url")
+    given = {name: value for name, value in options.items() if value is not UNSET}
+    webhooks, tenant = context(request).road.webhooks, who(request).tenant
+    await webhooks.set(url, tenant=tenant, **given)
+    return await webhooks.get(url, tenant=tenant)
+
+
+@fetch("/v1/endpoints", scope=Scope.read)
+async def endpoint_show(request: Ask, url: Address) -> HookFacts:
+    """What is set for a webhook; secrets are counted, not shown."""
+    return await context(request).road.webhooks.get(url, tenant=who(request).tenant)
+
+
+@fetch("/v1/messages/{id:str}/attempts", scope=Scope.read)
+async def attempts(request: Ask, id: FromPath[str]) -> list[AttemptView]:  # noqa: A002
+    """Every try of a webhook's message, from the log; secrets are out."""
+    road, tenant = context(request).road, who(request).tenant
+    found = await road.webhooks.attempts(id, tenant=tenant)
+    if not found:
+        await road.explain(id, tenant=tenant)  # whether there is such a message
+    return [_view(one) for one in found]
+
+
+def _view(one: Attempt) -> AttemptView:
+    told: dict[str, Any] = structs.asdict(one)
+    del told["request"]
+    told["answer"] = one.answer.decode(errors="replace")
+    return AttemptView(**told, headers=one.headers)
+
+
+ROUTES: Final = (endpoint_set, endpoint_show, attempts)

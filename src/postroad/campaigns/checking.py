@@ -1,0 +1,104 @@
+"""What is wrong with a row of a file, in words; of many rows at once: whether nothing is."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.model.errors import BadInput
+
+CELL_CHARACTERS_MAX: Final = 10_000
+PLAIN_CHARACTERS_MAX: Final = 1_000
+FORMULA: Final = frozenset("=+-@\t\r")
+"""What a cell begins with that a spreadsheet may take for a formula."""
+NUMBER: Final = re.compile(r"[+-]?[0-9][0-9 ().,/-]*%?")
+PHONE: Final = re.compile(r"\+?[0-9]{5,15}")
+SPACING: Final = str.maketrans("", "", " -().")
+
+
+class Check(Struct, frozen=True):
+    """How recipients of one kind are checked."""
+
+    one: Callable[[str], str]
+    """A recipient as it is sent to; a BadInput says what is wrong with it."""
+    plain: re.Pattern[str]
+    """Fits only cells that are good, and sent to as they stand."""
+
+
+def phone(text: str) -> str:
+    """A telephone number in international form."""
+    number = text.translate(SPACING)
+    if not PHONE.fullmatch(number):
+        raise BadInput(f"{text[:40]!r} is no telephone number: write +6591234567")
+    return number if number.startswith("+") else "+" + number
+
+
+def url(text: str) -> str:
+    """A webhook's address; whether it may be called is said when it is."""
+    whole = text.isascii() and text.isprintable() and " " not in text
+    if not text.startswith(("https://", "http://")) or not whole:
+        raise BadInput(f"{text[:60]!r} is no address of a webhook: write https://…")
+    return text
+
+
+PHONES: Final = Check(phone, re.compile(r"\+[0-9]{5,15}"))
+URLS: Final = Check(url, re.compile(r"https?://[!-~]{1,900}"))
+
+
+class Table:
+    """Checks rows with these columns."""
+
+    def __init__(self, columns: tuple[str, ...], recipient: str, check: Check) -> None:
+        self._columns = columns
+        self._place = columns.index(recipient)
+        self._check = check
+
+    def row(self, cells: list[str]) -> str:
+        """The recipient of one row; a BadInput says what is wrong with it."""
+        if len(cells) != len(self._columns):
+            raise BadInput(f"{len(cells)} cells, but {len(self._columns)} columns")
+        for name, cell in zip(self._columns, cells, strict=True):
+            if why := wrong(cell):
+                raise BadInput(f"column {name!r}: {why}")
+        return self._check.one(cells[self._place].strip())
+
+    def rows(self, rows: Sequence[list[str]]) -> Sequence[str] | None:
+        """The recipients of all rows; None when something is wrong with one of them.
+
+        By columns it takes 0.4 µs a row, row by row 3.2 µs."""
+        if set(map(len, rows)) != {len(self._columns)}:
+            return None
+        columns = list(zip(*rows, strict=True))
+        recipients = columns.pop(self._place)
+        if not all(map(good, columns)):
+            return None
+        if all(map(self._check.plain.fullmatch, recipients)):
+            return recipients
+        if not good(recipients):
+            return None
+        try:
+            return [self._check.one(cell.strip()) for cell in recipients]
+        except BadInput:
+            return None
+
+
+def good(cells: Sequence[str]) -> bool:
+    """Whether nothing is wrong with any of these."""
+    plain = (
+        {cell[:1] for cell in cells}.isdisjoint(FORMULA)
+        and max(map(len, cells)) < PLAIN_CHARACTERS_MAX
+        and "\0" not in "".join(cells)
+    )
+    return plain or not any(map(wrong, cells))
+
+
+def wrong(cell: str) -> str:
+    """What is wrong with a cell; empty when nothing is."""
+    if "\0" in cell:
+        return "it has a zero byte"
+    if len(cell) > CELL_CHARACTERS_MAX:
+        return f"over {CELL_CHARACTERS_MAX} characters"
+    if cell[:1] in FORMULA and not NUMBER.fullmatch(cell):
+        return f"{cell[:20]!r} is a formula to a spreadsheet: put a letter or a blank before it"
+    return ""

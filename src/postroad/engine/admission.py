@@ -1,0 +1,53 @@
+"""Admission: whether a message may start now, as far as its process and its limits go."""
+
+from postroad.engine.lane import LaneWorker
+from postroad.engine.paced import Paced
+from postroad.engine.quarantine import Quarantine
+from postroad.engine.room import Room
+from postroad.model.words import Message
+
+
+class Admission:
+    """Asked by a runner for one message after the other of its lane."""
+
+    __slots__ = ("_paced", "_pool", "_quarantine", "_room", "_worker", "crowded", "unpaced")
+
+    def __init__(
+        self, worker: LaneWorker, room: Room, quarantine: Quarantine, paced: Paced
+    ) -> None:
+        self._worker = worker
+        self._pool = worker.lane.key.pool
+        self._room = room
+        self._quarantine = quarantine
+        self._paced = paced
+        self.crowded = False
+        """Something was refused for want of room."""
+        self.unpaced = False
+        """Something was refused for want of a slot."""
+
+    def next(self, now_ms: int) -> Message | None:
+        """The lane's next message, with its place taken."""
+        self.crowded = self.unpaced = False
+        message = self._worker.next(now_ms, self.admits)
+        if message is not None:
+            self._room.take(message.level, self._pool)
+            if self._worker.trust.marking:
+                self._quarantine.enter(self._worker, message)
+        return message
+
+    def admits(self, message: Message) -> bool:
+        """Whether it may start."""
+        worker = self._worker
+        noted = worker.trust.marking and not self._quarantine.admits(message)
+        if noted or not self._room.admits(message.level, self._pool):
+            self.crowded = True
+            return False
+        queue = worker.ahead.turns[message.queue].queue
+        if queue.ledgers and not self._paced.ready(worker, queue):
+            self.unpaced = True
+            return False
+        return True
+
+    def ended(self, message: Message) -> None:
+        """It gives its place back."""
+        self._room.give(message.level, self._pool)

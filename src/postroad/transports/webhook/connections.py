@@ -1,0 +1,279 @@
+"""Connections to one address of a server: HTTP/1.1, one request at a time on each, kept while they
+are used. One await a request, in the loop that asks: a client with threads of its own handed the
+interpreter's lock to and fro for each (decision 034)."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Mapping
+from functools import cache
+from socket import AI_NUMERICHOST
+from types import MappingProxyType
+from typing import Final, cast
+
+from msgspec import Struct
+
+from postroad.transports.webhook.reading import ANSWER_BYTES_MAX, BadAnswer, Reader, plain
+from postroad.transports.webhook.target import Target
+
+IDLE_S: Final = 4.0
+"""Many servers close an idle connection after 5 s; sent at that moment a request is in doubt."""
+IDLE_MAX: Final = 256
+NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Fault(Exception):
+    """No answer. `name` is its class in the log; `sent`: the request may have left."""
+
+    def __init__(self, name: str, said: str = "", *, sent: bool) -> None:
+        super().__init__(said)
+        self.name = name
+        self.sent = sent
+
+
+class Answer(Struct, frozen=True):
+    """What a server said: its status stands, whatever became of the body."""
+
+    status: int
+    body: bytes
+    """The beginning of it."""
+    at_s: float
+    """When its status came, in the loop's time."""
+    headers: Mapping[str, str] = NO_HEADERS
+    """Names in lower case; of a plain success none."""
+    broken: bool = False
+    """The body did not come to its end."""
+
+
+class Connection(asyncio.Protocol):
+    """One at a time asks, and awaits the future."""
+
+    def __init__(self, idle: "Callable[[Connection], None]", gone: "Callable[[Connection], None]"):
+        self.idle_s = 0.0
+        self._idle, self._gone = idle, gone
+        self._loop = asyncio.get_running_loop()
+        self._waiting: asyncio.Future[Answer] | None = None
+        self._reader: Reader | None = None
+        self._head_s = 0.0
+        self._until_s = 0.0
+        self._most = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Connected, and over TLS shaken hands."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
+
+    @property
+    def usable(self) -> bool:
+        """Whether a request can be sent on it."""
+        return not self._transport.is_closing()
+
+    def ask(self, request: bytes, until_s: float, most: int) -> "asyncio.Future[Answer]":
+        """Send; the answer comes until then (in the loop's time), or a Fault."""
+        self._waiting = waiting = self._loop.create_future()
+        self._until_s, self._most = until_s, most
+        # One timer for many requests: it looks again when it fires too early.
+        if self._timer is None or until_s < self._timer.when():
+            self._arm()
+        self._transport.write(request)
+        return waiting
+
+    def close(self) -> None:
+        """Hang up; nothing more comes of it."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._waiting = None
+        self._transport.abort()
+
+    # What the loop tells
+
+    def data_received(self, data: bytes) -> None:
+        """A piece of an answer, mostly a whole one."""
+        if self._waiting is None:
+            self.close()  # nobody asked
+            return
+        if self._reader is None:
+            whole = plain(data)
+            if whole is not None:
+                status, body, reusable = whole
+                self._end(Answer(status, body, self._loop.time()), reusable=reusable)
+                return
+            self._reader = Reader(self._most)
+        self._read(self._reader, data)
+
+    def eof_received(self) -> None:
+        """The server has said all."""
+        if self._reader is not None and self._reader.ends():
+            self._end_read(self._reader)
+        else:
+            self._fail(Fault("closed", sent=True))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """It is gone."""
+        self._gone(self)
+        if isinstance(error, ssl.SSLError):
+            self._fail(Fault("tls", str(error), sent=True))
+        elif error is None:
+            self._fail(Fault("closed", sent=True))
+        else:
+            self._fail(Fault("reset", sent=True))
+
+    # What it means
+
+    def _read(self, reader: Reader, data: bytes) -> None:
+        try:
+            whole = reader.read(data)
+        except BadAnswer as error:
+            self._fail(Fault(error.fault, str(error), sent=True))
+            return
+        if reader.head is not None and not self._head_s:
+            self._head_s = self._loop.time()
+        if whole:
+            self._end_read(reader)
+
+    def _end_read(self, reader: Reader, *, broken: bool = False) -> None:
+        head = reader.head
+        if head is not None:
+            answer = Answer(head.status, bytes(reader.body), self._head_s, head.headers, broken)
+            self._end(answer, reusable=reader.reusable and not broken)
+
+    def _end(self, answer: Answer, *, reusable: bool) -> None:
+        waiting, self._waiting = self._waiting, None
+        self._reader, self._head_s = None, 0.0
+        # A server may answer before it has read all: the rest would be in the next one's way.
+        if reusable and not self._transport.get_write_buffer_size():
+            self.idle_s = answer.at_s
+            self._idle(self)
+        else:
+            self.close()
+        if waiting is not None and not waiting.done():
+            waiting.set_result(answer)
+
+    def _fail(self, fault: Fault) -> None:
+        """A status that has come stands."""
+        if self._reader is not None and self._reader.head is not None:
+            self._end_read(self._reader, broken=True)
+            return
+        waiting, self._waiting = self._waiting, None
+        self.close()
+        if waiting is not None and not waiting.done():
+            waiting.set_exception(fault)
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(self._until_s, self._check)
+
+    def _check(self) -> None:
+        self._timer = None
+        if self._waiting is None:
+            return
+        if self._loop.time() >= self._until_s:
+            self._fail(Fault("timeout", sent=True))
+        else:
+            self._arm()
+
+
+class Connections:
+    """Those to one vetted address; nothing else can be reached through them."""
+
+    def __init__(self, target: Target, address: str) -> None:
+        self._target = target
+        self._address = address
+        self._idle: list[Connection] = []
+        self._closed = False
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def call(
+        self, request: bytes, connect_s: float, until_s: float, most: int = ANSWER_BYTES_MAX
+    ) -> Answer:
+        """One request; so much of its answer's body is read. A Fault when there is no answer until
+        then, in the loop's time."""
+        connection = self._take() or await self._connect(connect_s)
+        try:
+            return await connection.ask(request, until_s, most)
+        except asyncio.CancelledError:
+            connection.close()
+            raise
+
+    async def prepare(self, connect_s: float) -> None:
+        """Have one idle, as long as nobody else takes it."""
+        connection = self._take() or await self._connect(connect_s)
+        connection.idle_s = self._loop.time()
+        self._put(connection)
+
+    def _take(self) -> Connection | None:
+        """The one that was used last, if any is idle."""
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.usable and self._loop.time() - connection.idle_s < IDLE_S:
+                return connection
+            connection.close()
+        return None
+
+    async def _connect(self, limit_s: float) -> Connection:
+        """A new one; a Fault when it cannot be made, and nothing was sent."""
+        target, tls = self._target, None
+        try:
+            async with asyncio.timeout(limit_s):
+                if target.scheme == "https":
+                    tls = await asyncio.to_thread(trust)
+                # An address, not a name: nobody is asked where it is, so nobody can lie about it.
+                _, connection = await self._loop.create_connection(
+                    lambda: Connection(self._put, self._gone),
+                    self._address,
+                    target.port,
+                    ssl=tls,
+                    server_hostname=target.host if tls else None,
+                    flags=AI_NUMERICHOST,
+                )
+        except (OSError, ssl.CertificateError) as error:
+            raise Fault(*_why(error), sent=False) from None
+        return connection
+
+    def close(self) -> None:
+        """Hang up: on what is in use, when its answer has come."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        while self._idle:
+            self._idle.pop().close()
+
+    def _put(self, connection: Connection) -> None:
+        if self._closed or len(self._idle) >= IDLE_MAX:
+            connection.close()
+            return
+        self._idle.append(connection)
+        if self._timer is None:
+            self._timer = self._loop.call_later(IDLE_S, self._sweep)
+
+    def _gone(self, connection: Connection) -> None:
+        if connection in self._idle:
+            self._idle.remove(connection)
+
+    def _sweep(self) -> None:
+        """Nobody waits for connections that nobody uses."""
+        before_s = self._loop.time() - IDLE_S
+        while self._idle and self._idle[0].idle_s <= before_s:
+            self._idle.pop(0).close()
+        self._timer = self._loop.call_later(IDLE_S, self._sweep) if self._idle else None
+
+
+@cache
+def trust() -> ssl.SSLContext:
+    """The system's certificates (SSL_CERT_FILE and SSL_CERT_DIR name others), read once: 20 ms."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _why(error: Exception) -> tuple[str, str]:
+    if isinstance(error, TimeoutError):
+        return "connect_timeout", ""
+    if isinstance(error, ConnectionRefusedError):
+        return "refused", ""
+    if isinstance(error, ssl.SSLError | ssl.CertificateError):
+        return "tls", str(error)
+    if isinstance(error, ConnectionError):
+        return "reset", ""
+    return "other", str(error)

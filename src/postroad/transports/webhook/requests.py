@@ -1,0 +1,104 @@
+"""Requests as they go over the wire, and as the log shows them."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from postroad.model.errors import BadInput
+from postroad.model.words import Message
+from postroad.transports.webhook.endpoints import Endpoint
+from postroad.transports.webhook.target import Target
+
+HEADERS_DECODER: Final = msgspec.json.Decoder(dict[str, str])
+ENCODE: Final = msgspec.json.Encoder().encode
+JSON: Final = {"content-type": "application/json"}
+ALWAYS: Final = {"user-agent": "postroad", "accept": "*/*"}
+"""Unless something else is set; not in the log."""
+TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+VALUE: Final = re.compile(r"[\t -~]*")
+SECRET: Final = re.compile(r"auth|cookie|key|password|secret|token")
+"""Names of a message's own headers that are sent and not shown."""
+OURS: Final = frozenset(
+    (
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    )
+)
+
+
+class Beginning(Struct, frozen=True):
+    """What all requests to one queue begin with: written once, not for each."""
+
+    endpoint: Endpoint
+    wire: bytes
+    shown: bytes
+    """The headers of it as JSON, open at its end."""
+
+    def request(self, number: str, timestamp: int, message: Message) -> tuple[bytes, bytes]:
+        """One try's whole request, and its headers for the log."""
+        body, names = message.body, self.endpoint.hook.names
+        signature = self.endpoint.signer.sign(number, timestamp, body)
+        wire = f"{names.id}: {number}\r\n{names.timestamp}: {timestamp}\r\n"
+        shown = f'"{names.id}":"{number}","{names.timestamp}":"{timestamp}"'
+        if signature:
+            wire += f"{names.signature}: {signature}\r\n"
+            shown += f',"{names.signature}":"{signature}"'
+        wire += f"content-length: {len(body)}\r\n\r\n"
+        return b"".join((self.wire, wire.encode(), body)), b"%s%s}" % (self.shown, shown.encode())
+
+
+def written(method: str, target: Target, headers: Mapping[str, str]) -> bytes:
+    """A request up to its last headers."""
+    for name, value in headers.items():
+        check_header(name, value)
+    lines = "".join([f"{name}: {value}\r\n" for name, value in {**ALWAYS, **headers}.items()])
+    return f"{method} {target.path} HTTP/1.1\r\nhost: {target.authority}\r\n{lines}".encode()
+
+
+def whole(begun: bytes, body: bytes) -> bytes:
+    """A written request, and its body."""
+    return b"%scontent-length: %d\r\n\r\n%s" % (begun, len(body), body)
+
+
+def begin(target: Target, endpoint: Endpoint, own: bytes = b"") -> Beginning:
+    """The beginning of requests to a target; `own`: headers that only one message has."""
+    given = {name.lower(): value for name, value in HEADERS_DECODER.decode(own or b"{}").items()}
+    check_headers(given)
+    check_headers(endpoint.headers)
+    names = endpoint.hook.names
+    signed = (names.id, names.timestamp, names.signature)
+    for name in signed:
+        check_header(name)
+    headers = {**JSON, **given, **endpoint.headers}
+    headers = {name: value for name, value in headers.items() if name not in signed}
+    hidden = {name: "…" for name in given if SECRET.search(name)}
+    shown = ENCODE({**headers, **hidden, **endpoint.shown}).removesuffix(b"}")
+    wire = written("POST", target, headers)
+    return Beginning(endpoint, wire, shown + b"," if headers else shown)
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Names and values that HTTP can carry, and none that is ours or the connection's."""
+    for name, value in headers.items():
+        check_header(name, value)
+        if name.lower() in OURS or name.lower().startswith("webhook-"):
+            raise BadInput(f"header {name!r} is set by Postroad itself")
+
+
+def check_header(name: str, value: str = "") -> None:
+    """A name and a value that HTTP can carry."""
+    if not TOKEN.fullmatch(name) or not VALUE.fullmatch(value):
+        raise BadInput(f"header {name[:100]!r} cannot be sent: ASCII, no line ends")

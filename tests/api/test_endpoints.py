@@ -1,0 +1,75 @@
+"""Webhooks over HTTP: set, look, and read the log of tries."""
+
+import asyncio
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+
+from postroad.config import Settings
+from postroad.model.webhook import WebhookRules
+from tests.api.stand import Stand, kind
+
+SECRET = "whsec_" + b64encode(b"1" * 24).decode()
+RULES = WebhookRules(allow=("127.0.0.0/8",), http=True, ports=())
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Stand:
+    return Stand(tmp_path, Settings(webhooks=RULES))
+
+
+async def no(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A server that has a reason."""
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 410 Gone\r\ncontent-length: 7\r\nconnection: close\r\n\r\nno \xff.\r\n")
+    writer.close()
+
+
+async def test_a_webhook_is_set_shown_and_its_tries_read(stand: Stand) -> None:
+    server = await asyncio.start_server(no, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook"
+    told = {"url": url, "secrets": [SECRET], "headers": {"Authorization": "Bearer x"}, "timeout": 3}
+    answer = await stand.say("POST", "/v1/endpoints", told)
+    assert answer.status == 200, answer.content
+    assert SECRET.encode() not in answer.content
+    await stand.say("POST", "/v1/endpoints", {"url": url, "reject": [418]})
+    shown = (await stand.say("GET", "/v1/endpoints", query={"url": url})).json()
+    assert (shown["secrets"], shown["headers"]) == (1, ["authorization"])
+    assert (shown["reject"], shown["timeout_ms"]) == ([418], 3_000)
+    number = await stand.send(url)
+    await stand.road.run(until_idle=True)
+    (one,) = (await stand.say("GET", f"/v1/messages/{number}/attempts")).json()
+    assert (one["number"], one["outcome"], one["status"]) == (1, "rejected", 410)
+    assert (one["answer"], one["headers"]["authorization"]) == ("no �.\r\n", "…")
+    server.close()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"secrets": ["short"]},
+        {"reject": [200]},
+        {"timeout": 0},
+        {"headers": {"host": "x"}},
+        {"headers": {"x": "a\r\nb: c"}},
+        {"names": {"id": "webhook-x: y\r\nz", "timestamp": "a", "signature": "b"}},
+        {"ladder": {"type": "steps", "retries": 1, "delays_ms": []}},
+        {"ladder": {"type": "exponential", "retries": -1, "base_ms": 1}},
+        {"unheard_of": 1},
+        {"url": "ftp://127.0.0.1/"},
+        {"url": "http://10.0.0.1/"},
+    ],
+)
+async def test_what_cannot_be_set_is_refused(stand: Stand, wrong: dict[str, object]) -> None:
+    answer = await stand.say("POST", "/v1/endpoints", {"url": "http://127.0.0.1:9/", **wrong})
+    assert answer.status in (400, 422), answer.content
+
+
+async def test_what_nobody_knows_is_not_found(stand: Stand) -> None:
+    asked = await stand.say("GET", "/v1/endpoints", query={"url": "http://127.0.0.1:9/never"})
+    assert (asked.status, kind(asked)) == (404, "unknown-queue")
+    asked = await stand.say("GET", "/v1/messages/msg_0000000000000/attempts")
+    assert (asked.status, kind(asked)) == (404, "unknown-message")
+    number = await stand.send("good")
+    assert (await stand.say("GET", f"/v1/messages/{number}/attempts")).json() == []

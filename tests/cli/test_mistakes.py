@@ -1,0 +1,194 @@
+"""A user's mistake ends with words and its exit code, never with a traceback."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from postroad.api.door import Door, leave_note, read_note
+from postroad.api.inside import Answer, Asked
+from postroad.cli.reach import Reach
+from postroad.stores.opening import shown
+from tests.cli.running import PROGRAM, UP, data, postroad, running, start
+
+ELSEWHERE = "http://127.0.0.1:1"
+BROKEN_ENGINE = """
+from postroad import Postroad
+from postroad.app import Postroad as Inside
+
+road = Postroad()
+
+def no_timetables(self):
+    from postroad.model.errors import BadInput
+    raise BadInput("this store keeps no timetables")
+
+Inside._scheduler = no_timetables
+"""
+STORE_AWAY = """
+from postroad import Postroad
+from postroad.model.errors import StoreUnavailable
+
+road = Postroad()
+find = type(road.store).token_find
+
+async def away(self, identity):
+    if not identity:
+        raise StoreUnavailable("away")
+    return await find(self, identity)
+
+type(road.store).token_find = away
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("stats", "--server", "http://127.0.0.1:99999"), 2),
+        (("stats", "--server", "http://127.0.0.1:port"), 2),
+        (("stats", "--server", "http://[::1"), 2),
+        (("stats", "--server", "http://a..b"), 3),
+        (("stats", "--server", ELSEWHERE, "--tenant", "é€"), 2),
+        (("send", "good", "1", "--with", "priority=--5"), 2),
+        (("send", "good", "[" * 100_000), 2),
+        (("message", "show", "no such id"), 2),
+        (("message", "show", "msg_0/explain"), 2),
+        (("message", "cancel", "a?b"), 2),
+        (("dead", "show", "../queues"), 2),
+        (("token", "revoke", "a b/c"), 2),
+        (("mailbox", "explain", "a b/c?"), 2),
+        (("listen", "99999"), 2),
+        (("listen", "-1"), 2),
+        (("top", "--once", "--every", "-1"), 2),
+        (("top", "--once", "--every", "0"), 2),
+        (("up", "--listen", "a..b:80"), 2),
+    ],
+)
+def test_a_mistake_is_told_in_words(
+    road: str, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int
+) -> None:
+    assert road
+    monkeypatch.setenv("POSTROAD_TOKEN", "prt_x")
+    result = postroad(*words)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    assert result.stderr
+
+
+@pytest.mark.parametrize("token", ["prt_…", "prt_a\nb"])
+def test_a_token_that_no_header_can_carry_is_told(
+    monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    monkeypatch.setenv("POSTROAD_TOKEN", token)
+    result = postroad("stats", "--server", ELSEWHERE)
+    assert (result.exit_code, "token" in result.stderr) == (2, True), result.output
+
+
+def test_a_file_for_a_token_that_is_no_text_is_told(folder: Path) -> None:
+    (folder / "token").write_bytes(b"\xff\xfe")
+    result = postroad("stats", "--server", ELSEWHERE, "--token-file", "token")
+    assert result.exit_code == 2, result.output
+
+
+@pytest.mark.parametrize(("words", "given"), [(("-",), b"\xff"), ((b"\xff",), b"")])
+def test_a_body_that_is_no_text_is_told(
+    road: str, words: tuple[str | bytes, ...], given: bytes
+) -> None:
+    assert road
+    ended = subprocess.run(
+        (*PROGRAM, "send", "good", *words),
+        input=given,
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, "PYTHONUTF8": "1"},
+        check=False,
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert b"Traceback" not in ended.stderr
+
+
+def test_a_credential_and_a_campaign_with_a_blank_in_its_name_are_found(
+    road: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert road
+    monkeypatch.setenv("POSTROAD_SECRET", "whsec_" + "MDEy" * 8)
+    data("credential", "put", "my shop", "--kind", "webhook")
+    assert data("credential", "check", "my shop") == {"account": "webhooks"}
+    words = ("--credential", "my shop", "--template", "hello")
+    data("campaign", "create", "spring sale", *words)
+    assert data("campaign", "show", "spring sale")["name"] == "spring sale"
+
+
+def test_what_a_killed_server_left_behind_does_not_lead_to_another_road(
+    road: str, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    (other / "road").mkdir(parents=True)
+    (other / "tasks.py").write_text((tmp_path / "tasks.py").read_text())
+    with running(other, *UP) as (_process, door):
+        leave_note(road, Door(door.url, "prt_of_one_that_was_killed", 1))
+        assert data("send", "good", "1")["queue"] == "good"  # in the store itself
+        assert read_note(road) is None  # and nobody is led there again
+        assert data("stats")["waiting"] == 1
+
+
+def test_an_error_inside_the_program_of_app_is_not_taken_for_a_wrong_name(folder: Path) -> None:
+    (folder / "broken.py").write_text("import os\nroad = os.no_such_thing\n")
+    result = postroad("up", "--app", "broken:road")
+    assert isinstance(result.exception, AttributeError)  # with its trace: it is their own fault
+    assert "no_such_thing" in str(result.exception)
+    missing = postroad("up", "--app", "tasks:nothing")
+    assert (missing.exit_code, "no nothing in tasks" in missing.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "postgresql://user:geheim@host/db",
+        "postgresql://host/db?user=me&password=geheim",
+        "postgresql://user@host/db?sslmode=require&password=geheim&listen=x",
+        "postgresql://host/db?listen=postgresql://u:geheim@other/db",
+        "postgresql://user:p%40geheim@host/db?listen=postgresql://u:geheim@other/db",
+    ],
+)
+def test_no_password_of_a_store_is_shown(dsn: str) -> None:
+    assert "geheim" not in shown(dsn)
+    assert "host" in shown(dsn)
+
+
+def test_an_engine_that_cannot_run_ends_the_server_with_its_words(folder: Path) -> None:
+    (folder / "tasks.py").write_text(BROKEN_ENGINE)
+    process = start(folder, *UP)
+    _said, told = process.communicate(timeout=60)
+    assert process.returncode == 2, told
+    assert "postroad: this store keeps no timetables" in told
+    assert "Traceback" not in told
+
+
+def test_a_server_that_is_not_ready_is_told_part_by_part(folder: Path) -> None:
+    (folder / "tasks.py").write_text(STORE_AWAY)
+    with running(folder, *UP):
+        result = postroad("doctor", "--json")
+        assert result.exit_code == 1
+        server = [each for each in json.loads(result.stdout) if each["part"] == "server"]
+        assert server[0]["state"] == "fail"
+        assert "server ok, store StoreUnavailable, engine ok" in server[0]["found"]
+
+
+def test_an_answer_to_a_batch_that_was_cut_off_is_no_success(
+    road: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert road
+    (folder / "lines").write_text('{"queue": "good", "body": 1}\n' * 3)
+    whole = Reach.answer
+
+    def cut(self: Reach, asked: Asked) -> Answer:
+        answer = whole(self, asked)
+        return structs.replace(answer, content=b"\n".join(answer.content.splitlines()[:2]))
+
+    monkeypatch.setattr(Reach, "answer", cut)
+    result = postroad("batch", "lines")
+    assert result.exit_code == 3, result.output
+    assert "lines 1 to 3" in result.stderr

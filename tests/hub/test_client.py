@@ -1,0 +1,120 @@
+"""A client's connection breaks in the worst moments; what it subscribed to is kept all the same."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from websockets.asyncio.server import ServerConnection, serve
+
+from postroad.hub.client import HubClient
+from postroad.hub.frames import (
+    MSGPACK,
+    Codec,
+    End,
+    Error,
+    SendTo,
+    Subscribe,
+    Subscribed,
+)
+from postroad.hub.frames import Ok as Done
+from postroad.model.errors import HubAway
+from postroad.model.mailbox import Why
+from tests.hub.raw import http
+from tests.hub.serving import serving, some_boxes
+
+CODEC = Codec(MSGPACK)
+
+
+class Scripted:
+    """A hub that takes part of what a client subscribes to, once, and then all of it."""
+
+    def __init__(self) -> None:
+        self.open: list[ServerConnection] = []
+        self.asked: list[list[str]] = []
+        self.refuse = 0
+        self.hang_up = 0
+        self.sent = 0
+
+    async def __call__(self, socket: ServerConnection) -> None:
+        if self.hang_up:
+            self.hang_up -= 1
+            await socket.close(1012, "not yet")
+            return
+        before, self.open = self.open, [*self.open, socket]
+        async for frame in socket:
+            asked = CODEC.command(bytes(frame) if isinstance(frame, (bytes, bytearray)) else b"")
+            if isinstance(asked, SendTo):
+                self.sent += 1
+                await socket.send(CODEC.encode(Done(n=asked.n, id=1)))
+            if not isinstance(asked, Subscribe):
+                continue
+            names = [name for name, _ in asked.boxes]
+            self.asked.append(names)
+            if self.refuse and len(self.asked) % 2 == 0:
+                self.refuse -= 1
+                await socket.send(CODEC.encode(Error(n=asked.n, code=Why.unavailable, text="busy")))
+                continue
+            for other in before:  # as a hub does: one subscriber a mailbox
+                for name in names:
+                    await other.send(CODEC.encode(End(box=name, why="taken over")))
+            await socket.send(CODEC.encode(Subscribed(n=asked.n, count=len(names))))
+        self.open = [each for each in self.open if each is not socket]
+
+
+async def test_a_reconnect_that_fails_half_way_loses_no_subscription(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("postroad.hub.client.BATCH", 2)
+    hub = Scripted()
+    async with serve(hub, "127.0.0.1", 0, subprotocols=[MSGPACK]) as server:  # type: ignore[list-item]
+        port = server.sockets[0].getsockname()[1]
+        async with HubClient(f"ws://127.0.0.1:{port}/") as client:
+            names = ["a", "b", "c", "d"]
+            await client.subscribe(dict.fromkeys(names, "token"))
+            hub.asked.clear()
+            hub.refuse = 1
+            await hub.open[0].close()
+            async with asyncio.timeout(20):
+                while client.reconnects == 0:
+                    await asyncio.sleep(0.02)
+                while len(hub.open) > 1:
+                    await asyncio.sleep(0.02)
+            assert sorted(client._tokens) == names
+            assert len(hub.open) == 1
+
+
+@pytest.mark.parametrize("times", [1, 3])
+async def test_a_hub_that_hangs_up_at_once_is_dialled_again(times: int) -> None:
+    hub = Scripted()
+    async with serve(hub, "127.0.0.1", 0, subprotocols=[MSGPACK]) as server:  # type: ignore[list-item]
+        port = server.sockets[0].getsockname()[1]
+        client = HubClient(f"ws://127.0.0.1:{port}/")
+        await client.open()
+        hub.hang_up = times
+        await hub.open[0].close()
+        async with asyncio.timeout(20):
+            while not hub.sent:
+                try:
+                    await client.send("a", "token", "hello")
+                except HubAway:
+                    await asyncio.sleep(0.02)
+        await client.close()
+
+
+async def test_messages_behind_one_that_was_polled_wake_the_next_poll(tmp_path: Path) -> None:
+    async with serving(tmp_path / "hub.db") as served, served.client() as client:
+        (box,) = await some_boxes(client, 1)
+        path = f"/v1/mailboxes/{box.box}/messages"
+        first = asyncio.create_task(http(served, "GET", f"{path}?wait=60", box.recipient_token))
+        second = asyncio.create_task(http(served, "GET", f"{path}?wait=60", box.recipient_token))
+        while served.hub.shown().polls < 2:
+            await asyncio.sleep(0.01)
+        await client.send(box.box, box.sender_token, "one")
+        await client.send(box.box, box.sender_token, "two")
+        done, _ = await asyncio.wait([first, second], return_when="FIRST_COMPLETED")
+        (_status, one) = done.pop().result()
+        assert one["body"] == "one"
+        await http(served, "DELETE", f"{path}/{one['id']}", box.recipient_token)
+        async with asyncio.timeout(30):
+            results = await asyncio.gather(first, second)
+        assert sorted(each["body"] for _, each in results) == ["one", "two"]
