@@ -83,10 +83,12 @@ class Parking:
             reason = death(entry.message, self._table.queues[entry.message.queue], lane, now_ms)
             if reason is None:
                 next_at_ms = min(next_at_ms, entry.message.expires_at_ms)
-            elif len(shift.ended) < limit and not self._held(entry):
+            elif self._held(entry):
+                next_at_ms = min(next_at_ms, now_ms + HOLD_MS)
+            elif len(shift.ended) < limit:
                 shift.die(entry, reason)
             else:
-                next_at_ms = min(next_at_ms, now_ms + HOLD_MS)
+                next_at_ms = now_ms
         await self._shifter.run(shift)
         return len(shift.ended), next_at_ms
 
