@@ -107,6 +107,11 @@ TEXTS: Final = {
 ABSENT: Final = {"expires-at-ms": NEVER}
 """What a header that is not there means; 0 or nothing for all others."""
 
+BLANK: Final = {
+    **{field: ABSENT.get(name, 0) for name, field in NUMBERS.items()},
+    **dict.fromkeys(TEXTS.values(), ""),
+}
+
 
 def pack(envelope: Envelope) -> dict[str, Value]:
     """The headers. Nothing of a broker's own (`x-death`…) is among them, so nothing of it can
@@ -129,13 +134,14 @@ def unpack(table: Mapping[str, object], body: bytes) -> Envelope:
     """The envelope of a delivery, or a BadEnvelope that says what is wrong with it."""
     if table.get("postroad") != FORM:
         raise BadEnvelope("it was not sent by Postroad, or by a newer one")
-    values: dict[str, object] = {"body": body}
+    values: dict[str, object] = {**BLANK, "body": body}
     try:
-        values["id"] = to_number(_text(table, "id"))
-        for name, field in NUMBERS.items():
-            values[field] = _number(table, name)
-        for name, field in TEXTS.items():
-            values[field] = _text(table, name)
+        values["id"] = to_number(_text("id", table.get("id", "")))
+        for name, value in table.items():  # only what is there: most have few
+            if name in NUMBERS:
+                values[NUMBERS[name]] = _number(name, value)
+            elif name in TEXTS:
+                values[TEXTS[name]] = _text(name, value)
         headers = table.get("headers", b"")
         values["headers"] = headers.encode() if isinstance(headers, str) else bytes(headers)  # type: ignore[call-overload]
     except (PostroadError, TypeError, ValueError) as error:
@@ -145,17 +151,15 @@ def unpack(table: Mapping[str, object], body: bytes) -> Envelope:
     return Envelope(**values)  # type: ignore[arg-type]
 
 
-def _number(table: Mapping[str, object], name: str) -> int:
-    value = table.get(name, ABSENT.get(name, 0))
+def _number(name: str, value: object) -> int:
     if not isinstance(value, int):
         raise TypeError(f"{name} is not a number")
     return value
 
 
-def _text(table: Mapping[str, object], name: str) -> str:
-    value = table.get(name, "")
+def _text(name: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
     if isinstance(value, bytes | bytearray):
         return bytes(value).decode()
-    if not isinstance(value, str):
-        raise TypeError(f"{name} is not a text")
-    return value
+    raise TypeError(f"{name} is not a text")
