@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, Self, TypeVar, cast
 
 from msgspec import Struct
@@ -132,14 +133,13 @@ class Link:
             return
         self._on_lost = _nobody
         self._wire.flush()
-        try:
+        with suppress(TimeoutError, StoreError):  # it is gone either way
             async with asyncio.timeout(OPEN_S):
                 await self._say_and_hear(
                     commands.Connection.Close(200, "", 0, 0), commands.Connection.CloseOk
                 )
-        except (TimeoutError, StoreError):
-            pass  # it is gone either way
-        self._wire.end(BrokerLost("the connection is closed"))
+        self._drop("closed")
+        await self._wire.gone.wait()
 
     def abort(self, why: str = "dropped") -> None:
         """Drop it without a word to the broker, as a crash would."""

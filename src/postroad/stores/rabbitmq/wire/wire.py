@@ -42,6 +42,7 @@ class Wire(asyncio.Protocol):
         self.heard = self.said = False
         self.frame_max = FRAME_MAX
         self.can_write = asyncio.Event()
+        self.gone = asyncio.Event()
         self._where = where
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
@@ -123,6 +124,7 @@ class Wire(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
+        self.gone.set()
         why = f" ({exc})" if exc else ""
         self.end(BrokerLost(f"{self._where}: the connection is lost{why}"))
 
