@@ -22,6 +22,9 @@ from tests.servers.rabbitmq import UNSTUCK, PrivateRabbit
 WORKERS = 2
 RECOVERY_S = 120.0
 HEARD_S = 1.0
+SETTLED_S = 6.0
+"""A node that is killed within seconds of its queues' declaration was seen to come back with queues
+that had no leader for minutes."""
 IMPATIENT = "application:set_env(rabbit, consumer_timeout, {})"
 """A channel closes with an error, when it looks after its consumers and one of them holds a message
 for longer than so many milliseconds: at every tick of its own, once a minute, or when told to."""
@@ -84,6 +87,7 @@ class Stage:
         mail = Mail("", "", batch=10, rest_ms=20, anew=True)
         with self.fleet as fleet:
             fleet.crew(WORKERS)
+            fleet.rest(SETTLED_S)
             sender = fleet.mail(assorted(self._messages), mail)
             for _ in range(blows):
                 self.wait_done(30, "some are done")
