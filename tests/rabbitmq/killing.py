@@ -23,8 +23,8 @@ WORKERS = 2
 RECOVERY_S = 120.0
 HEARD_S = 1.0
 SETTLED_S = 6.0
-"""A node that is killed within seconds of its queues' declaration was seen to come back with queues
-that had no leader for minutes."""
+"""Without this rest two of four nodes that were killed gave no confirms for minutes after they had
+come back, and answered consumers with 541; with it none of four. Why is not known."""
 IMPATIENT = "application:set_env(rabbit, consumer_timeout, {})"
 """A channel closes with an error, when it looks after its consumers and one of them holds a message
 for longer than so many milliseconds: at every tick of its own, once a minute, or when told to."""
@@ -158,10 +158,12 @@ def close_channels(stage: Stage) -> None:
 
 
 def kill_worker(stage: Stage) -> None:
-    """Kill -9 of one worker; another one comes."""
+    """Kill -9 of one worker; another one comes. A result that was on its way into the store may
+    be written after the next worker has asked for it."""
     name = min(stage.fleet.workers)
+    before = known(stage.state)
     stage.fleet.kill(name)
-    stage.note_cut()
+    stage.note_cut(replace(before, at_ms=now_ms()))
     stage.fleet.work()
 
 

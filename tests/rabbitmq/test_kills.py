@@ -16,12 +16,9 @@ def server() -> Iterator[PrivatePostgres]:
 
 
 @pytest.fixture
-def ours(broker: PrivateRabbit, monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateRabbit]:
-    """A broker that may be killed."""
-    if not broker.elsewhere:
-        yield broker
-        return
-    monkeypatch.delenv(ELSEWHERE)
+def ours(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateRabbit]:
+    """A new broker, that may be struck."""
+    monkeypatch.delenv(ELSEWHERE, raising=False)
     with PrivateRabbit(UNSTUCK) as own:
         yield own
 

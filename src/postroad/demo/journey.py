@@ -146,7 +146,8 @@ async def watch_until_done(
 ) -> None:
     """Show what happens, until nothing waits any more or someone has pressed Ctrl-C."""
     screen_clock = SystemClock()
-    while not delivering.done() and screen_clock.steady_s() < PATIENCE_S:
+    end_s = screen_clock.steady_s() + PATIENCE_S
+    while not delivering.done() and screen_clock.steady_s() < end_s:
         sight = watch.look()
         show(sight)
         if sending.done() and sight.waiting == 0:
