@@ -7,7 +7,7 @@ import pytest
 from proof.shape import Reached
 
 FLEET_TESTS = 6
-BENCH_TESTS = 6
+BENCH_TESTS = 10
 
 
 class Tally:
@@ -28,7 +28,7 @@ def prove_fleet(_seconds: float) -> Reached:
 
 
 def prove_bench(_seconds: float) -> Reached:
-    """Benchmarks that start servers, small, from end to end."""
+    """Benchmarks, small, from end to end."""
     return _run("bench_tests", BENCH_TESTS)
 
 
