@@ -4,9 +4,13 @@ A test that cannot run here has not been run: a skip, an xfail or a rerun fails 
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import apsw
 import pytest
+
+if TYPE_CHECKING:
+    from tests.servers.rabbitmq import PrivateRabbit
 
 VERSIONS = pytest.StashKey[list[str]]()
 DODGED = pytest.StashKey[list[str]]()
@@ -24,6 +28,16 @@ def pytest_configure(config: pytest.Config) -> None:
 def postroad_server_versions(pytestconfig: pytest.Config) -> list[str]:
     """Servers this run used: a fixture that starts one appends "PostgreSQL 17.2"."""
     return pytestconfig.stash[VERSIONS]
+
+
+@pytest.fixture(scope="session")
+def broker(postroad_server_versions: list[str]) -> Iterator["PrivateRabbit"]:
+    """One RabbitMQ for all tests of a worker: it takes seven seconds of CPU to start."""
+    from tests.servers.rabbitmq import UNSTUCK, PrivateRabbit
+
+    with PrivateRabbit(UNSTUCK) as rabbit:
+        postroad_server_versions.append(f"RabbitMQ {rabbit.version}")
+        yield rabbit
 
 
 class Rules:

@@ -11,7 +11,6 @@ from typing import Self
 import apsw
 from msgspec import Struct
 from msgspec.structs import replace
-from structlog.typing import FilteringBoundLogger
 
 from postroad.config import Settings
 from postroad.engine.engine import Engine
@@ -23,11 +22,11 @@ from postroad.observe.metrics import Meter
 from postroad.observe.tries import WatchedTransport
 from postroad.pacing.pacer import Pacer
 from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.ports.ticks import Ticks
 from postroad.ports.transport import Transport
 from postroad.stores.opening import open_store
-from postroad.stores.sqlite.store import SqliteStore
 from postroad.transports.handler import HandlerTransport
 from postroad.transports.hub import HubTransport
 from postroad.transports.threads import Calls, Threads
@@ -53,7 +52,7 @@ class Parts(Struct, frozen=True):
     clock: Clock | None = None
     chance: Chance | None = None
     store: Store | None = None
-    log: FilteringBoundLogger | None = None
+    log: Log | None = None
     threads: Callable[[str, int], Calls] = Threads
     resolve: Resolve | None = None
 
@@ -150,6 +149,8 @@ class Postroad:
 
     def connection(self) -> apsw.Connection:
         """On SQLite: a connection for your own tables in the road's file, and for `send_in`."""
+        from postroad.stores.sqlite.store import SqliteStore
+
         if not isinstance(self.store, SqliteStore):
             raise BadInput("only a SQLite road gives connections: use your own with send_in")
         return self.store.connection()

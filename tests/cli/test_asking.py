@@ -172,6 +172,6 @@ def test_the_demo_is_a_command_too(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(words)
         return 0
 
-    monkeypatch.setattr("postroad.cli.demo.main", main)
+    monkeypatch.setattr("postroad.demo.__main__.main", main)
     assert postroad("demo", "--messages", "20", "--plain").exit_code == 0
     assert asked == [["--messages", "20", "--speed", "60.0", "--plain"]]

@@ -11,7 +11,7 @@ from msgspec import structs
 from postroad.api.door import Door, leave_note, read_note
 from postroad.api.inside import Answer, Asked
 from postroad.cli.reach import Reach
-from postroad.stores.opening import shown
+from postroad.stores.naming import shown
 from tests.cli.running import PROGRAM, UP, data, postroad, running, start
 
 ELSEWHERE = "http://127.0.0.1:1"

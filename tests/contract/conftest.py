@@ -40,11 +40,9 @@ def postgres(postroad_server_versions: list[str]) -> Iterator[Template]:
 
 
 @pytest.fixture(scope="session")
-def rabbit(postroad_server_versions: list[str]) -> Iterator[str]:
-    """A vhost of a RabbitMQ server for all tests of this run: to declare all lines takes 2 s."""
-    with PrivateRabbit() as broker:
-        postroad_server_versions.append(f"RabbitMQ {broker.version}")
-        yield broker.create_vhost()
+def rabbit(broker: PrivateRabbit) -> str:
+    """A vhost for all tests of this run: to declare all lines takes 2 s."""
+    return broker.create_vhost()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,4 +1,4 @@
-"""A broker for all tests of this folder, and a vhost for each. Coroutines are run, bounded."""
+"""A vhost of the broker for each test. Coroutines are run, bounded."""
 
 import asyncio
 import inspect
@@ -7,16 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.servers.rabbitmq import UNSTUCK, PrivateRabbit
+from tests.servers.rabbitmq import PrivateRabbit
 
 PATIENCE_S = 120
-
-
-@pytest.fixture(scope="session")
-def broker(postroad_server_versions: list[str]) -> Iterator[PrivateRabbit]:
-    with PrivateRabbit(UNSTUCK) as rabbit:
-        postroad_server_versions.append(f"RabbitMQ {rabbit.version}")
-        yield rabbit
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import pytest
 from postroad.api.door import note_of
 from postroad.model.errors import BadDsn
 from postroad.ports.clock import SystemClock
-from postroad.stores.opening import file_of, open_store, shown
+from postroad.stores.naming import file_of, shown
+from postroad.stores.opening import open_store
 from postroad.stores.postgres.store import PostgresStore
 from postroad.stores.rabbitmq.options import STATE, read_options
 from postroad.stores.rabbitmq.store import RabbitStore

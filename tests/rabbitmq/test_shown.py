@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from postroad import Postroad
-from postroad.cli.doctor import examine_broker
+from postroad.cli.examining import examine_broker
 from postroad.model.broker import BrokerFacts
 from postroad.observe.metrics import Meter
 from postroad.ports.broker import Brokered

@@ -3,7 +3,6 @@
 from typing import Any
 
 from litestar import Request
-from structlog.typing import FilteringBoundLogger
 
 from postroad.api.access import Access
 from postroad.api.gate import Gate
@@ -11,6 +10,7 @@ from postroad.app import Postroad
 from postroad.config import Settings
 from postroad.model.tokens import Who
 from postroad.observe.metrics import Meter
+from postroad.ports.log import Log
 
 Ask = Request[Any, Any, Any]
 
@@ -18,7 +18,7 @@ Ask = Request[Any, Any, Any]
 class Context:
     """One road and its server."""
 
-    def __init__(self, road: Postroad, settings: Settings, log: FilteringBoundLogger) -> None:
+    def __init__(self, road: Postroad, settings: Settings, log: Log) -> None:
         self.road = road
         self.settings = settings
         self.log = log

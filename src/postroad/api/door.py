@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from postroad.stores.opening import file_of
+from postroad.stores.naming import file_of
 
 
 class Door(Struct, frozen=True):

@@ -1,16 +1,18 @@
 """What a campaign says to one recipient."""
 
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import Struct
 
-from postroad.campaigns.template import Template
 from postroad.model.campaign import Campaign, Row
 from postroad.model.credential import Credential
 from postroad.model.segments import segments
 from postroad.ports.channel import Parcel
+
+if TYPE_CHECKING:
+    from postroad.campaigns.template import Template
 
 FIELDS: Final = msgspec.json.Decoder(list[str])
 CALLBACKS: Final = "/v1/callbacks"
@@ -52,6 +54,8 @@ def callback_url(credential: Credential, campaign: int, n: int) -> str:
 
 
 @lru_cache(64)
-def template_of(text: str) -> Template:
+def template_of(text: str) -> "Template":
     """A template, read once."""
+    from postroad.campaigns.template import Template  # Jinja2, which most roads never need
+
     return Template(text)

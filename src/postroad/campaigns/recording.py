@@ -3,12 +3,11 @@
 import asyncio
 from typing import Final
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.campaign import Campaign, Result, Verb, must_halt
 from postroad.model.errors import StoreError
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 
 RETRY_S: Final = 1.0
 BATCH_MAX: Final = 1_000
@@ -17,9 +16,7 @@ BATCH_MAX: Final = 1_000
 class Recorder:
     """One job's results. `in_flight` counts what is begun and not written yet."""
 
-    def __init__(
-        self, store: CampaignStore, campaign: Campaign, clock: Clock, log: FilteringBoundLogger
-    ) -> None:
+    def __init__(self, store: CampaignStore, campaign: Campaign, clock: Clock, log: Log) -> None:
         self._store = store
         self._campaign = campaign
         self._clock = clock

@@ -5,7 +5,6 @@ from collections import deque
 from typing import Final
 
 from msgspec import Struct
-from structlog.typing import FilteringBoundLogger
 
 from postroad.campaigns.holding import Hold
 from postroad.campaigns.message import Letter, Writer
@@ -17,6 +16,7 @@ from postroad.model.outcome import Kind
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Answer, Channel, Parcel
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 
 SLICE: Final = 2_000
@@ -36,7 +36,7 @@ class Kit(Struct, frozen=True):
     store: CampaignStore
     pace: Pace
     clock: Clock
-    log: FilteringBoundLogger
+    log: Log
     owner: int
     window: int = WINDOW
 

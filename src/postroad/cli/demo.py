@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from postroad.cli.frame import Call, command
-from postroad.demo.__main__ import main
 
 
 def add(app: typer.Typer) -> None:
@@ -20,5 +19,7 @@ def demo(
     plain: Annotated[bool, typer.Option("--plain", help="Plain lines.")] = False,
 ) -> None:
     """See it work: a road of its own, which ends by itself and counts what came of it all."""
+    from postroad.demo.__main__ import main  # a whole road, which takes a while to load
+
     words = ["--messages", str(messages), "--speed", str(speed)]
     raise typer.Exit(main([*words, *["--plain"] * (plain or call.json)]))

@@ -7,7 +7,6 @@ import typer
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, out
 from postroad.model.errors import BadInput
-from postroad.model.keyring import new_key
 from postroad.ports.entropy import secret_bytes
 
 
@@ -24,6 +23,8 @@ def new(
     name: Annotated[str, typer.Argument(help="A name, told from those of other keys.")] = "k1",
 ) -> None:
     """Make a key. Put it first in POSTROAD_KEYS, or in the file that POSTROAD_KEYS_FILE names."""
+    from postroad.model.keyring import new_key  # with the whole of cryptography
+
     if not name.isidentifier():
         raise BadInput(f"{name!r}: give a name of letters, digits and _")
     key = new_key(name, secret_bytes)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Final, Self
+from typing import IO, TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit
 
 import msgspec
@@ -17,11 +17,13 @@ from msgspec import structs
 from postroad.api.door import read_note, remove_note
 from postroad.api.inside import Answer, Asked, ask, part
 from postroad.api.problems import Problem
-from postroad.app import Postroad
-from postroad.campaigns.importing import Progress
 from postroad.config import Settings
 from postroad.model.errors import BadInput, RoadInUse, StoreUnavailable
 from postroad.model.words import DEFAULT_TENANT
+
+if TYPE_CHECKING:
+    from postroad.app import Postroad
+    from postroad.campaigns.importing import Progress
 
 TIMEOUT_S: Final = 60.0
 UPLOAD_S: Final = 1_800.0
@@ -95,7 +97,7 @@ class Reach:
         answer = self._ask(self._signed(asked))
         return answer if answer.status in taken else _good(answer)
 
-    def import_file(self, name: str, path: Path, query: dict[str, Any], told: Progress) -> Any:
+    def import_file(self, name: str, path: Path, query: dict[str, Any], told: "Progress") -> Any:
         """A file of recipients: streamed to a server, or read where it is. `told` hears how far."""
         if self._road is not None and self._runner is not None:
             verb = self._road.campaigns.import_file
@@ -151,8 +153,9 @@ class Reach:
         return answer.status == 200 and answer.content.startswith(b"[")
 
     def _open_store(self) -> None:
-        from postroad.api.app import make_app  # the web framework takes 0.5 s to load
+        from postroad.api.app import make_app  # engine and web framework take a second to load
         from postroad.api.context import Context
+        from postroad.app import Postroad
 
         name = self._settings.dsn.removeprefix("sqlite:///")
         if name != self._settings.dsn and not Path(name).exists():

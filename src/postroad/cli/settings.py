@@ -8,7 +8,7 @@ from msgspec import structs
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, table
 from postroad.config import Loaded, names
-from postroad.stores.opening import shown
+from postroad.stores.naming import shown
 
 SECRET: Final = ("hub_token", "hub_create_token")
 

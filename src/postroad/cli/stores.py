@@ -8,10 +8,8 @@ from rich.progress import Progress
 
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, out, table
-from postroad.cli.serving import make_folder
-from postroad.stores.copying import copy
+from postroad.stores.naming import make_folder, shown
 from postroad.stores.opening import migrate as migrate_store
-from postroad.stores.opening import shown
 
 
 def add(app: typer.Typer) -> None:
@@ -41,6 +39,8 @@ def copy_store(
 ) -> None:
     """Move a stopped road from SQLite to PostgreSQL: everything, checked by counts and keys. When
     it breaks off, the same command goes on where it was. Start nothing on the target meanwhile."""
+    from postroad.stores.copying import copy  # with the drivers of both stores
+
     with Progress(console=err(), disable=not err().is_terminal) as bar:
         tasks = {}
 

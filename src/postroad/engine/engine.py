@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.engine.janitor import Janitor
 from postroad.engine.lane import LaneWorker
 from postroad.engine.owned import Owned
@@ -20,6 +18,7 @@ from postroad.model.errors import StoreError
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
 from postroad.ports.clock import Chance
+from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
 from postroad.ports.transport import Transport
@@ -35,7 +34,7 @@ class Engine:
         owner: int,
         limits: Limits,
         chance: Chance,
-        log: FilteringBoundLogger,
+        log: Log,
         pace: Pace,
     ) -> None:
         self.owner = owner

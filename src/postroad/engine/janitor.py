@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.errors import StoreError
 from postroad.model.limits import Limits
 from postroad.model.states import NEVER
 from postroad.ports.clock import Timer
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 
 SWEEP_AT_LEAST_S = 3_600.0
@@ -18,7 +17,7 @@ RETRY_S = 1.0
 class Janitor:
     """The loops that keep the store tidy and the leases honest."""
 
-    def __init__(self, store: Store, owner: int, limits: Limits, log: FilteringBoundLogger) -> None:
+    def __init__(self, store: Store, owner: int, limits: Limits, log: Log) -> None:
         self._store = store
         self._owner = owner
         self._limits = limits

@@ -6,8 +6,6 @@ from functools import partial
 from itertools import repeat
 from typing import Final
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.engine.lane import LaneWorker
 from postroad.engine.sessions import Sessions
 from postroad.model.errors import StoreError
@@ -16,6 +14,7 @@ from postroad.model.record import Claim, Reading, Release, View
 from postroad.model.states import NEVER
 from postroad.model.words import Lane
 from postroad.ports.clock import Timer
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 
 TICK_S: Final = 0.5
@@ -32,7 +31,7 @@ class Owned:
         owner: int,
         limits: Limits,
         sessions: Sessions,
-        log: FilteringBoundLogger,
+        log: Log,
         pump: Callable[[LaneWorker], None],
     ) -> None:
         self.lanes: dict[int, LaneWorker] = {}

@@ -4,14 +4,13 @@ due, and at the latest after their interval."""
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.errors import StoreError
 from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
 from postroad.model.states import NEVER
 from postroad.ports.clock import Timer
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 
 RETRY_S = 1.0
@@ -65,7 +64,7 @@ class Pollers:
         self,
         store: Store,
         limits: Limits,
-        log: FilteringBoundLogger,
+        log: Log,
         claim: Callable[[Sequence[int]], Awaitable[Claim]],
         after: Callable[[], None],
     ) -> None:

@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.engine.lane import LaneWorker
 from postroad.engine.verdict import Verdict
 from postroad.model.errors import StoreError
 from postroad.model.record import Look, Reading, Want
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 
 T = TypeVar("T")
@@ -22,7 +21,7 @@ class Reader:
     def __init__(
         self,
         store: Store,
-        log: FilteringBoundLogger,
+        log: Log,
         after: Callable[[LaneWorker], None],
         put: Callable[[LaneWorker, Verdict], None],
     ) -> None:

@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Callable
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.engine.lane import LaneWorker
 from postroad.model.errors import StoreError
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 
 
@@ -17,7 +16,7 @@ class Recaller:
         self,
         store: Store,
         owner: int,
-        log: FilteringBoundLogger,
+        log: Log,
         after: Callable[[LaneWorker], None],
     ) -> None:
         self._store = store

@@ -4,13 +4,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.engine.lane import LaneWorker
 from postroad.engine.verdict import Verdict
 from postroad.model.errors import StoreError
 from postroad.model.limits import Limits
 from postroad.model.record import LaneChange, Record
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 
 RETRY_S = 1.0
@@ -24,7 +23,7 @@ class Recorder:
         store: Store,
         owner: int,
         limits: Limits,
-        log: FilteringBoundLogger,
+        log: Log,
         after: Callable[[Iterable[LaneWorker]], None],
         lost: Callable[[LaneWorker], None],
     ) -> None:

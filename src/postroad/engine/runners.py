@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.engine.admission import Admission
 from postroad.engine.deadlines import Deadlines
 from postroad.engine.lane import LaneWorker
@@ -21,6 +19,7 @@ from postroad.model.errors import StoreError
 from postroad.model.outcome import Outcome, failed, unknown, unreachable
 from postroad.model.words import Message, Policy
 from postroad.ports.clock import Chance
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.ports.transport import BEAT, HearsCuts, Lingers, Prepares, Session
 
@@ -66,7 +65,7 @@ class Runners:
     def join(
         self,
         chance: Chance,
-        log: FilteringBoundLogger,
+        log: Log,
         may_start: Callable[[float], bool],
         put: Callable[[LaneWorker, Verdict], None],
         ended: Callable[["asyncio.Task[None]"], None],
@@ -287,12 +286,14 @@ class Runners:
             return
         pool, started_s = worker.lane.key.pool, self._clock.steady_s()
         self._room.take(message.level, pool)
-        log = self._log.bind(pool=pool, message=message.id)
-        log.warning("cut, but its thread runs on and keeps its place", taken=self._room.taken)
+        log, facts = self._log, {"pool": pool, "message": message.id}
+        taken = self._room.taken
+        log.warning("cut, but its thread runs on and keeps its place", taken=taken, **facts)
 
         def ended(_rest: "asyncio.Future[None]") -> None:
             self._room.give(message.level, pool)
-            log.warning("a thread ended after it was cut", s=self._clock.steady_s() - started_s)
+            took_s = self._clock.steady_s() - started_s
+            log.warning("a thread ended after it was cut", s=took_s, **facts)
             self.serve_starved()
 
         rest.add_done_callback(ended)

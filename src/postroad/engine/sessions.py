@@ -3,16 +3,15 @@
 import asyncio
 from collections.abc import Container
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.words import LaneKey
+from postroad.ports.log import Log
 from postroad.ports.transport import Session, Transport
 
 
 class Sessions:
     """Open ways to servers, by lane."""
 
-    def __init__(self, transports: dict[str, Transport], log: FilteringBoundLogger) -> None:
+    def __init__(self, transports: dict[str, Transport], log: Log) -> None:
         self._transports = transports
         self._log = log
         self._open: dict[int, Session] = {}

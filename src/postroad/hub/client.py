@@ -4,11 +4,10 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Final, NoReturn, Self
+from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from msgspec import Struct
 
-from postroad.hub.calls import Calls
 from postroad.hub.frames import (
     Acked,
     Acknowledge,
@@ -32,6 +31,9 @@ from postroad.hub.frames import (
 from postroad.model.errors import HubAway, HubError, HubLost, HubRefused, MailboxFull
 from postroad.model.mailbox import HubLimits
 from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
+
+if TYPE_CHECKING:
+    from postroad.hub.calls import Calls
 
 BATCH: Final = HubLimits().batch_max
 BACKOFF_S: Final = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -104,7 +106,12 @@ class HubClient:
 
     async def open(self) -> None:
         """Connect, or HubAway."""
-        self._calls = await Calls.connect(self.url, self._heard, self._lost)
+        self._calls = await self._dial()
+
+    async def _dial(self) -> "Calls":
+        from postroad.hub.calls import Calls  # a WebSocket library, which few roads need
+
+        return await Calls.connect(self.url, self._heard, self._lost)
 
     async def close(self) -> None:
         """Leave; what was not acked waits for the next subscriber."""
@@ -244,7 +251,7 @@ class HubClient:
 
     async def _connect_again(self) -> bool:
         try:
-            calls = self._calls = await Calls.connect(self.url, self._heard, self._lost)
+            calls = self._calls = await self._dial()
         except HubAway:
             return False
         try:

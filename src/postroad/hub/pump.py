@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Protocol
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.hub.connections import Asks, Settle
 from postroad.hub.core import Core
 from postroad.hub.shown import Explained, Shown, explain, shown
 from postroad.model.errors import HubInUse, StoreError, StoreUnavailable
 from postroad.model.mailbox import Answer, Drop, HubLimits, Looked, Op, Refused, Why
 from postroad.ports.clock import Clock, Timer
+from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
 
 TICK_MS = 1_000
@@ -34,7 +33,7 @@ class Hub:
         self,
         store: Mailboxes,
         clock: Clock,
-        log: FilteringBoundLogger,
+        log: Log,
         limits: HubLimits | None = None,
     ) -> None:
         self.limits = limits or HubLimits()

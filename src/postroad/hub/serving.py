@@ -1,7 +1,6 @@
 """A hub from its start to its end: lead the store, listen, until it is told to stop."""
 
 from msgspec import Struct
-from structlog.typing import FilteringBoundLogger
 
 from postroad.hub.access import Keys
 from postroad.hub.pump import Hub
@@ -9,6 +8,7 @@ from postroad.hub.server import Server
 from postroad.model.errors import BadSetting
 from postroad.model.mailbox import HubLimits
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
 
 
@@ -25,9 +25,7 @@ class Where(Struct, frozen=True):
 class Station:
     """A hub that listens."""
 
-    def __init__(
-        self, store: Mailboxes, clock: Clock, log: FilteringBoundLogger, where: Where
-    ) -> None:
+    def __init__(self, store: Mailboxes, clock: Clock, log: Log, where: Where) -> None:
         self.hub = Hub(store, clock, log, where.limits)
         self._server = Server(self.hub, where.keys)
         self._where = where

@@ -1,13 +1,19 @@
 """Structured logs: one line an event, `retry_level` with all work."""
 
+import contextlib
+import json
 import logging
+import re
 import sys
-from typing import TextIO
-
-import structlog
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final, TextIO
 
 from postroad.model.ladder import POLL_INTERVALS_S, queries_per_hour
 from postroad.model.webhook import WebhookRules
+from postroad.ports.clock import SystemClock
+from postroad.ports.log import Log
 
 LEVEL_WORDS = (
     "first attempts",
@@ -22,32 +28,86 @@ GENERIC_POLLING_PER_HOUR = 7_200
 """Ten generic workers that ask every five seconds: what retry levels replaced."""
 
 
-def make_log(
-    level: str = "info", stream: TextIO | None = None, form: str = "text"
-) -> structlog.typing.FilteringBoundLogger:
-    """A logger that writes to standard error: key=value lines, or lines of JSON."""
-    text = structlog.processors.LogfmtRenderer(
-        key_order=["timestamp", "level", "event"], bool_as_flag=False
-    )
-    lazy = structlog.wrap_logger(
-        structlog.PrintLogger(stream or sys.stderr),
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer() if form == "json" else text,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(
-            logging.getLevelNamesMapping()[level.upper()]
-        ),
-    )
-    # Bound once: a lazy logger is built anew at every call, 6 µs each.
-    log: structlog.typing.FilteringBoundLogger = lazy.bind()
-    return log
+LEVELS: Final = {
+    logging.DEBUG: "debug",
+    logging.INFO: "info",
+    logging.WARNING: "warning",
+    logging.ERROR: "error",
+}
+UNPLAIN: Final = re.compile(r"""[\s="\\]|[^ -~]""")
+"""What a bare word cannot have in it: a line stays one line, and can be taken apart again."""
+
+
+class LineLog:
+    """Writes one line an event: key=value, or JSON."""
+
+    def __init__(self, floor: int, stream: TextIO, render: Callable[[dict[str, object]], str]):
+        self._floor = floor
+        self._stream = stream
+        self._render = render
+        self._clock = SystemClock()
+
+    def is_enabled_for(self, level: int, /) -> bool:
+        """Whether events of this level are written."""
+        return level >= self._floor
+
+    def debug(self, event: str, /, **facts: object) -> None:
+        """What only its author asks for."""
+        self._say(logging.DEBUG, event, facts)
+
+    def info(self, event: str, /, **facts: object) -> None:
+        """What happened."""
+        self._say(logging.INFO, event, facts)
+
+    def warning(self, event: str, /, **facts: object) -> None:
+        """What somebody may want to look at."""
+        self._say(logging.WARNING, event, facts)
+
+    def error(self, event: str, /, **facts: object) -> None:
+        """What should not have happened."""
+        self._say(logging.ERROR, event, facts)
+
+    def exception(self, event: str, /, **facts: object) -> None:
+        """An error, with the exception that is being handled."""
+        self._say(logging.ERROR, event, {"exc_info": sys.exception(), **facts})
+
+    def _say(self, level: int, event: str, facts: dict[str, object]) -> None:
+        if level < self._floor:
+            return
+        raised = facts.pop("exc_info", None)
+        at = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
+        time = f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03}Z"
+        line = {"timestamp": time, "level": LEVELS[level], "event": event, **facts}
+        if isinstance(raised, BaseException):
+            line["exception"] = "".join(traceback.format_exception(raised)).rstrip()
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it: the work goes on
+            self._stream.write(f"{self._render(line)}\n")
+            self._stream.flush()
+
+
+def _as_text(line: dict[str, object]) -> str:
+    return " ".join(f"{name}={_word(value)}" for name, value in line.items())
+
+
+def _word(value: object) -> str:
+    text = str(value)
+    if text and not UNPLAIN.search(text):
+        return text
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _as_json(line: dict[str, object]) -> str:
+    return json.dumps(line, default=str, ensure_ascii=False)
+
+
+def make_log(level: str = "info", stream: TextIO | None = None, form: str = "text") -> Log:
+    """A log that goes to standard error: key=value lines, or lines of JSON."""
+    floor = logging.getLevelNamesMapping()[level.upper()]
+    return LineLog(floor, stream or sys.stderr, _as_json if form == "json" else _as_text)
 
 
 def log_levels(
-    log: structlog.typing.FilteringBoundLogger,
+    log: Log,
     intervals_s: tuple[float, ...] = POLL_INTERVALS_S,
 ) -> None:
     """The retry-level table: what polling would cost while the bell is down."""
@@ -68,7 +128,7 @@ def log_levels(
     )
 
 
-def log_guard(log: structlog.typing.FilteringBoundLogger, rules: WebhookRules) -> None:
+def log_guard(log: Log, rules: WebhookRules) -> None:
     """What webhooks may reach beside public servers: nobody should have to guess."""
     log.info(
         "webhook guard",

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.errors import BadInput, StoreError
 from postroad.model.pace import AHEAD_US, GRACE_US, NEVER_US, SPREAD_US, Ask, Grant
 from postroad.pacing.store_time import StoreTime
 from postroad.ports.clock import Clock, Timer
+from postroad.ports.log import Log
 from postroad.ports.pace import Block, Slots
 
 GRACE_S: Final = GRACE_US / 1e6
@@ -100,7 +99,7 @@ class Spender:
 class Pacer:
     """Gathers what lines ask for while one question to the store is under way."""
 
-    def __init__(self, store: Slots, clock: Clock, log: FilteringBoundLogger) -> None:
+    def __init__(self, store: Slots, clock: Clock, log: Log) -> None:
         self.clock = clock
         self.spent = 0
         self.forfeited = 0

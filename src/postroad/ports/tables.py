@@ -4,12 +4,13 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import apsw
-import asyncpg
 
-if TYPE_CHECKING:  # only the stubs know that it is generic
+if TYPE_CHECKING:
+    import asyncpg
+
     Raw = asyncpg.Connection[asyncpg.Record]
 else:
-    Raw = asyncpg.Connection
+    Raw = object  # the driver comes with the store that needs it
 T = TypeVar("T")
 
 

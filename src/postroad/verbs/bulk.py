@@ -5,12 +5,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.campaigns.crew import Crew
-from postroad.campaigns.postgres.store import PostgresCampaigns
 from postroad.campaigns.sender import Kit
-from postroad.campaigns.sqlite.store import SqliteCampaigns
 from postroad.model.credential import Credential
 from postroad.model.errors import BadInput, Overloaded
 from postroad.model.keyring import KeyRing
@@ -19,6 +15,7 @@ from postroad.pacing.pacer import Pacer
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Channel
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
 from postroad.ports.tables import Beside, FileTables, ServerTables
@@ -41,7 +38,7 @@ class Bulk:
         road: Store,
         ring: KeyRing,
         rules: WebhookRules,
-        log: FilteringBoundLogger,
+        log: Log,
         resolve: Resolve | None = None,
     ) -> None:
         self._road = road
@@ -55,7 +52,7 @@ class Bulk:
 
     @asynccontextmanager
     async def sending(
-        self, owner: int, pace: Pace, log: FilteringBoundLogger, ended: Callable[[], None]
+        self, owner: int, pace: Pace, log: Log, ended: Callable[[], None]
     ) -> AsyncIterator[asyncio.Event]:
         """Those who send work in this process meanwhile; gives what is set when nothing is to be
         sent. `ended` is called when they broke."""
@@ -101,7 +98,11 @@ def campaign_store(road: Store) -> CampaignStore:
     """The campaign tables of a road's own database."""
     tables = road.state if isinstance(road, Beside) else road
     if isinstance(tables, ServerTables):
+        from postroad.campaigns.postgres.store import PostgresCampaigns
+
         return PostgresCampaigns(tables)
     if isinstance(tables, FileTables):
+        from postroad.campaigns.sqlite.store import SqliteCampaigns
+
         return SqliteCampaigns(tables, road.clock)
     raise BadInput("this store keeps no campaigns: use SQLite or PostgreSQL")

@@ -8,13 +8,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 from msgspec import Struct
-from structlog.typing import FilteringBoundLogger
 
 from postroad.model.errors import BadInput, StoreError
 from postroad.model.states import NEVER
 from postroad.model.ticks import Missed, Schedule, Tick
 from postroad.model.words import Draft
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 from postroad.ports.ticks import Ticks
 
 LATE_MS: Final = 60_000
@@ -101,7 +101,7 @@ class Scheduler:
         clock: Clock,
         entries: Sequence[Entry],
         drafting: Drafting,
-        log: FilteringBoundLogger,
+        log: Log,
     ) -> None:
         self._store = store
         self._clock = clock

@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
-from structlog.typing import FilteringBoundLogger
 
 from postroad.hub.access import new_box
 from postroad.hub.pump import Hub
@@ -13,6 +12,7 @@ from postroad.hub.shown import Explained, Shown
 from postroad.model.errors import BadInput, NoHubHere, UnknownMailbox
 from postroad.model.mailbox import Box, HubLimits
 from postroad.model.words import DEFAULT_TENANT
+from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.store import Store
 
@@ -49,7 +49,7 @@ class MailboxVerbs:
     """The mailboxes of one store. `hub` is the one that this process serves, if it does; without
     it a verb that deletes is the store's hub for as long as that takes."""
 
-    def __init__(self, store: Store, log: FilteringBoundLogger) -> None:
+    def __init__(self, store: Store, log: Log) -> None:
         self._store = store
         self._log = log
         self.hub: Hub | None = None

@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.block import BlockKind
 from postroad.model.errors import StoreError
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.ports.transport import Reopens, Transport
 
@@ -19,9 +18,7 @@ sends that were under way together several are refused, and each writes one."""
 class Reopening:
     """Lifts quota blocks when their recipients say so."""
 
-    def __init__(
-        self, store: Store, transports: Iterable[Transport], log: FilteringBoundLogger
-    ) -> None:
+    def __init__(self, store: Store, transports: Iterable[Transport], log: Log) -> None:
         self._store = store
         self._log = log
         self._transports = [each for each in transports if isinstance(each, Reopens)]

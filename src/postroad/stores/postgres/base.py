@@ -8,11 +8,11 @@ from typing import Final, TypeVar
 import asyncpg
 import msgspec
 from msgspec import Struct, field
-from structlog.typing import FilteringBoundLogger
 
 from postroad.model.errors import NotOpen, StoreError
 from postroad.observe.log import make_log
 from postroad.ports.clock import Clock, system_chance
+from postroad.ports.log import Log
 from postroad.stores.postgres import schema
 from postroad.stores.postgres.bell import FleetBell, Ring
 from postroad.stores.postgres.clock import DatabaseClock
@@ -47,7 +47,7 @@ class Base:
     transactions, which must hold up neither readings nor results. `pace` is opened by the first
     reservation: a slot waits for nobody."""
 
-    def __init__(self, dsn: str, clock: Clock, log: FilteringBoundLogger | None = None) -> None:
+    def __init__(self, dsn: str, clock: Clock, log: Log | None = None) -> None:
         self.address = read_address(dsn)
         self.clock = DatabaseClock(clock)
         self.log = log or make_log("warning")

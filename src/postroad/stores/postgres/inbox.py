@@ -7,12 +7,12 @@ from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct, field
-from structlog.typing import FilteringBoundLogger
 
 from postroad.model.errors import NotOpen, StoreUnavailable
 from postroad.model.states import NEVER
 from postroad.model.words import Accepted, Draft, Queue, QueueSpec, digest_of
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 from postroad.stores.postgres.base import Answer, Base, decoder, literal
 from postroad.stores.postgres.connections import Line
 
@@ -224,7 +224,7 @@ def _fail(handed: Handed, error: Exception) -> None:
 class InboxVerbs(Base):
     """Queues and drafts."""
 
-    def __init__(self, dsn: str, clock: Clock, log: FilteringBoundLogger | None = None) -> None:
+    def __init__(self, dsn: str, clock: Clock, log: Log | None = None) -> None:
         super().__init__(dsn, clock, log)
         self._gathering = Gathering((self._accept, self._side), self._store)
 

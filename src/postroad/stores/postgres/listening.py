@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 import asyncpg
-from structlog.typing import FilteringBoundLogger
 
 from postroad.model.errors import StoreError
 from postroad.ports.clock import Chance, Clock
+from postroad.ports.log import Log
 from postroad.stores.postgres.bell import FleetBell
 from postroad.stores.postgres.connections import BACKOFF_S, CONNECT_S, QUERIES, Address, Raw, dial
 
@@ -28,7 +28,7 @@ class Ear:
         counts: Counter[str],
         clock: Clock,
         chance: Chance,
-        log: FilteringBoundLogger,
+        log: Log,
     ) -> None:
         self._address = address
         self._bell = bell

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from asyncpg import Record
-from structlog.typing import FilteringBoundLogger
 
 from postroad.model.errors import HubInUse
 from postroad.model.mailbox import Answer, Box, Create, Letter, Looked, Op
 from postroad.model.mailbox_rules import Work, decide, looked, names, settle
 from postroad.ports.clock import Clock, system_chance
+from postroad.ports.log import Log
 from postroad.ports.secret import secret_bytes
 from postroad.stores.postgres.base import Base
 from postroad.stores.postgres.connections import ANSWER_S, QUERIES, Line, Raw
@@ -22,7 +22,7 @@ LEASE_MS: Final = 30_000
 class MailboxVerbs(Base):
     """What the hub asks, on a connection of its own."""
 
-    def __init__(self, dsn: str, clock: Clock, log: FilteringBoundLogger | None = None) -> None:
+    def __init__(self, dsn: str, clock: Clock, log: Log | None = None) -> None:
         super().__init__(dsn, clock, log)
         self._hub = Line("hub", self.address, self._counts, clock, system_chance())
         self._lines.append(self._hub)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
-from structlog.typing import FilteringBoundLogger
 
 from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
 from postroad.model.words import Message, Queue
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 from postroad.stores.rabbitmq.book import Book
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
 from postroad.stores.rabbitmq.gates import death, gate_ms
@@ -54,7 +54,7 @@ class Arrivals:
         shifter: Shifter,
         routes: Routes,
         clock: Clock,
-        log: FilteringBoundLogger,
+        log: Log,
     ) -> None:
         self._table = table
         self._book = book

@@ -6,13 +6,12 @@ import socket
 from collections.abc import Coroutine, Sequence
 from typing import Final
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.errors import NotOpen, StoreError
 from postroad.model.words import DEFAULT_TENANT, LaneKey, Policy, QueueSpec
 from postroad.observe.log import make_log
 from postroad.ports.bell import Listener
 from postroad.ports.clock import Clock, system_chance
+from postroad.ports.log import Log
 from postroad.stores.postgres.store import PostgresStore
 from postroad.stores.rabbitmq.arriving import Arrivals
 from postroad.stores.rabbitmq.book import Book
@@ -58,9 +57,7 @@ class Base:
     """The parts. Nothing is consumed until an engine asks for lanes: a process that only sends
     takes no messages from those who serve them."""
 
-    def __init__(
-        self, options: Options, state: State, log: FilteringBoundLogger | None = None
-    ) -> None:
+    def __init__(self, options: Options, state: State, log: Log | None = None) -> None:
         self.options = options
         self.state = state
         self.clock: Clock = state.clock

@@ -3,11 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.errors import PostroadError, Unroutable
 from postroad.model.ids import to_text
 from postroad.ports.clock import Clock, system_chance
+from postroad.ports.log import Log
 from postroad.stores.rabbitmq.declaring import ask, declare, ready
 from postroad.stores.rabbitmq.envelope import pack
 from postroad.stores.rabbitmq.probing import check_features
@@ -33,7 +32,7 @@ class Broker:
         topology: Topology,
         name: str,
         clock: Clock,
-        log: FilteringBoundLogger,
+        log: Log,
     ) -> None:
         self._address = address
         self._topology = topology

@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
-from structlog.typing import FilteringBoundLogger
 
 from postroad.model.states import DeadReason
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
 from postroad.stores.rabbitmq.poison import unreadable
 from postroad.stores.rabbitmq.topology import Topology
@@ -37,7 +37,7 @@ class CatchAll:
         declare: Declare,
         publish: Publish,
         clock: Clock,
-        log: FilteringBoundLogger,
+        log: Log,
     ) -> None:
         self.caught = Caught()
         self._topology = topology

@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 from postroad.stores.rabbitmq.arriving import Arrivals, Arrived
 from postroad.stores.rabbitmq.table import Table
 from postroad.stores.rabbitmq.watching import Watched
@@ -62,7 +61,7 @@ class Consuming:
         declare: Callable[[str], Awaitable[None]],
         prefetch: int,
         clock: Clock,
-        log: FilteringBoundLogger,
+        log: Log,
     ) -> None:
         self.targets: set[str] = set()
         """Lines that are to be consumed."""

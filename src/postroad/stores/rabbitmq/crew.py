@@ -7,10 +7,10 @@ from typing import Final, Protocol
 from msgspec import Struct
 from pamqp import commands
 from pamqp.common import FieldTable
-from structlog.typing import FilteringBoundLogger
 
 from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 from postroad.stores.rabbitmq.catchall import CatchAll, Declare, Publish
 from postroad.stores.rabbitmq.collector import Bury, Collector
 from postroad.stores.rabbitmq.drain import Deal, Drain
@@ -63,9 +63,7 @@ class _Shards:
 class Crew:
     """Works while an engine does, on whatever link there is."""
 
-    def __init__(
-        self, topology: Topology, me: str, duties: Duties, clock: Clock, log: FilteringBoundLogger
-    ) -> None:
+    def __init__(self, topology: Topology, me: str, duties: Duties, clock: Clock, log: Log) -> None:
         self._topology = topology
         self._me = me
         self._links = 0

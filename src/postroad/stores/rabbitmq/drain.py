@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 from postroad.stores.rabbitmq.wire.channel import Channel
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
@@ -22,7 +21,7 @@ class Drain:
     """Lives as long as its channel. What it dealt with and could not ack comes again: whoever
     deals must know it by then."""
 
-    def __init__(self, line: str, deal: Deal, clock: Clock, log: FilteringBoundLogger) -> None:
+    def __init__(self, line: str, deal: Deal, clock: Clock, log: Log) -> None:
         self._line = line
         self._deal = deal
         self._clock = clock

@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Callable, Iterable
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.errors import BrokerForgot, StoreError
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 from postroad.stores.rabbitmq.book import Book
 from postroad.stores.rabbitmq.declaring import ready
 from postroad.stores.rabbitmq.drain import Drain
@@ -29,7 +28,7 @@ class Draining:
         outlet: Outlet,
         handlers: Callable[[], Iterable[str]],
         clock: Clock,
-        log: FilteringBoundLogger,
+        log: Log,
     ) -> None:
         self._topology = routes.topology
         self._handlers = handlers

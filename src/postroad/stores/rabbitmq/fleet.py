@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 from postroad.stores.rabbitmq import presence
 from postroad.stores.rabbitmq.presence import BEAT_S, Roster, Sign, Word
 from postroad.stores.rabbitmq.rendezvous import share_of
@@ -34,7 +33,7 @@ class Fleet:
         clock: Clock,
         say: Callable[[bytes], None],
         hands: Hands,
-        log: FilteringBoundLogger,
+        log: Log,
     ) -> None:
         self.mine: frozenset[int] = frozenset()
         self.settled = asyncio.Event()

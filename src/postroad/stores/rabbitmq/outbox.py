@@ -4,10 +4,9 @@ a timetable, and uncertain ones that were not sent after all."""
 import asyncio
 from typing import Final
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 from postroad.stores.rabbitmq.book import Book
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.routes import Outlet, Post, Routes
@@ -49,7 +48,7 @@ class Outbox:
         lane = self._book.lane(queue.lanes[envelope.shard])
         return self._routes.post(envelope, lane.key, self._clock.now_ms())
 
-    async def run(self, log: FilteringBoundLogger) -> None:
+    async def run(self, log: Log) -> None:
         """Look now and then."""
         while True:
             try:

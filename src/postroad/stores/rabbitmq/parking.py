@@ -5,11 +5,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 from postroad.stores.rabbitmq.gates import death, gate_ms
 from postroad.stores.rabbitmq.routes import Routes
 from postroad.stores.rabbitmq.shifting import Shift, Shifter
@@ -40,7 +39,7 @@ class Parking:
         """Something may be blocked from now on."""
         self._work.set()
 
-    async def run(self, log: FilteringBoundLogger) -> None:
+    async def run(self, log: Log) -> None:
         """Park whenever there is a reason to."""
         while True:
             await self._work.wait()

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
-from structlog.typing import FilteringBoundLogger
 
 from postroad.model.errors import (
     BodyTooLarge,
@@ -15,6 +14,7 @@ from postroad.model.errors import (
     Unroutable,
 )
 from postroad.ports.clock import Chance, Clock, Timer
+from postroad.ports.log import Log
 from postroad.stores.rabbitmq.supervisor import Prepare, Supervisor
 from postroad.stores.rabbitmq.wire.address import Address
 from postroad.stores.rabbitmq.wire.channel import Channel
@@ -52,7 +52,7 @@ class Publisher:
         prepare: Prepare,
         clock: Clock,
         chance: Chance,
-        log: FilteringBoundLogger,
+        log: Log,
         *,
         wait_s: float = WAIT_S,
     ) -> None:

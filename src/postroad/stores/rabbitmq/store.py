@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.control import CancelState, MessageFilter
 from postroad.model.dead import DeadFilter, ReplayMode
 from postroad.model.errors import NotDead, NotOnRabbitMQ, StoreError
@@ -13,6 +11,7 @@ from postroad.model.pace import Limit
 from postroad.model.record import Swept
 from postroad.model.ticks import Schedule, Tick
 from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
+from postroad.ports.log import Log
 from postroad.stores.rabbitmq.base import Base, State
 from postroad.stores.rabbitmq.envelope import of_draft
 from postroad.stores.rabbitmq.insight import InsightVerbs, OverviewVerbs
@@ -206,9 +205,7 @@ class ShowVerbs(InsightVerbs, OverviewVerbs, FactVerbs):
 class RabbitStore(InboxVerbs, LeaseVerbs, ControlVerbs, KeepVerbs, ShowVerbs):
     """A broker with a state store beside it, which is asked for all that is not a message."""
 
-    def __init__(
-        self, options: Options, state: State, log: FilteringBoundLogger | None = None
-    ) -> None:
+    def __init__(self, options: Options, state: State, log: Log | None = None) -> None:
         super().__init__(options, state, log)
         self.dead_page, self.dead_letter = state.dead_page, state.dead_letter
         self.dead_trim = state.dead_trim

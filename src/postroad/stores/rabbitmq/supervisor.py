@@ -6,10 +6,9 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
-from structlog.typing import FilteringBoundLogger
-
 from postroad.model.errors import BrokerLost, StoreError
 from postroad.ports.clock import Chance, Clock
+from postroad.ports.log import Log
 from postroad.stores.rabbitmq.wire.address import Address
 from postroad.stores.rabbitmq.wire.link import Link
 
@@ -39,7 +38,7 @@ class Supervisor:
         prepare: Prepare,
         clock: Clock,
         chance: Chance,
-        log: FilteringBoundLogger,
+        log: Log,
     ) -> None:
         self.state = State.AWAY
         self.generation = 0

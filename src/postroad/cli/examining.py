@@ -1,0 +1,169 @@
+"""What the doctor looks at, and finds."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+from msgspec import Struct
+
+from postroad.api.door import read_note
+from postroad.api.inside import Asked
+from postroad.cli.frame import Call
+from postroad.cli.reach import Refused
+from postroad.config import Settings, address
+from postroad.model.broker import BrokerFacts
+from postroad.model.errors import PostroadError, SchemaTooOld
+from postroad.model.ids import made_at_ms
+from postroad.ports.broker import Brokered
+from postroad.ports.clock import SystemClock
+from postroad.ports.store import Store
+from postroad.stores.naming import file_of, shown
+from postroad.stores.opening import open_store
+from postroad.stores.sqlite.database import Database
+
+SQLITE_FLOOR: Final = (3, 51, 3)
+DISK_FLOOR_BYTES: Final = 1 << 30
+CLOCK_MS: Final = 5_000
+BELL_S: Final = 5.0
+LETTERS_MAX: Final = 1_000
+
+
+class Finding(Struct, frozen=True):
+    """One thing that was looked at: `ok`, `warn` or `fail`, and how to mend it."""
+
+    part: str
+    state: str
+    found: str
+    mend: str = ""
+
+
+def examine(call: Call) -> list[Finding]:
+    """All findings."""
+    try:
+        settings = call.loaded().settings
+    except PostroadError as error:
+        return [Finding("settings", "fail", str(error), "mend it, see `postroad config show`")]
+    found = [Finding("settings", "ok", "they can be read"), _listens(settings), _sqlite()]
+    path = file_of(settings.dsn)
+    if path is not None:
+        found.append(_disk(path))
+        if not path.exists() and settings.dsn.startswith("sqlite:///"):
+            mend = "start one with `postroad up`, or name one with --dsn"
+            return [*found, Finding("store", "warn", f"there is no road at {path}", mend)]
+        if read_note(settings.dsn) is not None:
+            running = _running(call)
+            if running:
+                return [*found, *running]
+    return [*found, *asyncio.run(_store(settings))]
+
+
+def _listens(settings: Settings) -> Finding:
+    host, _ = address(settings.listen)
+    if host in ("127.0.0.1", "::1", "localhost"):
+        return Finding("listen", "ok", f"{settings.listen}, this machine only")
+    mend = "put TLS before it, and give each program a token of its own"
+    return Finding("listen", "warn", f"{settings.listen} is open to other machines", mend)
+
+
+def _sqlite() -> Finding:
+    version = apsw.sqlite_lib_version()
+    good = tuple(int(part) for part in version.split(".")) >= SQLITE_FLOOR
+    floor = ".".join(map(str, SQLITE_FLOOR))
+    mend = "" if good else f"install apsw {floor} or newer: older ones can lose a WAL"
+    return Finding("SQLite", "ok" if good else "fail", version, mend)
+
+
+def _disk(path: Path) -> Finding:
+    folder = path.parent if path.parent.exists() else Path()
+    free = shutil.disk_usage(folder).free
+    text = f"{free / (1 << 30):.1f} GiB free"
+    if free < DISK_FLOOR_BYTES:
+        return Finding("disk", "fail", text, "free some, or move the road to a larger disk")
+    return Finding("disk", "ok", text)
+
+
+def _running(call: Call) -> list[Finding]:
+    """What the process says that owns the file; nothing when it does not answer."""
+    try:
+        with call.reach() as road:
+            answer = road.answer(Asked("GET", "/readyz"), taken=(503,))
+            ready = answer.json()
+            parts = ", ".join(f"{name} {state}" for name, state in ready["parts"].items())
+            if answer.status != 200:
+                return [Finding("server", "fail", parts, "see its log")]
+            stats = road.ask("GET", "/v1/stats")
+    except Refused as refused:
+        return [Finding("server", "fail", refused.problem.detail, "see its log")]
+    except PostroadError:
+        return []
+    return [Finding("server", "ok", parts), _clock(stats["now_ms"]), Finding("bell", "ok", "local")]
+
+
+def _clock(store_ms: int) -> Finding:
+    off_ms = abs(SystemClock().now_ms() - store_ms)
+    if off_ms > CLOCK_MS:
+        mend = "set the clock (NTP): due times go by the store's"
+        return Finding("clock", "warn", f"{off_ms / 1000:.1f} s apart from the store's", mend)
+    return Finding("clock", "ok", "as the store's")
+
+
+async def _store(settings: Settings) -> list[Finding]:
+    store = open_store(settings.dsn, SystemClock())
+    name = shown(settings.dsn)
+    try:
+        await store.open()
+    except SchemaTooOld as error:
+        return [Finding("schema", "fail", str(error), "run `postroad migrate`")]
+    except PostroadError as error:
+        return [Finding("store", "fail", str(error), "see the message")]
+    try:
+        counts = await store.counts()
+        held = ", ".join(f"{count} {state}" for state, count in counts.items() if count) or "empty"
+        found = [Finding("store", "ok", f"{name}: {held}"), Finding("schema", "ok", "up to date")]
+        if isinstance(store, Brokered):
+            found += examine_broker(await store.broker_facts())
+        return [*found, *_file_clock(settings, store), await _bell(store)]
+    finally:
+        await store.close()
+
+
+def _file_clock(settings: Settings, store: Store) -> list[Finding]:
+    if not settings.dsn.startswith("sqlite:///"):
+        return [_clock(store.clock.now_ms())]
+    db = Database(Path(settings.dsn.removeprefix("sqlite:///")), readonly=True)
+    try:
+        newest: Any = db.connection.execute("select max(id) from message").fetchall()[0][0]
+    finally:
+        db.close()
+    if newest and made_at_ms(newest) > store.clock.now_ms() + CLOCK_MS:
+        mend = "the clock went back: set it (NTP)"
+        return [Finding("clock", "warn", "messages were accepted in what is now the future", mend)]
+    return [Finding("clock", "ok", "no message is from the future")]
+
+
+def examine_broker(facts: BrokerFacts) -> list[Finding]:
+    """What is worth knowing about the broker."""
+    blocked = Finding(
+        "broker", "fail", f"it takes no messages: {facts.blocked}", "free memory or disk there"
+    )
+    found = [blocked if facts.blocked else Finding("broker", "ok", f"RabbitMQ {facts.version}")]
+    text = f"{facts.lost_waiting} messages had nowhere to go"
+    mend = "start a worker: it sends them on, or puts them into the dead set"
+    lost = bool(facts.lost_waiting)
+    found.append(Finding("catch-all", "warn" if lost else "ok", text, mend if lost else ""))
+    text = f"{facts.dead_waiting} dead letters to collect"
+    mend = "start a worker: it collects them"
+    late = facts.dead_waiting > LETTERS_MAX
+    return [*found, Finding("collector", "warn" if late else "ok", text, mend if late else "")]
+
+
+async def _bell(store: Store) -> Finding:
+    until_s = store.clock.steady_s() + BELL_S
+    while not store.bell.alive and store.clock.steady_s() < until_s:
+        await store.clock.sleep(0.1)
+    if store.bell.alive:
+        return Finding("bell", "ok", "it rings")
+    mend = "a pooler stands between: add ?listen=postgresql://… with the database's own address"
+    return Finding("bell", "warn", "not heard: levels are polled by their table", mend)

@@ -1,0 +1,66 @@
+"""A receiver that runs until it is stopped, and tells what it hears."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+import uvloop
+from rich.markup import escape
+
+from postroad.cli.frame import Call
+from postroad.cli.printing import as_json, err, out
+from postroad.cli.receiver import Heard, Manner, Receiver
+from postroad.ports.clock import SystemClock, system_chance
+from postroad.transports.webhook.signing import PUBLIC, Signer, check_public
+
+HOST: Final = "127.0.0.1"
+
+
+def check(secrets: Iterable[str]) -> None:
+    """Whether signatures can be verified with these, or an error that says why not."""
+    for each in secrets:
+        if each.startswith(PUBLIC):
+            check_public(each)
+        else:
+            Signer([each])
+
+
+def run(call: Call, port: int, manner: Manner) -> None:
+    """Until Ctrl+C."""
+    with contextlib.suppress(KeyboardInterrupt):
+        uvloop.run(_listen(call, port, manner))
+
+
+async def _listen(call: Call, port: int, manner: Manner) -> None:
+    tell = _tell_json if call.json else _tell
+    receiver = Receiver(manner, SystemClock(), system_chance(), tell)
+    server, where = await receiver.start(HOST, port)
+    allow = "webhooks.allow=127.0.0.0/8, webhooks.http=true, webhooks.ports="
+    err().print(f"listening at http://{HOST}:{where}/; a road reaches it with {allow}")
+    async with server:
+        await asyncio.Event().wait()
+
+
+def _tell_json(heard: Heard) -> None:
+    as_json(heard)
+
+
+def _tell(heard: Heard) -> None:
+    color = "green" if 200 <= heard.status < 300 else "red"
+    mark = {"verified": "[green]verified[/]", "not checked": "[dim]not checked[/]"}
+    said = mark.get(heard.signature, f"[bold red]{heard.signature}[/]")
+    number = heard.headers.get("webhook-id", "–")
+    to = heard.status or "reset"
+    console = out()
+    console.print(
+        f"[{color}]{to}[/] {heard.method} {escape(heard.path)} [bold]{escape(number)}[/] {said}",
+        soft_wrap=True,
+    )
+    try:
+        text = msgspec.json.format(heard.body, indent=2).decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        text = repr(heard.body[:200])
+    console.print(text, markup=False, style="dim", soft_wrap=True)
+    console.file.flush()

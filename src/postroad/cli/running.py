@@ -1,0 +1,139 @@
+"""A process that stays: road, API, worker and hub, as far as they are asked for."""
+
+import importlib
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import uvloop
+from msgspec import structs
+from rich.console import Console
+from rich.markup import escape
+
+from postroad.api.serving import Server
+from postroad.app import Postroad
+from postroad.cli.frame import Call
+from postroad.cli.printing import out
+from postroad.config import Settings, address
+from postroad.hub.access import keys, new_token
+from postroad.hub.serving import Station, Where
+from postroad.model.errors import BadInput, HubInUse
+from postroad.model.tokens import EVERY_TENANT
+from postroad.ports.mailboxes import Mailboxes
+from postroad.stores.naming import make_folder, shown
+from postroad.verbs.sealing import require_keys
+from postroad.version import VERSION
+
+ANY_PORT: Final = "127.0.0.1:0"
+
+
+def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
+    """Runs until stopped."""
+    loaded = call.loaded()
+    settings = loaded.settings
+    if hub and not settings.hub_token:
+        settings = structs.replace(settings, hub_token=new_token())  # our own engine's
+    if not api and not loaded.chosen("listen"):
+        settings = structs.replace(settings, listen=ANY_PORT)
+    theirs = load_road(app) if app else None
+    named = theirs is not None and theirs.dsn != Settings().dsn
+    if theirs is not None and named and not loaded.chosen("dsn"):
+        settings = structs.replace(settings, dsn=theirs.dsn)
+    make_folder(settings.dsn)
+    road = _road(settings, theirs)
+    station = None
+    if hub and (isinstance(road.store, Mailboxes) or not delivers):
+        station = _station(road, settings, any_port=not loaded.chosen("hub_listen"))
+    server = _server(road, settings, station, delivers=delivers)
+    with closing(server):
+        uvloop.run(_until_stopped(server, station, api=api))
+
+
+def _road(settings: Settings, theirs: Postroad | None) -> Postroad:
+    extra = theirs.extra_transports if theirs else ()
+    road = Postroad(settings.dsn, settings=settings, transports=extra)
+    if theirs is not None:
+        road.registry.adopt(theirs.registry)
+    return road
+
+
+def _station(road: Postroad, settings: Settings, *, any_port: bool) -> Station:
+    if not isinstance(road.store, Mailboxes):
+        raise BadInput("this store keeps no mailboxes: a hub needs SQLite or PostgreSQL")
+    host, port = address(settings.hub_listen, "hub_listen")
+    own = keys(settings.hub_create_token, settings.hub_token)
+    where = Where(host, port, own, any_port=any_port)
+    return Station(road.store, road.store.clock, road.log, where)
+
+
+def _server(
+    road: Postroad, settings: Settings, station: Station | None, *, delivers: bool
+) -> Server:
+    if not is_local(settings):
+        require_keys(road.keys)
+    server = Server(road, settings, delivers=delivers, station=station)
+    server.bind()
+    return server
+
+
+async def _until_stopped(server: Server, station: Station | None, *, api: bool) -> None:
+    async with server.road as road:
+        said = out()
+        said.print(f"[bold]Postroad {VERSION}[/] on {escape(shown(road.dsn))}", soft_wrap=True)
+        if api and not await road.tokens.list(tenant=None):
+            new = await road.tokens.make("first", tenant=EVERY_TENANT)
+            said.print(f"Access token, shown this once: [bold]{new.secret}[/]", soft_wrap=True)
+        role = " and ".join(["the API"] * api + ["a worker"] * server.context.delivers) or "a hub"
+        if station is not None:
+            station = server.station = await _lead(station, said, alone=role == "a hub")
+
+        def started() -> None:
+            if station is not None:
+                said.print(f"The hub at {station.url}", soft_wrap=True)
+            said.print(f"{role[0].upper()}{role[1:]} at {server.url}; Ctrl+C stops", soft_wrap=True)
+            said.file.flush()
+
+        try:
+            await server.run(started)
+        finally:
+            if station is not None:
+                await station.stop()
+
+
+async def _lead(station: Station, said: Console, *, alone: bool) -> Station | None:
+    """Start the hub. In a fleet one process is it, and the others do without."""
+    try:
+        await station.start()
+    except HubInUse as error:
+        if alone:
+            raise
+        said.print(f"No hub here: {error}", soft_wrap=True, markup=False)
+        return None
+    return station
+
+
+def load_road(name: str) -> Postroad:
+    """The road of a program, as MODULE:NAME."""
+    module, mark, attribute = name.partition(":")
+    if not mark or not module or not attribute:
+        raise BadInput(f"--app {name}: give MODULE:ROAD, as in tasks:road")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        program = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise BadInput(f"--app {name}: {error}; run it in the folder of your program") from None
+    found = getattr(program, attribute, None)
+    if found is None:
+        raise BadInput(f"--app {name}: there is no {attribute} in {module}")
+    road = getattr(found, "postroad", found)  # the blocking face has the road inside
+    if not isinstance(road, Postroad):
+        raise BadInput(f"--app {name}: {attribute} is no Postroad")
+    return road
+
+
+def is_local(settings: Settings) -> bool:
+    """SQLite, and reached from this machine alone: the default, which needs no key."""
+    host, _ = address(settings.listen)
+    here = host == "localhost" or host.startswith("127.") or host == "::1"
+    return here and settings.dsn.startswith("sqlite:")
