@@ -1,8 +1,9 @@
 """The store on RabbitMQ under test: emptied lines and a state file of its own.
 
-Its time stands still until a test moves it, and so do the broker's delay queues: `advance` takes
-what lies in them and publishes it as their end would, and the store itself puts back what is not
-due. (That they end by themselves, and when, is shown in tests/rabbitmq.)
+Its time stands still until a test moves it, and so do the broker's delay queues, which hold what
+they are given for longer than any test: `advance` parks what is blocked, takes what lies in them and
+publishes it as their end would, and the store itself puts back what is not due. (That it is parked
+at once, and that delay queues end by themselves, and when, is shown in tests/rabbitmq.)
 """
 
 import asyncio
@@ -14,7 +15,9 @@ from typing import Any, Final
 from msgspec.structs import replace
 from pamqp import commands
 
+from postroad.model.dead import DeadFilter, ReplayMode
 from postroad.model.record import Claim, Record, Recorded, Swept
+from postroad.model.ticks import Schedule, Tick
 from postroad.model.words import Accepted, Draft
 from postroad.ports.clock import Timer
 from postroad.stores.rabbitmq.declaring import declare
@@ -22,6 +25,7 @@ from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.options import Options
 from postroad.stores.rabbitmq.routes import Post
 from postroad.stores.rabbitmq.store import RabbitStore
+from postroad.stores.rabbitmq.topology import Arguments
 from postroad.stores.rabbitmq.wire.address import read_address
 from postroad.stores.rabbitmq.wire.channel import Channel
 from postroad.stores.rabbitmq.wire.link import Link
@@ -31,6 +35,7 @@ from tests.contract.rigs import Rows
 
 PATIENCE_S: Final = 20.0
 LEVELS: Final = 21
+STANDING_MS: Final = 3_600_000
 
 
 class StandingClock:
@@ -63,6 +68,13 @@ class PatientStore(RabbitStore):
         self._died = 0
         self._buried = 0
         self._expired = 0
+        wait = self.topology._wait
+
+        def standing(after: str, ttl_ms: int) -> Arguments:
+            return wait(after, max(ttl_ms, STANDING_MS))
+
+        self.topology._wait = standing  # type: ignore[method-assign]
+        self.parking.look = lambda: None  # type: ignore[method-assign]
 
     async def open(self) -> None:
         await super().open()
@@ -107,6 +119,23 @@ class PatientStore(RabbitStore):
         expired, self._expired = self._expired, 0
         return replace(swept, expired=expired)
 
+    async def dead_replay(
+        self, which: DeadFilter, mode: ReplayMode, *, count: int, dry_run: bool
+    ) -> int:
+        replayed = await super().dead_replay(which, mode, count=count, dry_run=dry_run)
+        await self.settled()
+        return replayed
+
+    async def settle(self, tenant: str, number: int, *, sent: bool) -> bool:
+        settled = await super().settle(tenant, number, sent=sent)
+        await self.settled()
+        return settled
+
+    async def tick(self, schedule: Schedule, ticks: Sequence[Tick], until_ms: int) -> Schedule:
+        stored = await super().tick(schedule, ticks, until_ms)
+        await self.settled()
+        return stored
+
     async def settled(self) -> None:
         """Nothing is on its way."""
         async with asyncio.timeout(PATIENCE_S):
@@ -138,6 +167,7 @@ class RabbitRig:
 
     async def advance(self, seconds: float) -> None:
         await self.store.settled()
+        await self.store.parking.park()
         self._clock.advance(seconds)
         assert self._channel is not None
         lines = [self.store.topology.name(f"delay.{level}") for level in range(LEVELS)]
@@ -173,14 +203,16 @@ class RabbitRig:
         await self.store.open()
 
     async def _purge(self, channel: Channel) -> None:
-        """What the test before left; a link that ended gives back what it had a moment later."""
+        """What the test before left; a link that ended gives back what it had a moment later, when
+        its consumers go."""
         topology = self.store.topology
         lines = [*topology.lines(), topology.dead, topology.lost]
-        zeros = 0
-        while zeros < 2:
-            asked = [channel.ask(commands.Queue.Purge(queue=line)) for line in lines]
+        consumers = 1
+        while consumers:
+            asked = [channel.ask(commands.Queue.Declare(queue=n, passive=True)) for n in lines]
             answers: list[Any] = await asyncio.gather(*asked)
-            zeros = 0 if any(answer.message_count for answer in answers) else zeros + 1
+            consumers = sum(answer.consumer_count for answer in answers)
+        await asyncio.gather(*(channel.ask(commands.Queue.Purge(queue=line)) for line in lines))
         await channel.call(commands.Queue.Delete(queue=topology.name("handler.resize")))
 
     async def reopen(self) -> None:

@@ -182,3 +182,22 @@ async def test_what_is_done_is_forgotten_after_its_time(store: SqliteStore | Pos
         assert [wait.count for wait in await state.waits(0, 0, NOW_MS)] == [1]
         await state.retain(NOW_MS + 1)
         assert set(await state.known([7, 8])) == {8}
+
+
+async def test_what_was_delivered_waits_no_more_whatever_is_noted_later(
+    store: SqliteStore | PostgresStore,
+) -> None:
+    async with opened(store) as (state, queue):
+        for number in (7, 8):
+            message = message_of(envelope(number), queue, 0)
+            if number == 8:
+                await state.note([(message, 0)], NOW_MS)
+            batch = Batch(NOW_MS)
+            batch.deliver(result(message, Kind.delivered, Move.deliver), -1)
+            await state.write(batch)
+            batch = Batch(NOW_MS)  # a copy of it was parked meanwhile
+            batch.spend(Spent(message, 1, 0, 0, 0, NOW_MS))
+            await state.write(batch)
+        assert await state.waits(0, 0, NOW_MS) == []
+        await state.retain(NOW_MS + 1)
+        assert {known.hop for known in (await state.known([7, 8])).values()} == {-1}

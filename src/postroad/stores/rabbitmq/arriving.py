@@ -103,6 +103,7 @@ class Arrivals:
     async def _deal(self, batch: Sequence[Arrived]) -> None:
         shift = Shift(self._routes, self._clock.now_ms())
         read = [one for arrived in batch if (one := self._read(shift, arrived))]
+        self._table.arriving = {one.envelope.id for one in read}
         doubtful = [r.envelope.id for r in read if r.envelope.hop or r.arrived.delivery.redelivered]
         known = await self._state.known(doubtful)
         fresh: dict[int, Entry] = {}
@@ -115,11 +116,18 @@ class Arrivals:
             if entry is not None:
                 self._place(shift, entry, queue, fresh)
         await self._shifter.run(shift)
-        # A line that was given back or lost meanwhile takes its messages along.
-        self._table.put([entry for entry in fresh.values() if entry.receipt.alive])
+        self._settle_in(fresh)
         expiry_ms = min((e.message.expires_at_ms for e in fresh.values()), default=NEVER)
         if expiry_ms < NEVER:
             self.on_expiry(expiry_ms)
+
+    def _settle_in(self, fresh: dict[int, Entry]) -> None:
+        """Into the table, but for what an earlier try has delivered since it was looked up. A line
+        that was given back or lost meanwhile takes its messages along."""
+        wanted, self._table.arriving = self._table.arriving, set()
+        for number in fresh.keys() - wanted:
+            fresh.pop(number).receipt.ack()
+        self._table.put([entry for entry in fresh.values() if entry.receipt.alive])
 
     def _read(self, shift: Shift, arrived: Arrived) -> Read | None:
         headers = arrived.delivery.properties.headers

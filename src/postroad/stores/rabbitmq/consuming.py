@@ -8,6 +8,7 @@ from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.arriving import Arrivals, Arrived
+from postroad.stores.rabbitmq.declaring import ready
 from postroad.stores.rabbitmq.table import Table
 from postroad.stores.rabbitmq.watching import Watched
 from postroad.stores.rabbitmq.wire.channel import Channel
@@ -76,10 +77,11 @@ class Consuming:
         self._lines: dict[str, tuple[Channel, str]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    @property
-    def lines(self) -> list[str]:
-        """The names of the lines that are consumed now."""
-        return [self._name(target) for target in self._lines]
+    async def ready(self) -> int:
+        """How many messages of the lines that are consumed here nobody has been given. Each line is
+        asked over its own channel, which answers after what it has handed out."""
+        asked = [ready(channel, self._name(line)) for line, (channel, _) in self._lines.items()]
+        return sum(await asyncio.gather(*asked))
 
     def watched(self) -> list[Watched]:
         """Their channels."""

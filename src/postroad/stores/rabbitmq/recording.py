@@ -57,7 +57,7 @@ class Recording:
     def _apply(self, shift: Shift, result: Result, *, held: bool) -> None:
         entry = self._table.entries.get(result.message.id)
         if result.move is Move.deliver and entry is None:
-            shift.batch.deliver(result, NO_HOP)
+            shift.deliver(result, NO_HOP)
         elif entry is not None and (held or result.move is Move.deliver):
             shift.tried(entry, result, self._table.lanes[result.message.lane].key)
         # else its delivery was lost: the broker gives the message out again, here or elsewhere.

@@ -21,16 +21,22 @@ class Shift:
         self.batch = Batch(now_ms)
         self.posts: list[Post] = []
         self.ended: list[Entry] = []
+        self.delivered: list[int] = []
         self._routes = routes
         self._now_ms = now_ms
 
     def __bool__(self) -> bool:
         return bool(self.batch or self.posts or self.ended)
 
+    def deliver(self, result: Result, hop: int) -> None:
+        """It arrived: of which copy (up to `hop`) does not matter."""
+        self.batch.deliver(result, hop)
+        self.delivered.append(result.message.id)
+
     def tried(self, entry: Entry, result: Result, lane: LaneKey) -> None:
         """A try has ended, and the entry is the message that it was made of."""
         if result.move is Move.deliver:
-            self.batch.deliver(result, entry.envelope.hop)
+            self.deliver(result, entry.envelope.hop)
             self.ended.append(entry)
             return
         self.batch.tried(result)
@@ -107,3 +113,4 @@ class Shifter:
             if self._table.entries.get(entry.message.id) is entry:
                 self._table.drop(entry.message.id)
             entry.receipt.ack()
+        self._table.finish(shift.delivered)

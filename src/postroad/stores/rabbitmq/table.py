@@ -28,6 +28,8 @@ class Table:
         self.lanes: dict[int, Lane] = {}
         """How all lanes stand that were ever of interest here."""
         self.open_sources: set[str] = set()
+        self.arriving: set[int] = set()
+        """Messages of which copies are being looked at, and may soon be here."""
         self._ring = ring
         self._stacks: dict[int, Stack] = {}
         self._rungs_made = 0
@@ -58,6 +60,15 @@ class Table:
             self._stacks[entry.message.rung].remove(entry)
             self._forget_empty(entry.message.lane)
         return entry
+
+    def finish(self, numbers: Iterable[int]) -> None:
+        """These were delivered, it is written: no copy is to be tried, neither one that came
+        meanwhile nor one that is being looked at."""
+        for number in numbers:
+            self.arriving.discard(number)
+            entry = self.drop(number)
+            if entry is not None:
+                entry.receipt.ack()
 
     def drop_source(self, source: str) -> list[Entry]:
         """All messages of a line are here no longer; its lanes look paused to their owners."""

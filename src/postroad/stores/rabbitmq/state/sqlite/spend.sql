@@ -1,7 +1,9 @@
--- A copy is spent: where the next one waits, or that there is none (done).
+-- A copy is spent: where the next one waits, or that there is none (done). Of one that was delivered
+-- meanwhile, by an earlier try, there is none either.
 insert into broker_message (id, hop, done, queue_id, lane_id, level, priority, attempts, due, accepted_at,
                             expires_at, noted_at)
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+values (?1, ?2, max(?3, exists (select 1 from history where id = ?1)),
+        ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 on conflict (id) do update
    set hop = max(hop, excluded.hop), starts = 0, done = excluded.done, level = excluded.level,
        attempts = excluded.attempts, due = excluded.due, expires_at = excluded.expires_at,

@@ -1,0 +1,186 @@
+"""Arrivals: copies that are looked at while something else becomes of their message."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from postroad.model.decide import Move
+from postroad.model.outcome import Kind
+from postroad.model.record import Look, Record, Result, Want
+from postroad.model.states import NEVER
+from postroad.model.words import LaneKey, Message, Policy, QueueSpec
+from postroad.observe.log import make_log
+from postroad.ports.clock import SystemClock
+from postroad.stores.rabbitmq.arriving import Arrivals, Arrived
+from postroad.stores.rabbitmq.book import Book
+from postroad.stores.rabbitmq.envelope import Envelope, pack
+from postroad.stores.rabbitmq.recording import Recording
+from postroad.stores.rabbitmq.routes import Post, Routes
+from postroad.stores.rabbitmq.shifting import Shifter
+from postroad.stores.rabbitmq.state.state import Batch, BrokerState, Known
+from postroad.stores.rabbitmq.state.tables import SqliteTables
+from postroad.stores.rabbitmq.table import Table
+from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.wire.properties import Delivery, Properties
+from postroad.stores.sqlite.store import SqliteStore
+from tests.rabbitmq.test_table import Slip
+
+LINE = "shard.3"
+OWNER = 1
+
+
+class SlowState(BrokerState):
+    """Knows at once, and says so when it is let. `before_write`: once, before the next write."""
+
+    def __init__(self, tables: SqliteTables) -> None:
+        super().__init__(tables)
+        self.asked = asyncio.Event()
+        self.may_answer = asyncio.Event()
+        self.before_write: Callable[[], Awaitable[None]] | None = None
+
+    async def write(self, batch: Batch) -> None:
+        meanwhile, self.before_write = self.before_write, None
+        if meanwhile is not None:
+            await meanwhile()
+        await super().write(batch)
+
+    async def known(self, ids: Iterable[int]) -> dict[int, Known]:
+        known = await super().known(ids)
+        self.asked.set()
+        await self.may_answer.wait()
+        return known
+
+
+class Posted:
+    """An outlet that keeps what goes out."""
+
+    def __init__(self) -> None:
+        self.posts: list[Post] = []
+
+    async def publish(self, posts: Sequence[Post]) -> None:
+        self.posts += posts
+
+
+class World:
+    """One queue, its state file, and what arrives of it."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.store = store
+        self.clock = SystemClock()
+        self.state = SlowState(SqliteTables(store))
+        self.table = Table(lambda _rings: None)
+        self.outlet = Posted()
+        self.book = Book(store, self.state, self.table, self.clock, float("inf"))
+        routes = Routes(Topology())
+        shifter = Shifter(self.outlet, self.state, self.table)
+        self.recording = Recording(self.table, routes, shifter, self.clock)
+        log = make_log("error")
+        self.arrivals = Arrivals(
+            self.table, self.book, self.state, shifter, routes, self.clock, log
+        )
+        self.table.open(LINE)
+
+    def deliver(self, number: int, hop: int) -> Slip:
+        """A copy of a message, which was delivered to somebody before."""
+        now_ms = self.clock.now_ms()
+        place = (0, hop, 0, 0, 0)
+        envelope = Envelope(number, "default", "shop", *place, now_ms, now_ms, NEVER, b"{}")
+        packed = Properties(headers=dict(pack(envelope))).pack()
+        slip = Slip()
+        self.arrivals.take(Arrived(Delivery(1, True, "", LINE, packed, b"{}"), slip, LINE))
+        return slip
+
+    async def settled(self) -> None:
+        while not self.arrivals.idle:
+            await asyncio.sleep(0)
+
+    def owned(self) -> Message:
+        """The one message that could go, now of an owner."""
+        now_ms = self.clock.now_ms()
+        (lane,) = self.table.claim(OWNER, range(7), ["web"], 10, now_ms).lanes
+        (rung,) = self.table.look(Look(lane.id, -1), now_ms).rungs
+        (message,) = self.table.fetch(Want(rung.id, -1, -1, 9), now_ms).messages
+        return message
+
+    async def succeeded(self, message: Message) -> None:
+        """A try of it has ended well."""
+        now_ms = self.clock.now_ms()
+        what = (Kind.delivered, Move.deliver, 0, now_ms, None, "", 200, now_ms, 5)
+        await self.recording.record(Record(OWNER, [Result(message, 1, *what)], [], []))
+
+
+@asynccontextmanager
+async def a_world(folder: Path) -> AsyncIterator[World]:
+    store = SqliteStore(folder / "state.db", SystemClock())
+    await store.open()
+    world = World(store)
+    spec = QueueSpec("default", "shop", LaneKey("web", "shop"), 1, Policy())
+    await world.book.open_queues([spec])
+    task = asyncio.create_task(world.arrivals.run())
+    try:
+        yield world
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await store.close()
+
+
+async def started_and_lost(world: World) -> Message:
+    """A try is under way, and its line is lost."""
+    world.state.may_answer.set()
+    world.deliver(7, 0)
+    await world.settled()
+    message = world.owned()
+    world.table.drop_source(LINE)
+    world.state.may_answer.clear()
+    world.state.asked.clear()
+    return message
+
+
+async def test_a_copy_that_is_looked_at_while_an_old_try_delivers_is_not_tried(
+    tmp_path: Path,
+) -> None:
+    async with a_world(tmp_path) as world:
+        message = await started_and_lost(world)
+        slip = world.deliver(7, 0)
+        await world.state.asked.wait()  # nothing is known of it yet
+        await world.succeeded(message)
+        world.state.may_answer.set()
+        await world.settled()
+        assert (world.table.entries, slip.said) == ({}, ["ack"])
+        assert (await world.store.counts())["delivered"] == 1
+
+
+async def test_a_copy_that_came_while_a_success_was_written_is_not_tried(tmp_path: Path) -> None:
+    async with a_world(tmp_path) as world:
+        message = await started_and_lost(world)
+        slip = world.deliver(7, 2)
+        await world.state.asked.wait()
+
+        async def meanwhile() -> None:
+            world.state.may_answer.set()
+            await world.settled()
+            assert set(world.table.entries) == {7}
+
+        world.state.before_write = meanwhile
+        await world.succeeded(message)
+        assert (world.table.entries, slip.said) == ({}, ["ack"])
+
+
+async def test_a_newer_copy_of_what_an_old_one_delivered_is_not_tried(tmp_path: Path) -> None:
+    """A peer had got the message too, had failed, and its next copy came here."""
+    async with a_world(tmp_path) as world:
+        world.state.may_answer.set()
+        world.deliver(7, 0)
+        await world.settled()
+        message = world.owned()
+        newer: list[Slip] = []
+
+        async def meanwhile() -> None:
+            newer.append(world.deliver(7, 1))
+            await world.settled()
+
+        world.state.before_write = meanwhile
+        await world.succeeded(message)
+        assert (world.table.entries, newer[0].said) == ({}, ["ack"])
