@@ -198,3 +198,12 @@ def test_a_connection_with_half_a_request_in_it_is_not_used_again(within: Within
         server.close()
 
     within(story())
+
+
+def test_an_answer_takes_no_longer_than_its_try(
+    tmp_path: Path, nginx: PrivateNginx, within: Within
+) -> None:
+    """The loop's own time stands still while it is busy, and would count that as the server's."""
+    url = f"http://127.0.0.1:{nginx.port}/ok"
+    _, second = within(tries(tmp_path, url, LOCAL, count=2, busy_s=0.3))
+    assert 0 <= second.outcome.note.answered_ms <= second.took_s * 1000

@@ -180,6 +180,7 @@ class WebhookSession:
         self, way: Way, request: bytes, shown: bytes, endpoint: Endpoint, start_s: float
     ) -> Outcome:
         until_s = start_s + endpoint.total_ms / 1000
+        called_s = self._clock.steady_s()
         try:
             answer = await way.connections.call(request, endpoint.connect_ms / 1000, until_s)
         except Fault as fault:
@@ -188,7 +189,9 @@ class WebhookSession:
         if answer.status >= 300:
             reject, now_ms = endpoint.hook.reject, self._clock.now_ms()
             outcome = judge(answer.status, answer.headers, reject, now_ms)
-        answered_ms = round((answer.at_s - start_s) * 1000)
+        # The loop's time stands still while it works, so it says only how long ago the status came.
+        taken_s = self._clock.steady_s() - called_s
+        answered_ms = int(max(0.0, taken_s - (self._loop.time() - answer.at_s)) * 1000)
         broken = "answer_broken" if answer.broken else ""
         note = Note(way.at, broken, shown, answer.body[:ANSWER_KEPT_BYTES], answered_ms)
         return replace(outcome, status=answer.status, note=note)
