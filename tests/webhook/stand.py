@@ -32,9 +32,8 @@ async def tries(
     count: int = 1,
     resolve: Resolve | None = None,
     body: bytes = b"{}",
-    busy_s: float = 0,
 ) -> list[Tried]:
-    """So many tries, one after the other, on one session; the loop is busy before each."""
+    """So many tries, one after the other, on one session."""
     clock = SystemClock()
     store = SqliteStore(folder / "tries.db", clock)
     await store.open()
@@ -45,7 +44,6 @@ async def tries(
     message = Message(7, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1 << 62, body)
     tried = []
     for _ in range(count):
-        time.sleep(busy_s)  # noqa: ASYNC251 - that is what a busy loop is
         start_s = time.perf_counter()
         outcome = await session.send(queue, message)
         tried.append(Tried(outcome, time.perf_counter() - start_s))

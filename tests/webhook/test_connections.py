@@ -203,7 +203,7 @@ def test_a_connection_with_half_a_request_in_it_is_not_used_again(within: Within
 def test_an_answer_takes_no_longer_than_its_try(
     tmp_path: Path, nginx: PrivateNginx, within: Within
 ) -> None:
-    """The loop's own time stands still while it is busy, and would count that as the server's."""
+    """The loop counts whole milliseconds: two of its times can be nearly one too far apart."""
     url = f"http://127.0.0.1:{nginx.port}/ok"
-    _, second = within(tries(tmp_path, url, LOCAL, count=2, busy_s=0.3))
-    assert 0 <= second.outcome.note.answered_ms <= second.took_s * 1000
+    for tried in within(tries(tmp_path, url, LOCAL, count=100)):
+        assert 0 <= tried.outcome.note.answered_ms <= tried.took_s * 1000

@@ -189,7 +189,7 @@ class WebhookSession:
         if answer.status >= 300:
             reject, now_ms = endpoint.hook.reject, self._clock.now_ms()
             outcome = judge(answer.status, answer.headers, reject, now_ms)
-        # The loop's time stands still while it works, so it says only how long ago the status came.
+        # The loop counts whole milliseconds: it says only how long ago the status came.
         taken_s = self._clock.steady_s() - called_s
         answered_ms = int(max(0.0, taken_s - (self._loop.time() - answer.at_s)) * 1000)
         broken = "answer_broken" if answer.broken else ""
