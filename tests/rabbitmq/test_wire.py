@@ -277,6 +277,25 @@ def test_a_cancelled_consumer_gets_nothing_more(dsn: str, within: Within) -> Non
     within(story())
 
 
+def test_calls_side_by_side_are_answered_in_whatever_order(dsn: str, within: Within) -> None:
+    """The broker answers consume and cancel after what was asked later on the same channel."""
+
+    async def story() -> None:
+        async with linked(dsn) as link:
+            channel = await link.channel()
+            queue = await declare(channel, "q")
+            passive = commands.Queue.Declare(queue=queue, passive=True)
+            for _ in range(20):
+                consumed = asyncio.create_task(channel.consume(queue, lambda _: None, prefetch=1))
+                asked = asyncio.create_task(channel.call(passive))
+                tag, told = await consumed, await asked
+                assert told.message_count == 0
+                await asyncio.gather(channel.cancel(tag), channel.call(passive))
+            assert channel.lost is None
+
+    within(story())
+
+
 def test_a_lost_link_fails_everything_once(dsn: str, within: Within) -> None:
     async def story(proxy: Proxy) -> None:
         heard = Heard()

@@ -206,8 +206,14 @@ class PrivateRabbit:
         return int(self.eval(f"{{ok, Q_}} = {found}, {{ok, {{_, N_}}, _}} = {ask}, N_"))
 
     def block(self) -> None:
-        """A memory alarm: the broker reads from publishers no more, and tells them."""
-        self.eval("rabbit_alarm:set_alarm({{resource_limit, memory, node()}, []})")
+        """A memory alarm: the broker reads from publishers no more, and tells them. Each connection
+        is asked something, so that it has heard of the alarm when this returns."""
+        self.eval(
+            "rabbit_alarm:set_alarm({{resource_limit, memory, node()}, []}),"
+            " rabbit_alarm:get_alarms(),"
+            " [rabbit_networking:connection_info(P_, [state])"
+            " || P_ <- rabbit_networking:connections()], ok"
+        )
 
     def unblock(self) -> None:
         """The memory alarm is over."""

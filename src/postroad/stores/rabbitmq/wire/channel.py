@@ -84,7 +84,7 @@ class Channel:
             self._confirms.fail(error)
 
     async def call(self, method: base.Frame) -> Any:
-        """Have the broker do it; its answer. Calls made side by side are answered in order."""
+        """Have the broker do it; its answer. Calls may be made side by side."""
         return await self.ask(method)
 
     def ask(self, method: base.Frame) -> asyncio.Future[Answer]:
@@ -243,10 +243,13 @@ class Channel:
             self._on_answer(method)
 
     def _on_answer(self, method: base.Frame) -> None:
-        if not self._calls or method.name not in self._calls[0][0].valid_responses:
-            self.fail(BrokerLost(f"RabbitMQ answered {method.name}, which nobody asked for"))
+        # Mostly the oldest; but consume and cancel are answered after what was asked later.
+        waiting = next((one for one in self._calls if method.name in one[0].valid_responses), None)
+        if waiting is None:
+            self._wire.end(BrokerLost(f"RabbitMQ answered {method.name}, which nobody asked for"))
             return
-        _, answer = self._calls.popleft()
+        self._calls.remove(waiting)
+        answer = waiting[1]
         if isinstance(method, commands.Basic.GetOk):
             got = Delivery(
                 method.delivery_tag or 0,
