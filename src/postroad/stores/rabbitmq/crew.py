@@ -8,12 +8,11 @@ from msgspec import Struct
 from pamqp import commands
 from pamqp.common import FieldTable
 
-from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.catchall import CatchAll, Declare, Publish
 from postroad.stores.rabbitmq.collector import Bury, Collector
-from postroad.stores.rabbitmq.drain import Deal, Drain
+from postroad.stores.rabbitmq.drain import keep_drained
 from postroad.stores.rabbitmq.fleet import Fleet
 from postroad.stores.rabbitmq.topology import Topology
 from postroad.stores.rabbitmq.wire.channel import Channel
@@ -22,7 +21,6 @@ from postroad.stores.rabbitmq.wire.properties import Delivery
 
 WORDS_MAX: Final = 1_000
 """Signs that wait for a worker that hangs; it needs only the latest."""
-AGAIN_S: Final = 1.0
 
 
 class Lines(Protocol):
@@ -86,8 +84,12 @@ class Crew:
         await self._listen(await link.channel())
         self.fleet.linked()
         self._spawn(self.fleet.run())
-        self._spawn(self._drain(link, self._topology.dead, self._collector.deal))
-        self._spawn(self._drain(link, self._topology.lost, self.catch_all.deal))
+        duties = (
+            (self._topology.dead, self._collector.deal),
+            (self._topology.lost, self.catch_all.deal),
+        )
+        for line, deal in duties:
+            self._spawn(keep_drained(link, line, deal, self._clock, self._log))
 
     async def down(self) -> None:
         """The link is lost, or is about to be."""
@@ -121,16 +123,6 @@ class Crew:
             self.fleet.hear(delivery.body)
 
         await channel.consume(queue, hear, prefetch=WORDS_MAX)
-
-    async def _drain(self, link: Link, line: str, deal: Deal) -> None:
-        """Empty a line for as long as there is a link; a channel may end for reasons of its own."""
-        while link.lost is None:
-            drain = Drain(line, deal, self._clock, self._log)
-            try:
-                await drain.run(await link.channel(on_lost=drain.ended))
-            except StoreError as error:
-                self._log.warning("a line is not drained", line=line, error=str(error))
-            await self._clock.sleep(AGAIN_S)
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         self._tasks.append(asyncio.create_task(work))

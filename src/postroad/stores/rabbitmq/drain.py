@@ -8,11 +8,13 @@ from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.wire.channel import Channel
+from postroad.stores.rabbitmq.wire.link import Link
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 PREFETCH: Final = 512
 BATCH: Final = 256
 PAUSE_S: Final = 1.0
+AGAIN_S: Final = 1.0
 
 Deal = Callable[[list[Delivery]], Awaitable[None]]
 
@@ -63,3 +65,14 @@ class Drain:
     def _arrive(self, delivery: Delivery) -> None:
         self._waiting.append(delivery)
         self._some.set()
+
+
+async def keep_drained(link: Link, line: str, deal: Deal, clock: Clock, log: Log) -> None:
+    """Empty a line for as long as there is a link; a channel may end for reasons of its own."""
+    while link.lost is None:
+        drain = Drain(line, deal, clock, log)
+        try:
+            await drain.run(await link.channel(on_lost=drain.ended))
+        except StoreError as error:
+            log.warning("a line is not drained", line=line, error=str(error))
+        await clock.sleep(AGAIN_S)

@@ -8,7 +8,7 @@ from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.book import Book
 from postroad.stores.rabbitmq.declaring import ready
-from postroad.stores.rabbitmq.drain import Drain
+from postroad.stores.rabbitmq.drain import AGAIN_S, keep_drained
 from postroad.stores.rabbitmq.envelope import BadEnvelope, unpack
 from postroad.stores.rabbitmq.poison import unreadable
 from postroad.stores.rabbitmq.routes import Outlet, Post, Routes
@@ -40,13 +40,29 @@ class Draining:
 
     async def run(self, link: Link) -> None:
         """Empty what is there of other topologies, for as long as there is a link."""
-        others = [n for n in SHARD_NUMBERS if n != self._topology.shards]
-        try:
-            known = [Topology(self._topology.prefix, shards) for shards in others]
-            old = [one for one in known if await self._is_there(link, one.dead)]
-            await asyncio.gather(*(self._drain(link, one) for one in old))
-        except* StoreError as errors:
-            self._log.warning("old lines are not drained", error=str(errors.exceptions[0]))
+        while link.lost is None:
+            try:
+                lines = await self._find(link)
+            except StoreError as error:
+                self._log.warning("old lines are not drained", error=str(error))
+                await self._clock.sleep(AGAIN_S)
+            else:
+                await asyncio.gather(*(self._empty(link, line, dead) for line, dead in lines))
+                return
+
+    async def _find(self, link: Link) -> list[tuple[str, bool]]:
+        """The lines of other topologies, and whether each is one of the dead."""
+        found: list[tuple[str, bool]] = []
+        for shards in SHARD_NUMBERS:
+            old = Topology(self._topology.prefix, shards)
+            if shards == self._topology.shards or not await self._is_there(link, old.dead):
+                continue
+            self._log.info("lines of another topology are drained", label=old.label)
+            handlers = [old.name(target) for target in self._handlers()]
+            lines = [line for line in handlers if await self._is_there(link, line)]
+            lines += [*map(old.name, old.shard_targets()), old.lost]
+            found += [(old.dead, True), *((line, False) for line in lines)]
+        return found
 
     async def _is_there(self, link: Link, line: str) -> bool:
         channel = await link.channel()
@@ -57,21 +73,11 @@ class Draining:
         await channel.close()
         return True
 
-    async def _drain(self, link: Link, old: Topology) -> None:
-        self._log.info("lines of another topology are drained", label=old.label)
-        handlers = [old.name(target) for target in self._handlers()]
-        lines = [line for line in handlers if await self._is_there(link, line)]
-        lines += map(old.name, old.shard_targets())
-        async with asyncio.TaskGroup() as group:
-            for line in [*lines, old.dead, old.lost]:
-                group.create_task(self._empty(link, line, dead=line == old.dead))
-
-    async def _empty(self, link: Link, line: str, *, dead: bool) -> None:
+    async def _empty(self, link: Link, line: str, dead: bool) -> None:  # noqa: FBT001
         async def deal(batch: list[Delivery]) -> None:
             await self._outlet.publish([await self._post(each, dead=dead) for each in batch])
 
-        drain = Drain(line, deal, self._clock, self._log)
-        await drain.run(await link.channel(on_lost=drain.ended))
+        await keep_drained(link, line, deal, self._clock, self._log)
 
     async def _post(self, delivery: Delivery, *, dead: bool) -> Post:
         try:
