@@ -182,7 +182,7 @@ class PrivateRabbit:
         self._refuse_elsewhere()
         assert self.folder is not None
         cookie = (self.folder / ".erlang.cookie").read_text()
-        call = ["erl_call", "-n", self._node, "-c", cookie, "-timeout", "30", "-e"]
+        call = ["erl_call", "-n", self._node, "-c", cookie, "-timeout", "120", "-e"]
         print_it = 'lists:flatten(io_lib:format("~0tp", [V_]))'
         text = f"try V_ = begin {expression} end, {{yes, {print_it}}} catch C_:E_ -> {{no, C_, E_}} end.\n"
         done = subprocess.run(
