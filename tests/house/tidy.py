@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 MODULE_LINES_AIM, MODULE_LINES_MAX = 300, 400
@@ -34,7 +35,12 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def modules(folder: Path) -> Iterator[tuple[str, ast.Module]]:
     for path in sorted(folder.rglob("*.py")):
-        yield str(path.relative_to(folder)), ast.parse(path.read_text())
+        yield str(path.relative_to(folder)), _parsed(path.read_text())
+
+
+@cache  # every check reads the same files
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
