@@ -1,5 +1,6 @@
 """`postroad up`, `api` and `worker`: processes that stay."""
 
+import gc
 import importlib
 import sys
 from contextlib import closing
@@ -85,6 +86,8 @@ def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False)
     if hub and (isinstance(road.store, Mailboxes) or not delivers):
         station = _station(road, settings, any_port=not loaded.chosen("hub_listen"))
     server = _server(road, settings, station, delivers=delivers)
+    # What is loaded by now stays: else each full collection looks through it, 45 ms of the loop.
+    gc.freeze()
     with closing(server):
         uvloop.run(_until_stopped(server, station, api=api))
 
