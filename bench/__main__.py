@@ -75,10 +75,11 @@ def _measure(asked: argparse.Namespace, console: Console) -> dict[str, Any]:
     say = partial(console.print, soft_wrap=True)
     with console.status(f"{asked.name} …"), workspace(asked.folder) as folder:
         lineup = benchmark.lineup(folder, say)
-        planned = plan(asked.seconds, len(lineup), benchmark.SLICE_S)
+        slices = sum(run.slices for run in lineup)
+        planned = plan(asked.seconds, slices, benchmark.SLICE_S)
         say(
             f"{asked.name}: {planned.rounds} rounds of {len(lineup)} runs, "
-            f"{planned.slice_s:.2g} s each, on {filesystem}"
+            f"{planned.slice_s:.2g} s for each of {slices} slices, on {filesystem}"
         )
         standings = hold(lineup, planned, folder, say)
     bars = judge(benchmark, standings, floors)

@@ -22,10 +22,10 @@ class Plan(Struct, frozen=True):
     slice_s: float
 
 
-def plan(seconds: float, runs: int, slice_s: float) -> Plan:
+def plan(seconds: float, slices: int, slice_s: float) -> Plan:
     """Rounds that fill the time with slices of the wished length; at least three."""
-    rounds = 1 if seconds < TINY_S else max(ROUNDS_MIN, int(seconds / (runs * slice_s)))
-    return Plan(rounds, seconds / (rounds * runs))
+    rounds = 1 if seconds < TINY_S else max(ROUNDS_MIN, int(seconds / (slices * slice_s)))
+    return Plan(rounds, seconds / (rounds * slices))
 
 
 class Standings:
@@ -65,6 +65,11 @@ class Standings:
         """The median rate over the rounds, at the best setting."""
         return max(self.settings(side, name).values())
 
+    def late_us(self, name: str) -> list[int]:
+        """How late each of ours was, of all rounds."""
+        rounds = [its for key, its in self.taken.items() if key[:2] == ("ours", name)]
+        return [us for taken in rounds for one in taken for us in one.late_us]
+
     def names(self, side: Side) -> list[str]:
         """Who ran on a side."""
         return list(dict.fromkeys(name for its_side, name, _ in self.taken if its_side == side))
@@ -88,7 +93,7 @@ def hold(lineup: list[Run], planned: Plan, folder: Path, say: Say) -> Standings:
         standings.syncs_us.append(sync_us(folder))
         first = number % len(lineup)
         for run in lineup[first:] + lineup[:first]:
-            taken = _one(run, planned.slice_s, folder)
+            taken = _one(run, planned.slice_s * run.slices, folder)
             standings.add(run, taken)
             for one in taken:
                 say(f"round {number + 1}/{planned.rounds}  {_told(run, one)}")
@@ -98,7 +103,11 @@ def hold(lineup: list[Run], planned: Plan, folder: Path, say: Say) -> Standings:
 def _told(run: Run, one: Taken) -> str:
     counts = f"{one.accepted} accepted, {one.recorded} recorded, {one.received} received"
     verdict = counts if one.agrees else f"COUNTS DIFFER: {counts}"
-    return f"{one.name} ({run.setting}): {one.rate:,.0f}/s, {verdict}"
+    if one.late_us:
+        said = f"{one.seconds * 1e3:.1f} ms, p99 of {len(one.late_us):,}, {one.left_out} left out"
+    else:
+        said = f"{one.rate:,.0f}/s" if one.rate > 10 else f"{one.rate:.3g}"
+    return f"{one.name} ({run.setting}): {said}, {verdict}"
 
 
 def _one(run: Run, seconds: float, folder: Path) -> list[Taken]:

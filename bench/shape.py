@@ -37,6 +37,10 @@ class Taken(Struct, frozen=True):
     durability: Durability
     recording: int = 2
     """`synchronous` while results are recorded."""
+    late_us: list[int] = []
+    """How late each one was, where this is what is asked."""
+    left_out: int = 0
+    """How many of them were not looked at, because the machine stood still."""
 
     @property
     def rate(self) -> float:
@@ -62,6 +66,8 @@ class Run(Struct, frozen=True):
     call: str
     """`module:function`, called with (folder, seconds, **options); answers a list of Taken."""
     options: Options = {}
+    slices: int = 1
+    """How much of a round's time it gets."""
 
 
 class Bar(Struct, frozen=True):
@@ -90,6 +96,9 @@ class Rates(Protocol):
 
     def rate(self, name: str, side: Side = "ours") -> float:
         """The median rate over the rounds, at the best setting."""
+
+    def late_us(self, name: str) -> list[int]:
+        """How late each of ours was, of all rounds."""
 
 
 class Seen(Struct, frozen=True):

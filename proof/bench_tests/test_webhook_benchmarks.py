@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from bench import stand
+from bench.shape import Run
 from proof.bench_tests.rehearsal import rehearse
 
 LENIENT = """
@@ -21,7 +23,7 @@ duplicates-saved = 0.0
 def test_webhooks_runs_end_to_end(tmp_path: Path) -> None:
     line = rehearse(tmp_path, "webhooks", 2.4, LENIENT)
     ours = {"webhooks", "webhooks-as-shipped", "webhooks-sqlite"}
-    late = {"1-over-p99-calm", "1-over-p99-troubled"}
+    late = {"1-over-p99-calm", "1-over-p99-troubled", "p99-calm-over-troubled"}
     assert set(line["ours"]) == ours | late
     assert len(line["peers"]["pgqueuer-aiohttp"]["settings"]) == 3
     sides = [line["ours"], line["peers"], {"bare": line["limit"]["bare-pyreqwest"]}]
@@ -31,6 +33,16 @@ def test_webhooks_runs_end_to_end(tmp_path: Path) -> None:
     waits = {n: line["ours"][n]["durability"]["synchronous_while_recording"] for n in ours}
     assert waits == {"webhooks": 2, "webhooks-as-shipped": 0, "webhooks-sqlite": 2}
     assert len(line["bars"]) == 4
+
+
+def test_everybody_waits_for_the_slow_endpoint_where_all_share_one_place(tmp_path: Path) -> None:
+    """The measure can fail: with isolation taken away it does, by far."""
+    shared = Run("ours", "one in flight", "bench.hook_isolation:run", {"room": 1})
+    calm, troubled, ratio = stand.start(shared, tmp_path, 8.0)
+    assert calm.agrees
+    assert troubled.agrees
+    assert len(calm.late_us) > 100 < len(troubled.late_us)
+    assert ratio.rate < 0.5
 
 
 def test_lanes_counts_requests_bytes_and_duplicates(tmp_path: Path) -> None:

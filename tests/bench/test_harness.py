@@ -130,6 +130,6 @@ def test_the_file_system_is_that_of_the_deepest_mount(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("seconds", "rounds"), [(1, 1), (9, 1), (10, 3), (60, 6), (120, 12)])
 def test_at_least_three_rounds_unless_it_is_a_rehearsal(seconds: float, rounds: int) -> None:
-    planned = plan(seconds, runs=10, slice_s=1.0)
+    planned = plan(seconds, slices=10, slice_s=1.0)
     assert planned.rounds == rounds
     assert planned.rounds * planned.slice_s * 10 == pytest.approx(seconds)

@@ -1,5 +1,6 @@
 """A process that stays: road, API, worker and hub, as far as they are asked for."""
 
+import gc
 import importlib
 import sys
 from contextlib import closing
@@ -46,6 +47,8 @@ def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False)
     if hub and (isinstance(road.store, Mailboxes) or not delivers):
         station = _station(road, settings, any_port=not loaded.chosen("hub_listen"))
     server = _server(road, settings, station, delivers=delivers)
+    # What is loaded by now stays: else each full collection looks through it, 45 ms of the loop.
+    gc.freeze()
     with closing(server):
         uvloop.run(_until_stopped(server, station, api=api))
 

@@ -118,4 +118,4 @@ def _is_text(text: str) -> bool:
 def _moment_ms(moment: datetime, name: str) -> int:
     if moment.tzinfo is None:
         raise BadTime(f"{name} has no time zone: give one, for example datetime.now(timezone.utc)")
-    return int(moment.timestamp() * 1000)
+    return round(moment.timestamp() * 1000)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from postroad.model.outcome import Kind
 from postroad.model.webhook import Attempt, HookRow
 from postroad.stores.sqlite.base import Base
@@ -14,11 +16,10 @@ class WebhookVerbs(Base):
 
     async def read_hooks(self, queues: Sequence[int]) -> list[HookRow]:
         """The settings of those of these queues that have any."""
-
-        def read(db: Database) -> list[HookRow]:
-            return [HookRow(*row) for queue in queues for row in db.all("hook_read", queue)]
-
-        return await self._read("webhooks", read)
+        asked = msgspec.json.encode(queues).decode()
+        return await self._read(
+            "webhooks", lambda db: [HookRow(*row) for row in db.all("hooks_read", asked)]
+        )
 
     async def write_hook(self, row: HookRow, was: bytes | None = None) -> bool:
         """Set a queue's settings; with `was` only if that is what is sealed there now."""

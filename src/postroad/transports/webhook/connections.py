@@ -217,7 +217,7 @@ class Connections:
         try:
             async with asyncio.timeout(limit_s):
                 if target.scheme == "https":
-                    tls = await asyncio.to_thread(trust)
+                    tls = trust() if trust.cache_info().currsize else await asyncio.to_thread(trust)
                 # An address, not a name: nobody is asked where it is, so nobody can lie about it.
                 _, connection = await self._loop.create_connection(
                     lambda: Connection(self._put, self._gone),
