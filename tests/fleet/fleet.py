@@ -186,14 +186,14 @@ class Fleet:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """The workers stand still."""
-        names = sorted(self.workers)
+        """The workers stand still; they may be killed meanwhile."""
+        names = set(self.workers)
         for name in names:
             os.kill(self._pids[name], signal.SIGSTOP)
         try:
             yield
         finally:
-            for name in names:
+            for name in names & self.workers:
                 os.kill(self._pids[name], signal.SIGCONT)
 
     def _wait_end(self, name: str, code: int, seconds: float) -> None:

@@ -55,10 +55,24 @@ def test_a_wrong_address_says_what_is_wrong(dsn: str, said: str) -> None:
         open_store(dsn, SystemClock())
 
 
-def test_no_error_shows_a_password() -> None:
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "amqp://me:secret@h/?shards=0",
+        "amqp://me:secret/more@h",
+        "amqp://h?state=postgres+asyncpg://me:secret@db/road",
+        "rabbitmq://me:secret@h",
+    ],
+)
+def test_no_error_shows_a_password(dsn: str) -> None:
     with pytest.raises(BadDsn) as error:
-        open_store("amqp://me:secret@h/?shards=0", SystemClock())
+        open_store(dsn, SystemClock())
     assert "secret" not in str(error.value)
+
+
+def test_a_password_may_have_a_plus() -> None:
+    options = read_options("amqp://h?state=postgresql://me:a+b@db/road")
+    assert options.state == "postgresql://me:a+b@db/road"
 
 
 def test_an_address_is_shown_without_its_passwords() -> None:

@@ -146,8 +146,14 @@ async def test_a_letter_is_buried_once_and_comes_back_with_a_later_hop(
         assert await store.dead_page(DeadFilter(), TOP, 10) == []
         (back,) = await state.outbox(10)
         assert (back.id, back.hop, back.level, back.body) == (7, 4, 0, b"\x00body")
-        await state.sent([7])
+        batch = Batch(NOW_MS)
+        batch.moved(message_of(back, queue, 0), back.hop, back.priority)
+        await state.write(batch)
         assert await state.outbox(10) == []
+        assert await state.known([7]) == {7: Known(3, 0, finished=False)}
+        where = await state.where(7)
+        assert where is not None
+        assert where.queue == "shop"
 
 
 async def test_blocks_and_circuits_are_written_where_the_store_reads_them(

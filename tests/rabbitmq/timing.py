@@ -64,17 +64,22 @@ async def delays(dsn: str, folder: Path, waits_ms: list[int]) -> list[Back]:
     came."""
     road = a_road(dsn, folder)
     backs: list[Back] = []
-    over = asyncio.Event()
+    over, ready = asyncio.Event(), asyncio.Event()
     sent_ms = 0
 
     @road.handler("waits")
     async def waits(job: Job) -> None:
         wait_ms: int = job.body["wait_ms"]
+        if not ready.is_set():
+            ready.set()
+            return
         backs.append(Back(wait_ms, now_ms() - sent_ms - wait_ms))
         if len(backs) == len(waits_ms):
             over.set()
 
     async with road, running(road):
+        await road.send("waits", {"wait_ms": 0})  # its queue takes a while to be made
+        await ready.wait()
         sent_ms = now_ms()
         sends = [Send("waits", {"wait_ms": wait}, delay=wait / 1000) for wait in waits_ms]
         await road.send_many(list(sends))

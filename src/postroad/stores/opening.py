@@ -21,7 +21,8 @@ def open_store(dsn: str, clock: Clock) -> Store:
         return PostgresStore(dsn, clock)
     if dsn.startswith(("amqp://", "amqps://")):
         return _on_broker(dsn, clock)
-    raise BadDsn(f"{dsn!r} is not understood: use sqlite:///FILE, postgresql://… or amqp://…")
+    told = repr(dsn) if "@" not in dsn else dsn.partition("://")[0]  # the rest has a password
+    raise BadDsn(f"{told} is not understood: use sqlite:///FILE, postgresql://… or amqp://…")
 
 
 def _on_broker(dsn: str, clock: Clock) -> Store:
@@ -31,7 +32,7 @@ def _on_broker(dsn: str, clock: Clock) -> Store:
     options = read_options(dsn)
     state = open_store(options.state, clock)
     if not isinstance(state, State):  # pragma: no cover - checked there
-        raise BadDsn(f"state={options.state!r} cannot be a state store")
+        raise BadDsn("state= cannot be a state store")
     return RabbitStore(options, state)
 
 
@@ -53,7 +54,7 @@ async def migrate(dsn: str) -> tuple[int, int]:
 
     store = open_store(dsn, SystemClock())
     if not isinstance(store, PostgresStore):  # pragma: no cover - there are three
-        raise BadDsn(f"{dsn!r} has no schema")
+        raise BadDsn("this store has no schema")
     return await schema.migrate(store.address), schema.VERSION
 
 

@@ -140,7 +140,14 @@ class Base:
             self.parking.look()
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
-        self._tasks.append(asyncio.get_running_loop().create_task(work))
+        task = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A part of the road that breaks does not do so in silence."""
+        if not task.cancelled() and task.exception() is not None:
+            self.log.error("a part of the road has ended", error=repr(task.exception()))
 
     def _check_open(self) -> None:
         if not self._open:

@@ -1,16 +1,18 @@
 """The broker as the store uses it: one link that publishes, one that consumes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 
-from postroad.model.errors import PostroadError, Unroutable
+from postroad.model.errors import BrokerBlocked, PostroadError, Unroutable
 from postroad.model.ids import to_text
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.declaring import ask, declare, ready
 from postroad.stores.rabbitmq.envelope import pack
+from postroad.stores.rabbitmq.making import make
 from postroad.stores.rabbitmq.probing import check_features
-from postroad.stores.rabbitmq.publishing import Parcel, Publisher
+from postroad.stores.rabbitmq.publishing import WAIT_S, Parcel, Publisher
 from postroad.stores.rabbitmq.routes import Post
 from postroad.stores.rabbitmq.supervisor import Supervisor
 from postroad.stores.rabbitmq.topology import Topology
@@ -48,10 +50,12 @@ class Broker:
         self._watch: asyncio.Task[None] | None = None
         self._side: Channel | None = None
         self._declared: set[str] = set()
+        self._made = set(topology.shard_targets())
 
     async def open(self) -> None:
         """Connect for publishing, and declare what is to be there."""
         await check_features(self._address, self._topology.name("probe"), self._clock)
+        await make(self._address, self._topology.plan(), self._topology.made, self._clock)
         await self.publisher.open()
 
     async def _prepare(self, link: Link) -> None:
@@ -81,7 +85,11 @@ class Broker:
         consumer.undo = undo
         self._consumer = consumer
         consumer.start()
-        await consumer.ready()
+        try:
+            await consumer.ready()
+        except BaseException:  # whoever asked does not wait for the broker any more
+            await self.unconsume()
+            raise
 
     async def unconsume(self) -> None:
         """No more."""
@@ -142,7 +150,14 @@ class Broker:
     async def declare(self, target: str) -> None:
         """The line of a target, whether it is there or not."""
         if target:
-            await declare(await self._control(), self._topology.consumed(target))
+            async with self._answered():
+                await self.publisher.supervisor.ready()
+            plan = self._topology.consumed(target)
+            if target not in self._made:
+                await make(self._address, plan, f"{self._topology.made}.{target}", self._clock)
+                self._made.add(target)
+            async with self._answered():
+                await declare(await self._control(), plan)
             self._declared.add(target)
 
     @property
@@ -153,7 +168,22 @@ class Broker:
 
     async def ready(self, line: str) -> int:
         """How many messages of a line nobody has been given."""
-        return await ready(await self._control(), line)
+        async with self._answered():
+            return await ready(await self._control(), line)
+
+    @asynccontextmanager
+    async def _answered(self) -> AsyncIterator[None]:
+        """Bounded: a broker that is short of memory reads nothing from the link that publishes."""
+        try:
+            async with asyncio.timeout(0 if self.publisher.blocked else WAIT_S):
+                yield
+        except TimeoutError:
+            if self.publisher.supervisor.link is None:
+                raise self.publisher.supervisor.why from None
+            why = self.publisher.blocked or f"no answer for {WAIT_S:.0f} s"
+            raise BrokerBlocked(
+                f"RabbitMQ takes nothing now ({why}): see `rabbitmq-diagnostics alarms`"
+            ) from None
 
     async def _control(self) -> Channel:
         """A channel of the link that publishes; another one when a question was too much for it."""

@@ -75,6 +75,7 @@ class Consuming:
         self._log = log
         self._link: Link | None = None
         self._lines: dict[str, tuple[Channel, str]] = {}
+        self._opening: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def ready(self) -> int:
@@ -93,6 +94,7 @@ class Consuming:
     async def up(self, link: Link) -> None:
         """A link is there: whatever is to be consumed is."""
         self._link = link
+        await asyncio.gather(*map(self._declare, self.targets))
         for target in sorted(self.targets):
             await self._consume(target)
 
@@ -132,8 +134,15 @@ class Consuming:
 
     async def _consume(self, target: str) -> None:
         link = self._link
-        if link is None:
+        if link is None or target in self._opening:
             return
+        self._opening.add(target)
+        try:
+            await self._open(link, target)
+        finally:
+            self._opening.discard(target)
+
+    async def _open(self, link: Link, target: str) -> None:
         await self._declare(target)
         await self._let_go(target)
 
@@ -152,6 +161,9 @@ class Consuming:
 
         name, most = self._name(target), self._prefetch
         tag = await channel.consume(name, take, prefetch=most, on_cancel=cancelled)
+        if target not in self.targets:  # it was given back meanwhile
+            await channel.close()
+            return
         self._lines[target] = (channel, tag)
         self._table.open(target)
 

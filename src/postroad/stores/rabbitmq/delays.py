@@ -1,13 +1,17 @@
 """Which delay queues a wait is walked through. Pure.
 
-Delay queue k holds everything for 2^k units. A wait is a whole number of units, rounded up to five
-significant bits (at most 1/16 = 6.25 % late; four bits would be up to 12.5 %), and goes through the
-queues of its set bits, the longest first: a power of two takes one hop, no wait more than five.
+Delay queue k holds everything for 2^k units. A wait is cut to whole units, and its rest, less than
+one, is waited out in the memory of who gets the message: rounded up, a wait of 1.3 s over two hops
+was 352 ms late. Then it is rounded up to five significant bits (at most 1/16 = 6.25 % late; four
+bits would be up to 12.5 %), and goes through the queues of its set bits, the longest first: a power
+of two takes one hop, no wait more than five.
 """
 
 from typing import Final
 
 UNIT_MS: Final = 250
+SNAP_MS: Final = 25
+"""What is so little short of a whole unit is one: a retry's wait is some ms old when it is sent."""
 LEVELS: Final = 21
 """Delay queues 0 to 20: 250 ms to three days."""
 BITS: Final = 5
@@ -16,10 +20,9 @@ UNITS_MAX: Final = ((1 << BITS) - 1) << (LEVELS - BITS)
 
 
 def walk(wait_ms: int) -> tuple[int, ...]:
-    """The delay queues for a wait, never shorter than it, the longest first; none for no wait."""
-    if wait_ms <= 0:
-        return ()
-    units = min(-(-wait_ms // UNIT_MS), UNITS_MAX)
+    """The delay queues for a wait, at most a unit shorter than it, the longest first; none for a
+    wait that is shorter itself."""
+    units = min(max(0, wait_ms + SNAP_MS) // UNIT_MS, UNITS_MAX)
     shift = max(0, units.bit_length() - BITS)
     return _bits(-(-units >> shift) << shift)
 

@@ -29,14 +29,15 @@ class Options(Struct, frozen=True):
 def read_options(dsn: str) -> Options:
     """The options of an `amqp://…?state=…` address, or a BadDsn that says what is wrong."""
     address = read_address(dsn)
-    asked = parse_qs(urlsplit(dsn).query, keep_blank_values=True)
+    query = urlsplit(dsn).query.replace("+", "%2B")  # a password may have one
+    asked = parse_qs(query, keep_blank_values=True)
     for name, values in asked.items():
         if name not in NAMES or len(values) > 1:
             raise BadDsn(f"{name}= is not understood: a RabbitMQ address takes {', '.join(NAMES)}")
     given = {name: values[0] for name, values in asked.items()}
     state, prefix = given.get("state", STATE), given.get("prefix", "postroad")
     if not state.startswith(("sqlite:///", "postgresql://", "postgres://")):
-        raise BadDsn(f"state={state!r}: the state store is sqlite:///FILE or postgresql://…")
+        raise BadDsn("state=: the state store is sqlite:///FILE or postgresql://…")  # no password
     if not PLAIN_WORD.fullmatch(prefix):
         raise BadDsn(f"prefix={prefix!r}: give letters, digits, - and _, at most 64")
     shards = _number(given, "shards", SHARDS, 256)

@@ -7,10 +7,11 @@ from typing import Final
 from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
+from postroad.stores.rabbitmq.arriving import message_of
 from postroad.stores.rabbitmq.book import Book
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.routes import Outlet, Post, Routes
-from postroad.stores.rabbitmq.state.state import BrokerState
+from postroad.stores.rabbitmq.state.state import Batch, BrokerState
 
 BATCH: Final = 500
 LOOK_EVERY_S: Final = 30.0
@@ -36,15 +37,17 @@ class Outbox:
         count = 0
         async with self._turn:
             while envelopes := await self._state.outbox(BATCH):
-                await self._outlet.publish([await self._post(one) for one in envelopes])
-                await self._state.sent([one.id for one in envelopes])
+                batch = Batch(self._clock.now_ms())
+                await self._outlet.publish([await self._post(one, batch) for one in envelopes])
+                await self._state.write(batch)
                 count += len(envelopes)
         return count
 
-    async def _post(self, envelope: Envelope) -> Post:
+    async def _post(self, envelope: Envelope, batch: Batch) -> Post:
         queue = await self._book.queue((envelope.tenant, envelope.queue))
         if queue is None:  # pragma: no cover - its row was joined to the queue's a moment ago
             raise LookupError(envelope.queue)
+        batch.moved(message_of(envelope, queue, 0), envelope.hop, envelope.priority)
         lane = self._book.lane(queue.lanes[envelope.shard])
         return self._routes.post(envelope, lane.key, self._clock.now_ms())
 

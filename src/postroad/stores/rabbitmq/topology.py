@@ -71,6 +71,7 @@ class Topology:
         self.lost_exchange = self.name("lost.x")
         self.lost = self.name("lost")
         self.fleet = self.name("fleet")
+        self.made = self.name("made")
 
     def name(self, rest: str) -> str:
         """A name of ours in the broker."""

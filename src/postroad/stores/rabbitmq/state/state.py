@@ -136,6 +136,12 @@ class Batch:
         times = (m.accepted_at_ms, m.expires_at_ms, self._now_ms)
         self._add("spend", m.id, spent.hop, int(spent.done), *place, *times)
 
+    def moved(self, message: Message, hop: int, priority: int) -> None:
+        """It was kept in the tables, and its copy of that hop is in the broker now."""
+        self._add("message_delete", message.id)
+        place = (message.level, message.attempts, message.due_ms)
+        self.spend(Spent(message, hop - 1, priority, *place))
+
     def doubt(self, result: Result, hop: int) -> None:
         """Nobody knows whether it was sent: kept here, and in the broker no longer."""
         m = result.message
@@ -198,10 +204,6 @@ class BrokerState:
         """Messages that live in the tables and belong into the broker."""
         rows = await self._tables.read("outbox", "outbox", limit)
         return [Envelope(*row) for row in rows]
-
-    async def sent(self, ids: Sequence[int]) -> None:
-        """The broker has them now."""
-        await self._tables.write("outbox", [("message_delete", [(number,) for number in ids])])
 
     async def bury(self, graves: Sequence[Grave], now_ms: int) -> None:
         """Dead letters into the dead set, each once, in one durable transaction."""

@@ -36,8 +36,11 @@ def read_address(dsn: str) -> Address:
     try:
         parts = urlsplit(dsn)
         port = parts.port
-    except ValueError as error:
-        raise BadDsn(f"the RabbitMQ address is malformed ({error})") from None
+    except ValueError:  # whose text may be a part of the password
+        raise BadDsn(
+            "the RabbitMQ address is malformed: check its port, and write / and @ in a password as"
+            " %2F and %40"
+        ) from None
     if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
         raise BadDsn("a RabbitMQ address looks like amqp://user:password@host:5672/vhost")
     tls = parts.scheme == "amqps"

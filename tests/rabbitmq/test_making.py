@@ -1,0 +1,126 @@
+"""Lines that a broker left half-made when it was killed."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from postroad.ports.clock import SystemClock
+from postroad.stores.rabbitmq import making
+from postroad.stores.rabbitmq.declaring import declare
+from postroad.stores.rabbitmq.making import make
+from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.wire.address import read_address
+from postroad.stores.rabbitmq.wire.properties import Properties
+from tests.rabbitmq.wires import drained, linked, put, until
+from tests.servers.rabbitmq import ELSEWHERE, PrivateRabbit
+
+Within = Callable[[Coroutine[Any, Any, Any]], Any]
+TOPOLOGY = Topology()
+TARGET = "handler.resize"
+PLAN = TOPOLOGY.consumed(TARGET)
+(LINE,) = PLAN.lines
+MARK = f"{TOPOLOGY.made}.{TARGET}"
+AS_SHIPPED_S = making.SAFE_S
+HALVE = """
+{{ok, Q_}} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"{vhost}">>, queue, <<"{line}">>)),
+{{N_, _}} = Id_ = amqqueue:get_pid(Q_),
+ok = ra:force_delete_server(quorum_queues, Id_),
+Machine_ = {{module, rabbit_fifo, #{{name => N_, queue_resource => amqqueue:get_name(Q_)}}}},
+ra:start_server(quorum_queues, N_, Id_, Machine_, [Id_])
+"""
+"""What a kill leaves behind that comes between the start of its Raft server and its first election:
+a follower without a leader, which starts no election of its own."""
+
+
+async def prepare(dsn: str) -> None:
+    async with linked(dsn) as link:
+        await declare(await link.channel(), TOPOLOGY.plan())
+        await declare(await link.channel(), PLAN)
+
+
+def halve(broker: PrivateRabbit, dsn: str) -> None:
+    vhost = unquote(urlsplit(dsn).path[1:])
+    assert broker.eval(HALVE.format(vhost=vhost, line=LINE.name).replace("\n", " ")) == "ok"
+
+
+async def publish_to_all(dsn: str) -> None:
+    async with linked(dsn) as link:
+        for line in TOPOLOGY.plan().lines:
+            await put(await link.channel(confirms=True), line.name, b"x")
+
+
+async def takes_messages(dsn: str) -> bool:
+    async with linked(dsn) as link:
+        channel = await link.channel(confirms=True)
+        confirm = channel.publish("", LINE.name, b"x", Properties(message_id="m"))
+        assert confirm is not None
+        done, _ = await asyncio.wait([confirm], timeout=making.ANSWER_S)
+        if not done:
+            link.abort()
+        return bool(done)
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that answers later is made again, which harms none that nobody has used."""
+    monkeypatch.setattr(making, "ANSWER_S", 3.0)
+
+
+def test_a_line_that_was_left_half_made_is_made_again(
+    broker: PrivateRabbit, dsn: str, within: Within
+) -> None:
+    within(prepare(dsn))
+    halve(broker, dsn)
+
+    async def story() -> None:
+        await prepare(dsn)  # to declare it again is of no use
+        assert not await takes_messages(dsn)
+        two = [make(read_address(dsn), PLAN, MARK, SystemClock()) for _ in range(2)]
+        await asyncio.gather(*two)
+        assert await takes_messages(dsn)
+
+    within(story())
+
+
+def test_a_line_that_was_in_use_is_never_deleted(
+    broker: PrivateRabbit, dsn: str, within: Within
+) -> None:
+    within(prepare(dsn))
+    within(make(read_address(dsn), PLAN, MARK, SystemClock()))
+    halve(broker, dsn)  # as when its nodes are away
+
+    async def story() -> None:
+        await make(read_address(dsn), PLAN, MARK, SystemClock())
+        assert not await takes_messages(dsn)
+
+    within(story())
+
+
+def test_what_lies_in_a_line_without_a_mark_stays(dsn: str, within: Within) -> None:
+    async def story() -> None:
+        await prepare(dsn)
+        assert await takes_messages(dsn)
+        await make(read_address(dsn), PLAN, MARK, SystemClock())
+        async with linked(dsn) as link:
+            assert len(await drained(await link.channel(), LINE.name)) == 1
+
+    within(story())
+
+
+def test_what_is_confirmed_by_new_lines_outlives_a_kill_of_the_broker(
+    monkeypatch: pytest.MonkeyPatch, within: Within
+) -> None:
+    """Without the wait the last line was empty, and without a leader, after one kill of three."""
+    monkeypatch.delenv(ELSEWHERE, raising=False)
+    monkeypatch.setattr(making, "SAFE_S", AS_SHIPPED_S)
+    with PrivateRabbit() as broker:
+        dsn = broker.create_vhost()
+        within(make(read_address(dsn), TOPOLOGY.plan(), TOPOLOGY.made, SystemClock()))
+        within(publish_to_all(dsn))
+        broker.kill()
+        broker.start()
+        shards = [TOPOLOGY.name(target) for target in TOPOLOGY.shard_targets()]
+        within(until(lambda: all(broker.depth(dsn, line) == 1 for line in shards)))
