@@ -47,7 +47,7 @@ async def test_a_long_line_is_begun_with_before_all_of_it_is_here(
     free = asyncio.Event()
 
     @road.handler("slow")
-    async def slow(message: Message[int]) -> None:
+    async def slow(_: Message[int]) -> None:
         first.set()
         await free.wait()
 
