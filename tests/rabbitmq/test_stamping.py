@@ -2,7 +2,9 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from postroad.model.ids import made_at_ms
 from postroad.model.ladder import Exponential
 from postroad.model.states import NEVER
 from postroad.model.words import Draft, Policy, Queue
@@ -36,9 +38,20 @@ drafts = st.builds(
     body=st.binary(max_size=40),
     headers=st.binary(max_size=40),
 )
+plain = st.builds(
+    lambda draft: replace(
+        draft,
+        priority=0,
+        accepted_at_ms=made_at_ms(draft.id),
+        due_ms=made_at_ms(draft.id),
+        expires_at_ms=NEVER,
+        headers=b"",
+    ),
+    drafts,
+)
 
 
-@given(queues, drafts, drafts)
+@given(queues, drafts, drafts | plain)
 def test_a_stamped_copy_says_what_a_packed_one_says(
     queue: Queue, first: Draft, second: Draft
 ) -> None:
