@@ -16,9 +16,9 @@ from postroad.stores.rabbitmq.wire.frames import (
 )
 
 FRAME_MAX: Final = 131_072
-BURST: Final = 8_192
+BURST: Final = 65_536
 """So many bytes are written before the turn is over: while a burst of publishes is still being
-packed, the broker has begun with the first of them."""
+packed, the broker has begun with the first of them. At 8 KiB it took a fifth more CPU a message."""
 
 
 class Reader(Protocol):
