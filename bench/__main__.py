@@ -76,7 +76,8 @@ def _measure(asked: argparse.Namespace, console: Console) -> dict[str, Any]:
     with console.status(f"{asked.name} …"), workspace(asked.folder) as folder:
         lineup = benchmark.lineup(folder, say)
         slices = sum(run.slices for run in lineup)
-        planned = plan(asked.seconds, slices, benchmark.SLICE_S)
+        around_s = getattr(benchmark, "AROUND_S", 0.0) * len(lineup)
+        planned = plan(asked.seconds, slices, benchmark.SLICE_S, around_s)
         say(
             f"{asked.name}: {planned.rounds} rounds of {len(lineup)} runs, "
             f"{planned.slice_s:.2g} s for each of {slices} slices, on {filesystem}"

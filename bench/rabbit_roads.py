@@ -16,7 +16,6 @@ from postroad.config import Settings
 from postroad.stores.rabbitmq.topology import Topology, handler_target
 from postroad.transports.handler import Job
 
-FILL_SHARE = 0.3
 PREFIX = "bench"
 QUEUE = "no-op"
 A_SECOND = 5_000
@@ -24,22 +23,24 @@ TICK_S = 0.001
 DONE = "select count(*) from history where state = 'delivered'"
 
 
-def run(folder: Path, seconds: float, *, server: str, awaiting: int, prefetch: int) -> list[Taken]:
-    """Send with so many awaiting, for a while; then drain."""
-    return uvloop.run(_run(folder, seconds, server, awaiting, prefetch))
+def run(folder: Path, seconds: float, *, server: str, awaiting: str) -> list[Taken]:
+    """Send with each number of callers awaiting in turn, a share of the time each; then drain."""
+    callers = [int(each) for each in awaiting.split(",")]
+    return uvloop.run(_run(folder, seconds / len(callers), server, callers))
 
 
-async def _run(
-    folder: Path, seconds: float, server: str, awaiting: int, prefetch: int
-) -> list[Taken]:
+async def _run(folder: Path, each_s: float, server: str, callers: list[int]) -> list[Taken]:
     arrivals = Arrivals()
     state = folder / "state.db"
-    async with _road(server, state, arrivals, prefetch) as road:
+    fills: dict[int, tuple[int, float, float]] = {}
+    async with _road(server, state, arrivals) as road:
         sender = Sender(road)
-        await sender.some(WARM, awaiting)
-        start_s, start_cpu_s = time.perf_counter(), time.process_time()
-        await sender.until(start_s + seconds * FILL_SHARE, awaiting)
-        fill_s, fill_cpu_s = time.perf_counter() - start_s, time.process_time() - start_cpu_s
+        for awaiting in callers:
+            await sender.some(WARM, awaiting)
+            before, start_cpu_s, start_s = sender.sent, time.process_time(), time.perf_counter()
+            await sender.until(start_s + each_s, awaiting)
+            took_s, cpu_s = time.perf_counter() - start_s, time.process_time() - start_cpu_s
+            fills[awaiting] = (sender.sent - before, took_s, cpu_s)
         start_cpu_s = time.process_time()
         serving = asyncio.create_task(road.run())
         while len(arrivals.numbers) < sender.sent and not serving.done():
@@ -49,9 +50,8 @@ async def _run(
         cpu_s = time.process_time() - start_cpu_s
         promised = await _promised(server)
     counts = (sender.sent, _recorded(state), arrivals.once)
-    sending = f"send-{awaiting}-awaiting"
     return [
-        Taken(sending, *counts, sender.sent - WARM, fill_s, fill_cpu_s, promised),
+        *[Taken(f"send-{n}-awaiting", *counts, *fills[n], promised) for n in callers],
         Taken("receive", *counts, sender.sent, arrivals.seconds, cpu_s, promised),
     ]
 
@@ -96,7 +96,7 @@ def hand_over(folder: Path, seconds: float, *, server: str) -> list[Taken]:
 
 async def _hand_over(folder: Path, seconds: float, server: str) -> list[Taken]:
     took_s: list[float] = []
-    async with _road(server, folder / "state.db", Arrivals(), 512) as road:
+    async with _road(server, folder / "state.db", Arrivals()) as road:
         await Sender(road).some(WARM, 1)
         start_s, start_cpu_s = time.perf_counter(), time.process_time()
         while (now_s := time.perf_counter() - start_s) < seconds:
@@ -117,10 +117,8 @@ async def _hand_over(folder: Path, seconds: float, server: str) -> list[Taken]:
 
 
 @asynccontextmanager
-async def _road(
-    server: str, state: Path, arrivals: Arrivals, prefetch: int
-) -> AsyncIterator[Postroad]:
-    dsn = f"{server}?state=sqlite:///{state}&prefix={PREFIX}&prefetch={prefetch}"
+async def _road(server: str, state: Path, arrivals: Arrivals) -> AsyncIterator[Postroad]:
+    dsn = f"{server}?state=sqlite:///{state}&prefix={PREFIX}"
     road = Postroad(dsn, settings=Settings(log_level="warning"))
 
     @road.handler(QUEUE)

@@ -1,5 +1,6 @@
 """Rounds: every contestant runs once in each, so that a slow moment of the machine hits all."""
 
+import time
 from collections import defaultdict
 from pathlib import Path
 from statistics import median
@@ -15,15 +16,25 @@ TINY_S = 10.0
 """Below so many seconds in all it is a rehearsal: one round."""
 
 
+SLICE_S_MIN = 0.5
+"""Where what is around a run takes long, too."""
+
+
 class Plan(Struct, frozen=True):
-    """How many rounds, and how long each run of each may take."""
+    """How many rounds, how long each run of each may take, and when no new round is begun."""
 
     rounds: int
     slice_s: float
+    seconds: float = float("inf")
 
 
-def plan(seconds: float, slices: int, slice_s: float) -> Plan:
-    """Rounds that fill the time with slices of the wished length; at least three."""
+def plan(seconds: float, slices: int, slice_s: float, around_s: float = 0.0) -> Plan:
+    """Rounds that fill the time with slices of the wished length; at least three. Where a round
+    takes some time besides them, that counts too, and three are not forced into less."""
+    if around_s:
+        rounds = max(1, int(seconds / (slices * slice_s + around_s)))
+        rest_s = (seconds / rounds - around_s) / slices
+        return Plan(rounds, max(SLICE_S_MIN, rest_s), seconds)
     rounds = 1 if seconds < TINY_S else max(ROUNDS_MIN, int(seconds / (slices * slice_s)))
     return Plan(rounds, seconds / (rounds * slices))
 
@@ -89,14 +100,20 @@ def _same(durability: Durability) -> Durability:
 def hold(lineup: list[Run], planned: Plan, folder: Path, say: Say) -> Standings:
     """Run all rounds; each begins with another contestant."""
     standings = Standings()
+    start_s = time.perf_counter()
     for number in range(planned.rounds):
+        passed_s = time.perf_counter() - start_s
+        if number and passed_s * (number + 1) / number > planned.seconds:
+            say(f"after {passed_s:.0f} s there is no time for round {number + 1}")
+            break
         standings.syncs_us.append(sync_us(folder))
         first = number % len(lineup)
         for run in lineup[first:] + lineup[:first]:
             taken = _one(run, planned.slice_s * run.slices, folder)
             standings.add(run, taken)
             for one in taken:
-                say(f"round {number + 1}/{planned.rounds}  {_told(run, one)}")
+                passed_s = time.perf_counter() - start_s
+                say(f"{passed_s:3.0f} s  round {number + 1}/{planned.rounds}  {_told(run, one)}")
     return standings
 
 

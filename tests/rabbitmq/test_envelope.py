@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from postroad.model.ids import made_at_ms
 from postroad.model.states import NEVER
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, pack, unpack
 
@@ -27,7 +28,7 @@ PLAIN = Envelope(
 envelopes = st.builds(
     Envelope,
     id=numbers,
-    tenant=st.just("default"),
+    tenant=st.sampled_from(["default", "acme"]),
     queue=texts.filter(bool),
     shard=numbers,
     hop=numbers,
@@ -59,6 +60,13 @@ def test_the_seeds_fields_are_there_by_their_names() -> None:
     assert (table["first-error"], table["last-error"]) == ("first", "first")
 
 
+def test_what_follows_from_the_rest_is_left_out_and_may_be_there() -> None:
+    fresh = replace(PLAIN, accepted_at_ms=made_at_ms(PLAIN.id), due_ms=made_at_ms(PLAIN.id))
+    assert set(pack(fresh)) == {"postroad", "id", "shard", "queue"}
+    whole = {"accepted-at-ms": fresh.accepted_at_ms, "due-ms": fresh.due_ms, "tenant": "default"}
+    assert unpack({**pack(fresh), **whole, "postroad": 1}, b"{}") == fresh  # as it was sent once
+
+
 def test_nothing_of_the_brokers_own_is_carried_on() -> None:
     came = {**pack(PLAIN), "x-death": [{"queue": "q"}], "x-first-death-reason": "expired"}
     assert pack(unpack(came, b"{}").again()) == {**pack(PLAIN), "hop": 1}
@@ -70,7 +78,7 @@ def test_the_first_error_stays_and_the_last_one_is_the_last() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"postroad": 2}, {"id": "?"}, {"hop": "x"}, {"queue": 7}, {"queue": ""}, {"id": 5}]
+    "change", [{"postroad": 3}, {"id": "?"}, {"hop": "x"}, {"queue": 7}, {"queue": ""}, {"id": 5}]
 )
 def test_what_cannot_be_read_is_named(change: dict[str, object]) -> None:
     with pytest.raises(BadEnvelope):

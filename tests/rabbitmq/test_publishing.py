@@ -20,6 +20,7 @@ from postroad.ports.clock import SystemClock, system_chance
 from postroad.stores.rabbitmq import publishing
 from postroad.stores.rabbitmq.publishing import Parcel, Publisher
 from postroad.stores.rabbitmq.wire.address import read_address
+from postroad.stores.rabbitmq.wire.channel import Channel
 from postroad.stores.rabbitmq.wire.link import Link
 from postroad.stores.rabbitmq.wire.properties import Properties
 from tests.rabbitmq.wires import declare, drained, linked, until
@@ -207,6 +208,39 @@ def test_what_waits_is_bounded(dsn: str, within: Within, monkeypatch: pytest.Mon
             assert waiting == 10 * publishing.CHANNELS
             proxy.release()
             assert await sending == [None] * 1_000
+
+    with Proxy(dsn) as proxy:
+        within(story(proxy))
+
+
+def test_a_receipt_that_nobody_waits_for_any_more_holds_up_nobody(
+    dsn: str, within: Within, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publishing, "WINDOW", 1)
+
+    async def story(proxy: Proxy) -> None:
+        async with publishing_to(proxy.dsn()) as publisher:
+            proxy.hold()
+            receipts = [publisher.put(parcel(at)) for at in range(publishing.CHANNELS)]
+            assert publisher.put(parcel(99)) is None  # no room, and nothing was written
+            for receipt in receipts:
+                assert receipt is not None
+                receipt.cancel()
+            looks = 0
+            room = publisher._room
+
+            def counted() -> Channel | None:
+                nonlocal looks
+                looks += 1
+                return room()
+
+            monkeypatch.setattr(publisher, "_room", counted)
+            sending = asyncio.create_task(publisher.publish([parcel(at) for at in range(4, 8)]))
+            await asyncio.sleep(0.1)
+            assert looks < 10  # it waits, and does not ask in a circle
+            proxy.release()
+            assert await sending == [None] * 4
+        assert sorted(await found(dsn)) == list(range(8))
 
     with Proxy(dsn) as proxy:
         within(story(proxy))

@@ -11,6 +11,7 @@ from postroad.model.ids import to_text
 from postroad.model.ladder import Exponential
 from postroad.model.ticks import Schedule, Tick
 from postroad.model.words import Policy
+from postroad.stores.rabbitmq import serving
 from postroad.stores.rabbitmq.store import RabbitStore
 from tests.rabbitmq.roads import Endpoint, a_road, running, until, until_state
 from tests.servers import free_port
@@ -35,6 +36,26 @@ async def test_what_is_sent_is_handled_once(dsn: str, tmp_path: Path) -> None:
         await road.run(until_idle=True)
         assert sorted(body["n"] for body in got) == list(range(20))  # type: ignore[index]
         assert (await road.explain(receipts[0].id)).state == "delivered"
+
+
+async def test_a_long_line_is_begun_with_before_all_of_it_is_here(
+    dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "CATCH_UP_S", 3_600.0)
+    road = a_road(dsn, tmp_path, "&prefetch=10")
+    first = asyncio.Event()
+    free = asyncio.Event()
+
+    @road.handler("slow")
+    async def slow(_: Message[int]) -> None:
+        first.set()
+        await free.wait()
+
+    async with road:
+        await road.send_many([("slow", number) for number in range(100)])
+        async with running(road):
+            await first.wait()  # 10 came, and 90 lie ready in the broker
+            free.set()
 
 
 async def test_a_message_fails_twice_and_is_delivered_through_the_delay_queues(

@@ -40,14 +40,10 @@ def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: in
     body, headers = _encode(send, body_bytes_max)
     if send.priority not in PRIORITIES:
         raise BadInput(f"priority={send.priority}: give {PRIORITIES[0]} to {PRIORITIES[-1]}")
-    for name, text in (("key", send.key), ("order_key", send.order_key)):
-        if not text:
-            continue
-        if len(text) > KEY_CHARACTERS_MAX:
-            raise BadInput(f"{name} has {len(text)} characters: at most {KEY_CHARACTERS_MAX}")
-        if not _is_text(text):
-            raise BadInput(f"{name} has half a character (a lone surrogate) in it: give whole text")
-    due_ms = _due_ms(send, now_ms)
+    if send.key or send.order_key:
+        _check_keys(send)
+    plain = send.deliver_at is None and not send.delay
+    due_ms = now_ms if plain else _due_ms(send, now_ms)
     expires_ms = NEVER if send.expires_at is None else _moment_ms(send.expires_at, "expires_at")
     if expires_ms <= max(due_ms, now_ms):
         raise BadTime("expires_at is not after the time of delivery: it could never be sent")
@@ -66,6 +62,14 @@ def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: in
         key=send.key,
         order_key=send.order_key,
     )
+
+
+def _check_keys(send: Send) -> None:
+    for name, text in (("key", send.key), ("order_key", send.order_key)):
+        if len(text) > KEY_CHARACTERS_MAX:
+            raise BadInput(f"{name} has {len(text)} characters: at most {KEY_CHARACTERS_MAX}")
+        if not _is_text(text):
+            raise BadInput(f"{name} has half a character (a lone surrogate) in it: give whole text")
 
 
 def _encode(send: Send, body_bytes_max: int) -> tuple[bytes, bytes]:

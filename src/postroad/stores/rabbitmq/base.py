@@ -23,11 +23,13 @@ from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.options import Options
 from postroad.stores.rabbitmq.outbox import Outbox
 from postroad.stores.rabbitmq.parking import Parking
+from postroad.stores.rabbitmq.recent import Recent
 from postroad.stores.rabbitmq.recording import Recording
 from postroad.stores.rabbitmq.routes import Post, Routes
 from postroad.stores.rabbitmq.serving import Serving
 from postroad.stores.rabbitmq.shifting import Shifter
-from postroad.stores.rabbitmq.state.state import BrokerState, Grave, Where
+from postroad.stores.rabbitmq.stamping import Stamps
+from postroad.stores.rabbitmq.state.state import BrokerState, Grave
 from postroad.stores.rabbitmq.state.tables import PostgresTables, SqliteTables
 from postroad.stores.rabbitmq.table import Table
 from postroad.stores.rabbitmq.topology import Topology
@@ -73,6 +75,7 @@ class Base:
         self.book = Book(state, self.afar, self.table, clock, fresh_s)
         self.broker = Broker(options.address, self.topology, "postroad", clock, self.log)
         self.routes = routes
+        self.stamps = Stamps(self.book, routes)
         shifter = Shifter(self.broker, self.afar, self.table)
         self.recording = Recording(self.table, routes, shifter, clock)
         self.parking = Parking(self.table, routes, shifter, clock, self.bell.holds)
@@ -89,8 +92,7 @@ class Base:
         self.serving = Serving(
             self.broker, self.consuming, self.arrivals, self.crew, draining, clock
         )
-        self.recent: dict[int, Where] = {}
-        """The last ones that were sent from here: nobody else may know of them yet."""
+        self.recent = Recent()
         self._owners: dict[int, int] = {}
         self._reaped: set[int] = set()
         self._tasks: list[asyncio.Task[None]] = []

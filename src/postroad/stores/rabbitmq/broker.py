@@ -19,6 +19,7 @@ from postroad.stores.rabbitmq.topology import Topology
 from postroad.stores.rabbitmq.watching import Watch, Watched
 from postroad.stores.rabbitmq.wire.address import Address
 from postroad.stores.rabbitmq.wire.channel import Channel
+from postroad.stores.rabbitmq.wire.confirms import Confirm
 from postroad.stores.rabbitmq.wire.link import Link
 from postroad.stores.rabbitmq.wire.properties import Properties
 
@@ -111,32 +112,42 @@ class Broker:
 
     async def publish(self, posts: Sequence[Post]) -> None:
         """All of them in one go; done when each is confirmed."""
-        for target in {_target(post) for post in posts} - self._declared:
-            await self.declare(target)
-        lost = await self._publish(posts)
-        if lost:  # a line was deleted
-            for target in {_target(post) for post in lost}:
-                await self.declare(target)
-            if again := await self._publish(lost):
-                raise Unroutable(f"RabbitMQ has no line for {_target(again[0])}, though declared")
+        await self.send([_parcel(post) for post in posts])
 
-    async def _publish(self, posts: Sequence[Post]) -> list[Post]:
+    async def send(self, parcels: Sequence[Parcel]) -> None:
+        """The same, packed."""
+        for target in {_target(each.key) for each in parcels} - self._declared:
+            await self.declare(target)
+        lost = await self._send(parcels)
+        if lost:  # a line was deleted
+            for target in {_target(each.key) for each in lost}:
+                await self.declare(target)
+            if again := await self._send(lost):
+                target = _target(again[0].key)
+                raise Unroutable(f"RabbitMQ has no line for {target}, though declared")
+
+    def put(self, parcel: Parcel) -> Confirm | None:
+        """Written at once; None when that cannot be, and nothing was written."""
+        return self.publisher.put(parcel) if _target(parcel.key) in self._declared else None
+
+    async def _send(self, parcels: Sequence[Parcel]) -> list[Parcel]:
         """Those that found no line; any other error is raised, when all have been answered."""
-        outcomes = await self.publisher.publish([_parcel(post) for post in posts])
+        outcomes = await self.publisher.publish(parcels)
         wrong: list[PostroadError] = [
             each for each in outcomes if each is not None and not isinstance(each, Unroutable)
         ]
         if wrong:
             raise wrong[0]
-        return [post for post, each in zip(posts, outcomes, strict=True) if each is not None]
+        return [one for one, each in zip(parcels, outcomes, strict=True) if each is not None]
 
-    def hand_over(self, posts: Sequence[Post]) -> None:
+    def hand_over(self, parcels: Sequence[Parcel]) -> None:
         """Written, not waited for."""
-        for target in {_target(post) for post in posts} - self._declared:
-            ask(self.publisher.quick(), self._topology.consumed(target))
-            self._declared.add(target)
-        for post in posts:
-            self.publisher.hand_over(_parcel(post))
+        for parcel in parcels:
+            target = _target(parcel.key)
+            if target not in self._declared:
+                ask(self.publisher.quick(), self._topology.consumed(target))
+                self._declared.add(target)
+            self.publisher.hand_over(parcel)
 
     def _on_return(self, error: Unroutable) -> None:
         self._declared = {"", *self._topology.shard_targets()}  # a line was deleted: ask for all
@@ -201,6 +212,6 @@ def _parcel(post: Post) -> Parcel:
     return Parcel(post.exchange, post.key, packed, envelope.body)
 
 
-def _target(post: Post) -> str:
-    """Where a post is to end; "" for the dead line."""
-    return post.key.rpartition("to.")[2]
+def _target(key: str) -> str:
+    """Where what has this key is to end; "" for the dead line."""
+    return key.rpartition("to.")[2]

@@ -7,12 +7,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.model.errors import PostroadError
-from postroad.model.ids import to_number, to_text
+from postroad.model.ids import made_at_ms, to_number, to_text
 from postroad.model.states import NEVER
-from postroad.model.words import Draft, Queue
+from postroad.model.words import DEFAULT_TENANT, Draft, Queue
 
-FORM: Final = 1
-"""The version of these headers; a later one that old workers cannot read gets a new number."""
+FORM: Final = 2
+"""The version of these headers; a later one that old workers cannot read gets a new number. In 1
+nothing was left out that follows from the rest: it can be read all the same."""
+READ: Final = (1, FORM)
 ERROR_CHARACTERS_MAX: Final = 1_000
 Value = int | str | bytes
 
@@ -89,8 +91,6 @@ NUMBERS: Final = {
     "attempts": "attempts",
     "priority": "priority",
     "shard": "shard",
-    "accepted-at-ms": "accepted_at_ms",
-    "due-ms": "due_ms",
     "expires-at-ms": "expires_at_ms",
     "retry-max": "retry_max",
     "retry-timeout-ms": "retry_timeout_ms",
@@ -98,14 +98,15 @@ NUMBERS: Final = {
     "died-at-ms": "died_at_ms",
 }
 TEXTS: Final = {
-    "tenant": "tenant",
     "queue": "queue",
     "first-error": "first_error",
     "last-error": "last_error",
     "reason": "reason",
 }
 ABSENT: Final = {"expires-at-ms": NEVER}
-"""What a header that is not there means; 0 or nothing for all others."""
+"""What a header that is not there means; 0 or nothing for all others. Who says nothing else is the
+default tenant, was accepted when its id was made, and is due since then: each header costs the
+broker more than a microsecond, and a message that goes at once has six of them."""
 
 BLANK: Final = {
     **{field: ABSENT.get(name, 0) for name, field in NUMBERS.items()},
@@ -125,6 +126,12 @@ def pack(envelope: Envelope) -> dict[str, Value]:
         text: str = getattr(envelope, field)
         if text:
             table[name] = text
+    if envelope.tenant != DEFAULT_TENANT:
+        table["tenant"] = envelope.tenant
+    if envelope.accepted_at_ms != made_at_ms(envelope.id):
+        table["accepted-at-ms"] = envelope.accepted_at_ms
+    if envelope.due_ms != envelope.accepted_at_ms:
+        table["due-ms"] = envelope.due_ms
     if envelope.headers:
         table["headers"] = envelope.headers
     return table
@@ -132,11 +139,15 @@ def pack(envelope: Envelope) -> dict[str, Value]:
 
 def unpack(table: Mapping[str, object], body: bytes) -> Envelope:
     """The envelope of a delivery, or a BadEnvelope that says what is wrong with it."""
-    if table.get("postroad") != FORM:
+    if table.get("postroad") not in READ:
         raise BadEnvelope("it was not sent by Postroad, or by a newer one")
     values: dict[str, object] = {**BLANK, "body": body}
     try:
-        values["id"] = to_number(_text("id", table.get("id", "")))
+        values["id"] = number = to_number(_text("id", table.get("id", "")))
+        values["tenant"] = _text("tenant", table.get("tenant", DEFAULT_TENANT))
+        accepted_at_ms = _number("accepted-at-ms", table.get("accepted-at-ms", made_at_ms(number)))
+        values["accepted_at_ms"] = accepted_at_ms
+        values["due_ms"] = _number("due-ms", table.get("due-ms", accepted_at_ms))
         for name, value in table.items():  # only what is there: most have few
             if name in NUMBERS:
                 values[NUMBERS[name]] = _number(name, value)

@@ -77,7 +77,7 @@ class InsightVerbs(Waiting):
             return facts
         entry = self.table.entries.get(number)
         where = _where(entry) if entry is not None else await self.afar.where(number)
-        where = where or self.recent.get(number)
+        where = where or self._sent(number)
         if where is None or tenant not in (None, where.tenant):
             return None
         queue = await self.state.queue_facts(where.tenant, where.queue)
@@ -97,6 +97,14 @@ class InsightVerbs(Waiting):
             lane=lane,
             paces=queue.paces,
         )
+
+    def _sent(self, number: int) -> Where | None:
+        sent = self.recent.get(number)
+        queue = None if sent is None else self.book.known(sent.queue)
+        if sent is None or queue is None:
+            return None
+        times = (sent.due_ms, sent.accepted_at_ms, sent.expires_at_ms)
+        return Where(queue.tenant, queue.name, sent.lane, 0, 0, *times)
 
     async def _others_due(self, where: Where) -> int:
         """Messages of its lane that can go before it, as far as is known."""

@@ -33,13 +33,18 @@ class LeaseVerbs(Base):
         self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
     ) -> Claim:
         """Own lanes that are ready at these levels. The first one starts to consume; one for all
-        levels waits until what the broker holds ready is here."""
+        levels that finds nothing waits until something came, or all that the broker holds ready
+        is here."""
         self._check_open()
         await self.serving.start(owner, pools)
-        if len(levels) > LAST_POLLED_LEVEL:
-            await self.serving.caught_up()
-        self._owners[owner] = self.clock.now_ms()
-        return self.table.claim(owner, levels, pools, limit, self.clock.now_ms())
+        self._owners[owner] = now_ms = self.clock.now_ms()
+        claim = self.table.claim(owner, levels, pools, limit, now_ms)
+        if claim.lanes or len(levels) <= LAST_POLLED_LEVEL:
+            return claim
+        entries, known = self.table.entries, len(self.table.entries)
+        await self.serving.caught_up(lambda: len(entries) > known)
+        self._owners[owner] = now_ms = self.clock.now_ms()
+        return self.table.claim(owner, levels, pools, limit, now_ms)
 
     async def look(self, looks: Sequence[Look]) -> list[View]:
         """The rungs of owned lanes that became ready after a time, or are named."""

@@ -83,8 +83,8 @@ class Publisher:
         try:
             async with asyncio.timeout(self._wait_s):
                 for channel in self._channels:
-                    while (oldest := channel.oldest) is not None:
-                        await asyncio.wait([oldest])
+                    while channel.unconfirmed:
+                        await asyncio.wait([channel.heard()])
         except TimeoutError:
             pass  # they fail with the link
         for timer in (self._sweep, self._patience):
@@ -106,12 +106,25 @@ class Publisher:
         try:
             async with asyncio.timeout(self._wait_s):
                 for parcel in parcels:
-                    confirms.append(await self._write(parcel))  # noqa: PERF401 - cut short by time
+                    confirm = self._put(parcel) or await self._write(parcel)
+                    confirms.append(confirm)
         except TimeoutError:
             confirms += [self._why_not()] * (len(parcels) - len(confirms))
         return [
             each if isinstance(each, PostroadError) else await _outcome(each) for each in confirms
         ]
+
+    def put(self, parcel: Parcel) -> Confirm | None:
+        """Write it now. None when that cannot be: `publish` waits for what is missing, or says
+        what is wrong."""
+        self._turn += 1
+        return self._put(parcel)
+
+    def _put(self, parcel: Parcel) -> Confirm | None:
+        channel = self._room()
+        if channel is None or len(parcel.body) > BODY_BYTES_MAX:
+            return None
+        return channel.publish(parcel.exchange, parcel.key, parcel.body, parcel.packed)
 
     def hand_over(self, parcel: Parcel) -> None:
         """Give it to the connection and wait for nothing: a broker that dies now loses it, one
@@ -124,7 +137,7 @@ class Publisher:
         link = self.supervisor.link
         if link is None or self._quick is None:
             raise self.supervisor.why
-        if link.blocked or not link.writable.is_set():
+        if not link.takes:
             raise self._why_not()
         return self._quick
 
@@ -146,7 +159,7 @@ class Publisher:
 
     def _room(self) -> Channel | None:
         link = self.supervisor.link
-        if link is None or link.blocked or not link.writable.is_set():
+        if link is None or not link.takes:
             return None
         for ahead in range(len(self._channels)):
             channel = self._channels[(self._turn + ahead) % len(self._channels)]
@@ -163,10 +176,9 @@ class Publisher:
             await link.writable.wait()
             await self._flowing.wait()
             if self._room() is None and link is self.supervisor.link:
-                oldest = [each.oldest for each in self._channels]
-                full = [each for each in oldest if each is not None]
-                if full:
-                    await asyncio.wait(full, return_when=asyncio.FIRST_COMPLETED)
+                heard = [each.heard() for each in self._channels if each.unconfirmed]
+                if heard:
+                    await asyncio.wait(heard, return_when=asyncio.FIRST_COMPLETED)
         return channel
 
     def _why_not(self) -> StoreError:

@@ -41,11 +41,14 @@ class Routes:
 
     def post(self, envelope: Envelope, lane: LaneKey, now_ms: int) -> Post:
         """To its lane when it is due; or when it expires, to die on time."""
-        target = self.topology.target(lane)
         hops = walk(min(envelope.due_ms, envelope.expires_at_ms) - now_ms)
+        return Post(*self.way(hops, self.topology.target(lane)), envelope)
+
+    def way(self, hops: tuple[int, ...], target: str) -> tuple[str, str]:
+        """The exchange and the routing key that lead through these waits to a target."""
         if not hops:
-            return Post(self.topology.instant, target, envelope)
-        return Post(self.topology.delay, walk_key(hops, target), envelope)
+            return self.topology.instant, target
+        return self.topology.delay, walk_key(hops, target)
 
     def park(self, envelope: Envelope, lane: LaneKey, wait_ms: int) -> Post:
         """Back to its lane in a while, not later than said, but for less than a unit."""

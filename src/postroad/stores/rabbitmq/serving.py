@@ -1,7 +1,7 @@
 """Serving: from the first question for lanes on, until the last owner goes, messages come here."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from postroad.model.errors import StoreError
@@ -68,10 +68,13 @@ class Serving:
                 await self._broker.unconsume()
                 await self._down()
 
-    async def caught_up(self) -> None:
-        """Wait, a while at most, until nothing lies ready in the lines that are consumed here."""
+    async def caught_up(self, enough: Callable[[], bool] = lambda: False) -> None:
+        """Wait, a while at most, until nothing lies ready in the lines that are consumed here, or
+        there is enough to go on with: of a long line some always lies ready."""
         until_s = self._clock.steady_s() + CATCH_UP_S
-        while not await self._has_caught_up() and self._clock.steady_s() < until_s:
+        while not (enough() or await self._has_caught_up()):
+            if self._clock.steady_s() >= until_s:
+                return
             await self._clock.sleep(ASK_S)
 
     async def _has_caught_up(self) -> bool:

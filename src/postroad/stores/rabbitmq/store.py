@@ -5,7 +5,7 @@ from typing import Final, NoReturn
 
 from postroad.model.control import CancelState, MessageFilter
 from postroad.model.dead import DeadFilter, ReplayMode
-from postroad.model.errors import NotDead, NotOnRabbitMQ, StoreError
+from postroad.model.errors import NotDead, NotOnRabbitMQ, StoreError, Unroutable
 from postroad.model.ids import to_text
 from postroad.model.pace import Limit
 from postroad.model.record import Swept
@@ -13,16 +13,14 @@ from postroad.model.ticks import Schedule, Tick
 from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.base import Base, State
-from postroad.stores.rabbitmq.envelope import of_draft
 from postroad.stores.rabbitmq.insight import InsightVerbs, OverviewVerbs
 from postroad.stores.rabbitmq.leasing import LeaseVerbs
 from postroad.stores.rabbitmq.options import Options
-from postroad.stores.rabbitmq.routes import Post
+from postroad.stores.rabbitmq.publishing import Parcel
 from postroad.stores.rabbitmq.showing import FactVerbs
 from postroad.stores.rabbitmq.stacks import HOLD_MS
-from postroad.stores.rabbitmq.state.state import Batch, Where
+from postroad.stores.rabbitmq.state.state import Batch
 
-RECENT_MAX: Final = 10_000
 INSTEAD: Final = "a road on SQLite or PostgreSQL can"
 
 
@@ -47,25 +45,35 @@ class InboxVerbs(Base):
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
         """Publish them all in one go; accepted means that the broker has confirmed each."""
         self._check_open()
-        posts = [self._post(draft) for draft in drafts]
-        if posts:
-            await self.broker.publish(posts)
-            await self._remember(drafts, posts)
+        if drafts:
+            await self.broker.send([self._parcel(draft) for draft in drafts])
+            await self._remember(drafts)
         return [Accepted(draft.id) for draft in drafts]
 
-    async def _remember(self, drafts: Sequence[Draft], posts: Sequence[Post]) -> None:
+    async def put(self, draft: Draft) -> bool:
+        """Publish one that is due, and wait for its own confirm alone: others go on meanwhile."""
+        self._check_open()
+        if draft.due_ms > draft.accepted_at_ms:
+            return False
+        confirm = self.broker.put(self._parcel(draft))
+        if confirm is None:
+            return False
+        try:
+            await confirm
+        except Unroutable:
+            return False  # its line was deleted
+        self.recent.add(draft)
+        return True
+
+    async def _remember(self, drafts: Sequence[Draft]) -> None:
         """What waits is noted in the state store, and what goes at once in memory, so that
         somebody who asks for it gets an answer. It is in the broker whether this fails or not."""
         later = Batch(self.clock.now_ms())
-        for draft, post in zip(drafts, posts, strict=True):
-            e = post.envelope
+        for draft in drafts:
             if draft.due_ms > draft.accepted_at_ms + HOLD_MS:
                 later.sent(draft)
-                continue
-            times = (e.due_ms, e.accepted_at_ms, e.expires_at_ms)
-            self.recent[e.id] = Where(e.tenant, e.queue, draft.lane, 0, 0, *times)
-        while len(self.recent) > RECENT_MAX:
-            del self.recent[next(iter(self.recent))]
+            else:
+                self.recent.add(draft)
         try:
             await self.afar.write(later)
         except StoreError as error:
@@ -74,9 +82,9 @@ class InboxVerbs(Base):
     def hand_over(self, drafts: Sequence[Draft]) -> None:
         """Write them to the broker, and do not wait for its confirms."""
         self._check_open()
-        self.broker.hand_over([self._post(draft) for draft in drafts])
+        self.broker.hand_over([self._parcel(draft) for draft in drafts])
 
-    def _post(self, draft: Draft) -> Post:
+    def _parcel(self, draft: Draft) -> Parcel:
         if draft.key:
             raise NotOnRabbitMQ(
                 "key=: a broker does not remember the keys of what it has delivered. Leave it out "
@@ -87,10 +95,7 @@ class InboxVerbs(Base):
                 "order_key=: a message that is retried is overtaken by those behind it. Leave it "
                 f"out, or put what belongs together into one message; {INSTEAD}"
             )
-        queue, lane = self.book.known(draft.queue), self.book.lane(draft.lane)
-        if queue is None:  # pragma: no cover - drafts are made of queues that this store gave
-            raise LookupError(draft.queue)
-        return self.routes.post(of_draft(draft, queue), lane.key, self.clock.now_ms())
+        return self.stamps.parcel(draft, self.clock.now_ms())
 
 
 class ControlVerbs(Base):

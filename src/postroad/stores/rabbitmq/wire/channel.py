@@ -71,12 +71,19 @@ class Channel:
     @property
     def unconfirmed(self) -> int:
         """How many publishes the broker has not answered."""
-        return 0 if self._confirms is None else len(self._confirms)
+        return 0 if self._confirms is None else len(self._confirms.open)
 
     @property
     def oldest(self) -> Confirm | None:
         """The publish that has waited longest for its answer."""
         return None if self._confirms is None else self._confirms.oldest
+
+    def heard(self) -> Confirm:
+        """Done when the broker answers a publish, or cannot any more. For all who wait: not to be
+        cancelled."""
+        if self._confirms is None:
+            raise self.lost or BrokerLost("the channel has no confirms")
+        return self._confirms.heard()
 
     def give_up(self, error: StoreError) -> None:
         """Wait for no confirm any more: what was published may be safe, or not."""
@@ -122,8 +129,7 @@ class Channel:
             head = publish_head(self.number, exchange, key, mandatory=mandatory)
             self._heads[exchange, key, mandatory] = head
         packed = properties if isinstance(properties, bytes) else properties.pack()
-        self._wire.send(head)
-        self._wire.send(content(self.number, packed, body, self._wire.frame_max - 8))
+        self._wire.send(head + content(self.number, packed, body, self._wire.frame_max - 8))
         return None if self._confirms is None else self._confirms.add(packed)
 
     async def consume(

@@ -103,6 +103,11 @@ class Link:
         return link
 
     @property
+    def takes(self) -> bool:
+        """Whether the broker takes what is published, and reads what is written."""
+        return not self.blocked and self._wire.can_write.is_set()
+
+    @property
     def writable(self) -> asyncio.Event:
         """Off while the broker does not read what is written."""
         return self._wire.can_write

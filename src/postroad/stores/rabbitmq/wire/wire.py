@@ -1,4 +1,4 @@
-"""The bytes of one connection: frames in, and one write for all that a turn of the loop sends."""
+"""The bytes of one connection: frames in, and few writes for all that a turn of the loop sends."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,6 +16,9 @@ from postroad.stores.rabbitmq.wire.frames import (
 )
 
 FRAME_MAX: Final = 131_072
+BURST: Final = 65_536
+"""So many bytes are written before the turn is over: while a burst of publishes is still being
+packed, the broker has begun with the first of them. At 8 KiB it took a fifth more CPU a message."""
 
 
 class Reader(Protocol):
@@ -49,6 +52,7 @@ class Wire(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._rest = b""
         self._out: list[bytes] = []
+        self._size = 0
         self._gathering: dict[Reader, None] = {}
         self._due = False
 
@@ -91,9 +95,12 @@ class Wire(asyncio.Protocol):
         self._rest = data[at:]
 
     def send(self, data: bytes) -> None:
-        """Write it at the end of this turn, with everything else."""
+        """Write it in this turn, with everything else."""
         self._out.append(data)
-        if not self._due:
+        self._size += len(data)
+        if self._size >= BURST:
+            self.flush()
+        elif not self._due:
             self._due = True
             self._loop.call_soon(self.flush)
 
@@ -147,7 +154,7 @@ class Wire(asyncio.Protocol):
         for reader in self._gathering:
             reader.drain(self._out)
         self._gathering.clear()
-        out, self._out = self._out, []
+        out, self._out, self._size = self._out, [], 0
         if out and transport is not None and not transport.is_closing():
             self.said = True
             transport.write(b"".join(out))

@@ -1,0 +1,97 @@
+"""First copies, packed: what all messages of one queue and lane have alike is packed once.
+
+Packing a table of headers for each message took 20 µs, a third of a whole send."""
+
+from struct import Struct as Packed
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.model.ids import made_at_ms, to_text
+from postroad.model.states import NEVER
+from postroad.model.words import Draft, Queue
+from postroad.stores.rabbitmq.book import Book
+from postroad.stores.rabbitmq.delays import walk
+from postroad.stores.rabbitmq.envelope import Value, of_draft, pack
+from postroad.stores.rabbitmq.publishing import Parcel
+from postroad.stores.rabbitmq.routes import Routes
+from postroad.stores.rabbitmq.wire.table import write_table
+
+STAMPS_MAX: Final = 4_096
+_OWN: Final = ("id", "accepted-at-ms", "due-ms", "priority", "expires-at-ms", "headers")
+_ID: Final = b"\x02idS\x00\x00\x00\x11"
+_BEGIN: Final = Packed(">HI")  # flags, bytes of the table
+_FLAGS: Final = 0x2000 | 0x1000 | 0x0080  # headers, delivery mode, message id
+_END: Final = b"\x02\x11"  # persistent; an id of 17 characters
+
+
+class Stamp(Struct, frozen=True):
+    """What messages of a queue, as it was then, have alike in one of its lanes."""
+
+    queue: Queue
+    target: str
+    shared: bytes
+
+    def pack(self, draft: Draft) -> bytes:
+        """The properties of a draft's first copy: those of `pack(of_draft(…))`."""
+        text = to_text(draft.id).encode()
+        rest = b"" if _is_plain(draft) else _rest(draft)
+        begin = _BEGIN.pack(_FLAGS, len(self.shared) + len(_ID) + len(text) + len(rest))
+        return b"".join((begin, self.shared, _ID, text, rest, _END, text))
+
+
+class Stamps:
+    """Stamps by queue and lane."""
+
+    def __init__(self, book: Book, routes: Routes) -> None:
+        self._book = book
+        self._routes = routes
+        self._known: dict[tuple[int, int], Stamp] = {}
+
+    def parcel(self, draft: Draft, now_ms: int) -> Parcel:
+        """To its lane when it is due; or when it expires, to die on time."""
+        stamp = self._known.get((draft.queue, draft.lane))
+        queue = self._book.known(draft.queue)
+        if stamp is None or stamp.queue is not queue:
+            stamp = self._make(draft, queue)
+        exchange, key = self._routes.topology.instant, stamp.target
+        if draft.due_ms > now_ms:
+            hops = walk(min(draft.due_ms, draft.expires_at_ms) - now_ms)
+            exchange, key = self._routes.way(hops, key)
+        return Parcel(exchange, key, stamp.pack(draft), draft.body)
+
+    def _make(self, draft: Draft, queue: Queue | None) -> Stamp:
+        if queue is None:  # pragma: no cover - drafts are made of queues that this store gave
+            raise LookupError(draft.queue)
+        target = self._routes.topology.target(self._book.lane(draft.lane).key)
+        if len(self._known) >= STAMPS_MAX:
+            self._known.clear()
+        stamp = Stamp(queue, target, shared_by(draft, queue))
+        self._known[draft.queue, draft.lane] = stamp
+        return stamp
+
+
+def shared_by(draft: Draft, queue: Queue) -> bytes:
+    """The headers that a draft has in common with all of its queue and lane."""
+    table = pack(of_draft(draft, queue))
+    return write_table({name: table[name] for name in table if name not in _OWN})[4:]
+
+
+def _is_plain(draft: Draft) -> bool:
+    """Whether all that it has of its own follows from its id."""
+    return (
+        draft.due_ms == draft.accepted_at_ms == made_at_ms(draft.id)
+        and draft.expires_at_ms == NEVER
+        and not (draft.priority or draft.headers)
+    )
+
+
+def _rest(draft: Draft) -> bytes:
+    table: dict[str, Value] = {"accepted-at-ms": draft.accepted_at_ms, "due-ms": draft.due_ms}
+    if draft.priority:
+        table["priority"] = draft.priority
+    if draft.expires_at_ms != NEVER:
+        table["expires-at-ms"] = draft.expires_at_ms
+    if draft.headers:
+        table["headers"] = draft.headers
+    return write_table(dict(table))[4:]
