@@ -1,4 +1,4 @@
-"""Ours on RabbitMQ: many callers await their `send`, then a worker receives, handles and acks."""
+"""Ours on RabbitMQ: many callers await their `send`; a worker receives, handles and acks."""
 
 import asyncio
 import time
@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import apsw
+import msgspec
 import uvloop
 
 from bench.brokers import WARM, Arrivals, body, durability, emptied
@@ -19,21 +20,20 @@ from postroad.transports.handler import Job
 PREFIX = "bench"
 QUEUE = "no-op"
 A_SECOND = 5_000
+FILLING = 500
 TICK_S = 0.001
 DONE = "select count(*) from history where state = 'delivered'"
 
 
-def run(folder: Path, seconds: float, *, server: str, awaiting: str) -> list[Taken]:
-    """Send with each number of callers awaiting in turn, a share of the time each; then drain."""
+def send(folder: Path, seconds: float, *, server: str, awaiting: str) -> list[Taken]:
+    """Send with each number of callers awaiting in turn, a share of the time each."""
     callers = [int(each) for each in awaiting.split(",")]
-    return uvloop.run(_run(folder, seconds / len(callers), server, callers))
+    return uvloop.run(_send(folder, seconds / len(callers), server, callers))
 
 
-async def _run(folder: Path, each_s: float, server: str, callers: list[int]) -> list[Taken]:
-    arrivals = Arrivals()
-    state = folder / "state.db"
+async def _send(folder: Path, each_s: float, server: str, callers: list[int]) -> list[Taken]:
     fills: dict[int, tuple[int, float, float]] = {}
-    async with _road(server, state, arrivals) as road:
+    async with _road(server, folder / "state.db", Arrivals()) as road:
         sender = Sender(road)
         for awaiting in callers:
             await sender.some(WARM, awaiting)
@@ -41,19 +41,32 @@ async def _run(folder: Path, each_s: float, server: str, callers: list[int]) -> 
             await sender.until(start_s + each_s, awaiting)
             took_s, cpu_s = time.perf_counter() - start_s, time.process_time() - start_cpu_s
             fills[awaiting] = (sender.sent - before, took_s, cpu_s)
+    promised = await _promised(server)
+    found = await emptied(server, _line(), sender.sent)
+    numbers = {msgspec.json.decode(each.body)["n"] for each in found}
+    counts = (sender.sent, len(found), len(numbers))
+    return [Taken(f"send-{n}-awaiting", *counts, *fills[n], promised) for n in callers]
+
+
+def receive(folder: Path, seconds: float, *, server: str) -> list[Taken]:
+    """Drain what it gets through in about that time."""
+    return uvloop.run(_receive(folder, max(200, int(seconds * A_SECOND)), server))
+
+
+async def _receive(folder: Path, count: int, server: str) -> list[Taken]:
+    arrivals, state = Arrivals(), folder / "state.db"
+    async with _road(server, state, arrivals) as road:
+        await Sender(road).some(count, FILLING)
         start_cpu_s = time.process_time()
         serving = asyncio.create_task(road.run())
-        while len(arrivals.numbers) < sender.sent and not serving.done():
+        while len(arrivals.numbers) < count and not serving.done():
             await asyncio.sleep(TICK_S)
         road.stop()
         await serving  # returns when all is recorded, and acked
         cpu_s = time.process_time() - start_cpu_s
         promised = await _promised(server)
-    counts = (sender.sent, _recorded(state), arrivals.once)
-    return [
-        *[Taken(f"send-{n}-awaiting", *counts, *fills[n], promised) for n in callers],
-        Taken("receive", *counts, sender.sent, arrivals.seconds, cpu_s, promised),
-    ]
+    counts = (count, _recorded(state), arrivals.once)
+    return [Taken("receive", *counts, count, arrivals.seconds, cpu_s, promised)]
 
 
 class Sender:

@@ -38,7 +38,10 @@ def lineup(_folder: Path, say: Say) -> list[Run]:
     dsn = broker.dsn()
     awaiting = ",".join(map(str, AWAITING))
     options: Options = {"server": dsn, "awaiting": awaiting}
-    ours = Run("ours", "as shipped", "bench.rabbit_roads:run", options)
+    ours = [
+        Run("ours", "as shipped", "bench.rabbit_roads:send", options),
+        Run("ours", "as shipped", "bench.rabbit_roads:receive", {"server": dsn}),
+    ]
     pikas = [
         Run("peers", f"channels: {n}", "bench.pikas:run", {**options, "channels": n})
         for n in CHANNELS
@@ -52,7 +55,7 @@ def lineup(_folder: Path, say: Say) -> list[Run]:
         for setting, options in DRAMATIQS.items()
     ]
     handed = Run("ours", "5,000/s", "bench.rabbit_roads:hand_over", {"server": dsn})
-    return [pikas[0], ours, pikas[1], *celeries, handed, *dramatiqs]
+    return [pikas[0], ours[0], pikas[1], *celeries, ours[1], *dramatiqs, handed]
 
 
 def reached(rates: Rates) -> dict[str, float]:
