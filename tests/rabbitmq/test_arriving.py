@@ -5,7 +5,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from postroad.model.decide import Move
+from postroad.model.errors import StoreUnavailable
 from postroad.model.outcome import Kind
 from postroad.model.record import Look, Record, Result, Want
 from postroad.model.states import NEVER
@@ -105,8 +108,15 @@ class World:
 
     async def succeeded(self, message: Message) -> None:
         """A try of it has ended well."""
+        await self._became(message, Kind.delivered, Move.deliver)
+
+    async def failed(self, message: Message) -> None:
+        """A try of it has ended badly."""
+        await self._became(message, Kind.failed, Move.climb)
+
+    async def _became(self, message: Message, kind: Kind, move: Move) -> None:
         now_ms = self.clock.now_ms()
-        what = (Kind.delivered, Move.deliver, 0, now_ms, None, "", 200, now_ms, 5)
+        what = (kind, move, 1, now_ms + 60_000, None, "", 200, now_ms, 5)
         await self.recording.record(Record(OWNER, [Result(message, 1, *what)], [], []))
 
 
@@ -184,3 +194,26 @@ async def test_a_newer_copy_of_what_an_old_one_delivered_is_not_tried(tmp_path: 
         world.state.before_write = meanwhile
         await world.succeeded(message)
         assert (world.table.entries, newer[0].said) == ({}, ["ack"])
+
+
+async def test_what_the_state_store_does_not_note_is_not_published_again_and_again(
+    tmp_path: Path,
+) -> None:
+    async with a_world(tmp_path) as world:
+        world.state.may_answer.set()
+        slip = world.deliver(7, 0)
+        await world.settled()
+        message = world.owned()
+
+        async def down() -> None:
+            raise StoreUnavailable("it is away")
+
+        for _ in range(3):
+            world.state.before_write = down
+            with pytest.raises(StoreUnavailable):
+                await world.failed(message)
+        assert slip.said == []
+        await world.failed(message)
+        assert [post.envelope.hop for post in world.outlet.posts] == [1]
+        assert (world.table.entries, slip.said) == ({}, ["ack"])
+        assert (await world.state.known([7]))[7].hop == 0

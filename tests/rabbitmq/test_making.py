@@ -2,18 +2,21 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from postroad.ports.clock import SystemClock
+from postroad.ports.clock import Clock, SystemClock
+from postroad.stores.rabbitmq import broker as broker_module
 from postroad.stores.rabbitmq import making
 from postroad.stores.rabbitmq.declaring import declare
 from postroad.stores.rabbitmq.making import make
-from postroad.stores.rabbitmq.topology import Topology
-from postroad.stores.rabbitmq.wire.address import read_address
+from postroad.stores.rabbitmq.topology import Plan, Topology
+from postroad.stores.rabbitmq.wire.address import Address, read_address
 from postroad.stores.rabbitmq.wire.properties import Properties
+from tests.rabbitmq.roads import a_road
 from tests.rabbitmq.wires import drained, linked, put, until
 from tests.servers.rabbitmq import ELSEWHERE, PrivateRabbit
 
@@ -124,3 +127,23 @@ def test_what_is_confirmed_by_new_lines_outlives_a_kill_of_the_broker(
         broker.start()
         shards = [TOPOLOGY.name(target) for target in TOPOLOGY.shard_targets()]
         within(until(lambda: all(broker.depth(dsn, line) == 1 for line in shards)))
+
+
+async def test_many_that_send_to_a_new_handler_make_its_line_once(
+    dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    async def counted(address: Address, plan: Plan, mark: str, clock: Clock) -> None:
+        made.append(mark)
+        await make(address, plan, mark, clock)
+
+    monkeypatch.setattr(broker_module, "make", counted)
+    road = a_road(dsn, tmp_path)
+
+    @road.handler("resize")
+    async def resize(_message: object) -> None: ...
+
+    async with road:
+        await asyncio.gather(*(road.send("resize", {"n": n}) for n in range(200)))
+    assert made == [TOPOLOGY.made, MARK]

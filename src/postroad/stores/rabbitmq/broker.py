@@ -15,7 +15,7 @@ from postroad.stores.rabbitmq.probing import check_features
 from postroad.stores.rabbitmq.publishing import WAIT_S, Parcel, Publisher
 from postroad.stores.rabbitmq.routes import Post
 from postroad.stores.rabbitmq.supervisor import Supervisor
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.topology import Plan, Topology
 from postroad.stores.rabbitmq.watching import Watch, Watched
 from postroad.stores.rabbitmq.wire.address import Address
 from postroad.stores.rabbitmq.wire.channel import Channel
@@ -52,6 +52,7 @@ class Broker:
         self._side: Channel | None = None
         self._declared: set[str] = set()
         self._made = set(topology.shard_targets())
+        self._making: dict[str, asyncio.Lock] = {}
 
     async def open(self) -> None:
         """Connect for publishing, and declare what is to be there."""
@@ -164,12 +165,17 @@ class Broker:
             async with self._answered():
                 await self.publisher.supervisor.ready()
             plan = self._topology.consumed(target)
-            if target not in self._made:
-                await make(self._address, plan, f"{self._topology.made}.{target}", self._clock)
-                self._made.add(target)
+            await self._make(target, plan)
             async with self._answered():
                 await declare(await self._control(), plan)
             self._declared.add(target)
+
+    async def _make(self, target: str, plan: Plan) -> None:
+        """Once in a process, however many send to it at once."""
+        async with self._making.setdefault(target, asyncio.Lock()):
+            if target not in self._made:
+                await make(self._address, plan, f"{self._topology.made}.{target}", self._clock)
+                self._made.add(target)
 
     @property
     def lines(self) -> list[str]:

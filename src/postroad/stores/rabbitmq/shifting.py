@@ -22,6 +22,7 @@ class Shift:
         self.posts: list[Post] = []
         self.ended: list[Entry] = []
         self.delivered: list[int] = []
+        self.moving: list[Entry] = []
         self._routes = routes
         self._now_ms = now_ms
 
@@ -81,7 +82,9 @@ class Shift:
         self._move(entry, letter, self._routes.dead(letter), done=True)
 
     def _move(self, entry: Entry, again: Envelope, post: Post, *, done: bool = False) -> None:
-        self.posts.append(post)
+        if not entry.moved:  # else the state store did not take the note, and is asked again
+            self.posts.append(post)
+            self.moving.append(entry)
         self.batch.spend(
             Spent(
                 entry.message,
@@ -108,6 +111,8 @@ class Shifter:
         """All of it; when it fails, nothing was acked and it can be done again."""
         if shift.posts:
             await self._outlet.publish(shift.posts)
+            for entry in shift.moving:
+                entry.moved = True
         await self._state.write(shift.batch)
         for entry in shift.ended:
             if self._table.entries.get(entry.message.id) is entry:

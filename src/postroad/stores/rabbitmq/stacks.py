@@ -34,7 +34,7 @@ class Receipt(Protocol):
 class Entry:
     """One message in memory."""
 
-    __slots__ = ("envelope", "message", "receipt", "source", "suspect")
+    __slots__ = ("envelope", "message", "moved", "receipt", "source", "suspect")
 
     def __init__(self, envelope: Envelope, message: Message, receipt: Receipt, source: str) -> None:
         self.envelope = envelope
@@ -43,6 +43,8 @@ class Entry:
         self.source = source
         self.suspect = False
         """It may have killed the process that had it before."""
+        self.moved = False
+        """A copy that takes its place is in the broker, whether that is noted yet or not."""
 
     @property
     def written(self) -> bool:
