@@ -55,12 +55,12 @@ async def publish_to_all(dsn: str) -> None:
             await put(await link.channel(confirms=True), line.name, b"x")
 
 
-async def takes_messages(dsn: str) -> bool:
+async def takes_messages(dsn: str, patience_s: float = 60.0) -> bool:
     async with linked(dsn) as link:
         channel = await link.channel(confirms=True)
         confirm = channel.publish("", LINE.name, b"x", Properties(message_id="m"))
         assert confirm is not None
-        done, _ = await asyncio.wait([confirm], timeout=making.ANSWER_S)
+        done, _ = await asyncio.wait([confirm], timeout=patience_s)
         if not done:
             link.abort()
         return bool(done)
@@ -80,7 +80,7 @@ def test_a_line_that_was_left_half_made_is_made_again(
 
     async def story() -> None:
         await prepare(dsn)  # to declare it again is of no use
-        assert not await takes_messages(dsn)
+        assert not await takes_messages(dsn, 3.0)
         two = [make(read_address(dsn), PLAN, MARK, SystemClock()) for _ in range(2)]
         await asyncio.gather(*two)
         assert await takes_messages(dsn)
@@ -97,7 +97,7 @@ def test_a_line_that_was_in_use_is_never_deleted(
 
     async def story() -> None:
         await make(read_address(dsn), PLAN, MARK, SystemClock())
-        assert not await takes_messages(dsn)
+        assert not await takes_messages(dsn, 3.0)
 
     within(story())
 
