@@ -21,9 +21,9 @@ class Worker:
         self.cpu_s = 0.0
 
     @classmethod
-    async def start(cls, dsn: str, path: Path) -> "Worker":
+    async def start(cls, dsn: str, path: Path, busy_us: int) -> "Worker":
         """Answers when it is ready to go."""
-        command = (sys.executable, "-m", "bench.pg_worker", dsn, str(path))
+        command = (sys.executable, "-m", "bench.pg_worker", dsn, str(path), str(busy_us))
         process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdin=PIPE, stdout=PIPE)
         worker = cls(process, path)
         if await worker._line() != "ready":
@@ -79,10 +79,11 @@ class Crew:
         self._told = asyncio.Event()
 
     @classmethod
-    async def start(cls, dsn: str, folder: Path, size: int) -> "Crew":
-        """All ready to go."""
+    async def start(cls, dsn: str, folder: Path, size: int, busy_us: int = 0) -> "Crew":
+        """All ready to go; their handlers compute for so long."""
         paths = [folder / f"worker-{number}" for number in range(size)]
-        return cls(list(await asyncio.gather(*[Worker.start(dsn, path) for path in paths])))
+        workers = [Worker.start(dsn, path, busy_us) for path in paths]
+        return cls(list(await asyncio.gather(*workers)))
 
     async def drain(self, messages: int) -> float:
         """Have them take so many; the seconds until all results are recorded."""

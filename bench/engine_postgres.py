@@ -38,7 +38,17 @@ def lineup(_folder: Path, say: Say) -> list[Run]:
         Run("limit", setting, "bench.raw_copy:run", {"server": dsn, "batch": size})
         for setting, size in COPIES.items()
     ]
-    return [run for three in zip(ours, peers, copies, strict=True) for run in three]
+    # No bar: beside no-op handlers the server takes a third of both cores (decision 009).
+    busy = [
+        Run(
+            "ours",
+            "100 µs",
+            "bench.pg_roads:drain_busy",
+            {"server": dsn, "workers": n, "busy_us": 100},
+        )
+        for n in (1, 2)
+    ]
+    return [run for three in zip(ours, peers, copies, strict=True) for run in three] + busy
 
 
 def _options(workers: int, recording: str, batch: int, callers: int) -> Options:

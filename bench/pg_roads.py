@@ -19,6 +19,8 @@ FILL_SHARE = 0.3
 """Of a run's time: sending is faster than draining."""
 PADDING = "x" * 180
 WARM = 100
+BUSY_A_SECOND = 5_000
+"""About so many messages of a handler that computes for 100 µs are drained by one process."""
 COUNTS = """
 select (select count(*) from postroad.history where state = 'delivered'),
        (select count(*) from postroad.message)
@@ -68,6 +70,14 @@ def drain(
     return uvloop.run(_drain(folder, seconds, server, workers, recording, batch, callers))
 
 
+def drain_busy(
+    folder: Path, seconds: float, *, server: str, workers: int, busy_us: int
+) -> list[Taken]:
+    """Messages whose handlers take some time of the processor, as shipped."""
+    count = max(200, int(seconds * BUSY_A_SECOND))
+    return uvloop.run(_drain_busy(folder, count, server, workers, busy_us))
+
+
 async def _drain(
     folder: Path,
     seconds: float,
@@ -106,6 +116,29 @@ async def _drain(
         Taken("send-many", *counts, filler.sent - WARM, fill_s, fill_cpu_s, *promised),
         Taken(name, *counts, filler.sent, took_s, cpu_s, *promised),
     ]
+
+
+async def _drain_busy(
+    folder: Path, count: int, server: str, workers: int, busy_us: int
+) -> list[Taken]:
+    async with database(server) as dsn:
+        road = _road(dsn)
+        async with road:
+            connection = await asyncpg.connect(dsn)
+            await Filler(road, count).send(count)
+            crew = await Crew.start(dsn, folder, workers, busy_us)
+            try:
+                took_s = await crew.drain(count)
+                arrived = [number for worker in crew.workers for number in (await worker.end())[0]]
+            finally:
+                crew.kill()
+            delivered, waiting = await connection.fetchrow(COUNTS) or (0, 0)
+            promised = await _promised(road, connection)
+        await connection.close()
+    cpu_s = sum(worker.cpu_s for worker in crew.workers)
+    counts = (count, delivered - waiting, 2 * len(set(arrived)) - len(arrived))
+    name = f"{workers}-process{'es' if workers > 1 else ''}-of-busy-handlers"
+    return [Taken(name, *counts, count, took_s, cpu_s, *promised)]
 
 
 def _road(dsn: str) -> Postroad:

@@ -1,4 +1,4 @@
-"""A worker of ours in a process of its own: `python -m bench.pg_worker DSN FILE`.
+"""A worker of ours in a process of its own: `python -m bench.pg_worker DSN FILE BUSY_US`.
 
 It says "ready", waits for "go" on stdin, says how many it has taken, and ends at "stop"; the
 numbers that arrived, and when, are in the file.
@@ -21,16 +21,21 @@ TELL_S = 0.01
 
 
 class Counter:
-    """What arrived."""
+    """What arrived, and what a handler that is not a no-op does: it computes for so long."""
 
-    def __init__(self) -> None:
+    def __init__(self, busy_us: int) -> None:
+        self._busy_ns = busy_us * 1_000
         self.numbers = array("q")
         self.moments_us = array("q")
 
     async def take(self, message: Job) -> None:
-        """The no-op handler."""
+        """The no-op handler, or one that takes some time of the processor."""
         self.numbers.append(message.body["n"])
         self.moments_us.append(time.time_ns() // 1_000)
+        if self._busy_ns:
+            end_ns = time.thread_time_ns() + self._busy_ns
+            while time.thread_time_ns() < end_ns:
+                pass
 
     async def tell(self) -> None:
         """How many, whenever there are more."""
@@ -47,9 +52,9 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-async def work(dsn: str, path: Path) -> None:
+async def work(dsn: str, path: Path, busy_us: int) -> None:
     """Deliver between "go" and "stop"."""
-    counter = Counter()
+    counter = Counter(busy_us)
     road = Postroad(dsn, settings=Settings(log_level="warning"))
     road.handler(QUEUE)(counter.take)
     stdin = asyncio.StreamReader()
@@ -73,4 +78,4 @@ async def work(dsn: str, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    uvloop.run(work(sys.argv[1], Path(sys.argv[2])))
+    uvloop.run(work(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])))

@@ -24,7 +24,8 @@ import-share-of-copy = 0.0
 def test_engine_postgres_runs_end_to_end(tmp_path: Path) -> None:
     line = rehearse(tmp_path, "engine-postgres", 1.8, LENIENT)
     engines = {"engine", "engine-as-shipped", "engine-2-processes"}
-    assert set(line["ours"]) == {"send-many", *engines}
+    busy = {"1-process-of-busy-handlers", "2-processes-of-busy-handlers"}
+    assert set(line["ours"]) == {"send-many", *engines, *busy}
     assert set(line["peers"]) == {"pgqueuer", "pgqueuer-enqueue"}
     sides = [line["ours"], line["peers"], {"copy": line["limit"]["copy"]}]
     for name, figures in ((n, f) for side in sides for n, f in side.items()):

@@ -2,8 +2,9 @@
 
 import heapq
 
+from msgspec import Struct, field
+
 from postroad.engine.turns import RungBuffer, Turn
-from postroad.model.limits import Limits
 from postroad.model.record import Look, Reading, View, Want
 from postroad.model.states import NEVER
 from postroad.model.words import Rung
@@ -11,31 +12,30 @@ from postroad.model.words import Rung
 ASKS_MAX = 64
 
 
-class ReadAhead:
+class ReadAhead(Struct, gc=False, eq=False):
     """The rungs of one owned lane. What was ready at the last look is known here, so the next
     look asks only for what became ready since."""
 
-    def __init__(self, lane: int, limits: Limits) -> None:
-        self.turns: dict[int, Turn] = {}
-        self.rungs: dict[int, RungBuffer] = {}
-        self._lane = lane
-        self._buffer = limits.buffer
-        self.low = limits.buffer // 4
-        """With so few read ahead a rung is read again."""
-        self._hungry: dict[int, RungBuffer] = {}
-        self._asking = 0
-        self._due: list[tuple[int, int]] = []
-        self._due_of: dict[int, int] = {}
-        self._looking = False
-        self.looks = 0
-        self._look_at_ms = 0
-        self._looked_ms = -1
-        self._look_whole = False
-        self.told = False
-        """Something changed that even a lane which may not send has to hear of."""
-        self._unseen: dict[int, None] = {}
-        self._passed: dict[int, tuple[int, int]] = {}
-        """Where messages that were in hand were read and left alone: rung and place."""
+    _lane: int
+    _buffer: int
+    low: int
+    """With so few read ahead a rung is read again."""
+    turns: dict[int, Turn] = field(default_factory=dict)
+    rungs: dict[int, RungBuffer] = field(default_factory=dict)
+    _hungry: dict[int, RungBuffer] = field(default_factory=dict)
+    _asking: int = 0
+    _due: list[tuple[int, int]] = field(default_factory=list)
+    _due_of: dict[int, int] = field(default_factory=dict)
+    _looking: bool = False
+    looks: int = 0
+    _look_at_ms: int = 0
+    _looked_ms: int = -1
+    _look_whole: bool = False
+    told: bool = False
+    """Something changed that even a lane which may not send has to hear of."""
+    _unseen: dict[int, None] = field(default_factory=dict)
+    _passed: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Where messages that were in hand were read and left alone: rung and place."""
 
     @property
     def awaiting(self) -> bool:
@@ -115,14 +115,20 @@ class ReadAhead:
         self._looking = False
         self.look_from(view.next_at_ms)
         for queue in view.queues:
-            self.turns.setdefault(queue.id, Turn(queue, self._looked_ms)).learn(queue, self.looks)
+            turn = self.turns.get(queue.id)
+            if turn is None:
+                self.turns[queue.id] = Turn.of(queue, self._looked_ms)
+            else:
+                turn.learn(queue, self.looks)
         for row in view.rungs:
             self._learn_rung(row)
 
     def _learn_rung(self, row: Rung) -> None:
         rung = self.rungs.get(row.id)
         if rung is None:
-            rung = self.rungs[row.id] = self.turns[row.queue].rungs[row.id] = RungBuffer(row)
+            rung = self.rungs[row.id] = self.turns[row.queue].rungs[row.id] = RungBuffer(
+                row, row.ordered
+            )
         else:
             rung.row = row
             rung.ring(0)
@@ -153,7 +159,8 @@ class ReadAhead:
         self._asking -= 1
         rung = self.rungs[reading.rung]
         rung.read(reading, known)
-        self._passed |= {m.id: (m.rung, m.place) for m in reading.messages if m.id in known}
+        if known:
+            self._passed |= {m.id: (m.rung, m.place) for m in reading.messages if m.id in known}
         if reading.next_due_ms < NEVER:
             self.due(reading.next_due_ms, reading.rung)
         self.feed(rung)

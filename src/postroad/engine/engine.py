@@ -1,7 +1,7 @@
 """The engine: joins pollers, owned lanes, runners, reader, recorder and janitor."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 
 from postroad.engine.janitor import Janitor
 from postroad.engine.lane import LaneWorker
@@ -49,8 +49,8 @@ class Engine:
         self.recorder = Recorder(store, owner, limits, log, self._recorded, self.owned.lost)
         self._recaller = Recaller(store, owner, log, self._pump)
         self._reader = Reader(store, log, self._pump, self.recorder.put)
-        self.owned.join(self._reader.feed)
         self._runners = Runners(store, owner, room, sessions)
+        self.owned.join(self._reader.feed, self._runners.start)
         self._pace = pace
         self._paced = Paced(pace, limits.window, self._pump)
         told = (self.recorder.put, self._runner_ended, self._rest, self._paced)
@@ -207,8 +207,8 @@ class Engine:
         for poller in self.pollers.levels:
             poller.ring(self._store.clock.now_ms())
 
-    async def _claim(self, levels: Sequence[int]) -> Claim:
-        claim = await self.owned.claim(levels, self._pools)
+    async def _claim(self, levels: Sequence[int], asks: Callable[[], None]) -> Claim:
+        claim = await self.owned.claim(levels, self._pools, asks)
         if claim.owned:
             self.janitor.watch()
         return claim

@@ -1,22 +1,26 @@
 """What a lane has in hand: messages in flight, waiting in place, or answered but not written."""
 
+from typing import Final
+
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from postroad.engine.inplace import InPlace
+from postroad.engine.inplace import NOTHING, InPlace
 from postroad.model.decide import Move, Next
 from postroad.model.words import Message
 
+NOBODY: Final[frozenset[int]] = frozenset()
 
-class InHand:
-    """Whoever is in `known` is not to be started again from its rung."""
 
-    def __init__(self) -> None:
-        self.known: set[int] = set()
-        self.flying: set[int] = set()
-        self.in_place = InPlace()
-        self._unwritten: dict[int, int] = {}
-        """Tries in place that the store does not know of yet, by message."""
-        self._recalled: set[int] = set()
+class InHand(Struct, gc=False, eq=False):
+    """Whoever is in `known` is not to be started again from its rung. There are thousands of lanes,
+    and most have one message for a moment: what is seldom used is made when it is, and what the
+    collector need not walk over is kept from it."""
+
+    known: set[int] = field(default_factory=set)
+    flying: set[int] = field(default_factory=set)
+    in_place: InPlace = NOTHING
+    _recalled: frozenset[int] = NOBODY
 
     def __bool__(self) -> bool:
         return bool(self.known or self.in_place.waiting)
@@ -32,22 +36,24 @@ class InHand:
 
     def again(self, message: Message, due_ms: int) -> None:
         """A try failed, and the next one is made in place then."""
+        if self.in_place is NOTHING:
+            self.in_place = InPlace()
         self.in_place.add(message, due_ms)
-        self._unwritten[message.id] = self._unwritten.get(message.id, 0) + 1
 
     def gives_back(self, number: int) -> bool:
         """A message that waited in place goes back to its rung: at once, unless the store would
         show it there with its tries of before."""
         self.in_place.ended(number)
-        return number not in self._unwritten
+        return number not in self.in_place.unwritten
 
     def written(self, number: int) -> bool:
         """The store knows of one more try in place: True when the message went back to its rung
         meanwhile, and waited for this alone."""
-        self._unwritten[number] -= 1
-        if self._unwritten[number]:
+        unwritten = self.in_place.unwritten
+        unwritten[number] -= 1
+        if unwritten[number]:
             return False
-        del self._unwritten[number]
+        del unwritten[number]
         return number not in self.flying and not self.in_place.waits(number)
 
     # Messages that are to be cancelled
@@ -56,7 +62,7 @@ class InHand:
         """Whether it can be taken out of the store now, and will not start: if it waited in
         place, that message; else its present try is the last one."""
         if number in self.flying:
-            self._recalled.add(number)
+            self._recalled |= {number}
             return False
         waiting = self.in_place.remove(number)
         if waiting is None and number in self.known:
@@ -72,7 +78,7 @@ class InHand:
         """Whether the try that has ended was the last one; asked once."""
         if number not in self._recalled:
             return False
-        self._recalled.discard(number)
+        self._recalled -= {number}
         return True
 
     def unless_recalled(self, number: int, after: Next) -> Next:

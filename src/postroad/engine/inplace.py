@@ -1,6 +1,7 @@
 """Messages that are tried again where they are: their server was away, perhaps for a second."""
 
 import heapq
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -11,9 +12,13 @@ from postroad.model.words import Message
 class InPlace:
     """Waits between tries in place; a waiting message holds no place in the window."""
 
+    __slots__ = ("_tries", "unwritten", "waiting")
+
     def __init__(self) -> None:
         self.waiting: list[tuple[int, int, Message]] = []
         """A heap by (due time, number)."""
+        self.unwritten: dict[int, int] = {}
+        """Tries in place that the store does not know of yet, by message."""
         self._tries: dict[int, int] = {}
 
     def tries(self, number: int) -> int:
@@ -29,6 +34,7 @@ class InPlace:
         self._tries[message.id] = self.tries(message.id) + 1
         again = replace(message, attempts=message.attempts + 1)
         heapq.heappush(self.waiting, (due_ms, message.id, again))
+        self.unwritten[message.id] = self.unwritten.get(message.id, 0) + 1
 
     def due_ms(self) -> int:
         """When the first one is due."""
@@ -49,13 +55,15 @@ class InPlace:
     def remove(self, number: int) -> Message | None:
         """A message is not to be tried again; None when it does not wait here."""
         found = next((item[2] for item in self.waiting if item[1] == number), None)
-        self._keep([item for item in self.waiting if item[1] != number])
+        if found is not None:
+            self._keep([item for item in self.waiting if item[1] != number])
         return found
 
     def give_up(self, queue: int | None) -> list[Message]:
         """Those of a queue, or all, go back to their rungs."""
         gone = [item[2] for item in self.waiting if queue in (None, item[2].queue)]
-        self._keep([item for item in self.waiting if queue not in (None, item[2].queue)])
+        if gone:
+            self._keep([item for item in self.waiting if queue not in (None, item[2].queue)])
         for message in gone:
             self.ended(message.id)
         return gone
@@ -63,3 +71,7 @@ class InPlace:
     def _keep(self, items: list[tuple[int, int, Message]]) -> None:
         self.waiting = items
         heapq.heapify(self.waiting)
+
+
+NOTHING: Final = InPlace()
+"""Of all lanes that never tried anything in place; nothing is ever added to it."""

@@ -39,17 +39,16 @@ class LaneWorker:
         """It is given back as soon as what is in flight has ended."""
         self.starved = False
         """Something could go, but this process has no room for it."""
-        self.ahead = ReadAhead(lane.id, limits)
+        self.ahead = ReadAhead(lane.id, limits.buffer, limits.buffer // 4)
         self._window = limits.window
-        self.trust = Trust(lane.crashes)
+        self.trust = Trust(lane.crashes, lane.crashes > 0)
         self._busy_turns = 0
         self._listed: deque[Turn] = deque()
         self.hand = InHand()
-        self._in_place = self.hand.in_place
         self._probe = 0
         self._unrecorded_changes = 0
         self._settled_at_look = 0
-        self._capped: list[Turn] = []
+        self._capped: tuple[Turn, ...] = ()
 
     @property
     def quiet(self) -> bool:
@@ -60,14 +59,14 @@ class LaneWorker:
 
     def startable(self, now_ms: int) -> bool:
         """Whether it is worth asking for the next message."""
-        return bool(self._listed) or self._in_place.due_ms() <= now_ms
+        return bool(self._listed) or self.hand.in_place.due_ms() <= now_ms
 
     def wake_at_ms(self) -> int:
         """When something changes without a ring."""
         alone = self._probe or (self.trust.marking and self.in_flight)
         if alone or self.leaving or self.lane.paused:
             return NEVER
-        soonest = min(self.ahead.wake_at_ms(), self._in_place.due_ms())
+        soonest = min(self.ahead.wake_at_ms(), self.hand.in_place.due_ms())
         if not self.circuit.is_open:
             return soonest
         if self.ahead.eager and not self._listed:
@@ -86,7 +85,8 @@ class LaneWorker:
         self.ahead.learn(view)
         if view.paused and not self.lane.paused:
             self._give_up_all()
-        self.lane = replace(self.lane, paused=view.paused)
+        if view.paused != self.lane.paused:
+            self.lane = replace(self.lane, paused=view.paused)
         newest = not self._unrecorded_changes and self.ahead.looks > self._settled_at_look
         if self.circuit.is_open and not view.circuit.is_open and newest:
             self.circuit = view.circuit  # somebody closed it by hand
@@ -158,16 +158,16 @@ class LaneWorker:
         return self.ahead.turns[message.queue].blocked_until_ms() <= now_ms
 
     def _next_in_place(self, now_ms: int, admits: Admits) -> Message | None:
-        if not self._in_place.waiting:
+        if not self.hand.in_place.waiting:
             return None
-        while self._in_place.due_ms() <= now_ms and expired(self._in_place.first(), now_ms):
-            self._forget_in_place(self._in_place.take())
-        if self._in_place.due_ms() > now_ms or self.in_flight >= self._window:
+        while self.hand.in_place.due_ms() <= now_ms and expired(self.hand.in_place.first(), now_ms):
+            self._forget_in_place(self.hand.in_place.take())
+        if self.hand.in_place.due_ms() > now_ms or self.in_flight >= self._window:
             return None
-        if not admits(self._in_place.first()):
+        if not admits(self.hand.in_place.first()):
             self.starved = True
             return None
-        return self._in_place.take()
+        return self.hand.in_place.take()
 
     def _next_turn(self, now_ms: int, admits: Admits) -> Message | None:
         if self.in_flight >= 2 * self._window:
@@ -183,7 +183,7 @@ class LaneWorker:
                 self._give_up(turn)
                 continue
             if turn.in_flight and turn.in_flight >= turn.cap(share):
-                self._capped.append(turn)  # listed again when a send ends, its own or another's
+                self._capped += (turn,)  # listed again when a send ends, its own or another's
                 continue
             # A full window still has a place for a queue with nothing in flight: else slow
             # recipients could hold everyone up.
@@ -218,7 +218,7 @@ class LaneWorker:
             rung=rung.row,
             circuit=self.circuit,
             block=turn.block,
-            tries_here=self._in_place.tries(message.id) + 1,
+            tries_here=self.hand.in_place.tries(message.id) + 1,
             probe=probe,
             started_ms=attempt.started_ms,
             now_ms=now_ms,
@@ -261,17 +261,17 @@ class LaneWorker:
         turn.in_flight -= 1
         self._busy_turns -= turn.in_flight == 0
         self._list(turn)
-        if turn.in_flight == 0:  # each of the others may have a larger share now
+        if turn.in_flight == 0 and self._capped:  # each of the others may have a larger share now
             for capped in self._capped:
                 self._list(capped)
-            self._capped.clear()
+            self._capped = ()
         return turn
 
     def _place(self, message: Message, after: Next) -> None:
         if after.move is Move.again:
             self.hand.again(message, after.due_ms)
             return
-        self._in_place.ended(message.id)
+        self.hand.in_place.ended(message.id)
         rung = self.ahead.rungs[message.rung]
         if rung.ordered and after.move not in (Move.deliver, Move.die, Move.cancel):
             rung.forget()  # the head stays at the head: what was read behind it waits with it
@@ -323,7 +323,7 @@ class LaneWorker:
         self.ahead.look_from(0, whole=True)
 
     def _return_in_place(self, queue: int | None) -> None:
-        for message in self._in_place.give_up(queue):
+        for message in self.hand.in_place.give_up(queue):
             self._forget_in_place(message)
 
     def _forget_in_place(self, message: Message) -> None:

@@ -1,7 +1,7 @@
 """The lanes that this engine owns: claimed, kept while they have work, given back."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from itertools import repeat
 from typing import Final
@@ -19,6 +19,8 @@ from postroad.ports.store import Store
 
 TICK_S: Final = 0.5
 RELEASE_BATCH: Final = 1_000
+AHEAD_MAX: Final = 8
+"""So many claims in a row may be asked for ahead: then others who wait for their end go first."""
 SHED_EVERY_S: Final = 5.0
 
 
@@ -54,28 +56,58 @@ class Owned:
         self._early: dict[int, list[tuple[int, int]]] = {}
         """Rings for lanes that may be among those which a claim under way brings."""
 
-    def join(self, feed: Callable[[LaneWorker, dict[int, Reading], int], None]) -> None:
-        """Who takes in what comes with a claim."""
+    def join(
+        self,
+        feed: Callable[[LaneWorker, dict[int, Reading], int], None],
+        start: Callable[[LaneWorker, int], bool],
+    ) -> None:
+        """Who takes in what comes with a claim, and who sends it."""
         self._feed = feed
+        self._start = start
 
-    async def claim(self, levels: Sequence[int], pools: Sequence[str]) -> Claim:
-        """Own what is ready at these levels, when there is room for it."""
-        while len(self.lanes) - len(self._quiet) >= self._limits.room:
+    async def claim(
+        self, levels: Sequence[int], pools: Sequence[str], asks: Callable[[], None]
+    ) -> Claim:
+        """Own what is ready at these levels, when there is room for it; `asks` is called before
+        each question. While answers are full the next one is asked for before the last one is
+        taken in, so that store and engine work at the same time; the last answer counts."""
+        while self._is_full():
             self.room_free.clear()
             await self.room_free.wait()
         async with self._claiming:
             await self._end_doubt()
-            self._doubtful = True
-            batch = self._limits.claim_batch
-            claim = await self._store.claim(self._owner, levels, pools, batch)
-            self._doubtful = False
-            views: Iterable[View | None] = claim.views or repeat(None)
-            for lane, view in zip(claim.lanes, views):  # noqa: B905 - without views there is no end
-                self._adopt(lane, view, claim)
+            claim = await self._ask(levels, pools, asks)
+            for _ in range(AHEAD_MAX):
+                if not claim.full or self._is_full(len(claim.lanes)):
+                    break
+                claim = await self._take_in(claim, self._ask(levels, pools, asks))
+            self._adopt_all(claim)
             self._early.clear()
         if claim.surplus:
             self._shed(claim.surplus)
         return claim
+
+    def _is_full(self, more: int = 0) -> bool:
+        return len(self.lanes) - len(self._quiet) + more >= self._limits.room
+
+    async def _ask(
+        self, levels: Sequence[int], pools: Sequence[str], asks: Callable[[], None]
+    ) -> Claim:
+        asks()
+        self._doubtful = True
+        claim = await self._store.claim(self._owner, levels, pools, self._limits.claim_batch)
+        self._doubtful = False
+        return claim
+
+    async def _take_in(self, claim: Claim, question: Coroutine[object, object, Claim]) -> Claim:
+        """While the next question is under way."""
+        ahead = asyncio.get_running_loop().create_task(question)
+        try:
+            await self._clock.sleep(0)  # it leaves first
+            self._adopt_all(claim)
+            return await ahead
+        finally:
+            ahead.cancel()
 
     async def _end_doubt(self) -> None:
         """After an answer that was lost a lane may be ours in the store and unknown here: nobody
@@ -104,6 +136,11 @@ class Owned:
         if self._claiming.locked():
             self._early.setdefault(lane, []).append((rung, due_ms))
 
+    def _adopt_all(self, claim: Claim) -> None:
+        views: Iterable[View | None] = claim.views or repeat(None)
+        for lane, view in zip(claim.lanes, views):  # noqa: B905 - without views there is no end
+            self._adopt(lane, view, claim)
+
     def _adopt(self, lane: Lane, view: View | None, claim: Claim) -> None:
         old = self.lanes.get(lane.id)
         if old is not None:
@@ -117,7 +154,9 @@ class Owned:
                 self._feed(worker, claim.readings, claim.seen_ms)
         for rung, due_ms in self._early.pop(lane.id, ()):
             worker.ahead.ring(rung, due_ms, self._clock.now_ms())
-        self._pump(worker)
+        # Who serves it comes back when it is done: until then there is nothing to be settled.
+        if worker.ahead.busy or not self._start(worker, claim.seen_ms):
+            self._pump(worker)
 
     def settle(self, worker: LaneWorker, now_ms: int) -> None:
         """Note whether the lane has anything to do, and when it next has."""
@@ -166,8 +205,9 @@ class Owned:
                     [w for w in idle[start : start + RELEASE_BATCH] if w.quiet and not w.stopped]
                 )
             try:
-                async with self._claiming:
-                    await self._end_doubt()
+                if not self._claiming.locked():  # else it is ended by the next claim
+                    async with self._claiming:
+                        await self._end_doubt()
             except StoreError as error:
                 self._log.debug("lanes may be ours and unknown", error=str(error))
             if self._quiet or starved or self._doubtful:

@@ -3,6 +3,7 @@ due, and at the latest after their interval."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from postroad.model.errors import StoreError
 from postroad.model.ladder import LAST_POLLED_LEVEL
@@ -65,7 +66,7 @@ class Pollers:
         store: Store,
         limits: Limits,
         log: Log,
-        claim: Callable[[Sequence[int]], Awaitable[Claim]],
+        claim: Callable[[Sequence[int], Callable[[], None]], Awaitable[Claim]],
         after: Callable[[], None],
     ) -> None:
         self._store = store
@@ -105,14 +106,16 @@ class Pollers:
         """Take whatever is ready at any level."""
         await self.drain(range(LAST_POLLED_LEVEL + 1))
 
+    def _forget(self, levels: Sequence[int]) -> None:
+        for level in levels:
+            self.levels[min(level, len(self.levels) - 1)].forget()
+
     async def drain(self, levels: Sequence[int]) -> None:
         """Take lanes until an answer is not full: never one a tick."""
         self.claiming += 1
         try:
             while True:
-                for level in levels:
-                    self.levels[min(level, len(self.levels) - 1)].forget()
-                claim = await self._claim(levels)
+                claim = await self._claim(levels, partial(self._forget, levels))
                 for level, at_ms in claim.next_at_ms.items():
                     self.ring(level, at_ms)
                 if not claim.full:

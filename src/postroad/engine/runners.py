@@ -82,12 +82,12 @@ class Runners:
         self._ended = ended
         self._after = after
 
-    def start(self, worker: LaneWorker, now_ms: int) -> None:
-        """One more runner for the lane, unless one is about to start anyway."""
-        if worker in self._starting or self.stopping or worker.stopped:
-            return
-        if not worker.startable(now_ms):
-            return
+    def start(self, worker: LaneWorker, now_ms: int) -> bool:
+        """One more runner for the lane, unless one is about to start anyway; whether one comes."""
+        if worker in self._starting:
+            return True
+        if self.stopping or worker.stopped or not worker.startable(now_ms):
+            return False
         self._starting.add(worker)
         # The task is told its own name here: asking asyncio for it costs 1 µs a message.
         runner: list[asyncio.Task[None]] = []
@@ -95,6 +95,7 @@ class Runners:
         runner.append(task)
         self.tasks[task] = None
         task.add_done_callback(self._end)
+        return True
 
     def _end(self, task: "asyncio.Task[None]") -> None:
         self.tasks.pop(task, None)

@@ -2,19 +2,20 @@
 
 from typing import Final
 
+from msgspec import Struct
+
 CLEAN_AFTER: Final = 8
 """So many go one at a time: a whole window would make the neighbours of a poison message look
 guilty too."""
 
 
-class Trust:
+class Trust(Struct, gc=False):
     """How many leases of a lane were lost in a row, and what went well since."""
 
-    def __init__(self, lost_leases: int) -> None:
-        self.lost_leases = lost_leases
-        self.marking = lost_leases > 0
-        """One at a time, each noted before it starts."""
-        self._clean = 0
+    lost_leases: int
+    marking: bool
+    """One at a time, each noted before it starts."""
+    _clean: int = 0
 
     def regained(self) -> bool:
         """One more went well; True when that was enough."""

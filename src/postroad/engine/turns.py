@@ -4,6 +4,8 @@ one with three."""
 from collections import deque
 from collections.abc import Callable
 
+from msgspec import Struct, field
+
 from postroad.model.block import Block
 from postroad.model.record import Reading, Want
 from postroad.model.states import NEVER
@@ -11,43 +13,29 @@ from postroad.model.words import Message, Queue, Rung
 
 Admits = Callable[[Message], bool]
 START = (-1, -1)
+NONE: set[int] = set()
+"""Of all rungs that have no ghosts; nothing is ever added to it."""
 RAMP_MS = 60_000
 
 
-class RungBuffer:
+class RungBuffer(Struct, gc=False, eq=False):
     """What was read ahead of one rung, and where reading goes on."""
 
-    __slots__ = (
-        "_asked",
-        "_changes",
-        "_cursor",
-        "_forgotten",
-        "_rewound",
-        "asking",
-        "buffer",
-        "busy",
-        "dry",
-        "ghosts",
-        "ordered",
-        "row",
-    )
-
-    def __init__(self, row: Rung) -> None:
-        self.row = row
-        self.ordered = row.ordered
-        self.buffer: deque[Message] = deque()
-        self.dry = False
-        self.busy = False
-        """Ordered: its head has started and is not recorded yet."""
-        self.asking = False
-        self.ghosts: set[int] = set()
-        """Recorded while a reading was under way, which may still show them."""
-        self._cursor = START
-        self._changes = 0
-        self._forgotten = 0
-        self._rewound = False
-        """Rung, while a reading was under way, for something before its cursor."""
-        self._asked = (0, 0)
+    row: Rung
+    ordered: bool
+    buffer: deque[Message] = field(default_factory=deque)
+    dry: bool = False
+    busy: bool = False
+    """Ordered: its head has started and is not recorded yet."""
+    asking: bool = False
+    ghosts: set[int] = field(default_factory=lambda: NONE)
+    """Recorded while a reading was under way, which may still show them."""
+    _cursor: tuple[int, int] = START
+    _changes: int = 0
+    _forgotten: int = 0
+    _rewound: bool = False
+    """Rung, while a reading was under way, for something before its cursor."""
+    _asked: tuple[int, int] = (0, 0)
 
     def ring(self, due_ms: int) -> None:
         """Something was added: there is more to read, perhaps before the cursor."""
@@ -68,11 +56,11 @@ class RungBuffer:
     def read(self, reading: Reading, known: set[int]) -> None:
         """The answer came. `known` ones are in flight or not yet recorded."""
         self.asking = False
-        ghosts, self.ghosts = self.ghosts, set()
+        ghosts, self.ghosts = self.ghosts, NONE
         changes, forgotten = self._asked
         if forgotten != self._forgotten:
             return  # asked before the rung was given up; what it says may be old
-        started = known | ghosts
+        started = known | ghosts if ghosts else known
         if self.ordered and any(message.id in started for message in reading.messages):
             return  # its head is not settled: what lies behind it must not look like the head
         fresh = [message for message in reading.messages if message.id not in started]
@@ -100,6 +88,7 @@ class RungBuffer:
     def ghost(self, number: int) -> None:
         """It is settled; a reading that is under way may still show it as it was."""
         if self.asking:
+            self.ghosts = self.ghosts or set()
             self.ghosts.add(number)
 
     def withdraw(self, number: int) -> bool:
@@ -122,31 +111,24 @@ class RungBuffer:
         self.dry = True
 
 
-class Turn:
+class Turn(Struct, gc=False, eq=False):
     """One queue of the lane."""
 
-    __slots__ = (
-        "block",
-        "in_flight",
-        "listed",
-        "queue",
-        "ramp",
-        "rungs",
-        "settled_at_look",
-        "unrecorded",
-    )
+    queue: Queue
+    block: Block | None
+    ramp: int
+    """After a pause: how many may be in flight, doubled by each success; 0 is no ramp."""
+    rungs: dict[int, RungBuffer] = field(default_factory=dict)
+    in_flight: int = 0
+    listed: bool = False
+    unrecorded: int = 0
+    """Changes of its hold-off that the store does not know yet."""
+    settled_at_look: int = 0
 
-    def __init__(self, queue: Queue, now_ms: int) -> None:
-        self.queue = queue
-        self.block: Block | None = queue.block
-        self.rungs: dict[int, RungBuffer] = {}
-        self.in_flight = 0
-        self.listed = False
-        self.ramp = 1 if queue.resumed_at_ms > now_ms - RAMP_MS else 0
-        """After a pause: how many may be in flight, doubled by each success; 0 is no ramp."""
-        self.unrecorded = 0
-        """Changes of its hold-off that the store does not know yet."""
-        self.settled_at_look = 0
+    @classmethod
+    def of(cls, queue: Queue, now_ms: int) -> "Turn":
+        """As the store tells of it."""
+        return cls(queue, queue.block, 1 if queue.resumed_at_ms > now_ms - RAMP_MS else 0)
 
     def learn(self, queue: Queue, look: int) -> None:
         """What the store says of the queue; its hold-off only if nothing newer is known here."""

@@ -11,37 +11,65 @@ from asyncpg import Record
 from msgspec import Raw, Struct, field
 
 from postroad.model.block import Block, BlockKind
-from postroad.model.circuit import Circuit
+from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.record import Claim, Look, Reading, Reaped, Release, View, Want
 from postroad.model.words import Lane, LaneKey, Policy, Queue, Rung
 from postroad.stores.postgres.base import Answer, Base, decoder, flat, literal
-from postroad.stores.postgres.readings import found_in
+from postroad.stores.postgres.readings import first_in, found_in
 
-FIRST: Final = 2
-"""So many messages of a rung come with a claim, so that one shows that it was the last."""
-RUNGS_MAX: Final = 512
-"""Of so many rungs, as in claim_v2."""
-SLOT: Final = 6
 LOOK_WHOLE_S: Final = 60.0
 """Owned lanes are looked at whole this often: a ring from another process may have been lost."""
 
 
-LaneRow = tuple[int, str, str, str, int, str, int, int, int, int, int, str, int, int]
 RungRow = tuple[int, int, int, int, int, int, int, int]
 LaneSeen = tuple[int, int, int, int, int, str, bool]
 
 
-class Claimed(Answer, frozen=True):
-    """Lanes, what is due in them, and what is ahead."""
+class LaneRow(Struct, frozen=True, array_like=True, gc=False):
+    """A lane as it comes with a claim; without the rest when it was never in trouble."""
 
-    lanes: list[LaneRow] = field(default_factory=list)
-    seen: "Looked | None" = None
-    next: dict[int, int] = field(default_factory=dict)
-    full: bool = False
-    owned: bool = False
-    floor: int = 0
-    surplus: int = 0
-    arrivals: bool = False
+    id: int
+    transport: str
+    server: str
+    credential: str
+    shard: int
+    tenant: str
+    epoch: int
+    strikes: int = 0
+    opened: int = 0
+    until: int = 0
+    since: int = 0
+    reason: str = ""
+    crashes: int = 0
+    paused_at: int = 0
+
+    def lane(self) -> Lane:
+        """As its owner knows it."""
+        key = LaneKey(self.transport, self.server, self.credential, self.shard, self.tenant)
+        circuit = CLOSED
+        if self.strikes or self.since:
+            circuit = Circuit(self.strikes, self.opened, self.until, self.since, self.reason)
+        return Lane(self.id, key, self.epoch, circuit, self.crashes, self.paused_at > 0)
+
+
+class Ahead(Struct, frozen=True):
+    """What a claim says besides its lanes."""
+
+    next: dict[int, int]
+    full: bool
+    owned: bool
+    floor: int
+    surplus: int
+    arrivals: bool
+
+
+class Claimed(Answer, frozen=True, kw_only=True):
+    """Lanes, when each has something next, the queues of what is due in them, and what is ahead."""
+
+    claim: Ahead
+    lanes: list[LaneRow]
+    soon: list[int] | None
+    queues: "list[QueueRow]"
 
 
 @lru_cache(maxsize=1_000)
@@ -57,15 +85,15 @@ class QueueRow(Struct, frozen=True, array_like=True, gc=False):
     tenant: str
     name: str
     policy: Raw
-    lanes: tuple[int, ...]
-    paused: bool
-    resumed_at: int
-    block_kind: str
-    block_until: int
-    block_reason: str
-    block_streak: int
-    block_since: int
-    ledgers: tuple[int, ...]
+    lanes: tuple[int, ...] = ()
+    paused: bool = False
+    resumed_at: int = 0
+    block_kind: str = ""
+    block_until: int = 0
+    block_reason: str = ""
+    block_streak: int = 0
+    block_since: int = 0
+    ledgers: tuple[int, ...] = ()
 
     def queue(self) -> Queue:
         """As the owner of a lane knows it."""
@@ -126,18 +154,24 @@ class LeaseVerbs(Base):
             self._check_open()
             first, *rows = await self._side.rows(label, "claim", values)
             claimed = self._read_answer(first["answer"], CLAIMED)
-            asked.next, asked.full = claimed.floor, claimed.full
-        lanes = [_lane(row) for row in claimed.lanes]
-        mine.update(lane.id for lane in lanes)
-        if claimed.arrivals:
+            ahead = claimed.claim
+            asked.next, asked.full = ahead.floor, ahead.full
+        lanes = [row.lane() for row in claimed.lanes]
+        mine.update([lane.id for lane in lanes])
+        if ahead.arrivals:
             self._arrived()
         if safety:
             self._look_whole()
-        ahead = (claimed.next, claimed.full, claimed.owned, claimed.surplus)
-        if claimed.seen is None:
-            return Claim(lanes, *ahead)
-        views = _views([Look(lane.id, -1) for lane in lanes], claimed.seen)
-        return Claim(lanes, *ahead, views, claimed.seen.now, _first(rows, claimed.seen))
+        told = (ahead.next, ahead.full, ahead.owned, ahead.surplus)
+        if claimed.soon is None:
+            return Claim(lanes, *told)
+        rungs, readings = first_in(rows)
+        queues = {row.id: row.queue() for row in claimed.queues}
+        views = [
+            _first_view(lane, rungs.get(lane.id, []), queues, soon)
+            for lane, soon in zip(lanes, claimed.soon, strict=True)
+        ]
+        return Claim(lanes, *told, views, claimed.now, readings)
 
     def _look_whole(self) -> None:
         now_s = self.clock.steady_s()
@@ -231,19 +265,9 @@ class LeaseVerbs(Base):
         self._read_answer(await self._one(self._side, "leave", "leave", owner), ANSWER)
 
 
-def _lane(row: LaneRow) -> Lane:
-    number, transport, server, credential, shard, tenant, epoch = row[:7]
-    key = LaneKey(transport, server, credential, shard, tenant)
-    return Lane(number, key, epoch, Circuit(*row[7:12]), row[12], row[13] > 0)
-
-
-def _first(rows: Sequence[Record], looked: Looked) -> dict[int, Reading]:
-    """What came with a claim of each rung that is not ordered, unless its bodies are large."""
-    wants = [Want(row[1], -1, -1, FIRST) for row in looked.rungs[:RUNGS_MAX]]
-    found = zip(found_in(rows, wants), wants, looked.rungs, strict=False)
-    return {
-        want.rung: one.reading(want) for one, want, row in found if row[SLOT] == 0 and not one.large
-    }
+def _first_view(lane: Lane, rungs: list[Rung], queues: dict[int, Queue], soon: int) -> View:
+    told = [queues[number] for number in dict.fromkeys([rung.queue for rung in rungs])]
+    return View(lane.id, rungs, told, soon, lane.circuit, lane.paused)
 
 
 def _views(looks: Sequence[Look], looked: Looked) -> list[View]:

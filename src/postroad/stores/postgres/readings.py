@@ -7,7 +7,7 @@ from asyncpg import Record
 
 from postroad.model.record import Reading, Want
 from postroad.model.states import NEVER
-from postroad.model.words import Message
+from postroad.model.words import Message, Rung
 
 READ_BYTES_MAX: Final = 4 << 20
 """One reading stops here, as in fetch_v1: bodies may be a megabyte each."""
@@ -16,6 +16,11 @@ DUE: Final = 8
 BODY: Final = 11
 HEADERS: Final = 12
 WANT: Final = 13
+LEVEL, PRIORITY, SLOT, READY = 14, 15, 16, 17
+FIRST: Final = 2
+"""So many messages of a rung come with a claim, so that one shows that it was the last."""
+RUNGS_MAX: Final = 512
+"""Of so many rungs, as in claim_v3."""
 
 
 class Found:
@@ -59,3 +64,31 @@ def found_in(rows: Iterable[Record], wants: Sequence[Want]) -> list[Found]:
         else:
             found.messages.append(Message(*row[:WANT]))
     return all_found
+
+
+def first_in(rows: Iterable[Record]) -> tuple[dict[int, list[Rung]], dict[int, Reading]]:
+    """The rungs that came with a claim, by lane, and the first messages of each that is not
+    ordered, unless its bodies are large."""
+    rungs: dict[int, list[Rung]] = {}
+    found: dict[int, Found] = {}
+    last = 0
+    for row in rows:
+        number, queue, lane = row[1], row[2], row[3]
+        if number != last:
+            last = number
+            rung = Rung(number, lane, queue, row[LEVEL], row[PRIORITY], row[SLOT], row[READY])
+            rungs.setdefault(lane, []).append(rung)
+            if rung.slot == 0 and row[WANT] <= RUNGS_MAX:
+                found[number] = Found()
+        if row[0] is None:
+            continue
+        if row[BODY] is None:
+            found[number].add_bare(row)
+        else:
+            found[number].messages.append(Message(*row[:WANT]))
+    readings = {
+        number: one.reading(Want(number, -1, -1, FIRST))
+        for number, one in found.items()
+        if not one.large
+    }
+    return rungs, readings
