@@ -19,6 +19,7 @@ from tests.contract.rigs import SqliteRig
 WALKS: Final = {
     "counts": "asked by people, never by the engine",
     "box_find": "the walk is over the names that are asked for",
+    "hooks_read": "the walk is over the queues that are asked for",
     "dead_reasons": "asked by people, never by the engine",
     "dead_trim": "once an hour, and it stops at a slice",
     "forget_idle": "once an hour, over processes",
