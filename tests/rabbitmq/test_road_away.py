@@ -9,6 +9,8 @@ import pytest
 from postroad import Postroad
 from postroad.config import Settings
 from postroad.model.errors import BrokerBlocked
+from postroad.model.facts import MessageFacts
+from postroad.stores.rabbitmq.recent import Recent
 from postroad.stores.rabbitmq.store import RabbitStore
 from tests.rabbitmq.roads import LOCAL, Endpoint, a_road, running, until, until_state
 from tests.rabbitmq.test_road import webhook
@@ -126,3 +128,33 @@ async def test_the_state_may_lie_in_postgresql(dsn: str, server: PrivatePostgres
             await until_state(other, receipt.id, "delivered")
         assert endpoint.got == 4
         assert (await other.dead.list()).messages == ()
+
+
+async def test_a_message_that_ends_while_it_is_asked_for_is_known(dsn: str, tmp_path: Path) -> None:
+    road = a_road(dsn, tmp_path)
+    store = road.store
+    assert isinstance(store, RabbitStore)
+    started, go_on = asyncio.Event(), asyncio.Event()
+
+    @road.handler("resize")
+    async def resize(_message: object) -> None:
+        started.set()
+        await go_on.wait()
+
+    async with road, running(road):
+        receipt = await road.send("resize", {})
+        await started.wait()
+        store.recent = Recent()  # as in a process that has not sent it
+        ask = store.state.message_facts
+
+        async def late(tenant: str | None, number: int) -> MessageFacts | None:
+            """It ends between this answer and the next question."""
+            nothing = await ask(tenant, number)
+            store.state.message_facts = ask  # type: ignore[method-assign]
+            go_on.set()
+            while await ask(tenant, number) is None or store.table.entries:
+                await asyncio.sleep(0.01)
+            return nothing
+
+        store.state.message_facts = late  # type: ignore[method-assign]
+        assert (await road.explain(receipt.id)).state == "delivered"

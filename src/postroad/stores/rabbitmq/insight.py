@@ -78,7 +78,9 @@ class InsightVerbs(Waiting):
         entry = self.table.entries.get(number)
         where = _where(entry) if entry is not None else await self.afar.where(number)
         where = where or self._sent(number)
-        if where is None or tenant not in (None, where.tenant):
+        if where is None:  # or it has come to its end since it was asked for
+            return await self.state.message_facts(tenant, number)
+        if tenant not in (None, where.tenant):
             return None
         queue = await self.state.queue_facts(where.tenant, where.queue)
         if queue is None:  # pragma: no cover - its row names the queue
