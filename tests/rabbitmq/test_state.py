@@ -1,6 +1,7 @@
 """What is kept beside the broker: the same on SQLite and on PostgreSQL."""
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,13 +15,15 @@ from postroad.model.note import Note
 from postroad.model.outcome import Kind
 from postroad.model.record import LaneChange, Result
 from postroad.model.states import NEVER
-from postroad.model.words import LaneKey, Message, Policy, Queue, QueueSpec
+from postroad.model.words import Lane, LaneKey, Message, Policy, Queue, QueueSpec
 from postroad.ports.clock import SystemClock
 from postroad.stores.postgres.store import PostgresStore
 from postroad.stores.rabbitmq.arriving import message_of
+from postroad.stores.rabbitmq.book import Book
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.state.state import Batch, BrokerState, Grave, Known, Spent
 from postroad.stores.rabbitmq.state.tables import PostgresTables, SqliteTables
+from postroad.stores.rabbitmq.table import Table
 from postroad.stores.sqlite.store import SqliteStore
 from tests.servers.postgres import PrivatePostgres
 
@@ -207,3 +210,28 @@ async def test_what_was_delivered_waits_no_more_whatever_is_noted_later(
         assert await state.waits(0, 0, NOW_MS) == []
         await state.retain(NOW_MS + 1)
         assert {known.hop for known in (await state.known([7, 8])).values()} == {-1}
+
+
+async def test_a_queue_that_is_being_read_is_found_with_its_lanes(
+    store: SqliteStore | PostgresStore,
+) -> None:
+    """Without them whatever asked second broke: no message was taken in any more."""
+    async with opened(store) as (state, queue):
+        table = Table(lambda _rings: None)
+        book = Book(store, state, table, SystemClock(), 60.0)
+        reading, go_on, lanes = asyncio.Event(), asyncio.Event(), state.lanes
+
+        async def slow(ids: Sequence[int]) -> list[Lane]:
+            state.lanes = lanes  # type: ignore[method-assign]
+            reading.set()
+            await go_on.wait()
+            return await lanes(ids)
+
+        state.lanes = slow  # type: ignore[method-assign]
+        first = asyncio.create_task(book.queue(("default", "shop")))
+        await reading.wait()
+        second = await book.queue(("default", "shop"))
+        assert second == queue
+        assert book.lane(queue.lanes[0]).key == LaneKey("web", "shop")
+        go_on.set()
+        assert await first == queue

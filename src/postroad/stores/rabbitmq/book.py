@@ -78,12 +78,13 @@ class Book:
             await self.find((queue.tenant, queue.name))
 
     async def _learn(self, queue: Queue) -> None:
-        name = (queue.tenant, queue.name)
-        self._ids[name] = queue.id
-        self._read_s[name] = self._clock.steady_s()
         if self._table.queues.get(queue.id) != queue:
             self._table.learn_queue(queue)
         await self._read_lanes([lane for lane in queue.lanes if lane not in self._table.lanes])
+        # Not before: others who ask for it meanwhile would find it without its lanes.
+        name = (queue.tenant, queue.name)
+        self._ids[name] = queue.id
+        self._read_s[name] = self._clock.steady_s()
 
     async def _read_lanes(self, numbers: Sequence[int]) -> None:
         for lane in await self._state.lanes(numbers):

@@ -39,7 +39,14 @@ class Draining:
         self._log = log
 
     async def run(self, link: Link) -> None:
-        """Empty what is there of other topologies, for as long as there is a link."""
+        """Empty what is there of other topologies, for as long as there is a link. When it breaks
+        that is told, and nothing else breaks with it."""
+        try:
+            await self._run(link)
+        except Exception:  # noqa: BLE001 - whatever it is
+            self._log.exception("old lines are no longer drained")
+
+    async def _run(self, link: Link) -> None:
         while link.lost is None:
             try:
                 lines = await self._find(link)
