@@ -31,13 +31,20 @@ def unprivileged(user: str = "postgres") -> Account:
     return Account(user=user, group=user, extra_groups=[]) if os.geteuid() == 0 else Account()
 
 
+GIVEN: set[int] = set()
+
+
 def free_port() -> int:
     """A free TCP port below the ephemeral range.
 
     From inside that range a client that retries while the server is down can be given the server's
-    own port as its source, connects to itself, and the restarted server cannot bind.
+    own port as its source, connects to itself, and the restarted server cannot bind. Never the same
+    twice, and whatever a test has seeded: other processes of the run draw as well.
     """
-    for port in random.sample(range(15_000, 32_000), 100):
+    for port in random.SystemRandom().sample(range(15_000, 32_000), 100):
+        if port in GIVEN:
+            continue
+        GIVEN.add(port)
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
