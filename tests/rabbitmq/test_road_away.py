@@ -1,7 +1,6 @@
 """A road whose broker takes nothing, or is away; and one whose state lies in PostgreSQL."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,14 +16,6 @@ from tests.rabbitmq.test_road import webhook
 from tests.servers.postgres import PrivatePostgres
 from tests.servers.proxy import Proxy
 from tests.servers.rabbitmq import PrivateRabbit
-
-
-@pytest.fixture(scope="module")
-def server(postroad_server_versions: list[str]) -> Iterator[PrivatePostgres]:
-    with PrivatePostgres() as private:
-        version = private.sql("show server_version").split()[0]
-        postroad_server_versions.append(f"PostgreSQL {version}")
-        yield private
 
 
 async def test_a_blocked_broker_is_told_to_who_sends_to_a_new_handler_or_asks(

@@ -1,7 +1,7 @@
 """What is kept beside the broker: the same on SQLite and on PostgreSQL."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -29,14 +29,6 @@ from tests.servers.postgres import PrivatePostgres
 
 NOW_MS = 1_767_225_600_000
 Ground = tuple[SqliteStore | PostgresStore, BrokerState, Queue]
-
-
-@pytest.fixture(scope="module")
-def server(postroad_server_versions: list[str]) -> Iterator[PrivatePostgres]:
-    with PrivatePostgres() as private:
-        version = private.sql("show server_version").split()[0]
-        postroad_server_versions.append(f"PostgreSQL {version}")
-        yield private
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
