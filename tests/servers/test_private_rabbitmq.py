@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -40,6 +41,12 @@ def test_has_a_node_a_folder_and_a_port_mapper_of_its_own(rabbit: PrivateRabbit)
 def test_a_wrong_expression_is_an_error(rabbit: PrivateRabbit) -> None:
     with pytest.raises(RuntimeError, match="undef"):
         rabbit.eval("nothing:here()")
+
+
+def test_callers_do_not_turn_each_other_away(rabbit: PrivateRabbit) -> None:
+    with ThreadPoolExecutor(4) as callers:
+        answers = list(callers.map(rabbit.eval, ["timer:sleep(500)"] * 4))
+    assert answers == ["ok"] * 4
 
 
 def test_vhosts_come_and_go_and_survive_a_kill(rabbit: PrivateRabbit) -> None:
