@@ -56,7 +56,8 @@ async def test_ten_thousand_are_paged_and_a_hundred_replayed(dsn: str, tmp_path:
         await fill(dsn)
 
         async def all_collected() -> bool:
-            return (await road.store.counts()).get("dead") == COUNT
+            # Not `counts`: what still lies in the broker's dead queue is counted there as well.
+            return len(await all_pages(road)) == COUNT
 
         assert await until(all_collected, 90.0)
         seen = await all_pages(road)
