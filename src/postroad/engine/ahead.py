@@ -1,6 +1,8 @@
 """Reading ahead: what the owner of a lane knows of its rungs, and what to ask the store."""
 
 import heapq
+from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -10,6 +12,8 @@ from postroad.model.states import NEVER
 from postroad.model.words import Rung
 
 ASKS_MAX = 64
+NONE: Final[list[tuple[int, int]]] = []
+"""Of all lanes where nothing is due later; nothing is ever added to it."""
 
 
 class ReadAhead(Struct, gc=False, eq=False):
@@ -24,7 +28,8 @@ class ReadAhead(Struct, gc=False, eq=False):
     rungs: dict[int, RungBuffer] = field(default_factory=dict)
     _hungry: dict[int, RungBuffer] = field(default_factory=dict)
     _asking: int = 0
-    _due: list[tuple[int, int]] = field(default_factory=list)
+    _due: list[tuple[int, int]] = field(default_factory=lambda: NONE)
+    """A heap; made when something is due later."""
     _due_of: dict[int, int] = field(default_factory=dict)
     _looking: bool = False
     looks: int = 0
@@ -83,6 +88,7 @@ class ReadAhead(Struct, gc=False, eq=False):
         # Only the soonest of each rung: reading it then says when the next one is due.
         if at_ms < self._due_of.get(rung, NEVER):
             self._due_of[rung] = at_ms
+            self._due = self._due or []
             heapq.heappush(self._due, (at_ms, rung))
 
     def curious(self, now_ms: int) -> bool:
@@ -134,6 +140,11 @@ class ReadAhead(Struct, gc=False, eq=False):
             rung.ring(0)
         self.feed(rung)
 
+    def reread(self, rung: RungBuffer) -> None:
+        """It has something again."""
+        rung.ring(0)
+        self.feed(rung)
+
     def feed(self, rung: RungBuffer) -> None:
         """A rung that may have more and is running low is read again."""
         if not (rung.dry or rung.asking or rung.busy) and len(rung.buffer) <= self.low:
@@ -154,7 +165,7 @@ class ReadAhead(Struct, gc=False, eq=False):
         self._asking += len(wants)
         return wants
 
-    def read(self, reading: Reading, known: set[int]) -> RungBuffer:
+    def read(self, reading: Reading, known: Mapping[int, object]) -> RungBuffer:
         """The answer to a want."""
         self._asking -= 1
         rung = self.rungs[reading.rung]
@@ -171,8 +182,7 @@ class ReadAhead(Struct, gc=False, eq=False):
         from, it was replayed meanwhile, and is read again there."""
         found = self._passed.pop(number, (rung, place))
         if found != (rung, place):
-            self.rungs[found[0]].ring(0)
-            self.feed(self.rungs[found[0]])
+            self.reread(self.rungs[found[0]])
 
     def settled(self, queue: int) -> None:
         """The store has taken a change of a queue's hold-off. A look that is under way may

@@ -50,7 +50,7 @@ class Engine:
         self._recaller = Recaller(store, owner, log, self._pump)
         self._reader = Reader(store, log, self._pump, self.recorder.put)
         self._runners = Runners(store, owner, room, sessions)
-        self.owned.join(self._reader.feed, self._runners.start)
+        self.owned.join(self._reader.feed, self._runners.line_up)
         self._pace = pace
         self._paced = Paced(pace, limits.window, self._pump)
         told = (self.recorder.put, self._runner_ended, self._rest, self._paced)
@@ -69,7 +69,7 @@ class Engine:
 
     def sends(self, number: int) -> bool:
         """Whether a try of this message is under way here."""
-        return any(number in lane.hand.flying for lane in self.lanes.values())
+        return any(lane.hand.flies(number) for lane in self.lanes.values())
 
     def on_last_try(self, number: int) -> bool:
         """Whether a try is under way here of a message that is to be cancelled."""

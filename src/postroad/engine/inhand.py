@@ -15,15 +15,12 @@ NOBODY: Final[frozenset[int]] = frozenset()
 class InHand(Struct, gc=False, eq=False):
     """Whoever is in `known` is not to be started again from its rung. There are thousands of lanes,
     and most have one message for a moment: what is seldom used is made when it is, and what the
-    collector need not walk over is kept from it."""
+    collector need not walk over is kept from it (sets are walked over, plain dicts are not)."""
 
-    known: set[int] = field(default_factory=set)
-    flying: set[int] = field(default_factory=set)
+    known: dict[int, bool] = field(default_factory=dict)
+    """Whether each is in flight."""
     in_place: InPlace = NOTHING
     _recalled: frozenset[int] = NOBODY
-
-    def __bool__(self) -> bool:
-        return bool(self.known or self.in_place.waiting)
 
     def first_try(self, number: int) -> bool:
         """Whether it was neither tried in place before nor is to be cancelled."""
@@ -31,8 +28,15 @@ class InHand(Struct, gc=False, eq=False):
 
     def start(self, number: int) -> None:
         """A try begins."""
-        self.known.add(number)
-        self.flying.add(number)
+        self.known[number] = True
+
+    def flies(self, number: int) -> bool:
+        """Whether it is in flight."""
+        return self.known.get(number, False)
+
+    def ended(self, number: int) -> None:
+        """A try has ended; it is not written yet."""
+        self.known[number] = False
 
     def again(self, message: Message, due_ms: int) -> None:
         """A try failed, and the next one is made in place then."""
@@ -54,25 +58,25 @@ class InHand(Struct, gc=False, eq=False):
         if unwritten[number]:
             return False
         del unwritten[number]
-        return number not in self.flying and not self.in_place.waits(number)
+        return not self.flies(number) and not self.in_place.waits(number)
 
     # Messages that are to be cancelled
 
     def recall(self, number: int) -> Message | bool:
         """Whether it can be taken out of the store now, and will not start: if it waited in
         place, that message; else its present try is the last one."""
-        if number in self.flying:
+        if self.flies(number):
             self._recalled |= {number}
             return False
         waiting = self.in_place.remove(number)
         if waiting is None and number in self.known:
             return False  # ended, and about to be recorded: ask again
-        self.known.add(number)
+        self.known[number] = False
         return waiting or True
 
     def on_last_try(self, number: int) -> bool:
         """Whether it is in flight, and not to be tried again."""
-        return number in self._recalled and number in self.flying
+        return number in self._recalled and self.flies(number)
 
     def was_recalled(self, number: int) -> bool:
         """Whether the try that has ended was the last one; asked once."""
@@ -90,4 +94,4 @@ class InHand(Struct, gc=False, eq=False):
     def withdrawn(self, number: int) -> None:
         """It is gone from the store, or was never ours to take."""
         if self.gives_back(number):
-            self.known.discard(number)
+            self.known.pop(number, None)

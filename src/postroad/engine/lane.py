@@ -51,11 +51,16 @@ class LaneWorker:
         self._capped: tuple[Turn, ...] = ()
 
     @property
+    def spent(self) -> bool:
+        """Nothing in flight, read ahead or asked for: at most it waits to be recorded."""
+        rests = self.leaving or self.lane.paused
+        busy = self.ahead.awaiting if rests else self._listed or self.ahead.busy
+        return not (busy or self.in_flight or self.hand.in_place.waiting)
+
+    @property
     def quiet(self) -> bool:
         """Nothing in flight, unrecorded, read ahead or asked for."""
-        if self.leaving or self.lane.paused:
-            return not (self.hand or self.ahead.awaiting)
-        return not (self.hand or self._listed or self.ahead.busy)
+        return not self.hand.known and self.spent
 
     def startable(self, now_ms: int) -> bool:
         """Whether it is worth asking for the next message."""
@@ -75,10 +80,8 @@ class LaneWorker:
 
     def look(self, now_ms: int) -> Look | None:
         """What to ask the store about rungs, if anything."""
-        if not self.ahead.curious(now_ms):
-            return None
-        may = (self._open(now_ms) or self.ahead.told) and not self.stopped
-        return self.ahead.look(now_ms) if may else None
+        may = self.ahead.curious(now_ms) and not self.stopped
+        return self.ahead.look(now_ms) if may and (self._open(now_ms) or self.ahead.told) else None
 
     def learn(self, view: View) -> None:
         """The answer to a look."""
@@ -114,7 +117,7 @@ class LaneWorker:
     def _suspects(self, rung: RungBuffer, *, once: bool) -> list[Verdict]:
         """Messages that were started in lost leases: too often, or once where that is enough."""
         found = rung.take_marked(1 if once else LOST_LEASES_MAX)
-        self.hand.known.update(message.id for message in found)
+        self.hand.known |= {message.id: False for message in found}
         return [suspected(self.lane, rung.row, message, once=once) for message in found]
 
     def _list(self, turn: Turn) -> None:
@@ -158,16 +161,15 @@ class LaneWorker:
         return self.ahead.turns[message.queue].blocked_until_ms() <= now_ms
 
     def _next_in_place(self, now_ms: int, admits: Admits) -> Message | None:
-        if not self.hand.in_place.waiting:
+        waiting = self.hand.in_place
+        while waiting.due_ms() <= now_ms and expired(waiting.first(), now_ms):
+            self._forget_in_place(waiting.take())
+        if waiting.due_ms() > now_ms or self.in_flight >= self._window:
             return None
-        while self.hand.in_place.due_ms() <= now_ms and expired(self.hand.in_place.first(), now_ms):
-            self._forget_in_place(self.hand.in_place.take())
-        if self.hand.in_place.due_ms() > now_ms or self.in_flight >= self._window:
-            return None
-        if not admits(self.hand.in_place.first()):
+        if not admits(waiting.first()):
             self.starved = True
             return None
-        return self.hand.in_place.take()
+        return waiting.take()
 
     def _next_turn(self, now_ms: int, admits: Admits) -> Message | None:
         if self.in_flight >= 2 * self._window:
@@ -244,8 +246,7 @@ class LaneWorker:
         rung.forget()  # it lies before the cursor, and must not be overtaken
         if self.hand.gives_back(message.id):
             self._settled(rung, message)
-            rung.ring(0)
-            self.ahead.feed(rung)
+            self.ahead.reread(rung)
         return None
 
     def doubt(self, message: Message) -> Verdict:
@@ -256,7 +257,7 @@ class LaneWorker:
     def _ended(self, message: Message) -> Turn:
         turn = self.ahead.turns[message.queue]
         self.in_flight -= 1
-        self.hand.flying.discard(message.id)
+        self.hand.ended(message.id)
         self._probe = 0 if self._probe == message.id else self._probe
         turn.in_flight -= 1
         self._busy_turns -= turn.in_flight == 0
@@ -332,7 +333,7 @@ class LaneWorker:
 
     def _settled(self, rung: RungBuffer, message: Message) -> None:
         """The store knows all about a message: it may be read again where it is now."""
-        self.hand.known.discard(message.id)
+        self.hand.known.pop(message.id, None)
         rung.ghost(message.id)
         rung.busy = False
         self.ahead.put_down(message.id, message.rung, message.place)
@@ -354,8 +355,7 @@ class LaneWorker:
         if result.move is not Move.again or self.hand.written(message.id):
             self._settled(rung, message)
             if self._goes_on(result, rung):
-                rung.ring(0)
-                self.ahead.feed(rung)
+                self.ahead.reread(rung)
             self._list(self.ahead.turns[message.queue])
         return self.change() if self.trust.marking and self.trust.regained() else None
 
@@ -373,10 +373,10 @@ class LaneWorker:
 
     def _goes_on(self, result: Result, rung: RungBuffer) -> bool:
         """Whether the rung is to be read again now, not only by a look when its time has come."""
-        if rung.ordered or result.move in (Move.stay, Move.again):
-            block = self.ahead.turns[result.message.queue].block
-            return not (block or self.circuit.is_open or result.move is Move.hold)
-        return False
+        if not rung.ordered and result.move not in (Move.stay, Move.again):
+            return False
+        block = self.ahead.turns[result.message.queue].block
+        return not (block or self.circuit.is_open or result.move is Move.hold)
 
     # Messages that are to be cancelled
 

@@ -48,6 +48,8 @@ class Owned:
         self._log = log
         self._pump = pump
         self._quiet: dict[int, int] = {}
+        self._spent: set[int] = set()
+        """What waits only to be recorded takes no room: the next lanes are claimed meanwhile."""
         self._timers: dict[int, tuple[int, Timer]] = {}
         self._claiming = asyncio.Lock()
         self._doubtful = False
@@ -88,7 +90,7 @@ class Owned:
         return claim
 
     def _is_full(self, more: int = 0) -> bool:
-        return len(self.lanes) - len(self._quiet) + more >= self._limits.room
+        return len(self.lanes) - len(self._spent) + more >= self._limits.room
 
     async def _ask(
         self, levels: Sequence[int], pools: Sequence[str], asks: Callable[[], None]
@@ -161,6 +163,10 @@ class Owned:
     def settle(self, worker: LaneWorker, now_ms: int) -> None:
         """Note whether the lane has anything to do, and when it next has."""
         number = worker.lane.id
+        if worker.spent:
+            self._spent.add(number)
+        else:
+            self._spent.discard(number)
         if worker.quiet:
             self._quiet.setdefault(number, now_ms)
             self.unsettled.set()
@@ -241,6 +247,7 @@ class Owned:
         if self.lanes.get(number) is worker:
             del self.lanes[number]
         self._quiet.pop(number, None)
+        self._spent.discard(number)
         _, timer = self._timers.pop(number, (0, None))
         if timer is not None:
             timer.cancel()

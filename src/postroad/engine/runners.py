@@ -25,6 +25,8 @@ from postroad.ports.transport import BEAT, HearsCuts, Lingers, Prepares, Session
 
 YIELD_AFTER: Final = 64
 """A runner whose handlers never wait lets others run after so many messages."""
+STAND_BY: Final = 8
+"""Runners that wait beside a line: sends that wait are taken up by so many at a time."""
 NOTE_RETRY_S: Final = 1.0
 
 
@@ -57,6 +59,9 @@ class Runners:
         self._sessions = sessions
         self._deadlines = Deadlines(store.clock)
         self._starting: set[LaneWorker] = set()
+        self._line: deque[LaneWorker] = deque()
+        """Lanes that came with a claim, for the next runner that is free."""
+        self._standing_by = 0
         self._quarantine = Quarantine()
         self._passes = 0
         self.starved: deque[LaneWorker] = deque()
@@ -86,16 +91,38 @@ class Runners:
         """One more runner for the lane, unless one is about to start anyway; whether one comes."""
         if worker in self._starting:
             return True
-        if self.stopping or worker.stopped or not worker.startable(now_ms):
+        if not self._may_have(worker, now_ms):
             return False
         self._starting.add(worker)
+        self._employ(worker)
+        return True
+
+    def line_up(self, worker: LaneWorker, now_ms: int) -> bool:
+        """As `start`, for one of the many lanes of a claim: a runner whose sends never wait takes
+        up one after the other, and a lane with one message costs no task."""
+        if not self._may_have(worker, now_ms):
+            return False
+        self._starting.add(worker)
+        self._line.append(worker)
+        self._stand_by()
+        return True
+
+    def _may_have(self, worker: LaneWorker, now_ms: int) -> bool:
+        return not (self.stopping or worker.stopped) and worker.startable(now_ms)
+
+    def _stand_by(self) -> None:
+        """Somebody takes up the next of the line, should all who are at it have to wait."""
+        while self._standing_by < min(STAND_BY, len(self._line)):
+            self._standing_by += 1
+            self._employ(None)
+
+    def _employ(self, worker: LaneWorker | None) -> None:
         # The task is told its own name here: asking asyncio for it costs 1 µs a message.
         runner: list[asyncio.Task[None]] = []
         task = asyncio.get_running_loop().create_task(self._run(worker, runner))
         runner.append(task)
         self.tasks[task] = None
         task.add_done_callback(self._end)
-        return True
 
     def _end(self, task: "asyncio.Task[None]") -> None:
         self.tasks.pop(task, None)
@@ -124,10 +151,30 @@ class Runners:
         if worker not in self.starved:
             self.starved.append(worker)
 
-    async def _run(self, worker: LaneWorker, runner: "list[asyncio.Task[None]]") -> None:
-        self._starting.discard(worker)
-        clock, task = self._clock, runner[0]
+    async def _run(self, worker: LaneWorker | None, runner: "list[asyncio.Task[None]]") -> None:
+        task = runner[0]
         beat = BEAT.set(partial(self._deadlines.extend, task))
+        if worker is not None:
+            await self._serve(worker, task)
+        else:
+            self._standing_by -= 1
+            await self._serve_line(task)
+        BEAT.reset(beat)  # the task's context would keep the task until the collector comes
+
+    async def _serve_line(self, task: "asyncio.Task[None]") -> None:
+        count = 0
+        while self._line:
+            worker = self._line.popleft()
+            self._stand_by()
+            await self._serve(worker, task)
+            count += 1
+            if count % YIELD_AFTER == 0:
+                await self._clock.sleep(0)
+
+    async def _serve(self, worker: LaneWorker, task: "asyncio.Task[None]") -> None:
+        """One message of the lane after the other, while one may start."""
+        self._starting.discard(worker)
+        clock = self._clock
         admission = Admission(worker, self._room, self._quarantine, self._paced)
         count = 0
         # The end of one is the start of the next: the clock is read once a message.
@@ -155,7 +202,6 @@ class Runners:
             if count % YIELD_AFTER == 0:
                 await clock.sleep(0)
                 now_ms, now_s = clock.now_ms(), clock.steady_s()
-        BEAT.reset(beat)  # the task's context would keep the task until the collector comes
         if self.starved and self._passes:
             self._passes -= 1  # one who cannot use the place passes it on, once round
             self.start(self.starved.popleft(), self._clock.now_ms())

@@ -26,6 +26,7 @@ class Sessions:
         async with self._opening.setdefault(lane, asyncio.Lock()):
             if lane not in self._open:
                 self._open[lane] = await self._transports[key.transport].open(key)
+            self._opening.pop(lane, None)  # who waits for it has it in hand
             return self._open[lane]
 
     async def close(self, lane: int) -> None:

@@ -2,7 +2,7 @@
 one with three."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
@@ -53,14 +53,14 @@ class RungBuffer(Struct, gc=False, eq=False):
         place, number = self._cursor
         return Want(self.row.id, place, number, limit)
 
-    def read(self, reading: Reading, known: set[int]) -> None:
+    def read(self, reading: Reading, known: Mapping[int, object]) -> None:
         """The answer came. `known` ones are in flight or not yet recorded."""
         self.asking = False
         ghosts, self.ghosts = self.ghosts, NONE
         changes, forgotten = self._asked
         if forgotten != self._forgotten:
             return  # asked before the rung was given up; what it says may be old
-        started = known | ghosts if ghosts else known
+        started = known.keys() | ghosts if ghosts else known
         if self.ordered and any(message.id in started for message in reading.messages):
             return  # its head is not settled: what lies behind it must not look like the head
         fresh = [message for message in reading.messages if message.id not in started]
