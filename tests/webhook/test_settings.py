@@ -1,10 +1,13 @@
 """Settings of webhooks: changed, seen by others, moved with their road; and PostgreSQL."""
 
 import asyncio
+import hashlib
 import json
+import threading
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from standardwebhooks import Webhook
@@ -70,6 +73,58 @@ def test_a_change_counts_for_the_next_send(
             assert [e["headers"]["x-turn"] for e in receiver.got(path)] == ["0", "1", "2", "3"]
 
     within(story())
+
+
+def test_a_queue_keeps_its_lane_when_its_credential_changes(
+    road: Postroad, receiver: Receiver, within: Within
+) -> None:
+    """What waits and what comes goes out with the new one, by the one worker of that lane."""
+    path = "/status/208"
+    urls = [receiver.url(f"{path}/{number}") for number in range(2)]
+
+    async def lane(url: str) -> tuple[int, ...]:
+        queue = await road.store.find_queue("default", url)
+        assert queue is not None
+        return queue.lanes
+
+    async def story() -> None:
+        async with road:
+            await road.webhooks.set(urls[0], headers={"Authorization": "Bearer old"})
+            old = await lane(urls[0])
+            await road.send(urls[0], 1)
+            await road.webhooks.set(urls[0], headers={"Authorization": "Bearer new"}, timeout=3)
+            await road.webhooks.set(urls[1], headers={"Authorization": "Bearer new"})
+            await road.send(urls[0], 2)
+            await road.run(until_idle=True)
+            assert await lane(urls[0]) == old != await lane(urls[1])
+            sent = [e["headers"]["authorization"] for e in receiver.got(path + "/0")]
+            assert sent == ["Bearer new"] * 2
+
+    within(story())
+
+
+def test_the_slow_digest_of_a_credential_is_not_made_in_the_loop(
+    road: Postroad, receiver: Receiver, within: Within, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_in: list[int] = []
+    scrypt = hashlib.scrypt
+
+    def noted(*secret: Any, **cost: Any) -> bytes:
+        made_in.append(threading.get_ident())
+        return scrypt(*secret, **cost)
+
+    monkeypatch.setattr(hashlib, "scrypt", noted)
+
+    async def story() -> None:
+        async with road:
+            url = receiver.url("/status/209")
+            for timeout in (1, 2):  # the second time its lane is known
+                headers = {"Authorization": "Bearer x"}
+                await road.webhooks.set(url, headers=headers, timeout=timeout)
+
+    within(story())
+    assert len(made_in) == 1
+    assert made_in[0] != threading.get_ident()
 
 
 @pytest.fixture(scope="module")
