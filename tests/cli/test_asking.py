@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,31 @@ def test_the_dead_are_listed_shown_replayed_and_purged(dead: list[str]) -> None:
     assert "nothing is dead" in postroad("dead", "list").stderr
     for words in (["replay"], ["purge", "--yes"]):
         assert postroad("dead", *words).exit_code == 2
+
+
+def test_the_dead_of_a_stretch_of_time_are_replayed_and_purged(dead: list[str]) -> None:
+    """From `--since` on, up to `--until` and not with it."""
+    rows = data("dead", "list")["messages"]
+    died = [datetime.fromtimestamp(row["died_at_ms"] / 1000, UTC) for row in rows]
+    first, after_all = (at.isoformat() for at in (min(died), max(died) + timedelta(seconds=1)))
+    for verb in ("replay", "purge"):
+        counts = [
+            data("dead", verb, "--dry-run", *words)["count"]
+            for words in (
+                ("--since", first),
+                ("--since", first, "--until", after_all),
+                ("--until", first),
+                ("--since", after_all),
+            )
+        ]
+        assert counts == [3, 3, 0, 0]
+        for wrong in ("yesterday", "2026-01-31T12:00:00"):
+            refused = postroad("dead", verb, "--since", wrong, "--dry-run")
+            assert refused.exit_code == 2
+            assert "since" in refused.stderr
+    assert data("dead", "purge", "--since", after_all, "--yes")["count"] == 0
+    assert data("dead", "purge", "--until", after_all, "--yes")["count"] == len(dead)
+    assert data("dead", "list")["messages"] == []
 
 
 def test_queues_and_lanes_are_shown_paused_resumed_and_explained(road: str) -> None:

@@ -4,22 +4,28 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
+from msgspec import structs
 
 from postroad.api.inside import part
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import Call, Options, command
 from postroad.cli.messages import show_tries
 from postroad.cli.printing import as_json, facts, out, table, when
 from postroad.model.errors import BadInput
 
 Ids = Annotated[list[str] | None, typer.Argument(help="Which; or filters.")]
-Queue = Annotated[str, typer.Option(help="Of this queue.")]
-Reason = Annotated[str, typer.Option(help="rejected, exhausted, expired, …")]
-Error = Annotated[str, typer.Option(help="With this in its error.")]
-Since = Annotated[str, typer.Option(help="Died then or later, as 2026-01-31T12:00:00Z.")]
-Until = Annotated[str, typer.Option(help="Died before.")]
 Count = Annotated[int, typer.Option(help="At most so many, the longest dead first.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+class Filter(Options, frozen=True):
+    """Which of the dead; all that is given must hold."""
+
+    queue: Annotated[str, typer.Option(help="Of this queue.")] = ""
+    reason: Annotated[str, typer.Option(help="rejected, exhausted, expired, …")] = ""
+    error: Annotated[str, typer.Option(help="With this in its error.")] = ""
+    since: Annotated[str, typer.Option(help="Died then or later, as 2026-01-31T12:00:00Z.")] = ""
+    until: Annotated[str, typer.Option(help="Died before.")] = ""
 
 
 def add(app: typer.Typer) -> None:
@@ -34,18 +40,15 @@ def add(app: typer.Typer) -> None:
 
 def dead_list(
     call: Call,
-    queue: Queue = "",
-    reason: Reason = "",
-    error: Error = "",
-    since: Since = "",
-    until: Until = "",
+    *,
+    where: Filter,
     limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
     after: Annotated[str, typer.Option(help="The next page.")] = "",
 ) -> None:
     """The dead, the latest death first."""
-    query = {"queue": queue, "reason": reason, "error": error, "since": since, "until": until}
+    query = structs.asdict(where) | {"limit": limit, "after": after}
     with call.reach() as road:
-        said = road.ask("GET", "/v1/dead", {**query, "limit": limit, "after": after})
+        said = road.ask("GET", "/v1/dead", query)
     if call.json:
         as_json(said)
         return
@@ -81,15 +84,14 @@ def dead_show(
 def dead_replay(
     call: Call,
     ids: Ids = None,
-    queue: Queue = "",
-    reason: Reason = "",
-    error: Error = "",
+    *,
+    where: Filter,
     count: Count = 0,
     reset: Annotated[bool, typer.Option("--reset", help="The whole ladder, not one try.")] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Send the dead again, all in one transaction."""
-    data = _which(ids, queue, reason, error, count) | {"dry_run": dry_run}
+    data = _which(ids, where, count) | {"dry_run": dry_run}
     data["mode"] = "reset" if reset else "once"
     with call.reach() as road:
         said = road.ask("POST", "/v1/dead:replay", data=data)
@@ -99,15 +101,14 @@ def dead_replay(
 def dead_purge(
     call: Call,
     ids: Ids = None,
-    queue: Queue = "",
-    reason: Reason = "",
-    error: Error = "",
+    *,
+    where: Filter,
     count: Count = 0,
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
     """Forget the dead, for ever; counts first, and asks."""
-    data = _which(ids, queue, reason, error, count)
+    data = _which(ids, where, count)
     with call.reach() as road:
         said = road.ask("POST", "/v1/dead:purge", data={**data, "dry_run": True})
         if not dry_run and said["count"]:
@@ -124,13 +125,12 @@ def _sure(count: int) -> bool:
         return False
 
 
-def _which(
-    ids: list[str] | None, queue: str, reason: str, error: str, count: int
-) -> dict[str, Any]:
-    given = {"queue": queue, "reason": reason, "error": error, "count": count, "ids": ids}
+def _which(ids: list[str] | None, where: Filter, count: int) -> dict[str, Any]:
+    given = structs.asdict(where) | {"count": count, "ids": ids}
     found = {name: value for name, value in given.items() if value}
     if not found:
-        raise BadInput("say which: ids, --queue, --reason, --error, or --count")
+        names = ", ".join(f"--{name}" for name in Filter.__struct_fields__)
+        raise BadInput(f"say which: ids, {names}, or --count")
     return found
 
 

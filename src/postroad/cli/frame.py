@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final, NoReturn, get_type_hints
 
 import msgspec
 import typer
-from msgspec import structs
+from msgspec import Struct, structs
 from rich.markup import escape
 
 from postroad.api.problems import Problem, problem
@@ -119,12 +119,32 @@ def _shared() -> dict[str, Any]:
     }
 
 
+class Options(Struct, frozen=True):
+    """Options that some commands share: a parameter of such a type stands for its fields."""
+
+
+def _spread(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    kind = parameter.annotation
+    if not _is_spread(kind):
+        return [parameter]
+    hints = get_type_hints(kind, include_extras=True)
+    return [
+        parameter.replace(name=each.name, annotation=hints[each.name], default=each.default)
+        for each in structs.fields(kind)
+    ]
+
+
+def _is_spread(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Options)
+
+
 def command(group: typer.Typer, name: str, **options: Any) -> Callable[[Any], Any]:
     """Adds a function as a command. Its first parameter is the Call; the options that all commands
     have are added to its own."""
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+        spread = {each.name: each.annotation for each in own if _is_spread(each.annotation)}
         kinds = _shared()
         shared = [
             inspect.Parameter(
@@ -140,9 +160,11 @@ def command(group: typer.Typer, name: str, **options: Any) -> Callable[[Any], An
         def run(**given: Any) -> None:
             extra = {each: given[each] for each in ("listen", "log_level") if each in given}
             call = Call({each: given.pop(each) for each in kinds} | extra)
+            for each, kind in spread.items():
+                given[each] = kind(**{field: given.pop(field) for field in kind.__struct_fields__})
             ending(call, function, given)
 
-        parameters = [*own, *shared]
+        parameters = [*(part for each in own for part in _spread(each)), *shared]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
         del run.__wrapped__
