@@ -58,8 +58,9 @@ class Stand:
         number = self._ids.next(now_ms)
         return Draft(number, self.queue, self.lane_id, 0, 0, now_ms, now_ms, NEVER, b"1")
 
-    async def accept(self, by: Connection, draft: Draft) -> Any:
-        return msgspec.json.decode(await by.fetchval(QUERIES["accept"], *Batch([draft]).columns()))
+    async def accept(self, by: Connection, *drafts: Draft) -> Any:
+        columns = Batch(drafts).columns()
+        return msgspec.json.decode(await by.fetchval(QUERIES["accept"], *columns))
 
     async def claim(self) -> Lane:
         (lane,) = (await self.store.claim(self.owner, LEVELS, [POOL], 10)).lanes

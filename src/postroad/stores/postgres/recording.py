@@ -26,7 +26,7 @@ APPLIED: Final = decoder(Applied)
 
 
 class Failed(Struct, frozen=True):
-    """One result that did not deliver, as fail_v1 reads it. `pair` is the place of its lane in the
+    """One result that did not deliver, as fail_v2 reads it. `pair` is the place of its lane in the
     batch; `since` the tries before the first result of this message in the batch, `last` whether
     this is the last one; `rung` and `at` where it lay when it was read: elsewhere it was replayed
     since. What is None stays as it is."""

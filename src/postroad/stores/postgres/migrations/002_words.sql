@@ -2,7 +2,7 @@
 -- number in its name, so that old and new processes can work side by side.
 --
 -- Who waits for whom: locks are taken in the order buckets, lanes (by id), queues, messages, rungs
--- (by id), lane levels (by lane). Each lane lies in one of 64 buckets, which are advisory locks:
+-- (ordered slots by id, then the others by id), lane levels (by lane). Each lane lies in one of 64 buckets, which are advisory locks:
 -- who adds messages shares them, who claims or frees a lane, or raises the ready times of its
 -- rungs, has them alone. So an enqueue never judges by an owner or a ready time that is about to
 -- change, and nobody lays a rung to rest beside a message that is not yet committed. (Row locks on
