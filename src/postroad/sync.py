@@ -125,6 +125,8 @@ class BlockingWebhooks(Verbs):
     set = blocking(Webhooks.set)
     get = blocking(Webhooks.get)
     attempts = blocking(Webhooks.attempts)
+    list = blocking(Webhooks.list)
+    delete = blocking(Webhooks.delete)
     rotate_keys = blocking(Webhooks.rotate_keys)
 
 

@@ -45,6 +45,29 @@ async def test_a_webhook_is_set_shown_and_its_tries_read(stand: Stand) -> None:
     server.close()
 
 
+async def test_webhooks_are_listed_and_deleted(stand: Stand) -> None:
+    urls = [f"http://127.0.0.1:9/{number}" for number in range(3)]
+    for url in urls:
+        told = {"url": url, "secrets": [SECRET], "headers": {"X-Key": "hush"}}
+        assert (await stand.say("POST", "/v1/endpoints", told)).status == 200
+    first = await stand.say("GET", "/v1/endpoints", query={"limit": "2"})
+    assert (first.status, first.json()["after"]) == (200, urls[1])
+    rest = await stand.say("GET", "/v1/endpoints", query={"after": urls[1]})
+    listed = first.json()["endpoints"] + rest.json()["endpoints"]
+    assert [(one["url"], one["secrets"], one["headers"]) for one in listed] == [
+        (url, 1, ["x-key"]) for url in urls
+    ]
+    assert not {b"hush", SECRET.encode()} & {*first.content.split(b'"')}
+    assert (await stand.say("DELETE", "/v1/endpoints", query={"url": urls[0]})).status == 204
+    left = (await stand.say("GET", "/v1/endpoints")).json()["endpoints"]
+    assert [one["url"] for one in left] == urls[1:]
+    again = await stand.say("DELETE", "/v1/endpoints", query={"url": urls[0]})
+    assert (again.status, kind(again)) == (404, "unknown-queue")
+    for limit in ("0", "501"):
+        assert (await stand.say("GET", "/v1/endpoints", query={"limit": limit})).status == 400
+    assert (await stand.say("DELETE", "/v1/endpoints")).status == 400
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

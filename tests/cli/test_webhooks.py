@@ -308,3 +308,10 @@ def test_a_webhook_is_set_and_shown_by_commands(
     text = postroad("endpoint", "show", url, *more, *allow).stdout
     assert "signing keys: 2" in text
     assert ONE not in text
+    page = data("endpoint", "list", *more, *allow)
+    assert page == {"endpoints": [shown], "after": ""}
+    assert url in postroad("endpoint", "list", *more, *allow).stdout
+    assert data("endpoint", "delete", url) == {"deleted": url}
+    assert data("endpoint", "list")["endpoints"] == []
+    for wrong in (("delete", url), ("delete", ""), ("show", "")):
+        assert postroad("endpoint", *wrong).exit_code == 2

@@ -47,6 +47,25 @@ async def test_pages_of_settings_under_other_keys(bench: Bench) -> None:
     assert await bench.store.hooks_not_under("new", first[-1].queue, 3) == [rows[4]]
 
 
+async def test_settings_are_paged_by_name_and_forgotten(bench: Bench) -> None:
+    """Of one tenant, and of queues that have any."""
+    rows = {}
+    for name in ("https://c", "https://a", "https://b"):
+        queue = await bench.queue(name, tenant="acme")
+        rows[name] = HookRow(queue.id, "acme", b"{}", "k1", name.encode())
+        await bench.store.write_hook(rows[name])
+    await bench.queue("https://a0", tenant="acme")
+    other = await bench.queue("https://a")
+    await bench.store.write_hook(HookRow(other.id, "default", b"{}", "k1", b"x"))
+    by_name = sorted(rows.items())
+    assert await bench.store.hook_page("acme", "", 2) == by_name[:2]
+    assert await bench.store.hook_page("acme", "https://b", 2) == by_name[2:]
+    await bench.store.drop_hook(rows["https://b"].queue)
+    assert await bench.store.hook_page("acme", "", 9) == [by_name[0], by_name[2]]
+    assert await bench.store.read_hooks([rows["https://b"].queue]) == []
+    assert len(await bench.store.hook_page("default", "", 9)) == 1
+
+
 def noted(result: Result, note: Note = NOTE, status: int = 200) -> Result:
     return replace(result, note=note, status=status)
 

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import os
 import threading
 from base64 import b64decode
 from collections.abc import Iterator
@@ -16,7 +17,9 @@ from postroad import Postroad
 from postroad import sync as blocking
 from postroad.config import Settings
 from postroad.model.errors import BadInput, UnknownQueue
+from postroad.model.keyring import new_key
 from postroad.stores.copying import copy
+from postroad.verbs.webhooks import HookPage
 from tests.servers.postgres import PrivatePostgres
 from tests.webhook.conftest import LOCAL, Receiver
 from tests.webhook.test_faults import Within
@@ -125,6 +128,80 @@ def test_the_slow_digest_of_a_credential_is_not_made_in_the_loop(
     within(story())
     assert len(made_in) == 1
     assert made_in[0] != threading.get_ident()
+
+
+def test_what_is_set_is_listed_and_deleted_and_the_queue_goes_on_without_it(
+    road: Postroad, receiver: Receiver, within: Within
+) -> None:
+    path = "/status/210"
+    url, other = receiver.url(path), receiver.url("/status/211")
+
+    async def story() -> None:
+        async with road:
+            await road.send(other, 1)  # nothing is set for it
+            await road.webhooks.set(url, secrets=[ONE], headers={"X-Key": "hush"}, timeout=3)
+            page = await road.webhooks.list()
+            assert page == HookPage((await road.webhooks.get(url),))
+            assert "hush" not in repr(page)
+            waiting = await road.send(url, 1)
+            await road.webhooks.delete(url)
+            assert await road.webhooks.list() == HookPage(())
+            facts = await road.webhooks.get(url)
+            assert (facts.secrets, facts.headers, facts.timeout_ms) == (0, (), 15_000)
+            queue = await road.store.find_queue("default", url)
+            assert queue is not None
+            assert queue.policy.timeout_ms == 20_000
+            await road.run(until_idle=True)
+            (entry,) = receiver.got(path)
+            assert entry["headers"]["webhook-id"] == waiting.id
+            assert not {"x-key", "webhook-signature"} & entry["headers"].keys()
+            for gone in (url, other, "https://never.example"):
+                with pytest.raises(UnknownQueue):
+                    await road.webhooks.delete(gone)
+
+    within(story())
+
+
+def test_what_cannot_be_opened_or_called_any_more_is_listed_with_the_reason_and_deleted(
+    tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dsn, url = f"sqlite:///{tmp_path}/road.db", "http://127.0.0.1:9/hook"
+
+    async def story() -> None:
+        monkeypatch.setenv("POSTROAD_KEYS", new_key("k1", os.urandom))
+        async with Postroad(dsn, settings=Settings(webhooks=LOCAL)) as road:
+            await road.webhooks.set(url, secrets=[ONE], reject=[418])
+        monkeypatch.setenv("POSTROAD_KEYS", new_key("k2", os.urandom))
+        async with Postroad(dsn) as road:  # nor may it be called by these settings
+            (facts,) = (await road.webhooks.list()).endpoints
+            assert (facts.url, facts.reject, facts.secrets) == (url, (418,), 0)
+            assert "k1" in facts.fault
+            await road.webhooks.delete(url)
+            assert await road.webhooks.list() == HookPage(())
+
+    within(story())
+
+
+def test_pages_of_webhooks_miss_nothing(road: Postroad, within: Within) -> None:
+    async def story() -> None:
+        async with road:
+            urls = [f"http://127.0.0.1:9/{number}" for number in range(5)]
+            for url in urls:
+                await road.webhooks.set(url, reject=[418])
+            pages = [await road.webhooks.list(limit=2)]
+            while after := pages[-1].after:
+                pages.append(await road.webhooks.list(limit=2, after=after))
+            assert [[facts.url for facts in page.endpoints] for page in pages] == [
+                urls[:2],
+                urls[2:4],
+                urls[4:],
+            ]
+            assert await road.webhooks.list(tenant="another") == HookPage(())
+            for limit in (0, 501):
+                with pytest.raises(BadInput):
+                    await road.webhooks.list(limit=limit)
+
+    within(story())
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """`postroad endpoint`: how a webhook is called."""
 
 import os
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +20,8 @@ def add(app: typer.Typer) -> None:
     app.add_typer(group, name="endpoint", rich_help_panel="Look after it")
     command(group, "set")(set_endpoint)
     command(group, "show")(show)
+    command(group, "list")(list_endpoints)
+    command(group, "delete")(delete)
     command(group, "attempts")(attempts)
 
 
@@ -51,8 +54,48 @@ def set_endpoint(
 
 def show(call: Call, url: Url) -> None:
     """What is set for a webhook; secrets are counted, not shown."""
+    if not url:
+        raise BadInput("give the webhook's URL, or list them: `postroad endpoint list`")
     with call.reach() as road:
         _tell(call, road.ask("GET", "/v1/endpoints", {"url": url}))
+
+
+def list_endpoints(
+    call: Call,
+    limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
+    after: Annotated[str, typer.Option(help="The next page.")] = "",
+) -> None:
+    """The webhooks that something is set for, without their secrets."""
+    with call.reach() as road:
+        said = road.ask("GET", "/v1/endpoints", {"limit": limit, "after": after})
+    if call.json:
+        as_json(said)
+        return
+    rows = [
+        (
+            one["url"],
+            one["secrets"],
+            ", ".join(one["headers"]),
+            ", ".join(map(str, one["reject"])),
+            f"{one['timeout_ms']} ms",
+            one["fault"],
+        )
+        for one in said["endpoints"]
+    ]
+    columns = ("webhook", "signing keys", "headers", "means never", "timeout", "fault")
+    table(columns, rows, "nothing is set for any webhook: `postroad endpoint set`")
+    if said["after"]:
+        out().print(f"more: --after {shlex.quote(said['after'])}", markup=False)
+
+
+def delete(call: Call, url: Url) -> None:
+    """Forget what is set for a webhook. Its queue stays: what waits is sent without it."""
+    with call.reach() as road:
+        road.ask("DELETE", "/v1/endpoints", {"url": url})
+    if call.json:
+        as_json({"deleted": url})
+    else:
+        out().print(f"deleted: {url}", markup=False)
 
 
 def attempts(

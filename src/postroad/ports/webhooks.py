@@ -15,6 +15,12 @@ class HookStore(Protocol):
     async def write_hook(self, row: HookRow, was: bytes | None = None) -> bool:
         """Set a queue's settings. With `was`: only if that is what is sealed there now."""
 
+    async def hook_page(self, tenant: str, after: str, limit: int) -> list[tuple[str, HookRow]]:
+        """A tenant's queues that have settings, by name, from behind a name on."""
+
+    async def drop_hook(self, queue: int) -> None:
+        """Forget a queue's settings."""
+
     async def hooks_not_under(self, key: str, after: int, limit: int) -> list[HookRow]:
         """Settings that are not sealed with this key, in order of queue."""
 

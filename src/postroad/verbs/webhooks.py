@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroad.model.errors import BadInput, UnknownQueue
+from postroad.model.errors import BadInput, BadKey, UnknownQueue
 from postroad.model.ids import to_number
 from postroad.model.keyring import KeyRing
 from postroad.model.ladder import Ladder, Steps
@@ -21,16 +21,17 @@ from postroad.model.webhook import (
     HookSecrets,
     WebhookRules,
 )
-from postroad.model.words import DAY_MS, DEFAULT_TENANT, Policy, Queue
+from postroad.model.words import DAY_MS, DEFAULT_TENANT, LaneKey, Policy, Queue, QueueSpec
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
-from postroad.transports.webhook.endpoints import Endpoints, open_row, place
+from postroad.transports.webhook.endpoints import HOOK, Endpoints, open_row, place
 from postroad.transports.webhook.requests import check_header, check_headers
 from postroad.transports.webhook.resolving import Resolve
 from postroad.transports.webhook.signing import Signer
 from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport
 
 ROTATE_BATCH: Final = 100
+PAGE_MAX: Final = 500
 TIMEOUT_S_MAX: Final = 600.0
 STATUSES: Final = range(300, 600)
 RETRIES: Final = range(1_001)
@@ -67,6 +68,15 @@ class HookFacts(Struct, frozen=True):
     connect_timeout_ms: int
     timeout_ms: int
     names: HeaderNames
+    fault: str = ""
+    """Why its secrets cannot be opened; then they are not counted."""
+
+
+class HookPage(Struct, frozen=True):
+    """Webhooks by URL. `after` asks for the next part; "" is the end."""
+
+    endpoints: tuple[HookFacts, ...]
+    after: str = ""
 
 
 def webhook_transport(
@@ -112,21 +122,33 @@ class Webhooks:
         queue = await self._store.find_queue(tenant, url)
         if queue is None:
             raise UnknownQueue(f"this road has no webhook {url!r} of tenant {tenant!r}")
-        hook, secret = await self._known(queue)
-        rules = self._transport.rules
-        return HookFacts(
-            url=url,
-            secrets=len(secret.secrets),
-            headers=tuple(secret.headers),
-            reject=hook.reject,
-            connect_timeout_ms=hook.connect_timeout_ms or rules.connect_timeout_ms,
-            timeout_ms=hook.timeout_ms or rules.timeout_ms,
-            names=hook.names,
-        )
+        return self._facts(url, *await self._known(queue))
 
     async def attempts(self, id: str, *, tenant: str = DEFAULT_TENANT) -> list[Attempt]:  # noqa: A002
         """Every try of a message: what was sent, where to, and what came back."""
         return await self._store.attempts(tenant, to_number(id))
+
+    async def list(
+        self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
+    ) -> HookPage:
+        """The webhooks that something is set for, by URL; secrets are counted, not shown."""
+        if not 1 <= limit <= PAGE_MAX:
+            raise BadInput(f"limit={limit}: give 1 to {PAGE_MAX}, and page with `after`")
+        found = await self._store.hook_page(tenant, after, limit + 1)
+        shown = tuple(self._shown(url, row) for url, row in found[:limit])
+        return HookPage(shown, shown[-1].url if len(found) > limit else "")
+
+    async def delete(self, url: str, *, tenant: str = DEFAULT_TENANT) -> None:
+        """Forget what is set for a webhook, its secrets too. Its queue stays, and what
+        waits there is sent as if nothing had ever been set: pause it, or cancel that before."""
+        queue = await self._store.find_queue(tenant, url)
+        if queue is None or not await self._store.read_hooks([queue.id]):
+            raise UnknownQueue(f"nothing is set for a webhook {url!r} of tenant {tenant!r}")
+        # Without its lane, which it keeps: an address that must not be called any more is none.
+        lane, policy = LaneKey(self._transport.name, ""), self._transport.policy(url)
+        await self._store.open_queues([QueueSpec(tenant, url, lane, 1, policy)])
+        await self._store.drop_hook(queue.id)
+        self._transport.endpoints.forget()
 
     async def rotate_keys(self, batch: int = ROTATE_BATCH) -> int:
         """Seal all secrets with the ring's first key; answers how many were not. Can be stopped
@@ -145,6 +167,25 @@ class Webhooks:
     async def _known(self, queue: Queue | None) -> tuple[Hook, HookSecrets]:
         rows = await self._store.read_hooks([queue.id]) if queue else []
         return open_row(rows[0], self._ring) if rows else (Hook(), HookSecrets())
+
+    def _shown(self, url: str, row: HookRow) -> HookFacts:
+        try:
+            return self._facts(url, *open_row(row, self._ring))
+        except BadKey as error:
+            facts = self._facts(url, HOOK.decode(row.hook), HookSecrets())
+            return replace(facts, fault=str(error))
+
+    def _facts(self, url: str, hook: Hook, secret: HookSecrets) -> HookFacts:
+        rules = self._transport.rules
+        return HookFacts(
+            url=url,
+            secrets=len(secret.secrets),
+            headers=tuple(secret.headers),
+            reject=hook.reject,
+            connect_timeout_ms=hook.connect_timeout_ms or rules.connect_timeout_ms,
+            timeout_ms=hook.timeout_ms or rules.timeout_ms,
+            names=hook.names,
+        )
 
     def _row(self, queue: Queue, hook: Hook, secret: HookSecrets) -> HookRow:
         return self._seal(queue.id, queue.tenant, hook, secret)

@@ -7,15 +7,20 @@ from litestar.params import FromPath, QueryParameter
 from msgspec import UNSET, Struct, UnsetType, structs
 
 from postroad.api.context import Ask, context, who
-from postroad.api.doors import fetch, give
+from postroad.api.doors import drop, fetch, give
 from postroad.api.reading import read, takes
 from postroad.model.ladder import Ladder
 from postroad.model.outcome import Kind
 from postroad.model.tokens import Scope
 from postroad.model.webhook import Attempt, HeaderNames
-from postroad.verbs.webhooks import HookFacts
+from postroad.verbs.webhooks import PAGE_MAX, HookFacts, HookPage
 
 Address = Annotated[str, QueryParameter(min_length=1, description="The webhook's URL")]
+OneAddress = Annotated[
+    str | None, QueryParameter(min_length=1, description="One webhook's URL; without it, all")
+]
+Limit = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
+After = Annotated[str, QueryParameter(description="The `after` of the page before")]
 
 
 class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,9 +70,21 @@ async def endpoint_set(request: Ask) -> HookFacts:
 
 
 @fetch("/v1/endpoints", scope=Scope.read)
-async def endpoint_show(request: Ask, url: Address) -> HookFacts:
-    """What is set for a webhook; secrets are counted, not shown."""
-    return await context(request).road.webhooks.get(url, tenant=who(request).tenant)
+async def endpoint_list(
+    request: Ask, url: OneAddress = None, limit: Limit = 100, after: After = ""
+) -> HookFacts | HookPage:
+    """What is set for a webhook, or a page of all that something is set for; secrets are counted,
+    not shown."""
+    webhooks, tenant = context(request).road.webhooks, who(request).tenant
+    if url is not None:
+        return await webhooks.get(url, tenant=tenant)
+    return await webhooks.list(limit=limit, after=after, tenant=tenant)
+
+
+@drop("/v1/endpoints", scope=Scope.manage, status_code=204)
+async def endpoint_delete(request: Ask, url: Address) -> None:
+    """Forget what is set for a webhook. Its queue stays: what waits is sent without it."""
+    await context(request).road.webhooks.delete(url, tenant=who(request).tenant)
 
 
 @fetch("/v1/messages/{id:str}/attempts", scope=Scope.read)
@@ -87,4 +104,4 @@ def _view(one: Attempt) -> AttemptView:
     return AttemptView(**told, headers=one.headers)
 
 
-ROUTES: Final = (endpoint_set, endpoint_show, attempts)
+ROUTES: Final = (endpoint_set, endpoint_list, endpoint_delete, attempts)

@@ -29,6 +29,17 @@ class WebhookVerbs(Base):
         settings = (row.queue, row.hook, row.key, row.sealed)
         return bool(await self._side.rows("webhooks", "hook_write", settings))
 
+    async def hook_page(self, tenant: str, after: str, limit: int) -> list[tuple[str, HookRow]]:
+        """A tenant's queues that have settings, by name."""
+        self._check_open()
+        rows = await self._side.rows("webhooks", "hook_page", (tenant, after, limit))
+        return [(name, HookRow(*row)) for name, *row in rows]
+
+    async def drop_hook(self, queue: int) -> None:
+        """Forget a queue's settings."""
+        self._check_open()
+        await self._side.rows("webhooks", "hook_delete", (queue,))
+
     async def hooks_not_under(self, key: str, after: int, limit: int) -> list[HookRow]:
         """Settings that are not sealed with this key, in order of queue."""
         self._check_open()

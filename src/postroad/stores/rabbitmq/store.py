@@ -218,6 +218,7 @@ class RabbitStore(InboxVerbs, LeaseVerbs, ControlVerbs, KeepVerbs, ShowVerbs):
         self.token_add, self.token_find = state.token_add, state.token_find
         self.token_page, self.token_drop = state.token_page, state.token_drop
         self.read_hooks, self.write_hook = state.read_hooks, state.write_hook
+        self.hook_page, self.drop_hook = state.hook_page, state.drop_hook
         self.hooks_not_under = state.hooks_not_under
         self.open_schedule, self.tick_notes = state.open_schedule, state.tick_notes
         self.hub_lead, self.hub_unlead = state.hub_lead, state.hub_unlead

@@ -32,6 +32,15 @@ class WebhookVerbs(Base):
 
         return await self._write("webhooks", write, durable=True)
 
+    async def hook_page(self, tenant: str, after: str, limit: int) -> list[tuple[str, HookRow]]:
+        """A tenant's queues that have settings, by name."""
+        rows = await self._read("webhooks", lambda db: db.all("hook_page", tenant, after, limit))
+        return [(name, HookRow(*row)) for name, *row in rows]
+
+    async def drop_hook(self, queue: int) -> None:
+        """Forget a queue's settings."""
+        await self._write("webhooks", lambda db: db.run("hook_delete", queue), durable=True)
+
     async def hooks_not_under(self, key: str, after: int, limit: int) -> list[HookRow]:
         """Settings that are not sealed with this key, in order of queue."""
         return await self._read(
