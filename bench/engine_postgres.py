@@ -38,17 +38,18 @@ def lineup(_folder: Path, say: Say) -> list[Run]:
         Run("limit", setting, "bench.raw_copy:run", {"server": dsn, "batch": size})
         for setting, size in COPIES.items()
     ]
-    # No bar: beside no-op handlers the server takes a third of both cores (decision 009).
-    busy = [
+    # No bar for those that compute: beside no-ops the server takes a third of both cores (decision 009).
+    pairs = [
         Run(
             "ours",
-            "100 µs",
-            "bench.pg_roads:drain_busy",
-            {"server": dsn, "workers": n, "busy_us": 100},
+            f"{busy_us} µs" if busy_us else "no-op",
+            "bench.pg_roads:drain_long",
+            {"server": dsn, "workers": n, "busy_us": busy_us},
         )
+        for busy_us in (0, 100)
         for n in (1, 2)
     ]
-    return [run for three in zip(ours, peers, copies, strict=True) for run in three] + busy
+    return [run for three in zip(ours, peers, copies, strict=True) for run in three] + pairs
 
 
 def _options(workers: int, recording: str, batch: int, callers: int) -> Options:
@@ -58,10 +59,10 @@ def _options(workers: int, recording: str, batch: int, callers: int) -> Options:
 def reached(rates: Rates) -> dict[str, float]:
     """`engine` waits for the disk at every commit, as pgqueuer does; peers and limit count at
     their best."""
-    send_many, one = rates.rate("send-many"), rates.rate("engine-as-shipped")
+    send_many = rates.rate("send-many")
     return {
         "times-pgqueuer": rates.rate("engine") / rates.rate("pgqueuer", "peers"),
         "send-many-times-pgqueuer": send_many / rates.rate("pgqueuer-enqueue", "peers"),
         "send-many-share-of-copy": send_many / rates.rate("copy", "limit"),
-        "two-processes-times-one": rates.rate("engine-2-processes") / one,
+        "two-processes-times-one": rates.rate("2-processes") / rates.rate("1-process"),
     }

@@ -19,8 +19,10 @@ FILL_SHARE = 0.3
 """Of a run's time: sending is faster than draining."""
 PADDING = "x" * 180
 WARM = 100
-BUSY_A_SECOND = 5_000
-"""About so many messages of a handler that computes for 100 µs are drained by one process."""
+NO_OPS_A_SECOND, BUSY_A_SECOND = 80_000, 5_000
+"""How many messages one and two processes are compared by, for each second of a run: no-ops, and those
+of a handler that computes for 100 µs. No-ops last for more than two seconds then: two processes that
+start together have their shares after a third of one."""
 COUNTS = """
 select (select count(*) from postroad.history where state = 'delivered'),
        (select count(*) from postroad.message)
@@ -70,12 +72,13 @@ def drain(
     return uvloop.run(_drain(folder, seconds, server, workers, recording, batch, callers))
 
 
-def drain_busy(
+def drain_long(
     folder: Path, seconds: float, *, server: str, workers: int, busy_us: int
 ) -> list[Taken]:
-    """Messages whose handlers take some time of the processor, as shipped."""
-    count = max(200, int(seconds * BUSY_A_SECOND))
-    return uvloop.run(_drain_busy(folder, count, server, workers, busy_us))
+    """So many messages that a start does not matter, as shipped; their handlers may take some time
+    of the processor."""
+    count = max(200, int(seconds * (BUSY_A_SECOND if busy_us else NO_OPS_A_SECOND)))
+    return uvloop.run(_drain_long(folder, count, server, workers, busy_us))
 
 
 async def _drain(
@@ -118,14 +121,16 @@ async def _drain(
     ]
 
 
-async def _drain_busy(
+async def _drain_long(
     folder: Path, count: int, server: str, workers: int, busy_us: int
 ) -> list[Taken]:
     async with database(server) as dsn:
         road = _road(dsn)
         async with road:
             connection = await asyncpg.connect(dsn)
-            await Filler(road, count).send(count)
+            filler = Filler(road, 1_000)
+            while filler.sent < count:
+                await filler.send(min(1_000, count - filler.sent))
             crew = await Crew.start(dsn, folder, workers, busy_us)
             try:
                 took_s = await crew.drain(count)
@@ -137,7 +142,9 @@ async def _drain_busy(
         await connection.close()
     cpu_s = sum(worker.cpu_s for worker in crew.workers)
     counts = (count, delivered - waiting, 2 * len(set(arrived)) - len(arrived))
-    name = f"{workers}-process{'es' if workers > 1 else ''}-of-busy-handlers"
+    name = f"{workers}-process{'es' if workers > 1 else ''}" + (
+        "-of-busy-handlers" if busy_us else ""
+    )
     return [Taken(name, *counts, count, took_s, cpu_s, *promised)]
 
 

@@ -1,6 +1,7 @@
 """The lanes that this engine owns: claimed, kept while they have work, given back."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from itertools import repeat
@@ -18,7 +19,8 @@ from postroad.ports.log import Log
 from postroad.ports.store import Store
 
 TICK_S: Final = 0.5
-RELEASE_BATCH: Final = 1_000
+RELEASE_BATCH: Final = 256
+"""So many lanes are given back at once: claims go between, and do not wait long."""
 AHEAD_MAX: Final = 8
 """So many claims in a row may be asked for ahead: then others who wait for their end go first."""
 SHED_EVERY_S: Final = 5.0
@@ -46,6 +48,7 @@ class Owned:
         self._limits = limits
         self._sessions = sessions
         self._log = log
+        self._logs_claims = log.is_enabled_for(logging.DEBUG)
         self._pump = pump
         self._quiet: dict[int, int] = {}
         self._spent: set[int] = set()
@@ -149,7 +152,8 @@ class Owned:
             self.drop(old)  # it was taken from us and came back before we were told
         worker = LaneWorker(lane, self._limits)
         self.lanes[lane.id] = worker
-        self._log.debug("lane claimed", lane=lane.key.server, epoch=lane.epoch)
+        if self._logs_claims:
+            self._log.debug("lane claimed", lane=lane.key.server, epoch=lane.epoch)
         if view is not None and worker.look(claim.seen_ms) is not None:
             worker.learn(view)
             if claim.readings:
@@ -163,11 +167,12 @@ class Owned:
     def settle(self, worker: LaneWorker, now_ms: int) -> None:
         """Note whether the lane has anything to do, and when it next has."""
         number = worker.lane.id
-        if worker.spent:
+        quiet = worker.quiet
+        if quiet or worker.spent:
             self._spent.add(number)
         else:
             self._spent.discard(number)
-        if worker.quiet:
+        if quiet:
             self._quiet.setdefault(number, now_ms)
             self.unsettled.set()
             if worker.leaving:

@@ -15,7 +15,7 @@ class Sessions:
         self._transports = transports
         self._log = log
         self._open: dict[int, Session] = {}
-        self._opening: dict[int, asyncio.Lock] = {}
+        self._opening: dict[int, asyncio.Future[None]] = {}
 
     def get(self, lane: int) -> Session | None:
         """The lane's session if it is open: the usual case, without waiting."""
@@ -23,15 +23,19 @@ class Sessions:
 
     async def open(self, lane: int, key: LaneKey) -> Session:
         """The lane's session, opened by the first who asks."""
-        async with self._opening.setdefault(lane, asyncio.Lock()):
-            if lane not in self._open:
+        while lane in self._opening:
+            await asyncio.wait([self._opening[lane]])
+        if lane not in self._open:
+            opened = self._opening[lane] = asyncio.get_running_loop().create_future()
+            try:
                 self._open[lane] = await self._transports[key.transport].open(key)
-            self._opening.pop(lane, None)  # who waits for it has it in hand
-            return self._open[lane]
+            finally:
+                del self._opening[lane]
+                opened.set_result(None)
+        return self._open[lane]
 
     async def close(self, lane: int) -> None:
         """Give one back."""
-        self._opening.pop(lane, None)
         session = self._open.pop(lane, None)
         if session is None:
             return
