@@ -156,6 +156,7 @@ class Engine:
             self._log.error("stopped with results unwritten", count=self.recorder.unrecorded)
         await self._cancel(self._loops)
         await self.owned.release(list(self.lanes.values()))
+        await self.owned.close_sessions()
         try:
             await self._store.disown(self.owner, [])
         except StoreError as error:

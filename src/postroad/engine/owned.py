@@ -203,6 +203,7 @@ class Owned:
             await self.unsettled.wait()
             self.unsettled.clear()
             await self._next_tick()
+            await self.close_sessions()
             starved = serve_starved()
             before_ms = self._clock.now_ms() - self._limits.linger_ms
             idle = [
@@ -234,7 +235,9 @@ class Owned:
         """Give lanes back in good order."""
         for worker in workers:
             self.drop(worker)
-        await self._sessions.keep(self.lanes)
+        for worker in workers:
+            if worker.lane.id not in self.lanes:  # else it is ours again
+                await self._sessions.close(worker.lane.id)
         if not workers:
             return
         try:
@@ -244,6 +247,10 @@ class Owned:
             self._doubtful = True
             self.unsettled.set()
             self._log.warning("lanes could not be given back", error=str(error))
+
+    async def close_sessions(self) -> None:
+        """Also those of lanes that were taken from us."""
+        await self._sessions.keep(self.lanes)
 
     def drop(self, worker: LaneWorker) -> None:
         """Serve a lane no more."""

@@ -266,7 +266,10 @@ class LeaseVerbs(Base):
 
 
 def _first_view(lane: Lane, rungs: list[Rung], queues: dict[int, Queue], soon: int) -> View:
-    told = [queues[number] for number in dict.fromkeys([rung.queue for rung in rungs])]
+    if len(rungs) == 1:
+        told = [queues[rungs[0].queue]]
+    else:
+        told = [queues[number] for number in dict.fromkeys([rung.queue for rung in rungs])]
     return View(lane.id, rungs, told, soon, lane.circuit, lane.paused)
 
 

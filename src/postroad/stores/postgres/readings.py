@@ -70,7 +70,7 @@ def first_in(rows: Iterable[Record]) -> tuple[dict[int, list[Rung]], dict[int, R
     """The rungs that came with a claim, by lane, and the first messages of each that is not
     ordered, unless its bodies are large."""
     rungs: dict[int, list[Rung]] = {}
-    found: dict[int, Found] = {}
+    readings: dict[int, Reading] = {}
     last = 0
     for row in rows:
         number, queue, lane = row[1], row[2], row[3]
@@ -79,16 +79,16 @@ def first_in(rows: Iterable[Record]) -> tuple[dict[int, list[Rung]], dict[int, R
             rung = Rung(number, lane, queue, row[LEVEL], row[PRIORITY], row[SLOT], row[READY])
             rungs.setdefault(lane, []).append(rung)
             if rung.slot == 0 and row[WANT] <= RUNGS_MAX:
-                found[number] = Found()
-        if row[0] is None:
+                readings[number] = Reading(number, [], NEVER, full=False)
+        reading = readings.get(number)
+        if row[0] is None or reading is None:
             continue
-        if row[BODY] is None:
-            found[number].add_bare(row)
+        if row[BODY] is not None:
+            reading.messages.append(Message(*row[:WANT]))
+            if len(reading.messages) == FIRST:
+                readings[number] = Reading(number, reading.messages, NEVER, full=True)
+        elif row[HEADERS] is not None:
+            del readings[number]  # its body is too large to come along
         else:
-            found[number].messages.append(Message(*row[:WANT]))
-    readings = {
-        number: one.reading(Want(number, -1, -1, FIRST))
-        for number, one in found.items()
-        if not one.large
-    }
+            readings[number] = Reading(number, reading.messages, row[DUE], full=False)
     return rungs, readings
