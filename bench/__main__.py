@@ -25,7 +25,7 @@ from bench import (
 )
 from bench.disk import HERE, TEMPORARY, refuse_memory, workspace
 from bench.rounds import Standings, hold, plan
-from bench.shape import Bar, Benchmark, Refused, RunFailed, Watch
+from bench.shape import Bar, Benchmark, Besides, Refused, RunFailed, Watch
 
 ROUNDS_S = 60.0
 # Adding one: a module with NAME, SLICE_S, lineup and reached, named here, with floors in bars.toml.
@@ -85,7 +85,13 @@ def _measure(asked: argparse.Namespace, console: Console) -> dict[str, Any]:
         standings = hold(lineup, planned, folder, say)
     bars = judge(benchmark, standings, floors)
     report.show(console, asked.name, standings, bars)
-    return report.line(asked.name, standings, filesystem, bars)
+    line = report.line(asked.name, standings, filesystem, bars)
+    # Some figures have others that say what they are worth.
+    beside = benchmark.beside(standings) if isinstance(benchmark, Besides) else {}
+    for name, ratio in beside.items():
+        say(f"{name}: {ratio}")
+    line["limit"] |= beside
+    return line
 
 
 def _watch(asked: argparse.Namespace, console: Console) -> dict[str, Any]:

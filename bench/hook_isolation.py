@@ -7,6 +7,7 @@ probes); when it ends they are paused, and a part begins when all of the one bef
 that no trouble goes on in calm parts."""
 
 import asyncio
+import gc
 import socket
 import time
 from datetime import UTC, datetime
@@ -18,6 +19,8 @@ from msgspec.structs import replace
 
 from bench.hook_roads import RULES, SECRET, content
 from bench.hook_sink import HookSink
+from bench.lateness import over, p99_us
+from bench.others import Others
 from bench.shape import NO_STORE, RunFailed, Taken
 from bench.stillness import Spans, Stillness
 from postroad import Postroad
@@ -34,12 +37,15 @@ LEAD_S = 1.2
 SLOW_S = 3.0
 TIMEOUT_MS = 1_000
 PATIENCE_S = 60.0
+OTHERS_MAX = 0.1
+"""A pair of parts beside which other programs used more of the machine is made again."""
 CALM, TROUBLED, RATIO = "1-over-p99-calm", "1-over-p99-troubled", "p99-calm-over-troubled"
 
 
 def run(folder: Path, seconds: float, *, room: int = Limits().room) -> list[Taken]:
     """How late each was in calm and in troubled parts. `room`: how many tries may be in flight in all;
     with one, everybody waits for the slow endpoint, and this must be seen."""
+    gc.freeze()  # as `postroad up` and `worker` do
     return uvloop.run(_run(folder, seconds, room))
 
 
@@ -62,8 +68,9 @@ class Load:
         await self._road.send_many([(url, content(n)) for n, url in enumerate(urls)])
         self.sent = len(urls)
 
-    async def part(self, seconds: float, bad: list[str], due_us: dict[int, int]) -> None:
-        """One part; notes when those that count are due. The bad ones, if any, have the last turns."""
+    async def part(self, seconds: float, bad: list[str]) -> dict[int, int]:
+        """One part; when those that count are due. The bad ones, if any, have the last turns."""
+        due_us: dict[int, int] = {}
         start_ms, lead_ms = time.time_ns() // 1_000_000 + AHEAD_MS, min(LEAD_S, seconds / 3) * 1_000
         async with asyncio.TaskGroup() as sends:
             for at_ms in range(0, int(seconds * 1_000), EVERY_MS):
@@ -75,6 +82,7 @@ class Load:
                 due = datetime.fromtimestamp((start_ms + at_ms) / 1_000, UTC)
                 # Nobody waits for the receipt: a late one does not make the next ones late.
                 sends.create_task(self._road.send(url, content(number), deliver_at=due))
+        return due_us
 
     def _next(self, bad: list[str]) -> tuple[str, int]:
         turn, self._turn = self._turn, (self._turn + 1) % ENDPOINTS
@@ -113,12 +121,11 @@ class Stage:
 
 
 async def _run(folder: Path, seconds: float, room: int) -> list[Taken]:
-    pairs = max(1, round(seconds / PART_S / 2))
+    pairs = pairs_in(seconds)
     part_s = max(0.3, seconds / pairs / 2 - AHEAD_MS / 1_000)
-    stage, still = Stage(pairs), Stillness()
+    stage, still = Stage(pairs + pairs // 2), Stillness()
     rules = replace(RULES, timeout_ms=TIMEOUT_MS, connect_timeout_ms=TIMEOUT_MS // 2)
     settings = Settings(log_level="error", webhooks=rules, limits=Limits(room=room))
-    due: dict[str, dict[int, int]] = {CALM: {}, TROUBLED: {}}
     start_cpu_s = time.process_time()
     async with Postroad(f"sqlite:///{folder}/road.db", settings=settings) as road:
         for url in stage.urls:
@@ -127,44 +134,105 @@ async def _run(folder: Path, seconds: float, room: int) -> list[Taken]:
         load = Load(road, stage.good, stage.spare)
         await load.warm()
         await _all_delivered(road, load.sent)
-        for bad in stage.bad:
-            await load.part(part_s, [], due[CALM])
-            await _all_delivered(road, load.sent)
-            await load.part(part_s, bad, due[TROUBLED])
-            for url in bad:
-                await road.pause(url)
-            await _all_delivered(road, load.sent)
+        made = await _pairs(road, load, stage.bad, pairs, part_s)
         road.stop()
         await running
     cpu_s = (time.process_time() - start_cpu_s) / load.sent
     spans = Spans(still.end())
     moments = await stage.end()
     counts = (load.sent, len(moments), len(moments))
-    return _taken({name: _late(its, moments, spans) for name, its in due.items()}, counts, cpu_s)
+    return _taken([_late(pair, moments, spans) for pair in made], counts, cpu_s)
+
+
+def pairs_in(seconds: float) -> int:
+    """Calm and troubled parts in so much time: an even number of each, or one."""
+    return max(1, 2 * round(seconds / PART_S / 4))
+
+
+class Pair(Struct, frozen=True):
+    """A calm part and the troubled one beside it: when each message was due."""
+
+    due_us: dict[str, dict[int, int]]
+    others: float
+    """How much of the machine other programs used meanwhile."""
+
+
+async def _pairs(
+    road: Postroad, load: Load, bad: list[list[str]], wanted: int, part_s: float
+) -> list[Pair]:
+    """As many as are wanted beside which nobody else worked, while there are bad endpoints that
+    were not seen before."""
+    made: list[Pair] = []
+    others = Others()
+    for number, its in enumerate(bad):
+        # The other way round every second time: what grows all along is in both alike.
+        kinds = (CALM, TROUBLED) if number % 2 == 0 else (TROUBLED, CALM)
+        others.share()
+        due_us = {
+            kind: await _part(road, load, its if kind == TROUBLED else [], part_s) for kind in kinds
+        }
+        made.append(Pair(due_us, others.share()))
+        if sum(pair.others < OTHERS_MAX for pair in made) == wanted:
+            break
+    return made
+
+
+async def _part(road: Postroad, load: Load, bad: list[str], part_s: float) -> dict[int, int]:
+    due_us = await load.part(part_s, bad)
+    # The last ones are due by now plus this. Nothing is asked of the store before: counting takes
+    # it 10 ms in the end, and made 2 of 100 late.
+    await asyncio.sleep(AHEAD_MS / 1_000)
+    for url in bad:
+        await road.pause(url)
+    await _all_delivered(road, load.sent)
+    return due_us
 
 
 class Late(Struct, frozen=True):
-    """How late they were, without those that the whole machine held up."""
+    """How late they were in a pair of parts, without those that the whole machine held up."""
 
-    late_us: list[int]
-    left_out: int
-
-
-def _late(due_us: dict[int, int], moments: dict[int, int], spans: Spans) -> Late:
-    every = {n: (us, moments[n]) for n, us in due_us.items() if n in moments}
-    kept = [came - due for due, came in every.values() if not spans.within(due, came)]
-    if len(kept) < len(every) / 2:  # then it is this machine's usual state
-        kept = [came - due for due, came in every.values()]
-    return Late(kept, len(every) - len(kept))
+    late_us: dict[str, list[int]]
+    left_out: dict[str, int]
+    others: float
 
 
-def _taken(late: dict[str, Late], counts: tuple[int, int, int], cpu_s: float) -> list[Taken]:
-    p99_s = {name: p99_us(its.late_us) / 1e6 for name, its in late.items()}
-    taken = [
-        Taken(name, *counts, 1, p99_s[name], cpu_s, NO_STORE, 2, its.late_us, its.left_out)
-        for name, its in late.items()
-    ]
-    return [*taken, Taken(RATIO, *counts, 1, p99_s[TROUBLED] / p99_s[CALM], cpu_s, NO_STORE)]
+def _late(pair: Pair, moments: dict[int, int], spans: Spans) -> Late:
+    late_us: dict[str, list[int]] = {}
+    left_out: dict[str, int] = {}
+    for kind, due_us in pair.due_us.items():
+        every = [(us, moments[n]) for n, us in due_us.items() if n in moments]
+        kept = [came - due for due, came in every if not spans.within(due, came)]
+        if len(kept) < len(every) / 2:  # then it is this machine's usual state
+            kept = [came - due for due, came in every]
+        late_us[kind], left_out[kind] = kept, len(every) - len(kept)
+    return Late(late_us, left_out, pair.others)
+
+
+def _taken(made: list[Late], counts: tuple[int, int, int], cpu_s: float) -> list[Taken]:
+    quiet = [pair for pair in made if pair.others < OTHERS_MAX]
+    # Where others are always busy, that is this machine's usual state; it is said.
+    pairs = quiet if len(quiet) >= len(made) / 2 else made
+    taken: list[Taken] = []
+    for kind in (CALM, TROUBLED):
+        parts = [pair.late_us[kind] for pair in pairs]
+        p99_s = p99_us([us for part in parts for us in part]) / 1e6
+        left_out = sum(pair.left_out[kind] for pair in pairs)
+        left_out += sum(len(pair.late_us[kind]) for pair in made if pair not in pairs)
+        taken.append(
+            Taken(
+                kind,
+                *counts,
+                1,
+                p99_s,
+                cpu_s,
+                NO_STORE,
+                late_us=parts,
+                left_out=left_out,
+                others=max(pair.others for pair in pairs),
+            )
+        )
+    ratio = over(*(one.late_us for one in taken)).value
+    return [*taken, Taken(RATIO, *counts, 1, 1 / ratio, cpu_s, NO_STORE)]
 
 
 async def _all_delivered(road: Postroad, count: int) -> None:
@@ -173,8 +241,3 @@ async def _all_delivered(road: Postroad, count: int) -> None:
         if time.perf_counter() > end_s:
             raise RunFailed("the good endpoints did not get all within a minute")
         await asyncio.sleep(0.05)
-
-
-def p99_us(late_us: list[int]) -> int:
-    """Of a hundred, one is later."""
-    return sorted(late_us)[int(len(late_us) * 0.99)]

@@ -76,10 +76,10 @@ class Standings:
         """The median rate over the rounds, at the best setting."""
         return max(self.settings(side, name).values())
 
-    def late_us(self, name: str) -> list[int]:
-        """How late each of ours was, of all rounds."""
+    def late_us(self, name: str) -> list[list[int]]:
+        """How late each of ours was, part by part, of all rounds."""
         rounds = [its for key, its in self.taken.items() if key[:2] == ("ours", name)]
-        return [us for taken in rounds for one in taken for us in one.late_us]
+        return [part for taken in rounds for one in taken for part in one.late_us]
 
     def names(self, side: Side) -> list[str]:
         """Who ran on a side."""
@@ -121,7 +121,9 @@ def _told(run: Run, one: Taken) -> str:
     counts = f"{one.accepted} accepted, {one.recorded} recorded, {one.received} received"
     verdict = counts if one.agrees else f"COUNTS DIFFER: {counts}"
     if one.late_us:
-        said = f"{one.seconds * 1e3:.1f} ms, p99 of {len(one.late_us):,}, {one.left_out} left out"
+        count = sum(map(len, one.late_us))
+        said = f"{one.seconds * 1e3:.1f} ms, p99 of {count:,}, {one.left_out} left out"
+        said += f", others used at most {one.others:.0%} of the machine"
     else:
         said = f"{one.rate:,.0f}/s" if one.rate > 10 else f"{one.rate:.3g}"
     return f"{one.name} ({run.setting}): {said}, {verdict}"

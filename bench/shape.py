@@ -1,8 +1,8 @@
 """The words of a benchmark: a run is one start of one contestant, a taken is what it gave."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -37,10 +37,12 @@ class Taken(Struct, frozen=True):
     durability: Durability
     recording: int = 2
     """`synchronous` while results are recorded."""
-    late_us: list[int] = []
-    """How late each one was, where this is what is asked."""
+    late_us: list[list[int]] = []
+    """How late each one was, part by part, where this is what is asked."""
     left_out: int = 0
-    """How many of them were not looked at, because the machine stood still."""
+    """How many of them were not looked at, because the machine stood still or others were busy."""
+    others: float = 0.0
+    """The most that other programs used of the machine in any part that is looked at."""
 
     @property
     def rate(self) -> float:
@@ -97,8 +99,8 @@ class Rates(Protocol):
     def rate(self, name: str, side: Side = "ours") -> float:
         """The median rate over the rounds, at the best setting."""
 
-    def late_us(self, name: str) -> list[int]:
-        """How late each of ours was, of all rounds."""
+    def late_us(self, name: str) -> list[list[int]]:
+        """How late each of ours was, part by part, of all rounds."""
 
 
 class Seen(Struct, frozen=True):
@@ -108,6 +110,14 @@ class Seen(Struct, frozen=True):
     peers: dict[str, object]
     limit: dict[str, object]
     reached: dict[str, float]
+
+
+@runtime_checkable
+class Besides(Protocol):
+    """A benchmark whose figures have others that say what they are worth."""
+
+    def beside(self, rates: Rates) -> Mapping[str, Struct]:
+        """By name."""
 
 
 class Watch(Protocol):

@@ -4,13 +4,15 @@ and how little one dead and one slow endpoint among a hundred cost the others.""
 from pathlib import Path
 
 from bench.databases import start_server
-from bench.hook_isolation import CALM, RATIO, TROUBLED, p99_us
+from bench.hook_isolation import CALM, RATIO, TROUBLED
+from bench.lateness import Ratio, over, over_itself
 from bench.shape import Options, Rates, Run, Say
 
 NAME = "webhooks"
 SLICE_S = 3.0
-ISOLATION_SLICES = 8
-"""A p99 needs many: half of the time."""
+CONTROL = "p99-calm-over-calm"
+ISOLATION_SLICES = 14
+"""A p99 needs many: two thirds of the time, which are 12 pairs of parts of 200 s."""
 
 PGQUEUERS: dict[str, Options] = {
     "batches of 64, 64 in flight": {"batch": 64, "in_flight": 64},
@@ -51,10 +53,19 @@ def lineup(_folder: Path, say: Say) -> list[Run]:
 def reached(rates: Rates) -> dict[str, float]:
     """`webhooks` waits for the disk at every commit, as pgqueuer does."""
     ours = rates.rate("webhooks")
-    calm_us, troubled_us = (p99_us(rates.late_us(name)) for name in (CALM, TROUBLED))
     return {
         "times-pgqueuer-aiohttp": ours / rates.rate("pgqueuer-aiohttp", "peers"),
         "share-of-bare-pyreqwest": ours / rates.rate("bare-pyreqwest", "limit"),
         # 1 over how much later the others are: 1 is not at all, 0.909 is by a tenth.
-        RATIO: calm_us / troubled_us,
+        RATIO: _isolation(rates).value,
     }
+
+
+def beside(rates: Rates) -> dict[str, Ratio]:
+    """What the isolation's figure is worth: its interval, and calm parts over calm parts."""
+    control = over_itself(rates.late_us(CALM))
+    return {RATIO: _isolation(rates)} | ({CONTROL: control} if control else {})
+
+
+def _isolation(rates: Rates) -> Ratio:
+    return over(rates.late_us(CALM), rates.late_us(TROUBLED))
