@@ -79,9 +79,9 @@ def halves(name: str) -> list[Path]:
 
 
 def install(name: str) -> None:
-    """Installs one lock. `--no-compile`: only what gets imported is worth compiling. By two pips,
-    since one spends 45 of its 53 s on going through the pages of the index, on one core; a lock is
-    whole, so neither has to look for what the other one installs.
+    """Installs one lock. `--no-compile`: only what gets imported is worth compiling. By two pips:
+    one took 53 s, 44 of them of one core, mostly to read the pages of the index; a lock is whole, so
+    neither has to look for what the other one installs.
     """
     pip = (PYTHON, "-m", "pip", "install", "--no-compile", "--disable-pip-version-check")
     each = [(*pip, "--no-deps", "--require-hashes", "-r", half) for half in halves(name)]

@@ -37,7 +37,7 @@ PATIENCE_S: Final = 60.0
 LEVELS: Final = 21
 STANDING_MS: Final = 3_600_000
 MADE: Final[set[str]] = set()
-"""Where all lines are there: to ask for each of them again took a test 0.1 s of CPU."""
+"""Where all lines are there, which no test has to ask for again."""
 
 
 class StandingClock:
