@@ -40,6 +40,7 @@ ITEMS = {
     "rabbit-workers": "proof.rabbit:prove_workers",
     "rabbit-times": "proof.rabbit:prove_times",
     "server-kills": "proof.serving:prove",
+    "schema": "proof.schema:prove",
 }
 
 

@@ -3,20 +3,23 @@
 import sys
 import time
 
+from postroad.testing.swarm import limited_swarm
 from proof.shape import Reached
 from tests.sim.seeds import broken_seeds, unsteady_seeds
 from tests.verbs.cancelling import cancel_races
 
-WORLDS_FLOOR, TWICE_FLOOR, RACES_FLOOR = 200, 50, 1_000
+WORLDS_FLOOR, LIMITED_FLOOR, TWICE_FLOOR, RACES_FLOOR = 200, 50, 50, 1_000
 STEP = 50
 
 
 def prove(seconds: float) -> Reached:
-    """As many seeds as the time allows, never the same ones again, and fifty lived twice."""
+    """As many seeds as the time allows, never the same ones again; fifty under limits, and fifty
+    lived twice."""
     first = int(time.time())
     until_s = time.monotonic() + seconds
     unsteady = unsteady_seeds(first, TWICE_FLOOR)
     broken = [f"seed {seed} differs when lived again" for seed in unsteady]
+    broken += broken_seeds(first, LIMITED_FLOOR, limited_swarm)
     worlds = 0
     while worlds < WORLDS_FLOOR or time.monotonic() < until_s:
         broken += broken_seeds(first + worlds, STEP)

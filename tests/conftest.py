@@ -10,6 +10,7 @@ import apsw
 import pytest
 
 if TYPE_CHECKING:
+    from tests.servers.postgres import PrivatePostgres
     from tests.servers.rabbitmq import PrivateRabbit
 
 VERSIONS = pytest.StashKey[list[str]]()
@@ -38,6 +39,32 @@ def broker(postroad_server_versions: list[str]) -> Iterator["PrivateRabbit"]:
     with PrivateRabbit(UNSTUCK) as rabbit:
         postroad_server_versions.append(f"RabbitMQ {rabbit.version}")
         yield rabbit
+
+
+@pytest.fixture(scope="session")
+def own_broker(broker: "PrivateRabbit") -> Iterator["PrivateRabbit"]:
+    """One that may be killed: the same, unless that is one elsewhere."""
+    from tests.servers.rabbitmq import ELSEWHERE, UNSTUCK, PrivateRabbit
+
+    if not broker.elsewhere:
+        yield broker
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(ELSEWHERE)
+        with PrivateRabbit(UNSTUCK) as own:
+            yield own
+
+
+@pytest.fixture(scope="session")
+def server(postroad_server_versions: list[str]) -> Iterator["PrivatePostgres"]:
+    """One PostgreSQL for all tests of a worker that neither stop nor set it: each makes databases
+    of its own."""
+    from tests.servers.postgres import PrivatePostgres
+
+    with PrivatePostgres() as own:
+        version = own.sql("show server_version").split()[0]
+        postroad_server_versions.append(f"PostgreSQL {version}")
+        yield own
 
 
 class Rules:

@@ -11,15 +11,6 @@ from tests.campaigns.provider import Provider
 from tests.servers.postgres import PrivatePostgres
 
 
-@pytest.fixture(scope="session")
-def server(postroad_server_versions: list[str]) -> Iterator[PrivatePostgres]:
-    with PrivatePostgres() as server:
-        postroad_server_versions.append(
-            f"PostgreSQL {server.sql('show server_version').split()[0]}"
-        )
-        yield server
-
-
 @pytest.fixture(params=["sqlite", "postgres"])
 def dsn(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database without anything in it."""

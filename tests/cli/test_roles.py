@@ -12,12 +12,9 @@ from tests.cli.running import WAIT_S, data, postroad, start
 from tests.servers.postgres import PrivatePostgres
 
 
-@pytest.fixture(scope="module")
-def dsn(postroad_server_versions: list[str]) -> Iterator[str]:
-    with PrivatePostgres() as server:
-        version = server.sql("show server_version").split()[0]
-        postroad_server_versions.append(f"PostgreSQL {version}")
-        yield server.create_database()
+@pytest.fixture
+def dsn(server: PrivatePostgres) -> str:
+    return server.create_database()
 
 
 @contextmanager

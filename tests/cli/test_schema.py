@@ -1,64 +1,11 @@
-"""schemathesis over the OpenAPI of a real server: no 5xx, no answer outside the schema."""
+"""No 5xx, no answer outside the schema: small twin of `make proof ITEM=schema`."""
 
-import json
 from pathlib import Path
-from typing import Any
 
-import hypothesis
-import schemathesis
-from schemathesis import GenerationMode, checks
-
-from tests.cli.running import UP, data, running
-
-
-@schemathesis.serializer("application/x-ndjson")
-def lines(_context: object, value: object) -> bytes:
-    """A batch of one good line and one of nonsense."""
-    return json.dumps(value).encode() + b"\n?\n"
-
-
-EXAMPLES = 10
-checks.load_all_checks()
-CHECKS = checks.CHECKS.get_by_names(
-    [
-        "not_a_server_error",
-        "status_code_conformance",
-        "content_type_conformance",
-        "response_schema_conformance",
-    ]
-)
-STRICT = [*CHECKS, checks.CHECKS.get_one("negative_data_rejection")]
-
-
-def ask_often(operation: Any, mode: GenerationMode, token: str) -> None:
-    """Good or bad requests to one operation."""
-
-    @hypothesis.settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
-    @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
-    def ask(case: Any) -> None:
-        headers = {"authorization": f"Bearer {token}"}
-        # A batch is answered line by line: a bad line does not refuse the request.
-        chosen = CHECKS if operation.path.endswith(":batch") else STRICT
-        case.call_and_validate(headers=headers, checks=chosen, timeout=60)
-
-    ask()
+from tests.cli.prodding import prod
 
 
 def test_no_answer_is_outside_the_schema_and_none_is_a_fault(folder: Path) -> None:
-    with running(folder, *UP) as (_, door):
-        token = data("token", "make", "schemathesis")["secret"]
-        document = schemathesis.openapi.from_url(f"{door.url}/v1/openapi.json")
-        found: list[Any] = list(document.get_all_operations())
-        operations = [each.ok() for each in found]
-        assert len(operations) >= 24
-        for operation in operations:
-            ask_often(operation, GenerationMode.POSITIVE, token)
-            has_input = operation.body or operation.query or operation.path_parameters
-            if has_input:
-                ask_often(operation, GenerationMode.NEGATIVE, token)
+    operations, broken = prod(folder, examples=3)
+    assert broken == []
+    assert operations >= 24

@@ -15,6 +15,7 @@ from tests.contract.not_on_rabbitmq import is_left_out
 from tests.contract.postgres import PostgresRig, Template
 from tests.contract.rabbit import RabbitRig
 from tests.contract.rigs import RIGS
+from tests.servers.postgres import PrivatePostgres
 from tests.servers.rabbitmq import PrivateRabbit
 
 MEMORY = Path("/dev/shm")
@@ -31,12 +32,9 @@ def memory(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def postgres(postroad_server_versions: list[str]) -> Iterator[Template]:
-    """A PostgreSQL server for all tests of this run."""
-    with Template() as template:
-        version = template.server.sql("show server_version").split()[0]
-        postroad_server_versions.append(f"PostgreSQL {version}")
-        yield template
+def postgres(server: PrivatePostgres) -> Template:
+    """A road on PostgreSQL for all tests of this run."""
+    return Template(server)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """PostgreSQL under the contract suite: an empty road for each test, whose clock stands still."""
 
 import asyncio
-from typing import Final, Self
+from typing import Final
 
 import asyncpg
 
@@ -42,24 +42,16 @@ select count(*) from pg_stat_activity
 
 
 class Template:
-    """A server with one road, which is emptied for each test. Whether it waits for its disk is
-    not what is tested here."""
+    """One road on a server, which is emptied for each test. Whether it waits for its disk is not
+    what is tested here."""
 
-    def __init__(self) -> None:
-        self.server = PrivatePostgres()
-        self.dsn = ""
-
-    def __enter__(self) -> Self:
-        self.server.__enter__()
-        self.dsn = self.server.create_database()
+    def __init__(self, server: PrivatePostgres) -> None:
+        self.server = server
+        self.dsn = server.create_database()
         name = self.dsn.rpartition("/")[2]
-        self.server.sql(f'alter database "{name}" set synchronous_commit = off')
+        server.sql(f'alter database "{name}" set synchronous_commit = off')
         asyncio.run(migrate(read_address(self.dsn)))
-        self.server.sql(STILL, name)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.server.close()
+        server.sql(STILL, name)
 
 
 class PostgresRig:

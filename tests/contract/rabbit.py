@@ -36,6 +36,8 @@ from tests.contract.rigs import Rows
 PATIENCE_S: Final = 60.0
 LEVELS: Final = 21
 STANDING_MS: Final = 3_600_000
+MADE: Final[set[str]] = set()
+"""Where all lines are there, which no test has to ask for again."""
 
 
 class StandingClock:
@@ -198,7 +200,9 @@ class RabbitRig:
             on_blocked=lambda _: None,
         )
         self._channel = await self._link.channel(confirms=True)
-        await declare(self._channel, self.store.topology.plan())
+        if self._dsn not in MADE:
+            await declare(self._channel, self.store.topology.plan())
+            MADE.add(self._dsn)
         await self._purge(self._channel)
         await self.store.open()
 
@@ -207,12 +211,13 @@ class RabbitRig:
         its consumers go."""
         topology = self.store.topology
         lines = [*topology.lines(), topology.dead, topology.lost]
-        consumers = 1
-        while consumers:
+        while True:
             asked = [channel.ask(commands.Queue.Declare(queue=n, passive=True)) for n in lines]
             answers: list[Any] = await asyncio.gather(*asked)
-            consumers = sum(answer.consumer_count for answer in answers)
-        await asyncio.gather(*(channel.ask(commands.Queue.Purge(queue=line)) for line in lines))
+            if not any(answer.consumer_count for answer in answers):
+                break
+        full = [answer.queue for answer in answers if answer.message_count]
+        await asyncio.gather(*(channel.ask(commands.Queue.Purge(queue=line)) for line in full))
         await channel.call(commands.Queue.Delete(queue=topology.name("handler.resize")))
 
     async def reopen(self) -> None:

@@ -1,4 +1,4 @@
-"""A PostgreSQL for the fleet, and a fleet on a database of its own."""
+"""A fleet on a database of its own."""
 
 from collections.abc import Iterator
 
@@ -6,13 +6,6 @@ import pytest
 
 from tests.fleet.fleet import Fleet
 from tests.servers.postgres import PrivatePostgres
-
-
-@pytest.fixture(scope="session")
-def server(postroad_server_versions: list[str]) -> Iterator[PrivatePostgres]:
-    with PrivatePostgres() as pg:
-        postroad_server_versions.append(f"PostgreSQL {pg.version // 10_000}.{pg.version % 10_000}")
-        yield pg
 
 
 @pytest.fixture

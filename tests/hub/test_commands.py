@@ -87,30 +87,27 @@ def _until(process: "subprocess.Popen[str]", words: str) -> str:
 
 
 def test_in_a_fleet_one_process_is_the_hub(
-    folder: Path, postroad_server_versions: list[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, server: PrivatePostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POSTROAD_KEYS", postroad("keys", "new").stdout.strip())
-    with PrivatePostgres() as server:
-        version = server.sql("show server_version").split()[0]
-        postroad_server_versions.append(f"PostgreSQL {version}")
-        dsn = server.create_database()
-        first = start(folder, "hub", "--dsn", dsn)
+    dsn = server.create_database()
+    first = start(folder, "hub", "--dsn", dsn)
+    try:
+        _until(first, "The hub at")
+        assert data("mailbox", "create", "--dsn", dsn)["box"]
+        second = postroad("hub", "--dsn", dsn)
+        assert second.exit_code == 3
+        assert "has a hub already" in second.output
+        beside = start(folder, "up", "--dsn", dsn, "--listen", "127.0.0.1:0")
         try:
-            _until(first, "The hub at")
-            assert data("mailbox", "create", "--dsn", dsn)["box"]
-            second = postroad("hub", "--dsn", dsn)
-            assert second.exit_code == 3
-            assert "has a hub already" in second.output
-            beside = start(folder, "up", "--dsn", dsn, "--listen", "127.0.0.1:0")
-            try:
-                assert "No hub here" in _until(beside, "Ctrl+C stops")
-            finally:
-                beside.terminate()
-                beside.communicate(timeout=60)
+            assert "No hub here" in _until(beside, "Ctrl+C stops")
         finally:
-            first.terminate()
-            first.communicate(timeout=60)
-        assert first.returncode == 0
+            beside.terminate()
+            beside.communicate(timeout=60)
+    finally:
+        first.terminate()
+        first.communicate(timeout=60)
+    assert first.returncode == 0
 
 
 def test_without_a_server_commands_open_the_store(folder: Path) -> None:

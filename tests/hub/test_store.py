@@ -1,7 +1,7 @@
 """The mailboxes' part of the store's contract, on SQLite and PostgreSQL."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -61,19 +61,11 @@ class Place:
             await store.close()
 
 
-@pytest.fixture(scope="module")
-def postgres(postroad_server_versions: list[str]) -> Iterator[PrivatePostgres]:
-    with PrivatePostgres() as server:
-        version = server.sql("show server_version").split()[0]
-        postroad_server_versions.append(f"PostgreSQL {version}")
-        yield server
-
-
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "sqlite":
         return Place(tmp_path / "hub.db")
-    return Place(None, request.getfixturevalue("postgres").create_database())
+    return Place(None, request.getfixturevalue("server").create_database())
 
 
 def post(name: str, body: bytes = b"x") -> Post:
@@ -206,8 +198,8 @@ async def test_traffic_over_sockets(place: Place, tmp_path: Path) -> None:
             assert got == {box.box: [f"{box.box} {n}" for n in range(5)] for box in boxes}
 
 
-async def test_one_hub_a_store(postgres: PrivatePostgres) -> None:
-    place = Place(None, postgres.create_database())
+async def test_one_hub_a_store(server: PrivatePostgres) -> None:
+    place = Place(None, server.create_database())
     async with place.open() as first, place.open() as second:
         await first.hub_lead()
         await first.box_commit([Create(new_box("a"))])
@@ -218,7 +210,7 @@ async def test_one_hub_a_store(postgres: PrivatePostgres) -> None:
         await second.box_create(new_box("made elsewhere"))
         assert await first.box_commit([post("made elsewhere")]) != [DENIED]
         name = place.dsn.rpartition("/")[2]
-        postgres.sql("update postroad.hub set beat_at = beat_at - 31000", name)
+        server.sql("update postroad.hub set beat_at = beat_at - 31000", name)
         await second.hub_lead()
         with pytest.raises(HubInUse):
             await first.box_commit([post("a")])

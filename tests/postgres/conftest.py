@@ -1,20 +1,12 @@
-"""A server for all tests of this folder, and a database for each."""
+"""A database for each test."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
 from tests.servers.postgres import PrivatePostgres
-
-
-@pytest.fixture(scope="session")
-def server(postroad_server_versions: list[str]) -> Iterator[PrivatePostgres]:
-    with PrivatePostgres() as pg:
-        version = pg.sql("show server_version").split()[0]
-        postroad_server_versions.append(f"PostgreSQL {version}")
-        yield pg
 
 
 @pytest.fixture

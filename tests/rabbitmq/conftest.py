@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from postroad.stores.rabbitmq import making
-from tests.servers.postgres import PrivatePostgres
 from tests.servers.rabbitmq import PrivateRabbit
 
 PATIENCE_S = 120
@@ -19,15 +18,6 @@ def dsn(broker: PrivateRabbit) -> Iterator[str]:
     made = broker.create_vhost()
     yield made
     broker.delete_vhost(made)
-
-
-@pytest.fixture(scope="module")
-def server(postroad_server_versions: list[str]) -> Iterator[PrivatePostgres]:
-    """A PostgreSQL for states."""
-    with PrivatePostgres() as private:
-        version = private.sql("show server_version").split()[0]
-        postroad_server_versions.append(f"PostgreSQL {version}")
-        yield private
 
 
 @pytest.fixture(autouse=True)

@@ -77,7 +77,8 @@ class Stage:
     def __init__(self, rabbit: PrivateRabbit, server: PrivatePostgres, messages: int) -> None:
         self.rabbit = rabbit
         self.state = server.create_database()
-        self.fleet = Fleet(f"{rabbit.create_vhost()}?state={self.state}")
+        self.vhost = rabbit.create_vhost()
+        self.fleet = Fleet(f"{self.vhost}?state={self.state}")
         self.report = Report()
         self._messages = messages
         self._cuts: list[Known] = []
@@ -184,6 +185,9 @@ def strike(
     with brokers as broker, databases as database:
         broker.eval(IMPATIENT.format(1 if how is close_channels else PATIENCE_MS))
         try:
-            return Stage(broker, database, messages).play(blows, how)
+            stage = Stage(broker, database, messages)
+            report = stage.play(blows, how)
+            broker.delete_vhost(stage.vhost)
+            return report
         finally:
             broker.eval(IMPATIENT.format(PATIENCE_MS))

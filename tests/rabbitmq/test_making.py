@@ -18,7 +18,7 @@ from postroad.stores.rabbitmq.wire.address import Address, read_address
 from postroad.stores.rabbitmq.wire.properties import Properties
 from tests.rabbitmq.roads import a_road
 from tests.rabbitmq.wires import drained, linked, put, until
-from tests.servers.rabbitmq import ELSEWHERE, PrivateRabbit
+from tests.servers.rabbitmq import PrivateRabbit
 
 Within = Callable[[Coroutine[Any, Any, Any]], Any]
 TOPOLOGY = Topology()
@@ -114,19 +114,18 @@ def test_what_lies_in_a_line_without_a_mark_stays(dsn: str, within: Within) -> N
 
 
 def test_what_is_confirmed_by_new_lines_outlives_a_kill_of_the_broker(
-    monkeypatch: pytest.MonkeyPatch, within: Within
+    own_broker: PrivateRabbit, monkeypatch: pytest.MonkeyPatch, within: Within
 ) -> None:
     """Without the wait the last line was empty, and without a leader, after one kill of three."""
-    monkeypatch.delenv(ELSEWHERE, raising=False)
     monkeypatch.setattr(making, "SAFE_S", AS_SHIPPED_S)
-    with PrivateRabbit() as broker:
-        dsn = broker.create_vhost()
-        within(make(read_address(dsn), TOPOLOGY.plan(), TOPOLOGY.made, SystemClock()))
-        within(publish_to_all(dsn))
-        broker.kill()
-        broker.start()
-        shards = [TOPOLOGY.name(target) for target in TOPOLOGY.shard_targets()]
-        within(until(lambda: all(broker.depth(dsn, line) == 1 for line in shards)))
+    dsn = own_broker.create_vhost()
+    within(make(read_address(dsn), TOPOLOGY.plan(), TOPOLOGY.made, SystemClock()))
+    within(publish_to_all(dsn))
+    own_broker.kill()
+    own_broker.start()
+    shards = [TOPOLOGY.name(target) for target in TOPOLOGY.shard_targets()]
+    within(until(lambda: all(own_broker.depth(dsn, line) == 1 for line in shards)))
+    own_broker.delete_vhost(dsn)
 
 
 async def test_many_that_send_to_a_new_handler_make_its_line_once(

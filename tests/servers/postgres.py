@@ -22,6 +22,7 @@ SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "fsync": "on",
     "shared_preload_libraries": "pg_stat_statements",
+    "pg_stat_statements.max": "50000",  # of all databases of a test process together
     "max_connections": "100",
     "password_encryption": "scram-sha-256",
     "log_line_prefix": "%m [%p] ",

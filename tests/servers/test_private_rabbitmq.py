@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,12 +14,9 @@ from tests.servers import no_service_starts
 from tests.servers.rabbitmq import ELSEWHERE, GREETING, NotPrivate, PrivateRabbit
 
 
-@pytest.fixture(scope="module")
-def rabbit() -> Iterator[PrivateRabbit]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv(ELSEWHERE, raising=False)  # these tests stop their broker
-        with PrivateRabbit() as broker:
-            yield broker
+@pytest.fixture
+def rabbit(own_broker: PrivateRabbit) -> PrivateRabbit:
+    return own_broker  # these tests stop it
 
 
 def greets(rabbit: PrivateRabbit) -> bool:

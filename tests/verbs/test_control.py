@@ -14,10 +14,10 @@ from postroad.testing.world import World, simulate
 from tests.verbs.cancelling import cancel_races
 
 
-def test_a_thousand_cancels_race_claims_and_none_is_tried_after_its_answer() -> None:
-    """With engines that crash, order keys and retries."""
-    races, broken = cancel_races(first_seed=1, worlds=34, messages=30)
-    assert races >= 1000
+def test_cancels_race_claims_and_none_is_tried_after_its_answer() -> None:
+    """With engines that crash, order keys and retries; a thousand in `make proof ITEM=cancel-races`."""
+    races, broken = cancel_races(first_seed=1, worlds=10, messages=30)
+    assert races >= 300
     assert broken == []
 
 

@@ -163,14 +163,15 @@ def test_of_two_blocks_the_later_end_counts_and_both_are_shown() -> None:
 
 def test_explain_is_right_in_every_state() -> None:
     """Random histories, asked at random moments, held against what then came: no try before its
-    time, none where nothing was to come, and an exact one within a second."""
-    checked, broken = foretell(first_seed=1, worlds=30)
+    time, none where nothing was to come, and an exact one within a second. A thousand exact ones in
+    `make proof ITEM=explain`."""
+    checked, broken = foretell(first_seed=1, worlds=12)
     assert broken == []
     for what in What:
-        assert what is What.answer or checked[f"next {what}"] >= 20, checked
+        assert what is What.answer or checked[f"next {what}"] >= 10, checked
     for state in State:
-        assert checked[f"state {state}"] >= 20, checked
-    assert checked["exact"] >= 150
+        assert checked[f"state {state}"] >= 10, checked
+    assert checked["exact"] >= 80
 
 
 def test_a_queue_tells_what_waits_by_level_and_who_serves_it() -> None:

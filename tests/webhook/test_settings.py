@@ -6,7 +6,6 @@ import json
 import os
 import threading
 from base64 import b64decode
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -204,20 +203,14 @@ def test_pages_of_webhooks_miss_nothing(road: Postroad, within: Within) -> None:
     within(story())
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PrivatePostgres]:
-    with PrivatePostgres() as server:
-        yield server
-
-
 def test_the_same_on_postgresql(
-    postgres: PrivatePostgres, receiver: Receiver, within: Within
+    server: PrivatePostgres, receiver: Receiver, within: Within
 ) -> None:
     path = "/seq/500/200"
     url = receiver.url(path)
 
     async def story() -> None:
-        async with Postroad(postgres.create_database(), settings=Settings(webhooks=LOCAL)) as road:
+        async with Postroad(server.create_database(), settings=Settings(webhooks=LOCAL)) as road:
             await hurried(road, url)
             await road.webhooks.set(url, secrets=[ONE])
             receipt = await road.send(url, {"n": 1})
@@ -247,14 +240,14 @@ def test_the_blocking_face_has_webhooks_too(tmp_path: Path, receiver: Receiver) 
 
 
 def test_what_one_process_sets_another_one_sends_with_soon(
-    postgres: PrivatePostgres, receiver: Receiver, within: Within
+    server: PrivatePostgres, receiver: Receiver, within: Within
 ) -> None:
     """An old value is not served for ever after a change elsewhere."""
     path = "/status/206"
     url = receiver.url(path)
 
     async def story() -> None:
-        dsn, settings = postgres.create_database(), Settings(webhooks=LOCAL)
+        dsn, settings = server.create_database(), Settings(webhooks=LOCAL)
         async with Postroad(dsn, settings=settings) as one, Postroad(dsn, settings=settings) as two:
             await one.webhooks.set(url, headers={"X-Turn": "old"})
             running = asyncio.create_task(one.run())
@@ -272,11 +265,11 @@ def test_what_one_process_sets_another_one_sends_with_soon(
 
 
 def test_settings_and_log_move_with_their_road(
-    tmp_path: Path, postgres: PrivatePostgres, receiver: Receiver, within: Within
+    tmp_path: Path, server: PrivatePostgres, receiver: Receiver, within: Within
 ) -> None:
     """From SQLite to PostgreSQL; what is logged there comes beside what was."""
     url = receiver.url("/status/207")
-    source, target = f"sqlite:///{tmp_path}/road.db", postgres.create_database()
+    source, target = f"sqlite:///{tmp_path}/road.db", server.create_database()
 
     async def use(dsn: str) -> tuple[str, object]:
         async with Postroad(dsn, settings=Settings(webhooks=LOCAL)) as road:
