@@ -145,6 +145,22 @@ class ReadAhead(Struct, gc=False, eq=False):
         rung.ring(0)
         self.feed(rung)
 
+    def begin(self, view: View, readings: dict[int, Reading], now_ms: int) -> list[RungBuffer]:
+        """All that came with the claim of the lane: the rungs, with what was read of them."""
+        self.looks, self._looked_ms, self._look_at_ms = 1, now_ms, view.next_at_ms
+        for queue in view.queues:
+            self.turns[queue.id] = Turn.of(queue, now_ms)
+        for row in view.rungs:
+            rung = RungBuffer(row, row.ordered)
+            self.rungs[row.id] = self.turns[row.queue].rungs[row.id] = rung
+            reading = readings.get(row.id)
+            if reading is not None:
+                rung.begin(reading)
+                if reading.next_due_ms < NEVER:
+                    self.due(reading.next_due_ms, row.id)
+            self.feed(rung)
+        return list(self.rungs.values())
+
     def feed(self, rung: RungBuffer) -> None:
         """A rung that may have more and is running low is read again."""
         if not (rung.dry or rung.asking or rung.busy) and len(rung.buffer) <= self.low:
@@ -196,12 +212,6 @@ class ReadAhead(Struct, gc=False, eq=False):
         for rung in self.rungs.values():
             if rung.withdraw(number) and rung.ordered:
                 rung.forget()  # nobody overtakes it: it may not get out of the store
-
-    def withdrawn(self, number: int) -> None:
-        """It is gone from the store; a reading that is under way may still show it."""
-        self.put_down(number, 0, 0)
-        for rung in self.rungs.values():
-            rung.ghost(number)
 
     def forget(self, turn: Turn) -> None:
         """Nothing of a queue goes for now: it comes back by a look."""

@@ -1,7 +1,6 @@
 """The one worker of a lane: which message goes next, and what its answer changes. No I/O."""
 
 from collections import deque
-from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -97,6 +96,21 @@ class LaneWorker:
         for turn in list(self.ahead.turns.values()):
             if turn.queue.paused:
                 self._give_up(turn)
+
+    def begin(self, view: View, readings: dict[int, Reading], now_ms: int) -> list[Verdict] | None:
+        """What came with the claim, for a lane that was just made: as a look, its answer and the
+        readings would have it, in a third of the time. None when it is to go their way."""
+        if self.lane.paused or self.circuit.opened or self.trust.marking:
+            return None
+        verdicts: list[Verdict] = []
+        for rung in self.ahead.begin(view, readings, now_ms):
+            turn = self.ahead.turns[rung.row.queue]
+            if turn.queue.policy.at_most_once:
+                verdicts += self._suspects(rung, once=True)
+            if turn.queue.paused:
+                self._give_up(turn)
+            self._list(turn)
+        return verdicts
 
     def wants(self, now_ms: int) -> list[Want]:
         """What to ask the store about messages, if anything."""
@@ -377,24 +391,3 @@ class LaneWorker:
             return False
         block = self.ahead.turns[result.message.queue].block
         return not (block or self.circuit.is_open or result.move is Move.hold)
-
-    # Messages that are to be cancelled
-
-    def recall(self, number: int) -> bool:
-        """A message is to be cancelled: True when it can be taken out of the store now, and
-        will not start; else its present try is the last one."""
-        found = self.hand.recall(number)
-        if not found:
-            return False
-        if isinstance(found, Message):
-            self.ahead.rungs[found.rung].busy = False
-        self.ahead.withdraw(number)
-        return True
-
-    def withdrawn(self, numbers: Iterable[int]) -> None:
-        """They are gone from the store, or were never ours to take."""
-        for number in numbers:
-            self.hand.withdrawn(number)
-            self.ahead.withdrawn(number)
-        # The store may have failed, and they lie before the cursor.
-        self.ahead.look_from(0, whole=True)

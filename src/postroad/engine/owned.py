@@ -63,7 +63,7 @@ class Owned:
 
     def join(
         self,
-        feed: Callable[[LaneWorker, dict[int, Reading], int], None],
+        feed: Callable[[LaneWorker, View, dict[int, Reading], int], None],
         start: Callable[[LaneWorker, int], bool],
     ) -> None:
         """Who takes in what comes with a claim, and who sends it."""
@@ -154,10 +154,8 @@ class Owned:
         self.lanes[lane.id] = worker
         if self._logs_claims:
             self._log.debug("lane claimed", lane=lane.key.server, epoch=lane.epoch)
-        if view is not None and worker.look(claim.seen_ms) is not None:
-            worker.learn(view)
-            if claim.readings:
-                self._feed(worker, claim.readings, claim.seen_ms)
+        if view is not None:
+            self._feed(worker, view, claim.readings, claim.seen_ms)
         for rung, due_ms in self._early.pop(lane.id, ()):
             worker.ahead.ring(rung, due_ms, self._clock.now_ms())
         # Who serves it comes back when it is done: until then there is nothing to be settled.

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 from postroad.engine.lane import LaneWorker
 from postroad.engine.verdict import Verdict
 from postroad.model.errors import StoreError
-from postroad.model.record import Look, Reading, Want
+from postroad.model.record import Look, Reading, View, Want
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 
@@ -40,18 +40,15 @@ class Reader:
         self._wants += [(lane, want) for want in wants]
         self._work.set()
 
-    def feed(self, lane: LaneWorker, readings: dict[int, Reading], now_ms: int) -> None:
+    def feed(self, lane: LaneWorker, view: View, readings: dict[int, Reading], now_ms: int) -> None:
         """What came with a claim is taken as if it had been asked for; the rest is asked for."""
-        left = []
-        for want in lane.wants(now_ms):
-            reading = readings.get(want.rung)
-            if reading is None or len(reading.messages) > want.limit:
-                left.append(want)
-                continue
-            for verdict in lane.read(reading):
-                self._put(lane, verdict)
-        if left:
-            self.ask(lane, None, left)
+        verdicts = lane.begin(view, readings, now_ms)
+        if verdicts is None:
+            if lane.look(now_ms) is not None:
+                lane.learn(view)
+            return
+        for verdict in verdicts:
+            self._put(lane, verdict)
 
     async def run(self) -> None:
         """Ask the store, for as long as the engine lives."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from postroad.engine.lane import LaneWorker
 from postroad.model.errors import StoreError
+from postroad.model.words import Message
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 
@@ -28,7 +29,7 @@ class Recaller:
 
     def recall(self, worker: LaneWorker, number: int) -> None:
         """A message of this lane is to be cancelled."""
-        if worker.recall(number):
+        if recall(worker, number):
             self._waiting.setdefault(worker, []).append(number)
             self._work.set()
 
@@ -44,5 +45,23 @@ class Recaller:
                 except StoreError as error:
                     # Whoever asked asks again; until then they may start.
                     self._log.warning("nothing could be cancelled", error=str(error))
-                worker.withdrawn(numbers)
+                for number in numbers:  # gone from the store, or never ours to take
+                    worker.hand.withdrawn(number)
+                    worker.ahead.put_down(number, 0, 0)
+                    for rung in worker.ahead.rungs.values():
+                        rung.ghost(number)  # a reading that is under way may still show it
+                # The store may have failed, and they lie before the cursor.
+                worker.ahead.look_from(0, whole=True)
                 self._after(worker)
+
+
+def recall(worker: LaneWorker, number: int) -> bool:
+    """A message is to be cancelled: True when it can be taken out of the store now, and will not
+    start; else its present try is the last one."""
+    found = worker.hand.recall(number)
+    if not found:
+        return False
+    if isinstance(found, Message):
+        worker.ahead.rungs[found.rung].busy = False
+    worker.ahead.withdraw(number)
+    return True

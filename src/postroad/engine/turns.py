@@ -53,6 +53,14 @@ class RungBuffer(Struct, gc=False, eq=False):
         place, number = self._cursor
         return Want(self.row.id, place, number, limit)
 
+    def begin(self, reading: Reading) -> None:
+        """The first messages of it, before anything was started or asked for."""
+        self.buffer.extend(reading.messages)
+        self.dry = not reading.full
+        if reading.messages:
+            last = reading.messages[-1]
+            self._cursor = (last.place, last.id)
+
     def read(self, reading: Reading, known: Mapping[int, object]) -> None:
         """The answer came. `known` ones are in flight or not yet recorded."""
         self.asking = False
