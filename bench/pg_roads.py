@@ -19,7 +19,7 @@ FILL_SHARE = 0.3
 """Of a run's time: sending is faster than draining."""
 PADDING = "x" * 180
 WARM = 100
-NO_OPS_A_SECOND, BUSY_A_SECOND = 80_000, 5_000
+NO_OPS_A_SECOND, BUSY_A_SECOND = 80_000, 15_000
 """How many messages one and two processes are compared by, for each second of a run: no-ops, and those
 of a handler that computes for 100 µs. No-ops last for more than two seconds then: two processes that
 start together have their shares after a third of one."""
