@@ -21,12 +21,12 @@ LIMITED_REGRESSIONS = (1166, 1220, 1236, 1303)
 
 def test_worlds_with_faults_keep_every_promise() -> None:
     """No loss, no phantom, repeats only after doubt, one holder, order, never early, all final."""
-    assert broken_seeds(1_000, 60) == []
+    assert broken_seeds(1_000, 40) == []
 
 
 def test_worlds_under_limits_keep_every_promise() -> None:
     """As well: no window holds more starts than it allows, and doubts are settled by people."""
-    assert broken_seeds(1_000, 16, limited_swarm) == []
+    assert broken_seeds(1_000, 12, limited_swarm) == []
 
 
 @pytest.mark.parametrize("seed", LIMITED_REGRESSIONS)
@@ -43,7 +43,7 @@ def test_a_seed_that_once_broke_a_promise_keeps_it(seed: int) -> None:
 
 def test_worlds_lived_twice_are_the_same() -> None:
     """The digest of all events depends on the seed alone."""
-    assert unsteady_seeds(2_000, 12) == []
+    assert unsteady_seeds(2_000, 8) == []
 
 
 async def zombie(world: World) -> None:

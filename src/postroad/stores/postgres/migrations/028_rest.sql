@@ -29,8 +29,10 @@ begin
                              coalesce((select m.due from message m where m.rung_id = r.id
                                         order by m.place, m.id limit 1), never()))
    where r.id = any (v_ready) and r.ready_at <> never();
+  -- Lane by lane (a semi-join might walk over all that is ready).
   v_awake := array(select x.lane from unnest(v_mine) x(lane)
-                    where exists (select from rung g where g.lane_id = x.lane and g.ready_at < never()));
+                    cross join lateral (select from rung g where g.lane_id = x.lane and g.ready_at < never()
+                                         limit 1) r);
   if p_left = 0 then
     perform rest_v1(p_owner);
   else
