@@ -230,6 +230,7 @@ class Engine:
         """A runner found nothing more to start. No new one from here: whoever makes something
         startable starts one."""
         if worker.stopped:
+            self.owned.unsettled.set()  # it may have opened a session since
             return
         now_ms = self._store.clock.now_ms()
         look, wants = worker.look(now_ms), worker.wants(now_ms)

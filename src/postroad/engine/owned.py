@@ -20,7 +20,7 @@ from postroad.ports.store import Store
 
 TICK_S: Final = 0.5
 RELEASE_BATCH: Final = 256
-"""So many lanes are given back at once: claims go between, and do not wait long."""
+"""So many lanes are given back at once: claims go between."""
 AHEAD_MAX: Final = 8
 """So many claims in a row may be asked for ahead: then others who wait for their end go first."""
 SHED_EVERY_S: Final = 5.0
@@ -55,7 +55,10 @@ class Owned:
         """What waits only to be recorded takes no room: the next lanes are claimed meanwhile."""
         self._timers: dict[int, tuple[int, Timer]] = {}
         self._claiming = asyncio.Lock()
+        self._unanswered = False
+        """A claim is under way, or its answer was lost."""
         self._doubtful = False
+        """Lanes could not be given back."""
         self._shed_s = -SHED_EVERY_S
         self._tick = asyncio.Event()
         self._early: dict[int, list[tuple[int, int]]] = {}
@@ -99,9 +102,9 @@ class Owned:
         self, levels: Sequence[int], pools: Sequence[str], asks: Callable[[], None]
     ) -> Claim:
         asks()
-        self._doubtful = True
+        self._unanswered = True
         claim = await self._store.claim(self._owner, levels, pools, self._limits.claim_batch)
-        self._doubtful = False
+        self._unanswered = False
         return claim
 
     async def _take_in(self, claim: Claim, question: Coroutine[object, object, Claim]) -> Claim:
@@ -116,10 +119,16 @@ class Owned:
 
     async def _end_doubt(self) -> None:
         """After an answer that was lost a lane may be ours in the store and unknown here: nobody
-        would serve it."""
-        if self._doubtful:
+        would serve it. What cannot be given back meanwhile makes new doubt."""
+        if not (self._doubtful or self._unanswered):
+            return
+        self._doubtful = False
+        try:
             await self._store.disown(self._owner, list(self.lanes))
-            self._doubtful = False
+        except BaseException:
+            self._doubtful = True
+            raise
+        self._unanswered = False
 
     def _shed(self, surplus: int) -> None:
         """Give lanes back that are above our share, the idle ones first. Not often: it takes a
@@ -158,8 +167,9 @@ class Owned:
             self._feed(worker, view, claim.readings, claim.seen_ms)
         for rung, due_ms in self._early.pop(lane.id, ()):
             worker.ahead.ring(rung, due_ms, self._clock.now_ms())
-        # Who serves it comes back when it is done: until then there is nothing to be settled.
-        if worker.ahead.busy or not self._start(worker, claim.seen_ms):
+        # Who serves it comes back when it is done: until then there is often nothing to be settled.
+        comes = self._start(worker, claim.seen_ms)
+        if not comes or worker.ahead.busy or worker.wake_at_ms() < NEVER:
             self._pump(worker)
 
     def settle(self, worker: LaneWorker, now_ms: int) -> None:
@@ -220,7 +230,7 @@ class Owned:
                         await self._end_doubt()
             except StoreError as error:
                 self._log.debug("lanes may be ours and unknown", error=str(error))
-            if self._quiet or starved or self._doubtful:
+            if self._quiet or starved or self._doubtful or self._unanswered:
                 self.unsettled.set()
 
     async def _next_tick(self) -> None:

@@ -41,7 +41,8 @@ class Reader:
         self._work.set()
 
     def feed(self, lane: LaneWorker, view: View, readings: dict[int, Reading], now_ms: int) -> None:
-        """What came with a claim is taken as if it had been asked for; the rest is asked for."""
+        """What came with a claim is taken as if it had been asked for. A lane in trouble only
+        learns what there is, and asks for itself."""
         verdicts = lane.begin(view, readings, now_ms)
         if verdicts is None:
             if lane.look(now_ms) is not None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from contextvars import copy_context
 from functools import partial
 from typing import Final
 
@@ -162,11 +163,13 @@ class Runners:
         BEAT.reset(beat)  # the task's context would keep the task until the collector comes
 
     async def _serve_line(self, task: "asyncio.Task[None]") -> None:
-        count = 0
+        count, before = 0, copy_context()
         while self._line:
             worker = self._line.popleft()
             self._stand_by()
             await self._serve(worker, task)
+            if copy_context() != before:
+                return  # a handler left something in the context that is not for other lanes
             count += 1
             if count % YIELD_AFTER == 0:
                 await self._clock.sleep(0)

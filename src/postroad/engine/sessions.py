@@ -47,4 +47,5 @@ class Sessions:
     async def keep(self, lanes: Container[int]) -> None:
         """Give back all but those of these lanes."""
         for lane in [lane for lane in self._open if lane not in lanes]:
-            await self.close(lane)
+            if lane not in lanes:  # it may be ours again by now
+                await self.close(lane)

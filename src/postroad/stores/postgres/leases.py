@@ -228,15 +228,14 @@ class LeaseVerbs(Base):
         mine = self.bell.lanes.setdefault(owner, set())
         mine.difference_update(numbers)
         who = (literal(numbers), literal([one.epoch for one in lanes]))
-        # Not where claims go: while one asks for more lanes it has others to give back.
-        text = await self._one(self._read, "release", "release", owner, *who, len(mine))
+        text = await self._one(self._side, "release", "release", owner, *who, len(mine))
         rings = self._read_answer(text, ANSWER).rings
         return {ring.level: ring.at_ms for ring in rings if ring.owner is None}
 
     async def disown(self, owner: int, keep: Sequence[int]) -> None:
         """Give back all lanes but these."""
         text = await self._one(self._side, "release", "disown", owner, list(keep))
-        self.bell.lanes[owner] = set(keep)
+        self.bell.lanes.setdefault(owner, set()).intersection_update(keep)
         self._read_answer(text, ANSWER)
 
     async def beat(self, owner: int) -> bool:

@@ -89,6 +89,6 @@ def first_in(rows: Iterable[Record]) -> tuple[dict[int, list[Rung]], dict[int, R
                 readings[number] = Reading(number, reading.messages, NEVER, full=True)
         elif row[HEADERS] is not None:
             del readings[number]  # its body is too large to come along
-        else:
+        elif reading.next_due_ms == NEVER:  # of two that are not due the first counts
             readings[number] = Reading(number, reading.messages, row[DUE], full=False)
     return rungs, readings

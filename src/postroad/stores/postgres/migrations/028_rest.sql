@@ -1,7 +1,8 @@
 -- What it costs to give back a lane that has nothing left.
 
--- As before (026), but rungs are locked by their update, in order of id, and only lanes that still have
--- something are looked at again: an owned lane is ready at no level, so one that rests stays so.
+-- As before (026), but rungs are locked by their update, in order of id (of all kinds: the caller has
+-- their lanes alone), and only lanes that still have something are looked at again: an owned lane is
+-- ready at no level, so one that rests stays so.
 create or replace function release_v1(p_owner bigint, p_lane bigint[], p_epoch bigint[], p_left int) returns json
 language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set enable_bitmapscan = off set jit = off
