@@ -10,6 +10,7 @@ from postroad.model.ids import to_number
 from postroad.model.states import NEVER, DeadReason
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.deadset import DeadSet
+from postroad.verbs.paging import check_page
 
 PAGE_MAX: Final = 1_000
 
@@ -37,8 +38,7 @@ class Dead:
 
     async def list(self, *, limit: int = 100, after: str = "", **where: Unpack[Where]) -> Page:
         """A page, the latest death first; its `after` asks for the next one."""
-        if not 1 <= limit <= PAGE_MAX:
-            raise BadInput(f"limit={limit}: give 1 to {PAGE_MAX}, and page with `after`")
+        check_page(limit, PAGE_MAX)
         start = place(after) if after else TOP
         found = await self._store.dead_page(_filter(where), start, limit + 1)
         messages = tuple(found[:limit])

@@ -1,7 +1,6 @@
 """How the whole road stands: pages of queues and lanes, sums, retry levels."""
 
 from collections.abc import Mapping
-from typing import Final
 
 from msgspec import Struct
 
@@ -10,8 +9,7 @@ from postroad.model.ladder import DEFAULT_LADDER, queries_per_hour
 from postroad.model.overview import LaneRow, Overview, QueueRow, Standing
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.store import Store
-
-PAGE_MAX: Final = 500
+from postroad.verbs.paging import check_page
 
 
 class QueuePage(Struct, frozen=True):
@@ -55,7 +53,7 @@ class Looking:
         self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
     ) -> QueuePage:
         """A page of queues, by name."""
-        _check(limit)
+        check_page(limit)
         found = await self._store.queue_page(tenant, after, limit + 1)
         shown = tuple(found[:limit])
         return QueuePage(shown, shown[-1].queue if len(found) > limit else "")
@@ -64,7 +62,7 @@ class Looking:
         self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
     ) -> LanePage:
         """A page of lanes, by number."""
-        _check(limit)
+        check_page(limit)
         if after and not (after.isdecimal() and after.isascii() and len(after) < 19):
             raise BadInput(f"after={after!r} is not a cursor: give the `after` of the page before")
         found = await self._store.lane_page(tenant, int(after or 0), limit + 1)
@@ -110,8 +108,3 @@ def _level(
         blocked=counts[Standing.blocked],
         oldest_due_ms=min(dues, default=None),
     )
-
-
-def _check(limit: int) -> None:
-    if not 1 <= limit <= PAGE_MAX:
-        raise BadInput(f"limit={limit}: give 1 to {PAGE_MAX}, and page with `after`")

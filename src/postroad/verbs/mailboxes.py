@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Final
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -15,8 +15,8 @@ from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.store import Store
+from postroad.verbs.paging import check_page
 
-PAGE_MAX: Final = 500
 Quota = Annotated[int, Meta(ge=1, le=1_000_000)]
 Seconds = Annotated[int, Meta(ge=1, le=31_536_000)]
 
@@ -86,8 +86,7 @@ class MailboxVerbs:
         self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
     ) -> MailboxPage:
         """A page of mailboxes, by name."""
-        if not 1 <= limit <= PAGE_MAX:
-            raise BadInput(f"limit={limit}: give 1 to {PAGE_MAX}")
+        check_page(limit)
         rows = await self._mailboxes().box_page(tenant, after, limit + 1)
         shown = tuple(MailboxRow(*row) for row in rows[:limit])
         return MailboxPage(shown, shown[-1].box if len(rows) > limit else "")

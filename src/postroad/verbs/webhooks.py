@@ -29,9 +29,9 @@ from postroad.transports.webhook.requests import check_header, check_headers
 from postroad.transports.webhook.resolving import Resolve
 from postroad.transports.webhook.signing import Signer
 from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport
+from postroad.verbs.paging import check_page
 
 ROTATE_BATCH: Final = 100
-PAGE_MAX: Final = 500
 TIMEOUT_S_MAX: Final = 600.0
 STATUSES: Final = range(300, 600)
 RETRIES: Final = range(1_001)
@@ -132,8 +132,7 @@ class Webhooks:
         self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
     ) -> HookPage:
         """The webhooks that something is set for, by URL; secrets are counted, not shown."""
-        if not 1 <= limit <= PAGE_MAX:
-            raise BadInput(f"limit={limit}: give 1 to {PAGE_MAX}, and page with `after`")
+        check_page(limit)
         found = await self._store.hook_page(tenant, after, limit + 1)
         shown = tuple(self._shown(url, row) for url, row in found[:limit])
         return HookPage(shown, shown[-1].url if len(found) > limit else "")

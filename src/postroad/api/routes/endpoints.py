@@ -8,19 +8,18 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from postroad.api.context import Ask, context, who
 from postroad.api.doors import drop, fetch, give
+from postroad.api.paging import After, Limit
 from postroad.api.reading import read, takes
 from postroad.model.ladder import Ladder
 from postroad.model.outcome import Kind
 from postroad.model.tokens import Scope
 from postroad.model.webhook import Attempt, HeaderNames
-from postroad.verbs.webhooks import PAGE_MAX, HookFacts, HookPage
+from postroad.verbs.webhooks import HookFacts, HookPage
 
 Address = Annotated[str, QueryParameter(min_length=1, description="The webhook's URL")]
 OneAddress = Annotated[
     str | None, QueryParameter(min_length=1, description="One webhook's URL; without it, all")
 ]
-Limit = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
-After = Annotated[str, QueryParameter(description="The `after` of the page before")]
 
 
 class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):

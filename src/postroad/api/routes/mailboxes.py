@@ -1,20 +1,18 @@
 """The hub's mailboxes: make, list, explain, delete."""
 
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
-from litestar.params import FromPath, QueryParameter
+from litestar.params import FromPath
 from msgspec import Struct
 
 from postroad.api.context import Ask, context, who
 from postroad.api.doors import drop, fetch, give
+from postroad.api.paging import After, Limit
 from postroad.api.reading import read, takes
 from postroad.hub.shown import Explained, Shown
 from postroad.model.tokens import Scope
-from postroad.verbs.mailboxes import PAGE_MAX, MailboxPage, NewMailbox, Quota, Seconds
-
-Limit = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
-After = Annotated[str, QueryParameter(description="The `after` of the page before")]
+from postroad.verbs.mailboxes import MailboxPage, NewMailbox, Quota, Seconds
 
 
 class MailboxRequest(Struct, frozen=True, forbid_unknown_fields=True):

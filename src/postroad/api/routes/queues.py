@@ -8,13 +8,12 @@ from msgspec import Struct
 
 from postroad.api.context import Ask, context, who
 from postroad.api.doors import fetch, give
+from postroad.api.paging import After, Limit
 from postroad.api.reading import read, takes
 from postroad.model.explain import LaneExplanation, QueueExplanation
 from postroad.model.tokens import Scope
-from postroad.verbs.looking import PAGE_MAX, LanePage, LevelRow, QueuePage
+from postroad.verbs.looking import LanePage, LevelRow, QueuePage
 
-Limit = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
-After = Annotated[str, QueryParameter(description="The `after` of the page before")]
 QueueName = Annotated[str, QueryParameter(min_length=1)]
 LaneNumber = Annotated[int, QueryParameter(ge=1, le=(1 << 62))]
 Cost = Annotated[int, msgspec.Meta(ge=1, le=1_000_000, description="What each try counts as")]
