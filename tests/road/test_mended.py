@@ -131,7 +131,7 @@ def test_a_road_that_could_not_join_leaves_its_file_to_others(
 def test_an_old_look_does_not_close_a_circuit_that_opened_since() -> None:
     """It was answered before the record that says so was written, and came after it."""
     now_ms = 1_000_000
-    worker = LaneWorker(Lane(1, LaneKey("sim", "ash"), 1), Limits())
+    worker = LaneWorker.of(Lane(1, LaneKey("sim", "ash"), 1), Limits())
     queue = Queue(1, "default", "sim://ash/a", Policy(), (1,))
     rung = Rung(1, 1, 1, 0, ready_at_ms=0)
     old = View(1, [rung], [queue], NEVER, CLOSED, paused=False)

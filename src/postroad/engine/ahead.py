@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from postroad.engine.turns import RungBuffer, Turn
-from postroad.model.record import Look, Reading, View, Want
+from postroad.model.record import LaneChange, Look, QueueChange, Reading, View, Want
 from postroad.model.states import NEVER
 from postroad.model.words import Rung
 
@@ -200,12 +200,18 @@ class ReadAhead(Struct, gc=False, eq=False):
         if found != (rung, place):
             self.reread(self.rungs[found[0]])
 
-    def settled(self, queue: int) -> None:
-        """The store has taken a change of a queue's hold-off. A look that is under way may
-        have been answered before that."""
-        turn = self.turns[queue]
-        turn.unrecorded -= 1
-        turn.settled_at_look = self.looks
+    def changed(self, queue: QueueChange | None, lane: LaneChange | None) -> None:
+        """The store has taken a change of a queue's hold-off or of the circuit. A look that is
+        under way may have been answered before that."""
+        if queue:
+            turn = self.turns[queue.queue]
+            turn.unrecorded -= 1
+            turn.settled_at_look = self.looks
+        if lane or (queue and queue.block is None):
+            self.look_from(0, whole=True)  # what was blocked is not any more
+        elif queue and queue.block:
+            # Whole: it may have been written after its own end, and would look like old news.
+            self.look_from(queue.block.until_ms, whole=True)
 
     def withdraw(self, number: int) -> None:
         """A message is not to be started."""

@@ -52,7 +52,7 @@ class Engine:
         self._runners = Runners(store, owner, room, sessions)
         self.owned.join(self._reader.feed, self._runners.line_up)
         self._pace = pace
-        self._paced = Paced(pace, limits.window, self._pump)
+        self._paced = Paced(pace, limits.window, self._slot_came)
         told = (self.recorder.put, self._runner_ended, self._rest, self._paced)
         self._runners.join(chance, log, self._may_start, *told)
         self.pollers = Pollers(store, limits, log, self._claim, self.owned.calm.set)
@@ -225,6 +225,11 @@ class Engine:
             return
         self._runners.start(worker, self._store.clock.now_ms())
         self._rest(worker)
+
+    def _slot_came(self, lane: int) -> None:
+        worker = self.lanes.get(lane)
+        if worker is not None:
+            self._pump(worker)
 
     def _rest(self, worker: LaneWorker) -> None:
         """A runner found nothing more to start. No new one from here: whoever makes something

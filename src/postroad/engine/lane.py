@@ -1,7 +1,9 @@
 """The one worker of a lane: which message goes next, and what its answer changes. No I/O."""
 
 from collections import deque
+from typing import Final
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from postroad.engine.ahead import ReadAhead
@@ -18,36 +20,49 @@ from postroad.engine.verdict import (
     suspected,
 )
 from postroad.model.block import BlockKind
+from postroad.model.circuit import Circuit
 from postroad.model.decide import Move, Next, Situation, decide, expired, untroubled
 from postroad.model.limits import Limits
 from postroad.model.outcome import Outcome
 from postroad.model.record import LaneChange, Look, QueueChange, Reading, Result, View, Want
 from postroad.model.states import NEVER
 from postroad.model.words import Lane, Message
+from postroad.ports.pace import Line
+
+NONE: Final[deque[Turn]] = deque()
+"""Of all lanes where no queue waits for its turn; nothing is ever added to it."""
 
 
-class LaneWorker:
-    """Owns a lane for one epoch."""
+class LaneWorker(Struct, gc=False, eq=False):
+    """Owns a lane for one epoch. There are thousands that rest: such a one holds nothing that the
+    collector would walk over (and nothing of what it holds knows it)."""
 
-    def __init__(self, lane: Lane, limits: Limits) -> None:
-        self.lane = lane
-        self.circuit = lane.circuit
-        self.in_flight = 0
-        self.stopped = False
-        self.leaving = False
-        """It is given back as soon as what is in flight has ended."""
-        self.starved = False
-        """Something could go, but this process has no room for it."""
-        self.ahead = ReadAhead(lane.id, limits.buffer, limits.buffer // 4)
-        self._window = limits.window
-        self.trust = Trust(lane.crashes, lane.crashes > 0)
-        self._busy_turns = 0
-        self._listed: deque[Turn] = deque()
-        self.hand = InHand()
-        self._probe = 0
-        self._unrecorded_changes = 0
-        self._settled_at_look = 0
-        self._capped: tuple[Turn, ...] = ()
+    lane: Lane
+    circuit: Circuit
+    trust: Trust
+    ahead: ReadAhead
+    _window: int
+    hand: InHand = field(default_factory=InHand)
+    lines: dict[tuple[int, ...], Line] = field(default_factory=dict)
+    """Where it gets the slots of its limited queues, by their ledgers."""
+    in_flight: int = 0
+    stopped: bool = False
+    leaving: bool = False
+    """It is given back as soon as what is in flight has ended."""
+    starved: bool = False
+    """Something could go, but this process has no room for it."""
+    _busy_turns: int = 0
+    _listed: deque[Turn] = field(default_factory=lambda: NONE)
+    _probe: int = 0
+    _unrecorded_changes: int = 0
+    _settled_at_look: int = 0
+    _capped: tuple[Turn, ...] = ()
+
+    @classmethod
+    def of(cls, lane: Lane, limits: Limits) -> "LaneWorker":
+        """The worker of a lane that was just claimed."""
+        ahead = ReadAhead(lane.id, limits.buffer, limits.buffer // 4)
+        return cls(lane, lane.circuit, Trust(lane.crashes, lane.crashes > 0), ahead, limits.window)
 
     @property
     def spent(self) -> bool:
@@ -93,9 +108,8 @@ class LaneWorker:
         if self.circuit.is_open and not view.circuit.is_open and newest:
             self.circuit = view.circuit  # somebody closed it by hand
             self._probe = 0
-        for turn in list(self.ahead.turns.values()):
-            if turn.queue.paused:
-                self._give_up(turn)
+        for turn in [turn for turn in self.ahead.turns.values() if turn.queue.paused]:
+            self._give_up(turn)
 
     def begin(self, view: View, readings: dict[int, Reading], now_ms: int) -> list[Verdict] | None:
         """What came with the claim, for a lane that was just made: as a look, its answer and the
@@ -137,6 +151,8 @@ class LaneWorker:
     def _list(self, turn: Turn) -> None:
         if not turn.listed and turn.startable():
             turn.listed = True
+            if self._listed is NONE:
+                self._listed = deque()
             self._listed.append(turn)
 
     # Which message goes next
@@ -186,7 +202,7 @@ class LaneWorker:
         return waiting.take()
 
     def _next_turn(self, now_ms: int, admits: Admits) -> Message | None:
-        if self.in_flight >= 2 * self._window:
+        if not self._listed or self.in_flight >= 2 * self._window:
             return None
         full = self.in_flight >= self._window
         share = max(1, self._window // max(1, self._busy_turns, len(self._listed)))
@@ -204,13 +220,14 @@ class LaneWorker:
             # A full window still has a place for a queue with nothing in flight: else slow
             # recipients could hold everyone up.
             rung = None if full and turn.in_flight else turn.best(admits)
-            message = rung.buffer.popleft() if rung else None
+            message = rung.take() if rung else None
             if rung is None:
                 self.starved = self.starved or not full
             elif len(rung.buffer) <= self.ahead.low:
                 self.ahead.feed(rung)
             self._list(turn)
             if message is not None:
+                self._listed = self._listed or NONE
                 if not expired(message, now_ms):
                     return message
                 visits += turn.listed  # one past its deadline is the sweep's: the next one goes
@@ -331,7 +348,7 @@ class LaneWorker:
 
     def _give_up_all(self) -> None:
         """The circuit is open: everything goes back to its rung until a probe's time."""
-        self._listed.clear()
+        self._listed = NONE
         for turn in self.ahead.turns.values():
             self.ahead.forget(turn)
         self._return_in_place(None)
@@ -365,7 +382,10 @@ class LaneWorker:
         result = verdict.result
         message, rung = result.message, self.ahead.rungs[result.message.rung]
         if verdict.queue or verdict.lane:
-            self._changes_recorded(verdict.queue, verdict.lane)
+            self.ahead.changed(verdict.queue, verdict.lane)
+        if verdict.lane:
+            self._unrecorded_changes -= 1
+            self._settled_at_look = self.ahead.looks
         if result.move is not Move.again or self.hand.written(message.id):
             self._settled(rung, message)
             if self._goes_on(result, rung):
@@ -373,21 +393,8 @@ class LaneWorker:
             self._list(self.ahead.turns[message.queue])
         return self.change() if self.trust.marking and self.trust.regained() else None
 
-    def _changes_recorded(self, queue: QueueChange | None, lane: LaneChange | None) -> None:
-        if queue:
-            self.ahead.settled(queue.queue)
-        if lane:
-            self._unrecorded_changes -= 1
-            self._settled_at_look = self.ahead.looks
-        if lane or (queue and queue.block is None):
-            self.ahead.look_from(0, whole=True)  # what was blocked is not any more
-        elif queue and queue.block:
-            # Whole: it may have been written after its own end, and would look like old news.
-            self.ahead.look_from(queue.block.until_ms, whole=True)
-
     def _goes_on(self, result: Result, rung: RungBuffer) -> bool:
         """Whether the rung is to be read again now, not only by a look when its time has come."""
-        if not rung.ordered and result.move not in (Move.stay, Move.again):
-            return False
         block = self.ahead.turns[result.message.queue].block
-        return not (block or self.circuit.is_open or result.move is Move.hold)
+        held = block or self.circuit.is_open or result.move is Move.hold
+        return (rung.ordered or result.move in (Move.stay, Move.again)) and not held

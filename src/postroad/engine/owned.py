@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
-from itertools import repeat
+from itertools import repeat, takewhile
 from typing import Final
 
 from postroad.engine.lane import LaneWorker
@@ -21,6 +21,9 @@ from postroad.ports.store import Store
 TICK_S: Final = 0.5
 RELEASE_BATCH: Final = 256
 """So many lanes are given back at once: claims go between."""
+KEPT_MAX: Final = 65_536
+"""So many lanes may be ours while lanes that rest are kept because there is more to claim."""
+PRESSED_S: Final = 1.0
 AHEAD_MAX: Final = 8
 """So many claims in a row may be asked for ahead: then others who wait for their end go first."""
 SHED_EVERY_S: Final = 5.0
@@ -51,6 +54,9 @@ class Owned:
         self._logs_claims = log.is_enabled_for(logging.DEBUG)
         self._pump = pump
         self._quiet: dict[int, int] = {}
+        """Lanes with nothing to do, and since when: those that have rested longest come first."""
+        self._parting: dict[int, None] = {}
+        """Those of them that another process is to have."""
         self._spent: set[int] = set()
         """What waits only to be recorded takes no room: the next lanes are claimed meanwhile."""
         self._timers: dict[int, tuple[int, Timer]] = {}
@@ -60,6 +66,8 @@ class Owned:
         self._doubtful = False
         """Lanes could not be given back."""
         self._shed_s = -SHED_EVERY_S
+        self._full_s = -PRESSED_S
+        """When a claim last left lanes for the next one."""
         self._tick = asyncio.Event()
         self._early: dict[int, list[tuple[int, int]]] = {}
         """Rings for lanes that may be among those which a claim under way brings."""
@@ -105,6 +113,8 @@ class Owned:
         self._unanswered = True
         claim = await self._store.claim(self._owner, levels, pools, self._limits.claim_batch)
         self._unanswered = False
+        if claim.full:
+            self._full_s = self._clock.steady_s()
         return claim
 
     async def _take_in(self, claim: Claim, question: Coroutine[object, object, Claim]) -> Claim:
@@ -159,7 +169,7 @@ class Owned:
         old = self.lanes.get(lane.id)
         if old is not None:
             self.drop(old)  # it was taken from us and came back before we were told
-        worker = LaneWorker(lane, self._limits)
+        worker = LaneWorker.of(lane, self._limits)
         self.lanes[lane.id] = worker
         if self._logs_claims:
             self._log.debug("lane claimed", lane=lane.key.server, epoch=lane.epoch)
@@ -184,11 +194,13 @@ class Owned:
             self._quiet.setdefault(number, now_ms)
             self.unsettled.set()
             if worker.leaving:
+                self._parting[number] = None
                 self._tick.set()  # somebody waits for it
             self.calm.set()
             self.room_free.set()
         else:
             self._quiet.pop(number, None)
+            self._parting.pop(number, None)
         wake_ms = worker.wake_at_ms()
         armed_ms, timer = self._timers.get(number, (NEVER, None))
         if wake_ms == armed_ms:
@@ -213,17 +225,7 @@ class Owned:
             await self._next_tick()
             await self.close_sessions()
             starved = serve_starved()
-            before_ms = self._clock.now_ms() - self._limits.linger_ms
-            idle = [
-                self.lanes[number]
-                for number, since_ms in self._quiet.items()
-                if self.lanes[number].quiet
-                and (since_ms <= before_ms or self.lanes[number].leaving)
-            ]
-            for start in range(0, len(idle) or 1, RELEASE_BATCH):
-                await self.release(
-                    [w for w in idle[start : start + RELEASE_BATCH] if w.quiet and not w.stopped]
-                )
+            await self._give_back(self._idle())
             try:
                 if not self._claiming.locked():  # else it is ended by the next claim
                     async with self._claiming:
@@ -232,6 +234,23 @@ class Owned:
                 self._log.debug("lanes may be ours and unknown", error=str(error))
             if self._quiet or starved or self._doubtful or self._unanswered:
                 self.unsettled.set()
+
+    async def _give_back(self, idle: list[LaneWorker]) -> None:
+        for start in range(0, len(idle), RELEASE_BATCH):
+            batch = idle[start : start + RELEASE_BATCH]
+            await self.release([w for w in batch if w.quiet and not w.stopped])
+
+    def _idle(self) -> list[LaneWorker]:
+        """What is to be given back: lanes that another process is to have, and those that had
+        nothing to do for a while. The latter can wait, and messages should not: while there is
+        more to claim they are kept, as long as they are not too many."""
+        idle = list(self._parting)
+        pressed = self._clock.steady_s() - self._full_s < PRESSED_S
+        if not (pressed and len(self.lanes) < KEPT_MAX):
+            before_ms = self._clock.now_ms() - self._limits.linger_ms
+            aged = takewhile(lambda rests: rests[1] <= before_ms, self._quiet.items())
+            idle += [number for number, _ in aged if number not in self._parting]
+        return [self.lanes[number] for number in idle]
 
     async def _next_tick(self) -> None:
         timer = self._clock.later(int(TICK_S * 1000), self._tick.set)
@@ -267,6 +286,7 @@ class Owned:
         if self.lanes.get(number) is worker:
             del self.lanes[number]
         self._quiet.pop(number, None)
+        self._parting.pop(number, None)
         self._spent.discard(number)
         _, timer = self._timers.pop(number, (0, None))
         if timer is not None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 from typing import Final
-from weakref import WeakKeyDictionary, ref
 
 from postroad.engine.lane import LaneWorker
 from postroad.model.words import Queue
@@ -17,14 +16,11 @@ class Paced:
     """Asked before a message is chosen: one without a slot stays where it is, takes no place in
     any window, and can be cancelled, paused or stopped like any other that waits."""
 
-    def __init__(self, pace: Pace, window: int, pump: Callable[[LaneWorker], None]) -> None:
+    def __init__(self, pace: Pace, window: int, wake: Callable[[int], None]) -> None:
         self.on_time = pace.on_time
         self._window = window
         self._pace = pace
-        self._pump = pump
-        self._lines: WeakKeyDictionary[LaneWorker, dict[tuple[int, ...], Line]] = (
-            WeakKeyDictionary()
-        )
+        self._wake = wake
 
     def ready(self, worker: LaneWorker, queue: Queue) -> bool:
         """Whether a message of a limited queue may start now; if not, the lane is pumped when it
@@ -39,21 +35,15 @@ class Paced:
 
     def retry(self, worker: LaneWorker) -> None:
         """Something about the lane has changed, perhaps a limit."""
-        for line in self._lines.get(worker, {}).values():
+        for line in worker.lines.values():
             line.retry()
 
     def _line(self, worker: LaneWorker, ledgers: tuple[int, ...]) -> Line:
-        lines = self._lines.setdefault(worker, {})
-        if ledgers not in lines:
-            weak = ref(worker)
-
-            def wake() -> None:
-                lane = weak()
-                if lane is not None:
-                    self._pump(lane)
-
-            lines[ledgers] = self._pace.line(ledgers, f"lane {worker.lane.id}", wake)
-        return lines[ledgers]
+        if ledgers not in worker.lines:
+            lane = worker.lane.id  # a line that knew its worker would keep it for ever
+            wake = partial(self._wake, lane)
+            worker.lines[ledgers] = self._pace.line(ledgers, f"lane {lane}", wake)
+        return worker.lines[ledgers]
 
     def _wanted(self, worker: LaneWorker, ledgers: tuple[int, ...]) -> int:
         """How many could start, had they slots: nobody else gets what is reserved in vain."""

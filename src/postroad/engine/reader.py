@@ -55,14 +55,17 @@ class Reader:
         """Ask the store, for as long as the engine lives."""
         while True:
             await self._work.wait()
-            looks, self._looks = self._looks, []
-            wants, self._wants = self._wants, []
-            if looks:
-                await self._look(looks)
-            if wants:
-                await self._fetch(wants)
+            await self._ask_all()
             if not self._looks and not self._wants:
                 self._work.clear()
+
+    async def _ask_all(self) -> None:
+        looks, self._looks = self._looks, []
+        wants, self._wants = self._wants, []
+        if looks:
+            await self._look(looks)
+        if wants:
+            await self._fetch(wants)
 
     async def _look(self, asked: list[tuple[LaneWorker, Look]]) -> None:
         looks = [look for _, look in asked]

@@ -38,21 +38,24 @@ class Recaller:
         while True:
             await self._work.wait()
             self._work.clear()
-            waiting, self._waiting = self._waiting, {}
-            for worker, numbers in waiting.items():
-                try:
-                    await self._store.withdraw(self._owner, worker.lane, numbers)
-                except StoreError as error:
-                    # Whoever asked asks again; until then they may start.
-                    self._log.warning("nothing could be cancelled", error=str(error))
-                for number in numbers:  # gone from the store, or never ours to take
-                    worker.hand.withdrawn(number)
-                    worker.ahead.put_down(number, 0, 0)
-                    for rung in worker.ahead.rungs.values():
-                        rung.ghost(number)  # a reading that is under way may still show it
-                # The store may have failed, and they lie before the cursor.
-                worker.ahead.look_from(0, whole=True)
-                self._after(worker)
+            await self._withdraw_all()
+
+    async def _withdraw_all(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for worker, numbers in waiting.items():
+            try:
+                await self._store.withdraw(self._owner, worker.lane, numbers)
+            except StoreError as error:
+                # Whoever asked asks again; until then they may start.
+                self._log.warning("nothing could be cancelled", error=str(error))
+            for number in numbers:  # gone from the store, or never ours to take
+                worker.hand.withdrawn(number)
+                worker.ahead.put_down(number, 0, 0)
+                for rung in worker.ahead.rungs.values():
+                    rung.ghost(number)  # a reading that is under way may still show it
+            # The store may have failed, and they lie before the cursor.
+            worker.ahead.look_from(0, whole=True)
+            self._after(worker)
 
 
 def recall(worker: LaneWorker, number: int) -> bool:

@@ -62,9 +62,12 @@ class Recorder:
                 self._work.clear()
                 self._empty.set()
                 continue
-            size = self._limits.record_batch
-            batch, self._waiting = self._waiting[:size], self._waiting[size:]
-            await self._write(batch)
+            await self._write(self._next())
+
+    def _next(self) -> list[tuple[LaneWorker, Verdict]]:
+        size = self._limits.record_batch
+        batch, self._waiting = self._waiting[:size], self._waiting[size:]
+        return batch
 
     async def _write(self, batch: list[tuple[LaneWorker, Verdict]]) -> None:
         changes, self._changes = self._changes, []

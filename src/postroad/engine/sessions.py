@@ -15,7 +15,8 @@ class Sessions:
         self._transports = transports
         self._log = log
         self._open: dict[int, Session] = {}
-        self._opening: dict[int, asyncio.Future[None]] = {}
+        self._opening: dict[int, list[asyncio.Future[None]]] = {}
+        """Who else waits for a session that is being opened."""
 
     def get(self, lane: int) -> Session | None:
         """The lane's session if it is open: the usual case, without waiting."""
@@ -24,14 +25,18 @@ class Sessions:
     async def open(self, lane: int, key: LaneKey) -> Session:
         """The lane's session, opened by the first who asks."""
         while lane in self._opening:
-            await asyncio.wait([self._opening[lane]])
+            opened = asyncio.get_running_loop().create_future()
+            self._opening[lane].append(opened)
+            await opened
         if lane not in self._open:
-            opened = self._opening[lane] = asyncio.get_running_loop().create_future()
+            waiting = self._opening[lane] = []
             try:
                 self._open[lane] = await self._transports[key.transport].open(key)
             finally:
                 del self._opening[lane]
-                opened.set_result(None)
+                for opened in waiting:
+                    if not opened.done():
+                        opened.set_result(None)
         return self._open[lane]
 
     async def close(self, lane: int) -> None:

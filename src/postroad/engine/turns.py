@@ -3,6 +3,7 @@ one with three."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -13,8 +14,10 @@ from postroad.model.words import Message, Queue, Rung
 
 Admits = Callable[[Message], bool]
 START = (-1, -1)
-NONE: set[int] = set()
+NONE: Final[set[int]] = set()
 """Of all rungs that have no ghosts; nothing is ever added to it."""
+EMPTY: Final[deque[Message]] = deque()
+"""Of all rungs with nothing read ahead and nothing more to read; nothing is ever added to it."""
 RAMP_MS = 60_000
 
 
@@ -23,7 +26,7 @@ class RungBuffer(Struct, gc=False, eq=False):
 
     row: Rung
     ordered: bool
-    buffer: deque[Message] = field(default_factory=deque)
+    buffer: deque[Message] = field(default_factory=lambda: EMPTY)
     dry: bool = False
     busy: bool = False
     """Ordered: its head has started and is not recorded yet."""
@@ -55,7 +58,7 @@ class RungBuffer(Struct, gc=False, eq=False):
 
     def begin(self, reading: Reading) -> None:
         """The first messages of it, before anything was started or asked for."""
-        self.buffer.extend(reading.messages)
+        self.buffer = deque(reading.messages)
         self.dry = not reading.full
         if reading.messages:
             last = reading.messages[-1]
@@ -74,6 +77,8 @@ class RungBuffer(Struct, gc=False, eq=False):
         fresh = [message for message in reading.messages if message.id not in started]
         if self.buffer:
             fresh = self._make_way(fresh)
+        if self.buffer is EMPTY:
+            self.buffer = deque()
         self.buffer.extend(fresh)
         if self._cursor == START and len(fresh) < len(self.buffer):
             # What was rung for lies before what is read already.
@@ -83,6 +88,13 @@ class RungBuffer(Struct, gc=False, eq=False):
             self._cursor = (last.place, last.id)
         if changes == self._changes:
             self.dry = not reading.full
+
+    def take(self) -> Message:
+        """The next one goes."""
+        message = self.buffer.popleft()
+        if self.dry and not self.buffer:
+            self.buffer = EMPTY
+        return message
 
     def _make_way(self, read: list[Message]) -> list[Message]:
         """Those that were not read ahead; or were, but expired since and were replayed."""
@@ -113,7 +125,7 @@ class RungBuffer(Struct, gc=False, eq=False):
 
     def forget(self) -> None:
         """Nothing of it goes for now; it is read from the start when there is a reason to."""
-        self.buffer.clear()
+        self.buffer = EMPTY
         self._cursor = START
         self._forgotten += 1
         self.dry = True

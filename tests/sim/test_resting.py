@@ -1,0 +1,102 @@
+"""Lanes that have nothing to do: kept for a while, given back, and then forgotten."""
+
+import asyncio
+import gc
+import tracemalloc
+
+import pytest
+
+from postroad.engine import owned
+from postroad.model.limits import Limits
+from postroad.testing import receivers
+from postroad.testing.world import World, simulate
+
+FEW_AT_ONCE = Limits(room=8, claim_batch=4)
+SERVERS = 160
+EACH = 20
+A_WORKER = 500
+"""Bytes at least, with what is made for it."""
+
+
+async def owned_lanes(world: World) -> int:
+    """How many lanes somebody owns, by the store."""
+    count = "select count(*) from lane where owner is not null"
+    ((owned_now,),) = await world.store._read(
+        "insight", lambda db: db.connection.execute(count).fetchall()
+    )
+    return int(owned_now)
+
+
+async def most_owned(world: World) -> int:
+    """Serve many lanes with one message each, for six seconds; answers how many were owned at most,
+    and sees that in the end nobody has any."""
+    for n in range(SERVERS):
+        world.behaviours[f"s{n}"] = receivers.good(seconds=0.3)
+        await world.send(f"sim://s{n}/a")
+    world.start("one")
+    most = 0
+    while len(world.ledger.book) < SERVERS:
+        await asyncio.sleep(0.1)
+        most = max(most, await owned_lanes(world))
+    await asyncio.sleep(10)
+    assert await owned_lanes(world) == 0
+    world.check(await world.settled(within_s=60))
+    return most
+
+
+def test_lanes_that_rest_are_kept_while_there_is_more_to_claim() -> None:
+    """Giving back can wait, messages should not."""
+
+    async def story(world: World) -> None:
+        assert await most_owned(world) >= SERVERS - 16
+
+    simulate(1, story, FEW_AT_ONCE)
+
+
+def test_not_too_many_lanes_that_rest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond that they go after two seconds, as they do when there is nothing more to claim."""
+    monkeypatch.setattr(owned, "KEPT_MAX", 40)
+
+    async def story(world: World) -> None:
+        assert 40 <= await most_owned(world) <= SERVERS - 40
+
+    simulate(1, story, FEW_AT_ONCE)
+
+
+def test_lanes_that_were_given_back_are_forgotten() -> None:
+    """The collector does not walk over the workers of lanes: nothing that one holds, or that holds
+    one for a while, may keep it for ever, whatever it lived through."""
+
+    async def story(world: World) -> None:
+        back_ms = world.clock.now_ms() + 20_000
+        kinds = {
+            "good": receivers.good(),
+            "flaky": receivers.flaky(0.5),
+            "away": receivers.away_until(back_ms),
+            "full": receivers.quota_until(back_ms),
+            "slow": receivers.good(),
+        }
+        world.start("one")
+        for n in range(EACH):
+            for kind, behaviour in kinds.items():
+                world.behaviours[f"{kind}{n}"] = behaviour
+                if kind == "slow":
+                    await world.send(f"sim://{kind}{n}/a", delay=1.0)
+                    await world.client.limit(f"sim://{kind}{n}/a", "1/s")
+                for _ in range(4):
+                    await world.send(f"sim://{kind}{n}/a")
+        world.check(await world.settled(within_s=4 * 3600))
+        await asyncio.sleep(60)
+        assert await owned_lanes(world) == 0
+        made_here = tracemalloc.Filter(inclusive=True, filename_pattern="*/engine/lane.py")
+        kept = tracemalloc.take_snapshot().filter_traces([made_here]).statistics("filename")
+        # Python itself keeps some dozens of small objects to use again.
+        assert sum(line.size for line in kept) < len(kinds) * EACH * A_WORKER / 5
+
+    gc.disable()
+    tracemalloc.start()
+    try:
+        simulate(1, story)
+    finally:
+        tracemalloc.stop()
+        gc.enable()
