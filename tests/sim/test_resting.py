@@ -21,10 +21,8 @@ A_WORKER = 500
 async def owned_lanes(world: World) -> int:
     """How many lanes somebody owns, by the store."""
     count = "select count(*) from lane where owner is not null"
-    ((owned_now,),) = await world.store._read(
-        "insight", lambda db: db.connection.execute(count).fetchall()
-    )
-    return int(owned_now)
+    rows = await world.store._read("insight", lambda db: db.connection.execute(count).fetchall())
+    return int(str(rows[0][0]))
 
 
 async def most_owned(world: World) -> int:
