@@ -12,7 +12,7 @@ from postroad.engine.verdict import Attempt
 from postroad.model.circuit import CLOSED
 from postroad.model.errors import BadInput, Conflict, StoreUnavailable
 from postroad.model.limits import Limits
-from postroad.model.outcome import unreachable
+from postroad.model.outcome import DELIVERED, unreachable
 from postroad.model.record import Reading, View
 from postroad.model.states import NEVER
 from postroad.model.words import (
@@ -150,3 +150,24 @@ def test_an_old_look_does_not_close_a_circuit_that_opened_since() -> None:
     assert worker.circuit.is_open
     worker.learn(old)
     assert worker.circuit.is_open
+
+
+def test_a_queue_with_a_full_window_is_noted_once() -> None:
+    """With a backlog it was noted again with every message: the next one took longer and longer."""
+    now_ms = 1_000_000
+    limits = Limits(window=2)
+    worker = LaneWorker.of(Lane(1, LaneKey("sim", "ash"), 1), limits)
+    queue = Queue(1, "default", "sim://ash/a", Policy(), (1,))
+    rung = Rung(1, 1, 1, 0, ready_at_ms=0)
+    assert worker.look(now_ms)
+    worker.learn(View(1, [rung], [queue], NEVER, CLOSED, paused=False))
+    worker.wants(now_ms)
+    messages = [Message(n, 1, 1, 1, 0, 0, 0, 0, 0, 0, NEVER, b"") for n in range(1, 101)]
+    worker.read(Reading(1, messages, NEVER, full=False))
+    flying: list[Message] = []
+    for _ in messages:
+        while message := worker.next(now_ms, lambda _level: True):
+            flying.append(message)
+        assert len(worker._capped) <= 1
+        worker.done(flying.pop(0), DELIVERED, Attempt(now_ms, 1), now_ms, 0.5)
+    assert not flying

@@ -3,17 +3,22 @@
 import asyncio
 import gc
 import tracemalloc
+import weakref
+from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from postroad.engine import owned
+from postroad.engine.engine import Engine
 from postroad.model.limits import Limits
+from postroad.model.record import Claim
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
 
 FEW_AT_ONCE = Limits(room=8, claim_batch=4)
 SERVERS = 160
-EACH = 20
+EACH = 40
 A_WORKER = 500
 """Bytes at least, with what is made for it."""
 
@@ -89,7 +94,7 @@ def test_lanes_that_were_given_back_are_forgotten() -> None:
         made_here = tracemalloc.Filter(inclusive=True, filename_pattern="*/engine/lane.py")
         kept = tracemalloc.take_snapshot().filter_traces([made_here]).statistics("filename")
         # Python itself keeps some dozens of small objects to use again.
-        assert sum(line.size for line in kept) < len(kinds) * EACH * A_WORKER / 5
+        assert sum(line.size for line in kept) < len(kinds) * EACH * A_WORKER / 20
 
     gc.disable()
     tracemalloc.start()
@@ -98,3 +103,75 @@ def test_lanes_that_were_given_back_are_forgotten() -> None:
     finally:
         tracemalloc.stop()
         gc.enable()
+
+
+def test_a_clock_that_is_set_back_does_not_keep_lanes() -> None:
+    """How long a lane has rested is no matter of the time of day."""
+
+    async def story(world: World) -> None:
+        world.start("one")
+        await world.send("sim://first/a")
+        await asyncio.sleep(1)
+        world.clock._start_ms -= 3_600_000
+        for n in range(20):
+            await world.send(f"sim://s{n}/a")
+        await asyncio.sleep(60)
+        assert await owned_lanes(world) == 0
+
+    simulate(1, story)
+
+
+def test_lanes_that_another_process_is_to_have_are_given_back_under_pressure() -> None:
+    """They are not kept for themselves: somebody waits for them."""
+
+    async def story(world: World) -> None:
+        for n in range(SERVERS):
+            world.behaviours[f"s{n}"] = receivers.good(seconds=0.3)
+            await world.send(f"sim://s{n}/a")
+        claim = world.store.claim
+        told: list[int] = []
+
+        async def claim_with_surplus(
+            owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+        ) -> Claim:
+            claimed = await claim(owner, levels, pools, limit)
+            count = await owned_lanes(world)
+            if told or count < SERVERS // 2:
+                return claimed
+            told.append(count)
+            return replace(claimed, surplus=count // 2)
+
+        world.store.claim = claim_with_surplus  # type: ignore[method-assign]
+        world.start("one")
+        while not told:
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(0.5)
+        assert await owned_lanes(world) < told[0] - told[0] // 3
+        assert len(world.ledger.book) < SERVERS, "there was no pressure any more"
+        world.check(await world.settled(within_s=60))
+
+    simulate(1, story, FEW_AT_ONCE)
+
+
+@pytest.mark.parametrize("limit", [None, "50/s"])
+def test_an_engine_that_stopped_is_forgotten(limit: str | None) -> None:
+    """Also one that took over lanes with a limit, and noted what it started there."""
+    engines: list[weakref.ref[Engine]] = []
+
+    async def story(world: World) -> None:
+        world.behaviours["ash"] = receivers.good(seconds=0.5)
+        for _ in range(20):
+            await world.send("sim://ash/a")
+        await world.client.limit("sim://ash/a", limit)
+        world.start("one")
+        await asyncio.sleep(0.3)
+        two = world.start("two")
+        world.crash("one")
+        world.check(await world.settled(within_s=600))
+        assert two.road.engine is not None
+        engines.append(weakref.ref(two.road.engine))
+        await world.stop("two")
+
+    simulate(1, story)
+    gc.collect()
+    assert engines[0]() is None

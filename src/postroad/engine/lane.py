@@ -29,7 +29,7 @@ from postroad.model.states import NEVER
 from postroad.model.words import Lane, Message
 from postroad.ports.pace import Line
 
-NONE: Final[deque[Turn]] = deque()
+NO_TURNS: Final[deque[Turn]] = deque()
 """Of all lanes where no queue waits for its turn; nothing is ever added to it."""
 
 
@@ -52,11 +52,11 @@ class LaneWorker(Struct, gc=False, eq=False):
     starved: bool = False
     """Something could go, but this process has no room for it."""
     _busy_turns: int = 0
-    _listed: deque[Turn] = field(default_factory=lambda: NONE)
+    _listed: deque[Turn] = field(default_factory=lambda: NO_TURNS)
     _probe: int = 0
     _unrecorded_changes: int = 0
     _settled_at_look: int = 0
-    _capped: tuple[Turn, ...] = ()
+    _capped: dict[int, Turn] = field(default_factory=dict)
 
     @classmethod
     def of(cls, lane: Lane, limits: Limits) -> "LaneWorker":
@@ -151,7 +151,7 @@ class LaneWorker(Struct, gc=False, eq=False):
     def _list(self, turn: Turn) -> None:
         if not turn.listed and turn.startable():
             turn.listed = True
-            if self._listed is NONE:
+            if self._listed is NO_TURNS:
                 self._listed = deque()
             self._listed.append(turn)
 
@@ -170,6 +170,7 @@ class LaneWorker(Struct, gc=False, eq=False):
         if not self._open(now_ms):
             return None
         message = self._next_in_place(now_ms, admits) or self._next_turn(now_ms, admits)
+        self._listed = self._listed or NO_TURNS
         if message is None:
             return None
         turn, rung = self.ahead.turns[message.queue], self.ahead.rungs[message.rung]
@@ -215,7 +216,7 @@ class LaneWorker(Struct, gc=False, eq=False):
                 self._give_up(turn)
                 continue
             if turn.in_flight and turn.in_flight >= turn.cap(share):
-                self._capped += (turn,)  # listed again when a send ends, its own or another's
+                self._capped[turn.queue.id] = turn  # listed again when any send ends
                 continue
             # A full window still has a place for a queue with nothing in flight: else slow
             # recipients could hold everyone up.
@@ -227,7 +228,6 @@ class LaneWorker(Struct, gc=False, eq=False):
                 self.ahead.feed(rung)
             self._list(turn)
             if message is not None:
-                self._listed = self._listed or NONE
                 if not expired(message, now_ms):
                     return message
                 visits += turn.listed  # one past its deadline is the sweep's: the next one goes
@@ -294,9 +294,9 @@ class LaneWorker(Struct, gc=False, eq=False):
         self._busy_turns -= turn.in_flight == 0
         self._list(turn)
         if turn.in_flight == 0 and self._capped:  # each of the others may have a larger share now
-            for capped in self._capped:
+            for capped in self._capped.values():
                 self._list(capped)
-            self._capped = ()
+            self._capped.clear()
         return turn
 
     def _place(self, message: Message, after: Next) -> None:
@@ -348,7 +348,7 @@ class LaneWorker(Struct, gc=False, eq=False):
 
     def _give_up_all(self) -> None:
         """The circuit is open: everything goes back to its rung until a probe's time."""
-        self._listed = NONE
+        self._listed = NO_TURNS
         for turn in self.ahead.turns.values():
             self.ahead.forget(turn)
         self._return_in_place(None)

@@ -21,9 +21,14 @@ from postroad.ports.store import Store
 TICK_S: Final = 0.5
 RELEASE_BATCH: Final = 256
 """So many lanes are given back at once: claims go between."""
-KEPT_MAX: Final = 65_536
-"""So many lanes may be ours while lanes that rest are kept because there is more to claim."""
+RELEASES_MAX: Final = 16
+"""So many times in a row: then those who wait for other things go between."""
 PRESSED_S: Final = 1.0
+"""Since the last claim that left lanes for the next one: longer than claims take."""
+KEPT_LONGER: Final = 5
+KEPT_MAX: Final = 65_536
+"""While there is more to claim lanes rest so many times longer before they are given back, while
+those that are ours are not more than this."""
 AHEAD_MAX: Final = 8
 """So many claims in a row may be asked for ahead: then others who wait for their end go first."""
 SHED_EVERY_S: Final = 5.0
@@ -53,7 +58,7 @@ class Owned:
         self._log = log
         self._logs_claims = log.is_enabled_for(logging.DEBUG)
         self._pump = pump
-        self._quiet: dict[int, int] = {}
+        self._quiet: dict[int, float] = {}
         """Lanes with nothing to do, and since when: those that have rested longest come first."""
         self._parting: dict[int, None] = {}
         """Those of them that another process is to have."""
@@ -191,7 +196,7 @@ class Owned:
         else:
             self._spent.discard(number)
         if quiet:
-            self._quiet.setdefault(number, now_ms)
+            self._quiet.setdefault(number, self._clock.steady_s())
             self.unsettled.set()
             if worker.leaving:
                 self._parting[number] = None
@@ -237,20 +242,22 @@ class Owned:
 
     async def _give_back(self, idle: list[LaneWorker]) -> None:
         for start in range(0, len(idle), RELEASE_BATCH):
+            if start >= RELEASES_MAX * RELEASE_BATCH:
+                self._tick.set()
+                return
             batch = idle[start : start + RELEASE_BATCH]
             await self.release([w for w in batch if w.quiet and not w.stopped])
 
     def _idle(self) -> list[LaneWorker]:
         """What is to be given back: lanes that another process is to have, and those that had
         nothing to do for a while. The latter can wait, and messages should not: while there is
-        more to claim they are kept, as long as they are not too many."""
-        idle = list(self._parting)
-        pressed = self._clock.steady_s() - self._full_s < PRESSED_S
-        if not (pressed and len(self.lanes) < KEPT_MAX):
-            before_ms = self._clock.now_ms() - self._limits.linger_ms
-            aged = takewhile(lambda rests: rests[1] <= before_ms, self._quiet.items())
-            idle += [number for number, _ in aged if number not in self._parting]
-        return [self.lanes[number] for number in idle]
+        more to claim they are kept for longer, as long as they are not too many."""
+        now_s, linger_s = self._clock.steady_s(), self._limits.linger_ms / 1000
+        if now_s - self._full_s < PRESSED_S and len(self.lanes) < KEPT_MAX:
+            linger_s *= KEPT_LONGER
+        aged = takewhile(lambda rests: rests[1] <= now_s - linger_s, self._quiet.items())
+        parting = [self.lanes[number] for number in self._parting]
+        return parting + [w for number, _ in aged if not (w := self.lanes[number]).leaving]
 
     async def _next_tick(self) -> None:
         timer = self._clock.later(int(TICK_S * 1000), self._tick.set)

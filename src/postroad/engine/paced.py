@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from typing import Final
+from weakref import WeakMethod
 
 from postroad.engine.lane import LaneWorker
 from postroad.model.words import Queue
@@ -20,7 +21,7 @@ class Paced:
         self.on_time = pace.on_time
         self._window = window
         self._pace = pace
-        self._wake = wake
+        self._wake = WeakMethod(wake)
 
     def ready(self, worker: LaneWorker, queue: Queue) -> bool:
         """Whether a message of a limited queue may start now; if not, the lane is pumped when it
@@ -40,9 +41,9 @@ class Paced:
 
     def _line(self, worker: LaneWorker, ledgers: tuple[int, ...]) -> Line:
         if ledgers not in worker.lines:
-            lane = worker.lane.id  # a line that knew its worker would keep it for ever
-            wake = partial(self._wake, lane)
-            worker.lines[ledgers] = self._pace.line(ledgers, f"lane {lane}", wake)
+            # Nothing that a worker holds may hold it, or the engine that does: for ever.
+            wake = partial(_wake, self._wake, worker.lane.id)
+            worker.lines[ledgers] = self._pace.line(ledgers, f"lane {worker.lane.id}", wake)
         return worker.lines[ledgers]
 
     def _wanted(self, worker: LaneWorker, ledgers: tuple[int, ...]) -> int:
@@ -54,3 +55,9 @@ class Paced:
                 if waiting >= places:
                     break
         return max(1, min(waiting, places))
+
+
+def _wake(told: "WeakMethod[Callable[[int], None]]", lane: int) -> None:
+    wake = told()
+    if wake is not None:
+        wake(lane)

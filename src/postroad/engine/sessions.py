@@ -34,9 +34,9 @@ class Sessions:
                 self._open[lane] = await self._transports[key.transport].open(key)
             finally:
                 del self._opening[lane]
-                for opened in waiting:
-                    if not opened.done():
-                        opened.set_result(None)
+                for waiter in waiting:
+                    if not waiter.done():
+                        waiter.set_result(None)
         return self._open[lane]
 
     async def close(self, lane: int) -> None:

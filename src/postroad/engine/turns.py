@@ -14,7 +14,7 @@ from postroad.model.words import Message, Queue, Rung
 
 Admits = Callable[[Message], bool]
 START = (-1, -1)
-NONE: Final[set[int]] = set()
+NO_GHOSTS: Final[set[int]] = set()
 """Of all rungs that have no ghosts; nothing is ever added to it."""
 EMPTY: Final[deque[Message]] = deque()
 """Of all rungs with nothing read ahead and nothing more to read; nothing is ever added to it."""
@@ -31,7 +31,7 @@ class RungBuffer(Struct, gc=False, eq=False):
     busy: bool = False
     """Ordered: its head has started and is not recorded yet."""
     asking: bool = False
-    ghosts: set[int] = field(default_factory=lambda: NONE)
+    ghosts: set[int] = field(default_factory=lambda: NO_GHOSTS)
     """Recorded while a reading was under way, which may still show them."""
     _cursor: tuple[int, int] = START
     _changes: int = 0
@@ -58,7 +58,7 @@ class RungBuffer(Struct, gc=False, eq=False):
 
     def begin(self, reading: Reading) -> None:
         """The first messages of it, before anything was started or asked for."""
-        self.buffer = deque(reading.messages)
+        self.buffer = deque(reading.messages) or EMPTY
         self.dry = not reading.full
         if reading.messages:
             last = reading.messages[-1]
@@ -67,7 +67,7 @@ class RungBuffer(Struct, gc=False, eq=False):
     def read(self, reading: Reading, known: Mapping[int, object]) -> None:
         """The answer came. `known` ones are in flight or not yet recorded."""
         self.asking = False
-        ghosts, self.ghosts = self.ghosts, NONE
+        ghosts, self.ghosts = self.ghosts, NO_GHOSTS
         changes, forgotten = self._asked
         if forgotten != self._forgotten:
             return  # asked before the rung was given up; what it says may be old
@@ -77,9 +77,10 @@ class RungBuffer(Struct, gc=False, eq=False):
         fresh = [message for message in reading.messages if message.id not in started]
         if self.buffer:
             fresh = self._make_way(fresh)
-        if self.buffer is EMPTY:
-            self.buffer = deque()
-        self.buffer.extend(fresh)
+        if self.buffer:
+            self.buffer.extend(fresh)
+        else:
+            self.buffer = deque(fresh) or EMPTY
         if self._cursor == START and len(fresh) < len(self.buffer):
             # What was rung for lies before what is read already.
             self.buffer = deque(sorted(self.buffer, key=lambda m: (m.place, m.id)))
@@ -114,13 +115,13 @@ class RungBuffer(Struct, gc=False, eq=False):
     def withdraw(self, number: int) -> bool:
         """A message is not to be started; whether it was about to."""
         before = len(self.buffer)
-        self.buffer = deque(message for message in self.buffer if message.id != number)
+        self.buffer = deque(m for m in self.buffer if m.id != number) or EMPTY
         return len(self.buffer) < before
 
     def take_marked(self, least: int) -> list[Message]:
         """Messages that were started in so many lost leases are not to be started."""
         found = [message for message in self.buffer if message.marks >= least]
-        self.buffer = deque(message for message in self.buffer if message.marks < least)
+        self.buffer = deque(m for m in self.buffer if m.marks < least) or EMPTY
         return found
 
     def forget(self) -> None:

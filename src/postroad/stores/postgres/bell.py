@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -21,6 +22,9 @@ PAYLOAD_BYTES_MAX: Final = 7_500
 RUNGS_MAX: Final = 8
 """A lane with rings for more rungs than this is looked at whole."""
 RETRY_MS: Final = 1_000
+RINGS_AT_ONCE: Final = 256
+RINGS_EVERY_MS: Final = 10
+"""To look at ten thousands of lanes in one go would hold up everything else for a second or two."""
 
 
 class Ring(Struct, frozen=True, array_like=True, gc=False):
@@ -130,10 +134,16 @@ class FleetBell:
             loop.call_soon(listener.on_expiry, at_ms, context=context)
 
     def ring_lanes(self) -> None:
-        """A ring may have been lost: all lanes that are owned here are looked at whole."""
-        self._ring_here(
+        """A ring may have been lost: all lanes that are owned here are looked at whole, some at a
+        time where there are many."""
+        self._ring_some(
             [Ring(owner, lane, 0, 0, 0) for owner, lanes in self.lanes.items() for lane in lanes]
         )
+
+    def _ring_some(self, rings: Sequence[Ring]) -> None:
+        self._ring_here(rings[:RINGS_AT_ONCE])
+        if len(rings) > RINGS_AT_ONCE:
+            self._clock.later(RINGS_EVERY_MS, partial(self._ring_some, rings[RINGS_AT_ONCE:]))
 
     def ring_all(self) -> None:
         """Nobody knows what was missed: all levels are asked, all lanes looked at."""
