@@ -223,6 +223,9 @@ def _signals(stop: Callable[[], None]) -> Iterator[None]:
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop)
+            # asyncio alone forgets one that comes while its pipe is full, as it is when a loop that
+            # was held up has some hundred calls of other threads before it.
+            signal.signal(number, lambda *_: stop())
             heard.append(number)
     except (ValueError, RuntimeError):
         pass  # another thread, or simulated time: stop() alone ends the run
