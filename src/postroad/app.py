@@ -173,7 +173,7 @@ class Postroad:
         if self._stop_asked:
             engine.ask_to_stop()
         try:
-            async with self.bulk.sending(self.owner, pace, log, self.stop) as idle:
+            async with self.bulk.sending(self.owner, pace, limits.drain_s, self.stop) as idle:
                 with _signals(self.stop) if self.hears_signals else nullcontext():
                     if not until_idle:
                         await engine.until_stopped()
