@@ -173,7 +173,7 @@ class Postroad:
         if self._stop_asked:
             engine.ask_to_stop()
         try:
-            async with self.bulk.sending(self.owner, pace, log, self.stop) as idle:
+            async with self.bulk.sending(self.owner, pace, limits.drain_s, self.stop) as idle:
                 with _signals(self.stop) if self.hears_signals else nullcontext():
                     if not until_idle:
                         await engine.until_stopped()
@@ -223,6 +223,9 @@ def _signals(stop: Callable[[], None]) -> Iterator[None]:
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop)
+            # asyncio alone forgets one that comes while its pipe is full, as it is when a loop that
+            # was held up has some hundred calls of other threads before it.
+            signal.signal(number, lambda *_: stop())
             heard.append(number)
     except (ValueError, RuntimeError):
         pass  # another thread, or simulated time: stop() alone ends the run

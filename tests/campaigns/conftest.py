@@ -16,7 +16,7 @@ def dsn(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database without anything in it."""
     if request.param == "postgres":
         found: PrivatePostgres = request.getfixturevalue("server")
-        return found.create_database()
+        return found.create_road()
     return f"sqlite:///{tmp_path}/road.db"
 
 

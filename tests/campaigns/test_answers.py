@@ -99,7 +99,7 @@ WAITS = "select exists (select from pg_stat_activity where wait_event_type = 'Lo
 def test_a_callback_and_its_answer_do_not_wait_for_each_other(
     server: PrivatePostgres, provider: Provider, tmp_path: Path, within: Within
 ) -> None:
-    dsn = server.create_database()
+    dsn = server.create_road()
 
     async def story() -> None:
         async with local(dsn) as road:
@@ -162,7 +162,7 @@ def test_a_call_that_breaks_is_uncertain_and_the_rest_goes_on(
 def test_what_is_in_flight_keeps_its_lease_while_its_process_ends(
     server: PrivatePostgres, tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dsn = server.create_database()
+    dsn = server.create_road()
 
     async def story(provider: Provider) -> None:
         renewed = 0

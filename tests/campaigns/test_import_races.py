@@ -161,7 +161,7 @@ update postroad.campaign set last_n = 12, total = total + 1;
 def test_a_discard_that_waits_for_a_batch_undoes_that_batch_too(
     server: PrivatePostgres, provider: Provider, tmp_path: Path, within: Within
 ) -> None:
-    dsn = server.create_database()
+    dsn = server.create_road()
 
     async def story() -> None:
         async with local(dsn) as road:

@@ -11,7 +11,7 @@ def test_four_senders_that_are_killed_stay_within_the_limit_of_one_credential(
     server: PrivatePostgres, tmp_path: Path
 ) -> None:
     paced = asyncio.run(
-        paced_run(server.create_database(), tmp_path, rate=50, seconds=6, kills=2, seed=1)
+        paced_run(server.create_road(), tmp_path, rate=50, seconds=6, kills=2, seed=1)
     )
     assert paced.busiest <= 50
     assert paced.twice == 0
@@ -21,7 +21,7 @@ def test_kills_and_stops_send_nothing_twice_and_lose_nobody(
     server: PrivatePostgres, tmp_path: Path
 ) -> None:
     killed = asyncio.run(
-        killed_run(server.create_database(), tmp_path, recipients=4_000, kills=2, stops=2, seed=2)
+        killed_run(server.create_road(), tmp_path, recipients=4_000, kills=2, stops=2, seed=2)
     )
     assert not killed.breaches
 
@@ -34,5 +34,5 @@ def test_a_sqlite_road_that_is_killed_sends_nothing_twice(tmp_path: Path) -> Non
 def test_without_intents_before_the_calls_the_breach_is_named(
     server: PrivatePostgres, tmp_path: Path
 ) -> None:
-    dsn = server.create_database()
+    dsn = server.create_road()
     assert "recipients got it twice" in asyncio.run(without_intents(dsn, tmp_path))

@@ -2,7 +2,11 @@
 
 import json
 import os
+import signal
+import socket
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,7 @@ from msgspec import structs
 
 from postroad.api.door import Door, leave_note, read_note
 from postroad.api.inside import Answer, Asked
+from postroad.cli import reach
 from postroad.cli.reach import Reach
 from postroad.stores.naming import shown
 from tests.cli.running import PROGRAM, UP, data, postroad, running, start
@@ -132,6 +137,47 @@ def test_what_a_killed_server_left_behind_does_not_lead_to_another_road(
         assert data("send", "good", "1")["queue"] == "good"  # in the store itself
         assert read_note(road) is None  # and nobody is led there again
         assert data("stats")["waiting"] == 1
+
+
+@contextmanager
+def deaf() -> Iterator[str]:
+    """A server that takes requests and never answers: its address."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_who_was_not_answered_is_told_that_it_may_have_been_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A send that is repeated without looking would be two messages. What only looks can be
+    repeated, and so can what was never asked."""
+    monkeypatch.setattr(reach, "TIMEOUT_S", 0.5)
+    monkeypatch.setenv("POSTROAD_TOKEN", "prt_x")
+    with deaf() as url:
+        there = ("--server", url)
+        for words in (("send", "good", "1"), ("dead", "replay", "--queue", "good")):
+            told = postroad(*words, *there)
+            assert told.exit_code == 3, told.output
+            assert f"no answer from {url} in 0.5 s" in told.stderr
+            assert "may have done it or do it yet: look before you ask again" in told.stderr
+        told = postroad("queues", *there)
+        assert told.exit_code == 3
+        assert "look before" not in told.stderr
+    told = postroad("send", "good", "1", "--server", ELSEWHERE)
+    assert told.exit_code == 3
+    assert "look before" not in told.stderr
+
+
+def test_a_road_whose_process_hangs_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(folder, *UP) as (process, door):
+        monkeypatch.setattr(reach, "TIMEOUT_S", 0.5)
+        process.send_signal(signal.SIGSTOP)
+        try:
+            told = postroad("queues", "--dsn", UP[-1])
+        finally:
+            process.send_signal(signal.SIGCONT)
+    assert told.exit_code == 3, told.output
+    assert f"no answer from {door.url} in 0.5 s" in " ".join(told.stderr.split())
 
 
 def test_an_error_inside_the_program_of_app_is_not_taken_for_a_wrong_name(folder: Path) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import tempfile
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,10 @@ def memory(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def postgres(server: PrivatePostgres) -> Template:
+def postgres(server: PrivatePostgres) -> Iterator[Template]:
     """A road on PostgreSQL for all tests of this run."""
-    return Template(server)
+    with closing(Template(server)) as template:
+        yield template
 
 
 @pytest.fixture(scope="session")
@@ -65,12 +66,16 @@ def bench(request: pytest.FixtureRequest) -> Bench:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """A coroutine is run in a loop of its own, in which its bench is opened and closed."""
+    """A coroutine is run in a loop of its own, in which its bench is opened and closed; on
+    PostgreSQL in that of the connections."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
     given = {name: pyfuncitem.funcargs[name] for name in names}
-    asyncio.run(_run(pyfuncitem.obj, given))
+    rigs = [value._rig for value in given.values() if isinstance(value, Bench)]
+    runners = [rig.template.runner for rig in rigs if isinstance(rig, PostgresRig)]
+    run = runners[0].run if runners else asyncio.run
+    run(_run(pyfuncitem.obj, given))
     return True
 
 
@@ -80,3 +85,5 @@ async def _run(test: Callable[..., Coroutine[Any, Any, None]], given: dict[str, 
             if isinstance(value, Bench):
                 await stack.enter_async_context(value)
         await test(**given)
+    for left in asyncio.all_tasks() - {asyncio.current_task()}:
+        left.cancel()  # as a loop does at its end

@@ -1,17 +1,20 @@
 """PostgreSQL under the contract suite: an empty road for each test, whose clock stands still."""
 
 import asyncio
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import asyncpg
 
 from postroad.ports.clock import SystemClock
-from postroad.stores.postgres.connections import read_address
-from postroad.stores.postgres.schema import migrate
 from postroad.stores.postgres.store import PostgresStore
 from tests.contract.clock import START_MS
 from tests.contract.rigs import Rows
 from tests.servers.postgres import PrivatePostgres
+
+if TYPE_CHECKING:  # only the stubs know that it is generic
+    Connection = asyncpg.Connection[asyncpg.Record]
+else:
+    Connection = asyncpg.Connection
 
 # In its own database a test may say what time it is; the product has no door for that.
 STILL: Final = f"""
@@ -38,30 +41,69 @@ end $$;
 OTHERS: Final = """
 select count(*) from pg_stat_activity
  where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
+   and state is distinct from 'idle'
 """
 
 
 class Template:
     """One road on a server, which is emptied for each test. Whether it waits for its disk is not
-    what is tested here."""
+    what is tested here. A store finds the connections of the one before: a new connection plans
+    every function again, which was half of all that these tests took."""
 
     def __init__(self, server: PrivatePostgres) -> None:
         self.server = server
-        self.dsn = server.create_database()
+        self.runner = asyncio.Runner()  # connections belong to a loop
+        self._idle: dict[str, Connection] = {}
+        self.dsn = server.create_road()
         name = self.dsn.rpartition("/")[2]
         server.sql(f'alter database "{name}" set synchronous_commit = off')
-        asyncio.run(migrate(read_address(self.dsn)))
         server.sql(STILL, name)
+
+    async def own(self) -> Connection:
+        """A connection for a test's own use."""
+        return self._idle.pop("own", None) or await asyncpg.connect(self.dsn)
+
+    def lend(self, store: PostgresStore) -> None:
+        """Give a store that is not open yet what there is."""
+        for line in store._lines:
+            line._raw = self._idle.pop(line.name, None)
+            line.pid = line._raw.get_server_pid() if line._raw else 0
+
+    def take_back(self, store: PostgresStore, own: Connection) -> None:
+        """What is whole and does nothing."""
+        self._keep("own", own)
+        for line in store._lines:
+            if line._raw is not None and not line._lock.locked():
+                self._keep(line.name, line._raw)
+                line._raw = None
+
+    def _keep(self, name: str, raw: Connection) -> None:
+        if raw.is_closed() or raw.is_in_transaction():
+            raw.terminate()
+        else:
+            self._idle[name] = raw
+
+    def close(self) -> None:
+        async def end() -> None:
+            for raw in self._idle.values():
+                await raw.close(timeout=10)
+
+        with self.runner:
+            self.runner.run(end())
 
 
 class PostgresRig:
     """A database of its own; its clock is set by hand."""
 
     def __init__(self, template: Template) -> None:
-        self.dsn = template.dsn
+        self.template = template
         self.now_ms = START_MS
         self._store: PostgresStore | None = None
-        self._own: asyncpg.Connection[asyncpg.Record] | None = None
+        self._own: Connection | None = None
+
+    @property
+    def dsn(self) -> str:
+        return self.template.dsn
 
     @property
     def store(self) -> PostgresStore:
@@ -69,17 +111,19 @@ class PostgresRig:
         return self._store
 
     @property
-    def own(self) -> "asyncpg.Connection[asyncpg.Record]":
+    def own(self) -> Connection:
         """A connection of the test's own."""
         assert self._own is not None
         return self._own
 
     async def open(self) -> None:
-        self._own = await asyncpg.connect(self.dsn)
+        self._own = await self.template.own()
         await self._alone()
         await self._own.execute(f"set search_path = postroad; {WIPE}")
         await self.advance(0)
-        await self.reopen()
+        self._store = PostgresStore(self.dsn, SystemClock())
+        self.template.lend(self._store)
+        await self._store.open()
 
     async def _alone(self) -> None:
         """A statement that the test before gave up may still be under way on the server, and
@@ -89,8 +133,7 @@ class PostgresRig:
                 await asyncio.sleep(0.01)
 
     async def reopen(self) -> None:
-        if self._store is not None:
-            await self._store.close()
+        await self.store.close()
         self._store = PostgresStore(self.dsn, SystemClock())
         await self._store.open()
 
@@ -102,5 +145,5 @@ class PostgresRig:
         return [tuple(row) for row in await self.own.fetch(sql)]
 
     async def close(self) -> None:
+        self.template.take_back(self.store, self.own)
         await self.store.close()
-        await self.own.close()

@@ -25,7 +25,7 @@ from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.options import Options
 from postroad.stores.rabbitmq.routes import Post
 from postroad.stores.rabbitmq.store import RabbitStore
-from postroad.stores.rabbitmq.topology import Arguments
+from postroad.stores.rabbitmq.topology import Arguments, Plan
 from postroad.stores.rabbitmq.wire.address import read_address
 from postroad.stores.rabbitmq.wire.channel import Channel
 from postroad.stores.rabbitmq.wire.link import Link
@@ -77,6 +77,10 @@ class PatientStore(RabbitStore):
 
         self.topology._wait = standing  # type: ignore[method-assign]
         self.parking.look = lambda: None  # type: ignore[method-assign]
+
+    def take_as_made(self) -> None:
+        """All lines are there: to ask for them again is a third of what a test takes."""
+        self.topology.plan = lambda: Plan([], [], [])  # type: ignore[method-assign]
 
     async def open(self) -> None:
         await super().open()
@@ -200,11 +204,13 @@ class RabbitRig:
             on_blocked=lambda _: None,
         )
         self._channel = await self._link.channel(confirms=True)
-        if self._dsn not in MADE:
+        if self._dsn in MADE:
+            self.store.take_as_made()
+        else:
             await declare(self._channel, self.store.topology.plan())
-            MADE.add(self._dsn)
         await self._purge(self._channel)
         await self.store.open()
+        MADE.add(self._dsn)
 
     async def _purge(self, channel: Channel) -> None:
         """What the test before left; a link that ended gives back what it had a moment later, when

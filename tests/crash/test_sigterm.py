@@ -1,8 +1,10 @@
 """SIGTERM: what is in flight ends within the drain time or is given back, and costs nothing."""
 
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +18,33 @@ MARGIN_S = 4.0
 """For a busy machine; the slow handlers take three times as long."""
 SLOW_MS = 12_000
 UNTOUCHED = ("waiting", 0, 0, 0)
+
+
+FLOODED = """
+import asyncio, os, signal, sys, threading
+from postroad import Postroad
+
+road = Postroad(f"sqlite:///{sys.argv[1]}/road.db")
+
+def flood(loop):
+    for _ in range(5_000):
+        loop.call_soon_threadsafe(lambda: None)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+@road.handler("work")
+async def work(message):
+    busy = threading.Thread(target=flood, args=[asyncio.get_running_loop()])
+    busy.start()
+    busy.join()  # nothing else runs in this loop meanwhile
+
+async def main():
+    async with road:
+        await road.send("work", 1)
+        await road.run()
+
+asyncio.run(main())
+print("ended in good order")
+"""
 
 
 @pytest.fixture
@@ -113,3 +142,11 @@ def test_at_most_once_not_started_before_a_stop_is_not_in_doubt(stand: Stand) ->
     assert {name for name, m in found.messages.items() if m.state == "delivered"} == started
     assert (found.count("uncertain"), sum(m.marks for m in found.messages.values())) == (0, 0)
     assert finish(stand).count("delivered") == len(parcels)
+
+
+def test_a_signal_is_heard_that_comes_while_the_loop_is_held_up(tmp_path: Path) -> None:
+    """Asyncio told "BlockingIOError", and went on: of 278 calls from other threads that wait, the
+    last one fills its pipe."""
+    command = [sys.executable, "-c", FLOODED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "ended in good order\n", done.stderr

@@ -22,7 +22,7 @@ def crash_server(server: PrivatePostgres, stops: int, messages: int) -> Report:
     synchronous_commit off."""
     report = Report()
     forgotten: list[Forgotten] = []
-    with Fleet(server.create_database()) as fleet:
+    with Fleet(server.create_road()) as fleet:
         fleet.crew(2)
         sender = fleet.mail(assorted(messages), SURE)
         for _ in range(stops):

@@ -12,6 +12,7 @@ from tests.fleet.fleet import Fleet
 from tests.fleet.killing import assorted, check_lanes
 from tests.fleet.states import OWNED, look_into, number, waiting
 from tests.fleet.words import BRISK, Mail
+from tests.servers.postgres import PrivatePostgres
 
 MARGIN_S = 20.0
 """For a busy machine."""
@@ -36,7 +37,9 @@ def all_is_well(fleet: Fleet) -> Report:
     return report
 
 
-def test_roads_that_open_together_make_the_schema_once(dsn: str) -> None:
+def test_roads_that_open_together_make_the_schema_once(server: PrivatePostgres) -> None:
+    dsn = server.create_database()
+
     async def open_all() -> None:
         roads = [Postroad(dsn) for _ in range(6)]
         await asyncio.gather(*[road.__aenter__() for road in roads])

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from postroad.hub.access import new_box
 from postroad.hub.client import HubClient
+from postroad.model.mailbox import HubLimits
 from tests.api.stand import Stand
 from tests.cli.running import data, postroad, running, start
 from tests.hub.serving import serving
@@ -108,6 +110,13 @@ def test_in_a_fleet_one_process_is_the_hub(
         first.terminate()
         first.communicate(timeout=60)
     assert first.returncode == 0
+
+
+def test_no_mailbox_has_a_name_that_a_command_takes_for_an_option() -> None:
+    """One of 64 did begin with a dash."""
+    names = [new_box(HubLimits())[0].name for _ in range(2_000)]
+    assert not [name for name in names if name.startswith("-")]
+    assert len(set(names)) == 2_000
 
 
 def test_without_a_server_commands_open_the_store(folder: Path) -> None:

@@ -65,7 +65,7 @@ class Place:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "sqlite":
         return Place(tmp_path / "hub.db")
-    return Place(None, request.getfixturevalue("server").create_database())
+    return Place(None, request.getfixturevalue("server").create_road())
 
 
 def post(name: str, body: bytes = b"x") -> Post:
@@ -199,7 +199,7 @@ async def test_traffic_over_sockets(place: Place, tmp_path: Path) -> None:
 
 
 async def test_one_hub_a_store(server: PrivatePostgres) -> None:
-    place = Place(None, server.create_database())
+    place = Place(None, server.create_road())
     async with place.open() as first, place.open() as second:
         await first.hub_lead()
         await first.box_commit([Create(new_box("a"))])

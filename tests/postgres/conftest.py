@@ -11,7 +11,7 @@ from tests.servers.postgres import PrivatePostgres
 
 @pytest.fixture
 def dsn(server: PrivatePostgres) -> str:
-    return server.create_database()
+    return server.create_road()
 
 
 @pytest.fixture

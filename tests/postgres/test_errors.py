@@ -36,6 +36,12 @@ from tests.servers.proxy import Proxy
 Within = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
+@pytest.fixture
+def dsn(server: PrivatePostgres) -> str:
+    """Without a schema: whoever opens it first makes one."""
+    return server.create_database()
+
+
 async def opened(dsn: str) -> None:
     async with Postroad(dsn):
         pass

@@ -76,7 +76,7 @@ class Stage:
 
     def __init__(self, rabbit: PrivateRabbit, server: PrivatePostgres, messages: int) -> None:
         self.rabbit = rabbit
-        self.state = server.create_database()
+        self.state = server.create_road()
         self.vhost = rabbit.create_vhost()
         self.fleet = Fleet(f"{self.vhost}?state={self.state}")
         self.report = Report()

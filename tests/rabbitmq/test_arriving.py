@@ -15,6 +15,7 @@ from postroad.model.states import NEVER
 from postroad.model.words import LaneKey, Message, Policy, QueueSpec
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
+from postroad.stores.rabbitmq import arriving
 from postroad.stores.rabbitmq.arriving import Arrivals, Arrived
 from postroad.stores.rabbitmq.book import Book
 from postroad.stores.rabbitmq.envelope import Envelope, pack
@@ -84,11 +85,11 @@ class World:
         )
         self.table.open(LINE)
 
-    def deliver(self, number: int, hop: int) -> Slip:
+    def deliver(self, number: int, hop: int, wait_ms: int = 0, queue: str = "shop") -> Slip:
         """A copy of a message, which was delivered to somebody before."""
         now_ms = self.clock.now_ms()
-        place = (0, hop, 0, 0, 0)
-        envelope = Envelope(number, "default", "shop", *place, now_ms, now_ms, NEVER, b"{}")
+        times = (now_ms, now_ms + wait_ms, NEVER)
+        envelope = Envelope(number, "default", queue, 0, hop, 0, 0, 0, *times, b"{}")
         packed = Properties(headers=dict(pack(envelope))).pack()
         slip = Slip()
         self.arrivals.take(Arrived(Delivery(1, True, "", LINE, packed, b"{}"), slip, LINE))
@@ -216,4 +217,35 @@ async def test_what_the_state_store_does_not_note_is_not_published_again_and_aga
         await world.failed(message)
         assert [post.envelope.hop for post in world.outlet.posts] == [1]
         assert (world.table.entries, slip.said) == ({}, ["ack"])
+        assert (await world.state.known([7]))[7].hop == 0
+
+
+async def test_what_is_put_back_is_published_once_while_its_note_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was published again every second: a line of copies, as long as the state store is full."""
+    monkeypatch.setattr(arriving, "RETRY_S", 0.001)
+    async with a_world(tmp_path) as world:
+        world.state.may_answer.set()
+        left = 5
+
+        async def down() -> None:
+            nonlocal left
+            if left:
+                left -= 1
+                world.state.before_write = down
+                raise StoreUnavailable("it is full")
+
+        world.state.before_write = down
+        early, now, lost = (
+            world.deliver(7, 0, wait_ms=60_000),
+            world.deliver(8, 0),
+            world.deliver(9, 0, queue="nobody's"),
+        )
+        await world.settled()
+        assert left == 0
+        assert [post.envelope.hop for post in world.outlet.posts] == [1, 1]
+        assert len({post.envelope.id for post in world.outlet.posts}) == 2
+        assert (early.said, now.said, lost.said) == (["ack"], [], ["ack"])
+        assert set(world.table.entries) == {8}
         assert (await world.state.known([7]))[7].hop == 0

@@ -36,7 +36,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> SqliteStore | Postg
     if request.param == "sqlite":
         return SqliteStore(tmp_path / "state.db", SystemClock())
     private: PrivatePostgres = request.getfixturevalue("server")
-    return PostgresStore(private.create_database(), SystemClock())
+    return PostgresStore(private.create_road(), SystemClock())
 
 
 @asynccontextmanager

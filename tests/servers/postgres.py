@@ -1,8 +1,12 @@
 """A private PostgreSQL: own folder, port and account, real durability, gone when the test is."""
 
+import asyncio
 import atexit
+import base64
 import contextlib
 import functools
+import hashlib
+import hmac
 import os
 import secrets
 import shutil
@@ -10,10 +14,13 @@ import signal
 import subprocess
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import urlsplit, urlunsplit
 
+from postroad.stores.postgres.connections import read_address
+from postroad.stores.postgres.schema import migrate
 from tests.servers import ServerMissing, apt_install, free_port, unprivileged
 
 ELSEWHERE = "POSTROAD_TEST_POSTGRES"
@@ -51,6 +58,24 @@ def bin_folder() -> Path:
     raise ServerMissing(
         "no postgres in /usr/lib/postgresql/*/bin: run `apt-get install postgresql` as root"
     )
+
+
+def verifier(password: str) -> str:
+    """What PostgreSQL stores of a password, with one round of hashing instead of 4,096: those took
+    10 ms of CPU for each of thousands of connections."""
+    salt = secrets.token_bytes(16)
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, 1)
+    client = hmac.digest(salted, b"Client Key", "sha256")
+    keys = [hashlib.sha256(client).digest(), hmac.digest(salted, b"Server Key", "sha256")]
+    salt_text, stored, server = (base64.b64encode(part).decode() for part in (salt, *keys))
+    return f"SCRAM-SHA-256$1:{salt_text}${stored}:{server}"
+
+
+@functools.cache
+def psql() -> str:
+    """The program itself: what Debian has on the path is a script that looks for it, 25 ms each."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/psql"), key=lambda p: int(p.parts[-3]))
+    return str(found[-1]) if found else shutil.which("psql") or str(bin_folder() / "psql")
 
 
 class PrivatePostgres:
@@ -121,7 +146,8 @@ class PrivatePostgres:
         self._wait_ready(folder)
         if first:
             self._psql(
-                self._dsn_of("postgres", "template1"), PREPARE.format(password=self._password)
+                self._dsn_of("postgres", "template1"),
+                PREPARE.format(password=verifier(self._password)),
             )
 
     def stop(self, mode: Literal["fast", "immediate"] = "fast") -> None:
@@ -154,12 +180,25 @@ class PrivatePostgres:
             self.folder = None
         atexit.unregister(self.close)
 
-    def create_database(self) -> str:
+    def create_database(self, template: str = "template1") -> str:
         """A fresh, empty database; returns its dsn."""
         name = f"road_{secrets.token_hex(6)}"
-        self.sql(f'CREATE DATABASE "{name}"')
+        self.sql(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
         self._created.append(name)
         return self.dsn(name)
+
+    def create_road(self) -> str:
+        """A database with the schema of a road in which nothing is yet; returns its dsn. A copy of
+        one that was made once takes 0.1 s, an empty one and all steps of the schema 0.35 s; with
+        STRATEGY FILE_COPY the copy took 0.4 s, for its checkpoints."""
+        return self.create_database(self._template)
+
+    @functools.cached_property
+    def _template(self) -> str:
+        dsn = self.create_database()
+        with ThreadPoolExecutor(1) as thread:  # a test that asks may have a loop in this one
+            thread.submit(asyncio.run, migrate(read_address(dsn))).result()
+        return dsn.rpartition("/")[2]
 
     def sql(self, statement: str, database: str = "postgres") -> str:
         """Run a statement with psql, no driver under test in the way; returns its bare output."""
@@ -210,8 +249,7 @@ class PrivatePostgres:
         return f"postgresql://{user}:{self._password}@127.0.0.1:{self.port}/{database}"
 
     def _psql(self, dsn: str, statement: str) -> str:
-        psql = shutil.which("psql") or str(bin_folder() / "psql")
-        command = [psql, "-XAtq", "-v", "ON_ERROR_STOP=1", "-d", dsn, "-c", statement]
+        command = [psql(), "-XAtq", "-v", "ON_ERROR_STOP=1", "-d", dsn, "-c", statement]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"{done.stderr.strip()} in {statement!r}")

@@ -210,7 +210,7 @@ def test_the_same_on_postgresql(
     url = receiver.url(path)
 
     async def story() -> None:
-        async with Postroad(server.create_database(), settings=Settings(webhooks=LOCAL)) as road:
+        async with Postroad(server.create_road(), settings=Settings(webhooks=LOCAL)) as road:
             await hurried(road, url)
             await road.webhooks.set(url, secrets=[ONE])
             receipt = await road.send(url, {"n": 1})
@@ -247,7 +247,7 @@ def test_what_one_process_sets_another_one_sends_with_soon(
     url = receiver.url(path)
 
     async def story() -> None:
-        dsn, settings = server.create_database(), Settings(webhooks=LOCAL)
+        dsn, settings = server.create_road(), Settings(webhooks=LOCAL)
         async with Postroad(dsn, settings=settings) as one, Postroad(dsn, settings=settings) as two:
             await one.webhooks.set(url, headers={"X-Turn": "old"})
             running = asyncio.create_task(one.run())

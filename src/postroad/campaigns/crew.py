@@ -44,7 +44,7 @@ class Crew:
         """Begin nothing more."""
         self._stopping = True
         for sender, _ in self._senders.values():
-            sender.stop()
+            sender.leave()
         self.wake()
 
     async def run(self) -> None:

@@ -38,6 +38,7 @@ class Kit(Struct, frozen=True):
     clock: Clock
     log: Log
     owner: int
+    drain_s: float
     window: int = WINDOW
 
 
@@ -70,6 +71,11 @@ class Sender:
         """Begin nothing more; what waits for its slot goes back."""
         self._stopping = True
         self._recorder.changed.set()
+
+    def leave(self) -> None:
+        """The process ends, whether the store is there or not."""
+        self._recorder.leave(self._kit.clock.steady_s() + self._kit.drain_s)
+        self.stop()
 
     def hear(self, pulse: Pulse | None) -> None:
         """How the job stands; None: it is not ours any more."""

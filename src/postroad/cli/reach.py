@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_S: Final = 60.0
 UPLOAD_S: Final = 1_800.0
+DOUBT: Final = ". It was asked, and may have done it or do it yet: look before you ask again"
 CHUNK_BYTES: Final = 1 << 18
 EXITS: Final = {409: 1, 429: 3, 503: 3}
 
@@ -54,6 +55,7 @@ class Reach:
         self._server, self._token = server.rstrip("/"), token
         self._runner: asyncio.Runner | None = None
         self._road: Postroad | None = None
+        self._unheard = ""  # what came of asking the owner of the file
         self._ask: Callable[[Asked], Answer] = self._over_http
 
     def __enter__(self) -> Self:
@@ -147,8 +149,9 @@ class Reach:
         known = {"authorization": f"Bearer {door.token}"}
         try:
             answer = self._over_http(Asked("GET", "/v1/tokens", headers=known))
-        except StoreUnavailable:
-            return False  # what a killed process left behind
+        except StoreUnavailable as error:
+            self._unheard = str(error)  # a killed process left the note, most likely
+            return False
         # Another road, or something else, may listen there now: it does not know the token.
         return answer.status == 200 and answer.content.startswith(b"[")
 
@@ -168,9 +171,8 @@ class Reach:
         try:
             runner.run(road.__aenter__())
         except RoadInUse as error:
-            raise RoadInUse(
-                f"{error}. Commands reach a road that `postroad up`, `api` or `worker` runs"
-            ) from None
+            why = "commands reach a road that `postroad up`, `api` or `worker` runs"
+            raise RoadInUse(f"{error}; {self._unheard or why}") from None
         self._road = road
         remove_note(settings.dsn)  # the file is ours: whoever left one is gone
         context = Context(road, settings, road.log)
@@ -187,6 +189,7 @@ class Reach:
         self, asked: Asked, file: "Told | None" = None
     ) -> Iterator[http.client.HTTPResponse]:
         line, base = _dialled(self._server)
+        doubt = ""
         try:
             query = f"?{asked.query_text}" if asked.query_text else ""
             headers = {"content-type": "application/json", **asked.headers}
@@ -196,9 +199,11 @@ class Reach:
             body = asked.content if file is None else file.chunks()
             target = base + asked.path + query
             line.request(asked.method, target, body, headers, encode_chunked=file is not None)
+            doubt = "" if asked.method == "GET" else DOUBT
             yield line.getresponse()
         except (OSError, http.client.HTTPException, UnicodeError) as error:
-            raise StoreUnavailable(f"no answer from {self._server}: {error}") from None
+            late = f" in {line.timeout:g} s" if isinstance(error, TimeoutError) else ""
+            raise StoreUnavailable(f"no answer from {self._server}{late}: {error}{doubt}") from None
         finally:
             line.close()
 

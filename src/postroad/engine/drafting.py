@@ -1,5 +1,6 @@
 """Drafting: what a sender asks for, checked and made into a draft for the store."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -7,12 +8,13 @@ import msgspec
 from msgspec import Struct
 
 from postroad.model.errors import BadBody, BadInput, BadTime, BodyTooLarge
+from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.model.states import NEVER
 from postroad.model.words import PRIORITIES, Draft, Queue, shard_of, slot_of
 
 HEADERS_BYTES_MAX: Final = 16 << 10
 KEY_CHARACTERS_MAX: Final = 255
-DELAY_S_MAX: Final = 100 * 366 * 86_400
+TEXTS: Final = (str, str, str, str)
 RAW: Final = {"content-type": "application/octet-stream"}
 
 
@@ -26,13 +28,31 @@ class Send(Struct, frozen=True):
     order_key: str = ""
     """Messages of one key go one after the other, in order of acceptance."""
     deliver_at: datetime | None = None
-    delay: float = 0.0
-    """Seconds from now; instead of `deliver_at`."""
+    delay: Span = 0.0
+    """From now, in seconds or as a timedelta; instead of `deliver_at`."""
     expires_at: datetime | None = None
     priority: int = 0
     """From -9 to 9; higher goes first among the messages of its queue."""
     headers: dict[str, str] | None = None
     tenant: str = "default"
+
+    def __post_init__(self) -> None:
+        kinds = type(self.queue), type(self.tenant), type(self.key), type(self.order_key)
+        if kinds != TEXTS or self.headers or type(self.priority) is not int:
+            _check_types(self)  # half a microsecond, which most sends are spared
+
+
+def _check_types(send: Send) -> None:
+    for name in ("queue", "tenant", "key", "order_key"):
+        if not isinstance(given := getattr(send, name), str):
+            raise BadInput(f"{name}={given!r}: give a text")
+    if not isinstance(send.priority, int):
+        raise BadInput(f"priority={send.priority!r}: give a whole number")
+    if not isinstance(send.headers or {}, Mapping):
+        raise BadInput(f"headers={send.headers!r}: give a dict of texts")
+    for header in (send.headers or {}).items():
+        if not all(isinstance(text, str) for text in header):
+            raise BadInput(f"headers: {header!r} must be texts, name and value")
 
 
 def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: int) -> Draft:
@@ -100,12 +120,14 @@ def _encode(send: Send, body_bytes_max: int) -> tuple[bytes, bytes]:
 
 
 def _due_ms(send: Send, now_ms: int) -> int:
-    if not 0 <= send.delay <= DELAY_S_MAX:
+    delay_s = seconds_of(send.delay)
+    if not 0 <= delay_s <= CENTURY_S:
         raise BadTime(
-            f"delay={send.delay}: give seconds from now, not a negative number, at most a century"
+            f"delay={send.delay!r}: give seconds from now or a timedelta, not a negative one, at "
+            "most a century"
         )
     if send.deliver_at is None:
-        return now_ms + int(send.delay * 1000)
+        return now_ms + int(delay_s * 1000)
     if send.delay:
         raise BadTime("give delay or deliver_at, not both")
     return max(now_ms, _moment_ms(send.deliver_at, "deliver_at"))
@@ -119,7 +141,9 @@ def _is_text(text: str) -> bool:
     return True
 
 
-def _moment_ms(moment: datetime, name: str) -> int:
+def _moment_ms(moment: object, name: str) -> int:
+    if not isinstance(moment, datetime):
+        raise BadTime(f"{name}={moment!r}: give a datetime with its time zone")
     if moment.tzinfo is None:
         raise BadTime(f"{name} has no time zone: give one, for example datetime.now(timezone.utc)")
     return round(moment.timestamp() * 1000)

@@ -44,7 +44,7 @@ def new_box(
     """A mailbox to be stored, and what its owner is told this once."""
     sender, recipient = new_token(), new_token()
     box = Box(
-        _text(NAME_BYTES),
+        _name(),
         digest(sender),
         digest(recipient),
         tenant,
@@ -53,6 +53,13 @@ def new_box(
     )
     told = Created(box=box.name, sender_token=sender, recipient_token=recipient, quota=box.quota)
     return box, told
+
+
+def _name() -> str:
+    """None that begins with a dash: the command line would take it for an option."""
+    while (text := _text(NAME_BYTES)).startswith("-"):
+        pass
+    return text
 
 
 def _text(count: int) -> str:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from postroad.model.spans import CENTURY_S, Span, seconds_of
+
 
 class PostroadError(Exception):
     """Root of all errors that Postroad raises on purpose."""
@@ -224,12 +226,15 @@ class Reject(Exception):
 
 
 class RetryLater(Exception):
-    """Raise in a handler: try again after so many seconds, without spending a level."""
+    """Raise in a handler: try again after so many seconds, or a timedelta, without spending a
+    level."""
 
-    def __init__(self, after: float, reason: str = "") -> None:
-        super().__init__(reason or f"retry after {after} s")
-        if after < 0:
+    def __init__(self, after: Span, reason: str = "") -> None:
+        after_s = seconds_of(after)
+        super().__init__(reason or f"retry after {after_s} s")
+        if not 0 <= after_s <= CENTURY_S:
             raise BadTime(
-                f"RetryLater(after={after}): give seconds from now, not a negative number"
+                f"RetryLater(after={after!r}): give seconds from now or a timedelta, not a "
+                "negative one, at most a century"
             )
-        self.after_ms = int(after * 1000)
+        self.after_ms = int(after_s * 1000)

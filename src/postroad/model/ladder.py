@@ -54,8 +54,8 @@ LAST_POLLED_LEVEL: Final = len(POLL_INTERVALS_S) - 1
 
 def with_retries(ladder: Ladder, retries: int) -> Ladder:
     """The same ladder, cut or lengthened to so many retries."""
-    if retries < 0:
-        raise BadInput(f"retries={retries}: give zero or more")
+    if type(retries) is not int or retries < 0:
+        raise BadInput(f"retries={retries!r}: give a whole number, zero or more")
     if isinstance(ladder, Steps):
         return Steps(retries=retries, delays_ms=ladder.delays_ms)
     return Exponential(retries=retries, base_ms=ladder.base_ms, cap_ms=ladder.cap_ms)

@@ -17,6 +17,7 @@ from postroad.config import Settings
 from postroad.model.errors import BadInput
 from postroad.model.ids import to_text
 from postroad.model.limits import Limits
+from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.observe.log import make_log
 from postroad.ports.clock import LoopClock
 from postroad.stores.sqlite.database import Database, Row
@@ -143,8 +144,12 @@ class Rehearsal(Face):
         self._live(deliver())
         return self._hand_over(self._store.counts())["delivered"] - before["delivered"]
 
-    def advance(self, seconds: float) -> None:
-        """Let time pass while the road runs: retries, delays, deadlines and cron come due."""
+    def advance(self, span: Span) -> None:
+        """Let time pass, in seconds or as a timedelta, while the road runs: retries, delays,
+        deadlines and cron come due."""
+        seconds = seconds_of(span)
+        if not 0 <= seconds <= CENTURY_S:
+            raise BadInput(f"advance({span!r}): give seconds or a timedelta, not a negative one")
 
         async def pass_time() -> None:
             await asyncio.sleep(seconds)

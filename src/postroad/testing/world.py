@@ -14,6 +14,7 @@ from postroad.engine.drafting import Send
 from postroad.model.errors import StoreError
 from postroad.model.ids import to_number
 from postroad.model.limits import Limits
+from postroad.model.spans import seconds_of
 from postroad.model.states import NEVER, State
 from postroad.observe.log import make_log
 from postroad.ports.clock import LoopClock
@@ -153,7 +154,7 @@ class World:
                 number=number,
                 queue=queue,
                 body=body,
-                due_ms=now_ms + int(send.delay * 1000),
+                due_ms=now_ms + int(seconds_of(send.delay) * 1000),
                 order_key=send.order_key,
                 expires_ms=int(send.expires_at.timestamp() * 1000) if send.expires_at else NEVER,
                 once=queue.endswith("/once"),

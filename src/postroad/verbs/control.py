@@ -13,6 +13,7 @@ from postroad.model.errors import (
 )
 from postroad.model.ids import to_number, to_text
 from postroad.model.pace import read_limit
+from postroad.model.spans import Span, seconds_of
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.store import Store
 
@@ -33,11 +34,11 @@ class Controls:
         id: str,  # noqa: A002 - the word that receipts use
         *,
         tenant: str = DEFAULT_TENANT,
-        wait: float = 40.0,
+        wait: Span = 40.0,
     ) -> Cancelled:
         """Cancel one message. After `cancelled` no try of it starts; `wait` is how long to wait
         for the owner of its lane, in seconds."""
-        until_s = self._store.clock.steady_s() + wait
+        until_s = self._store.clock.steady_s() + _wait_s(wait)
         (state,) = (await self._cancel([to_number(id)], tenant, until_s)).values()
         return Cancelled(id, state)
 
@@ -47,15 +48,15 @@ class Controls:
         *,
         order_key: str = "",
         tenant: str = DEFAULT_TENANT,
-        wait: float = 40.0,
+        wait: Span = 40.0,
     ) -> list[Cancelled]:
         """Cancel all messages of a queue, or of one order key, that are not finished; `wait` is how
         long to wait for the owners of their lanes, in all."""
+        until_s = self._store.clock.steady_s() + _wait_s(wait)
         before_ms = self._store.clock.now_ms() + 1
         which = MessageFilter(tenant, queue, order_key, before_ms)
         answers: list[Cancelled] = []
         after = 0
-        until_s = self._store.clock.steady_s() + wait
         while numbers := await self._store.live(which, after, PAGE):
             states = await self._cancel(numbers, tenant, until_s)
             answers += [Cancelled(to_text(number), state) for number, state in states.items()]
@@ -125,6 +126,13 @@ class Controls:
         if queue is None:
             raise UnknownQueue(f"this road has no queue {name!r} of tenant {tenant!r}")
         return queue.id
+
+
+def _wait_s(wait: Span) -> float:
+    seconds = seconds_of(wait)
+    if not seconds >= 0:  # forever is a time, too
+        raise BadInput(f"wait={wait!r}: give seconds or a timedelta, not a negative one")
+    return seconds
 
 
 class LaneControls:

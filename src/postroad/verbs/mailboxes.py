@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from math import ceil
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -11,6 +12,7 @@ from postroad.hub.pump import Hub
 from postroad.hub.shown import Explained, Shown
 from postroad.model.errors import BadInput, NoHubHere, UnknownMailbox
 from postroad.model.mailbox import Box, HubLimits
+from postroad.model.spans import Span, seconds_of
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
@@ -72,13 +74,14 @@ class MailboxVerbs:
             await hub.close()
 
     async def create(
-        self, *, quota: int = 0, ttl_s: int = 0, tenant: str = DEFAULT_TENANT
+        self, *, quota: int = 0, ttl_s: Span = 0, tenant: str = DEFAULT_TENANT
     ) -> NewMailbox:
         """A new mailbox; its tokens are in the answer and cannot be asked for again."""
-        if not 0 <= quota <= 1_000_000 or not 0 <= ttl_s <= 31_536_000:
-            raise BadInput("quota: up to a million messages; ttl_s: up to a year")
+        kept_s = seconds_of(ttl_s)
+        if not 0 <= quota <= 1_000_000 or not 0 <= kept_s <= 31_536_000:
+            raise BadInput("quota: up to a million messages; ttl_s: up to a year, in seconds")
         store = self._mailboxes()
-        box, made = new_box(HubLimits(), quota, ttl_s, tenant)
+        box, made = new_box(HubLimits(), quota, ceil(kept_s), tenant)
         await store.box_create(box)
         return NewMailbox(made.box, made.sender_token, made.recipient_token, made.quota)
 

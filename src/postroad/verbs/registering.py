@@ -6,6 +6,7 @@ from typing import TypedDict, TypeVar, Unpack
 
 from postroad.model.errors import BadInput
 from postroad.model.ladder import DEFAULT_LADDER, Ladder, with_retries
+from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.model.ticks import Missed, Schedule
 from postroad.model.words import Policy
 from postroad.transports.handler import Handle, Handler, HandlerTransport, is_async
@@ -21,7 +22,7 @@ class HandlerOptions(TypedDict, total=False):
 
     retries: int
     ladder: Ladder
-    timeout: float
+    timeout: Span
     concurrency: int
     ordered: bool
     on_exhausted: str
@@ -125,14 +126,16 @@ def _policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:
     exhausted = options.get("on_exhausted", "hold")
     if exhausted not in ("hold", "skip"):
         raise BadInput(f"on_exhausted={exhausted!r}: 'hold' or 'skip'")
-    timeout, concurrency = options.get("timeout", 30.0), options.get("concurrency", 0)
-    if timeout <= 0 or concurrency < 0:
-        raise BadInput(f"handler {name!r}: timeout must be positive, concurrency not negative")
+    timeout_s, concurrency = seconds_of(options.get("timeout", 30.0)), options.get("concurrency", 0)
+    if not 0 < timeout_s <= CENTURY_S:
+        raise BadInput(f"handler {name!r}: timeout must be seconds or a timedelta, above zero")
+    if type(concurrency) is not int or concurrency < 0:
+        raise BadInput(f"handler {name!r}: concurrency must be a whole number, not negative")
     policy = Policy(
         ladder=ladder,
         ordered=options.get("ordered", False),
         skip_exhausted=exhausted == "skip",
         at_most_once=options.get("at_most_once", False),
-        timeout_ms=int(timeout * 1000),
+        timeout_ms=int(timeout_s * 1000),
     )
     return policy, concurrency

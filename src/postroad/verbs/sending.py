@@ -12,6 +12,7 @@ from postroad.engine.drafting import Send, draft
 from postroad.engine.intake import Answers, Intake
 from postroad.model.errors import BadInput, Conflict, NotOnRabbitMQ, NotOpen, PostroadError
 from postroad.model.ids import IdSequence, to_text
+from postroad.model.spans import Span
 from postroad.model.words import DEFAULT_TENANT, Accepted, Draft, Policy, Queue, QueueSpec
 from postroad.observe import traces
 from postroad.ports.handing import HandsOver
@@ -56,7 +57,7 @@ class SendOptions(TypedDict, total=False):
     key: str
     order_key: str
     deliver_at: datetime | None
-    delay: float
+    delay: Span
     expires_at: datetime | None
     priority: int
     headers: dict[str, str] | None
@@ -126,7 +127,7 @@ class Sending:
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
         """Hand over many, stored in one transaction; none is when one of them is bad input. A
         key's Conflict is found in the store: the error then has the receipts of the others."""
-        asked = [send if isinstance(send, Send) else Send(*send) for send in sends]
+        asked = [send if isinstance(send, Send) else _of_pair(send) for send in sends]
         if not traces.active():
             return await self._send_many(asked)
         with traces.sending(len(asked)) as carried:
@@ -263,6 +264,12 @@ class Sending:
         spec = replace(spec, policy=policy, lane=replace(spec.lane, credential=credential))
         (queue,) = await self._store.open_queues([spec])
         return self._know(queue)
+
+
+def _of_pair(pair: object) -> Send:
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise BadInput(f"send_many: {pair!r:.100} is neither a Send(…) nor a (queue, body)")
+    return Send(*pair)
 
 
 def _with(send: Send, carried: Mapping[str, str]) -> Send:

@@ -6,6 +6,7 @@ from hmac import compare_digest
 from msgspec import Struct
 
 from postroad.model.errors import BadInput, UnknownToken
+from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.model.tokens import (
     EVERY_TENANT,
     SECRET_BYTES,
@@ -44,17 +45,20 @@ class TokenVerbs:
         *,
         scopes: Iterable[str] = tuple(Scope),
         tenant: str = DEFAULT_TENANT,
-        lasts_s: float | None = None,
+        lasts_s: Span | None = None,
     ) -> NewToken:
         """A new token; its secret is in the answer and cannot be asked for again."""
         if not name or len(name) > NAME_CHARACTERS_MAX:
             raise BadInput("name: say in a few words who will use the token")
-        if lasts_s is not None and not 1 <= lasts_s <= 100 * 366 * 86_400:
-            raise BadInput(f"lasts_s={lasts_s}: give seconds, from one to a century")
+        life_s = CENTURY_S if lasts_s is None else seconds_of(lasts_s)
+        if not 1 <= life_s <= CENTURY_S:
+            raise BadInput(
+                f"lasts_s={lasts_s!r}: give seconds or a timedelta, from one second to a century"
+            )
         kinds = check_scopes(scopes)
         check_tenant(tenant)
         now_ms = self._clock.now_ms()
-        until_ms = None if lasts_s is None else now_ms + int(lasts_s * 1000)
+        until_ms = None if lasts_s is None else now_ms + int(life_s * 1000)
         token = Token(secret_bytes(4).hex(), tenant, name, kinds, now_ms, until_ms)
         text = write(token.id, secret_bytes(SECRET_BYTES))
         await self._store.token_add(token, digest(text))

@@ -13,6 +13,7 @@ from postroad.model.errors import BadInput, BadKey, UnknownQueue
 from postroad.model.ids import to_number
 from postroad.model.keyring import KeyRing
 from postroad.model.ladder import Ladder, Steps
+from postroad.model.spans import Span, seconds_of
 from postroad.model.webhook import (
     Attempt,
     HeaderNames,
@@ -50,9 +51,9 @@ class HookOptions(TypedDict, total=False):
     """Sent with every request; stored sealed."""
     reject: Sequence[int]
     """Statuses that mean "never": dead at once."""
-    connect_timeout: float
-    timeout: float
-    """Seconds from the start of a try to the end of its answer."""
+    connect_timeout: Span
+    timeout: Span
+    """From the start of a try to the end of its answer, in seconds or as a timedelta."""
     names: HeaderNames
     ladder: Ladder
     """When a failed try is repeated; what nobody sets is the default ladder."""
@@ -213,9 +214,12 @@ def _changed(hook: Hook, secret: HookSecrets, options: HookOptions) -> tuple[Hoo
     return hook, secret
 
 
-def _ms(name: str, seconds: float) -> int:
+def _ms(name: str, span: Span) -> int:
+    seconds = seconds_of(span)
     if not 0.01 <= seconds <= TIMEOUT_S_MAX:
-        raise BadInput(f"{name}={seconds}: give seconds, from 0.01 to {TIMEOUT_S_MAX:g}")
+        raise BadInput(
+            f"{name}={span!r}: give seconds or a timedelta, from 0.01 to {TIMEOUT_S_MAX:g} s"
+        )
     return round(seconds * 1000)
 
 

@@ -43,6 +43,13 @@ class Read(Struct, frozen=True):
     returns: int
 
 
+class Looked(Struct, frozen=True):
+    """What a batch comes to: what is done about some of it, and what is for the table."""
+
+    shift: Shift
+    fresh: dict[int, Entry]
+
+
 class Arrivals:
     """Takes deliveries; while one batch is looked at the next one gathers."""
 
@@ -91,16 +98,21 @@ class Arrivals:
             self.busy = False
 
     async def _until_dealt_with(self, batch: list[Arrived]) -> None:
+        looked: Looked | None = None
         while alive := [one for one in batch if one.receipt.alive]:
             try:
-                await self._deal(alive)
+                looked = looked or await self._look(alive)
+                await self._shifter.run(looked.shift)
             except StoreError as error:
                 self._log.warning("messages wait to be looked at", error=str(error))
+                if looked is not None and looked.shift.posts:
+                    looked = None  # else all is published, and only to be noted
                 await self._clock.sleep(RETRY_S)
             else:
+                self._settle_in(looked.fresh)
                 return
 
-    async def _deal(self, batch: Sequence[Arrived]) -> None:
+    async def _look(self, batch: Sequence[Arrived]) -> Looked:
         shift = Shift(self._routes, self._clock.now_ms())
         read = [one for arrived in batch if (one := self._read(shift, arrived))]
         self._table.arriving = {one.envelope.id for one in read}
@@ -115,11 +127,7 @@ class Arrivals:
             entry = self._entry(one, queue, known.get(one.envelope.id, UNKNOWN), fresh)
             if entry is not None:
                 self._place(shift, entry, queue, fresh)
-        await self._shifter.run(shift)
-        self._settle_in(fresh)
-        expiry_ms = min((e.message.expires_at_ms for e in fresh.values()), default=NEVER)
-        if expiry_ms < NEVER:
-            self.on_expiry(expiry_ms)
+        return Looked(shift, fresh)
 
     def _settle_in(self, fresh: dict[int, Entry]) -> None:
         """Into the table, but for what an earlier try has delivered since it was looked up. A line
@@ -128,6 +136,9 @@ class Arrivals:
         for number in fresh.keys() - wanted:
             fresh.pop(number).receipt.ack()
         self._table.put([entry for entry in fresh.values() if entry.receipt.alive])
+        expiry_ms = min((e.message.expires_at_ms for e in fresh.values()), default=NEVER)
+        if expiry_ms < NEVER:
+            self.on_expiry(expiry_ms)
 
     def _read(self, shift: Shift, arrived: Arrived) -> Read | None:
         headers = arrived.delivery.properties.headers

@@ -108,9 +108,11 @@ class Shifter:
         self._table = table
 
     async def run(self, shift: Shift) -> None:
-        """All of it; when it fails, nothing was acked and it can be done again."""
+        """All of it; when it fails, nothing was acked and it can be done again: what is published
+        by then is not published again."""
         if shift.posts:
             await self._outlet.publish(shift.posts)
+            shift.posts.clear()
             for entry in shift.moving:
                 entry.moved = True
         await self._state.write(shift.batch)
