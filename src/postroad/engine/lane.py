@@ -21,7 +21,7 @@ from postroad.engine.verdict import (
 )
 from postroad.model.block import BlockKind
 from postroad.model.circuit import Circuit
-from postroad.model.decide import Move, Next, Situation, decide, expired, untroubled
+from postroad.model.decide import STAYS, Move, Next, Situation, decide, expired, untroubled
 from postroad.model.limits import Limits
 from postroad.model.outcome import Outcome
 from postroad.model.record import LaneChange, Look, QueueChange, Reading, Result, View, Want
@@ -395,6 +395,6 @@ class LaneWorker(Struct, gc=False, eq=False):
 
     def _goes_on(self, result: Result, rung: RungBuffer) -> bool:
         """Whether the rung is to be read again now, not only by a look when its time has come."""
-        block = self.ahead.turns[result.message.queue].block
-        held = block or self.circuit.is_open or result.move is Move.hold
-        return (rung.ordered or result.move in (Move.stay, Move.again)) and not held
+        if result.move is Move.hold or not (rung.ordered or result.move in STAYS):
+            return False
+        return not (self.ahead.turns[result.message.queue].block or self.circuit.is_open)

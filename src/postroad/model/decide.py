@@ -1,6 +1,7 @@
 """The outcome table: what an attempt's outcome does to its message, queue and lane."""
 
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
@@ -31,6 +32,10 @@ class Move(StrEnum):
     die = "die"
     cancel = "cancel"
     doubt = "doubt"
+
+
+STAYS: Final = (Move.stay, Move.again)
+"""It is where it was, and may be tried at once."""
 
 
 class Next(Struct, frozen=True, gc=False):
