@@ -52,6 +52,21 @@ async def test_history_is_forgotten_after_its_time_with_its_tries(bench: Bench) 
     assert await bench.rows("select * from attempt") == []
 
 
+async def test_what_was_delivered_together_is_forgotten_with_all_its_tries(bench: Bench) -> None:
+    queue = await bench.queue()
+    for _ in range(3):
+        await bench.send(queue)
+    lane = await bench.take()
+    for message in await bench.due(lane.id):
+        await bench.became(message, Move.climb)
+    await bench.record([bench.result(m, Move.deliver) for m in await bench.due(lane.id)])
+    assert len(await bench.rows("select * from attempt")) == 3
+    await bench.advance(9 * DAY_S)
+    assert await bench.store.retain(7 * DAY_MS, 90 * DAY_MS) == 3
+    assert await bench.counts() == {}
+    assert await bench.rows("select * from attempt") == []
+
+
 @pytest.mark.parametrize("tries", [1, 2])
 async def test_a_cancelled_message_is_forgotten_with_its_tries(bench: Bench, tries: int) -> None:
     await bench.send(await bench.queue())

@@ -1,6 +1,7 @@
 """Recording: what each decision makes of its message."""
 
 import pytest
+from msgspec.structs import replace
 
 from postroad.model.decide import Move
 from postroad.model.states import NEVER, DeadReason
@@ -166,6 +167,48 @@ async def test_a_result_written_twice_counts_once(bench: Bench, move: Move) -> N
     before = await bench.due(lane.id), await bench.counts()
     await bench.record([result])
     assert (await bench.due(lane.id), await bench.counts()) == before
+
+
+async def test_a_message_that_was_delivered_twice_in_one_batch_counts_once(bench: Bench) -> None:
+    # Its lane was lost and claimed again, and both tries end at the same time.
+    queue = await bench.queue()
+    await bench.send(queue)
+    await bench.send(queue)
+    lane = await bench.take()
+    first, second = await bench.due(lane.id)
+    results = [bench.result(message, Move.deliver) for message in (first, second, first)]
+    await bench.record([replace(results[0], took_ms=9), *results[1:]])
+    assert await bench.counts() == {"delivered": 2}
+
+
+async def test_of_messages_delivered_together_each_is_remembered_as_it_was(bench: Bench) -> None:
+    queues = [await bench.queue(name, server="host") for name in ("a", "b")]
+    sent = []
+    for after_ms in (0, 20, 20, 20, 400):  # in one moment, and later; each queue has some of both
+        await bench.advance(after_ms / 1000)
+        sent += await bench.store.accept([bench.draft(queue) for queue in queues])
+    lane = await bench.take()
+    tried, *_ = await bench.due(lane.id)
+    await bench.became(tried, Move.stay)
+    messages = await bench.due(lane.id)
+    results = [bench.result(message, Move.deliver) for message in messages]
+    await bench.record([replace(r, took_ms=r.message.id >> 13 & 3) for r in results])
+    assert len(messages) == len(sent) == 10
+    told = "select id, queue_id, state, accepted_at, level, attempts, took_ms from history"
+    assert sorted(await bench.rows(told)) == sorted(
+        (m.id, m.queue, "delivered", m.accepted_at_ms, 0, 1 + (m.id == tried.id), m.id >> 13 & 3)
+        for m in messages
+    )
+    assert await bench.rows("select distinct finished_at from history") == [(bench.now_ms,)]
+    for message in messages:
+        facts = await bench.store.message_facts("default", message.id)
+        assert facts is not None
+        assert facts.ended is not None
+        assert (facts.queue.id, facts.ended.state) == (message.queue, "delivered")
+        assert (facts.accepted_at_ms, facts.tries[-1].took_ms) == (
+            message.accepted_at_ms,
+            message.id >> 13 & 3,
+        )
 
 
 async def test_results_change_nothing_about_other_messages(bench: Bench) -> None:
