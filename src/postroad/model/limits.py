@@ -23,7 +23,7 @@ class Limits(Struct, frozen=True):
     unrecorded_max: int = 1_000
     """With so many results not yet written, nothing is started."""
     linger_ms: int = 2_000
-    """A lane with nothing to do is kept this long."""
+    """A lane with nothing to do is kept this long; five times while there is more to claim."""
     beat_ms: int = 10_000
     """How often an owner says that it is still here."""
     lease_ms: int = 30_000
