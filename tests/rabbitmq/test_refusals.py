@@ -147,7 +147,7 @@ def test_a_broker_that_is_too_old_or_another_product(within: Within) -> None:
     assert "lacks connection.blocked" in within(answered(unable, ServerTooOld))
 
 
-def test_a_broker_without_the_feature_that_keeps_delayed_messages(
+def test_a_broker_without_what_keeps_delayed_messages_or_without_what_moves_them(
     within: Within, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(ELSEWHERE, raising=False)
@@ -161,8 +161,16 @@ def test_a_broker_without_the_feature_that_keeps_delayed_messages(
             with pytest.raises(BrokerForgot):
                 await (await link.channel()).get("postroad.v1.shard.0")  # nothing was declared
 
+    async def later(dsn: str) -> None:
+        with pytest.raises(BrokerLost, match=r"rabbit_fifo_dlx_sup.*restart that node"):
+            async with Postroad(f"{dsn}?state=sqlite:///{tmp_path}/state.db"):
+                pass
+
     with PrivateRabbit(feature_flags="quorum_queue") as bare:
         within(story(bare.dsn()))
+        bare.eval("rabbit_feature_flags:enable_all()")
+        bare.eval("supervisor:terminate_child(rabbit_sup, rabbit_fifo_dlx_sup)")
+        within(later(bare.dsn()))
 
 
 def test_a_broker_that_can_is_left_as_it_was(dsn: str, within: Within) -> None:

@@ -33,6 +33,7 @@ ERLANG = "-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none 
 UNSTUCK = "-rabbit dead_letter_worker_publisher_confirm_timeout 5000"
 """What a delay queue hands on while its target has no leader yet, just after a restart, is handed
 on again after 3 minutes by default."""
+IS_DELAY = 'lists:keymember(<<"x-dead-letter-strategy">>, 1, amqqueue:get_arguments(Q_))'
 GREETING = b"AMQP\x00\x00\x09\x01"
 
 
@@ -128,10 +129,20 @@ class PrivateRabbit:
         return self.dsn(name)
 
     def delete_vhost(self, dsn: str) -> None:
-        """Remove what `create_vhost` made, with its queues."""
+        """Remove what `create_vhost` made, with its queues.
+
+        A delay queue that goes just when it gets a leader takes the broker's supervisor of all delay
+        queues with it, for good (3.10.8). So each has to have one, and its worker has to have begun.
+        """
         if not self.elsewhere:
             name = urlsplit(dsn).path[1:]
-            self.eval(f'rabbit_vhost:delete(<<"{name}">>, <<"test">>)')
+            self.eval(
+                f'Delays_ = [Q_ || Q_ <- rabbit_amqqueue:list(<<"{name}">>), {IS_DELAY}],'
+                " [ra:leader_query(amqqueue:get_pid(Q_), fun rabbit_fifo:query_messages_total/1)"
+                " || Q_ <- Delays_],"
+                " [sys:get_state(P_) || {_, P_, _, _} <- supervisor:which_children(rabbit_fifo_dlx_sup)],"
+                f' rabbit_vhost:delete(<<"{name}">>, <<"test">>)'
+            )
 
     def start(self) -> None:
         """Start, the first time making the node; returns when it greets clients."""

@@ -1,5 +1,6 @@
 """The private broker does what the fault tests will ask of it."""
 
+import asyncio
 import os
 import socket
 import subprocess
@@ -10,6 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from postroad.stores.rabbitmq.declaring import declare
+from postroad.stores.rabbitmq.topology import Topology
+from tests.rabbitmq.wires import linked
 from tests.servers import no_service_starts
 from tests.servers.rabbitmq import ELSEWHERE, GREETING, NotPrivate, PrivateRabbit
 
@@ -45,9 +49,17 @@ def test_callers_do_not_turn_each_other_away(rabbit: PrivateRabbit) -> None:
     assert answers == ["ok"] * 4
 
 
+async def declare_delay_queues(dsn: str) -> None:
+    async with linked(dsn) as link:
+        await declare(await link.channel(), Topology().plan())
+
+
 def test_vhosts_come_and_go_and_survive_a_kill(rabbit: PrivateRabbit) -> None:
+    """And the last of them does not take the supervisor of all delay queues with it: its own were
+    about to get their leaders when it was deleted."""
     dsn = rabbit.create_vhost()
     name = urlsplit(dsn).path[1:]
+    asyncio.run(declare_delay_queues(dsn))
     pid, epmd_pid = rabbit.pid, rabbit.epmd_pid
     rabbit.kill()
     with pytest.raises(ConnectionRefusedError):
@@ -59,6 +71,7 @@ def test_vhosts_come_and_go_and_survive_a_kill(rabbit: PrivateRabbit) -> None:
     assert name in rabbit.eval("rabbit_vhost:list_names()")
     rabbit.delete_vhost(dsn)
     assert name not in rabbit.eval("rabbit_vhost:list_names()")
+    assert rabbit.eval("whereis(rabbit_fifo_dlx_sup)") != "undefined"
 
 
 def test_neither_broker_nor_port_mapper_outlives_the_process_that_started_them() -> None:

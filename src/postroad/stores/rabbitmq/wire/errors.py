@@ -49,6 +49,11 @@ def of_link(code: int, text: str, where: str) -> StoreError:
             f"{where} has feature flags off that Postroad needs, quorum_queue and stream_queue:"
             " run `rabbitmqctl enable_feature_flag all`, after all its nodes are upgraded"
         )
+    if code == INTERNAL_ERROR:
+        return BrokerLost(
+            f"{where} closed the connection: {code} {text}. Its own log says why. Where that names"
+            " `rabbit_fifo_dlx_sup`, restart that node: until then nothing leaves its delay queues"
+        )
     if code == NOT_ALLOWED:
         return AccessRefused(f"{where}: {text}. Grant it with `rabbitmqctl set_permissions`")
     return BrokerLost(f"{where} closed the connection: {code} {text}")
