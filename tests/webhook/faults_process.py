@@ -43,6 +43,7 @@ def fine(client: socket.socket) -> None:
 
 
 def reset_before_reading(client: socket.socket) -> None:
+    client.recv(1, socket.MSG_PEEK)  # before anything was sent it is another fault
     reset(client)
 
 
