@@ -12,7 +12,7 @@ import apsw
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroad.config import Settings
+from postroad.config import Settings, checked
 from postroad.engine.engine import Engine
 from postroad.model.errors import BadInput, StoreError
 from postroad.model.words import DEFAULT_TENANT
@@ -70,7 +70,7 @@ class Postroad:
         transports: Sequence[Transport] = (),
         parts: Parts | None = None,
     ) -> None:
-        self.settings = settings or self.defaults
+        self.settings = checked(self.defaults if settings is None else settings)
         self.dsn = dsn or os.environ.get("POSTROAD_DSN") or self.settings.dsn
         parts = parts or Parts()
         self.log = parts.log or make_log(self.settings.log_level, form=self.settings.log_format)

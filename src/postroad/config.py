@@ -125,7 +125,29 @@ def _convert(name: str, value: Any, label: str, known: Mapping[str, Any]) -> Any
     try:
         return msgspec.convert(value, known[name], strict=False)
     except msgspec.ValidationError as error:
-        raise BadSetting(f"{label} = {value!r}: {str(error).lower()}") from None
+        # What should have been a text may be a token.
+        said = label if known[name] is str else f"{label} = {value!r}"
+        raise BadSetting(f"{said}: {str(error).lower()}") from None
+
+
+def checked(settings: object) -> Settings:
+    """What a program gives as settings; BadSetting when types or values make no sense."""
+    values = _fields(settings, Settings, "settings")
+    for section, kind in SECTIONS.items():
+        values[section] = _fields(values[section], kind, section)
+    try:
+        sound = msgspec.convert(values, Settings)
+    except msgspec.ValidationError as error:
+        wrong, _, name = str(error).rpartition(" - at `$.")
+        raise BadSetting(f"{name.rstrip('`')}: {wrong.lower()}") from None
+    check(sound)
+    return sound
+
+
+def _fields(held: object, kind: type[Struct], name: str) -> dict[str, Any]:
+    if not isinstance(held, kind):
+        raise BadSetting(f"{name}: give {kind.__name__}(…), not {type(held).__name__}")
+    return structs.asdict(held)
 
 
 def check(settings: Settings) -> None:
@@ -136,14 +158,27 @@ def check(settings: Settings) -> None:
             raise BadSetting(f"{name} = {given!r}: give one of {', '.join(choices)}")
     address(settings.listen)
     address(settings.hub_listen, "hub_listen")
-    values = structs.asdict(settings)
-    for section in SECTIONS:
-        inner = structs.asdict(getattr(settings, section))
-        values |= {f"{section}.{name}": value for name, value in inner.items()}
-    for name, value in values.items():
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if number and value <= 0 and name != "limits.linger_ms":
-            raise BadSetting(f"{name} = {value}: give a number above zero")
+    for name, number in _numbers(settings):
+        at_once = name == "limits.linger_ms" and number == 0
+        if not number > 0 and not at_once:  # so that NaN is none
+            raise BadSetting(f"{name} = {number}: give a number above zero")
+    if not settings.limits.poll_intervals_s:
+        raise BadSetting("limits.poll_intervals_s = (): give an interval for each retry level")
+    if settings.limits.stale_ms >= settings.limits.lease_ms:
+        raise BadSetting(
+            f"limits.stale_ms = {settings.limits.stale_ms}: give less than "
+            f"limits.lease_ms, {settings.limits.lease_ms}"
+        )
+
+
+def _numbers(settings: Settings) -> Iterator[tuple[str, float]]:
+    for name, kind in names().items():
+        section, _, inner = name.rpartition(".")
+        value = getattr(getattr(settings, section) if section else settings, inner)
+        if kind in (int, float):
+            yield name, value
+        elif kind in (tuple[int, ...], tuple[float, ...]):
+            yield from ((name, number) for number in value)
 
 
 def address(listen: str, name: str = "listen") -> tuple[str, int]:

@@ -1,12 +1,16 @@
 """Settings: flags, then environment, then file; every bad one is named."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
 
+from postroad import Postroad, sync
 from postroad.config import Settings, load, names, variable
 from postroad.model.errors import BadSetting
+from postroad.model.limits import Limits
+from postroad.model.webhook import WebhookRules
 from tests.cli.running import data, postroad
 
 BASE = Settings()
@@ -57,6 +61,10 @@ BAD = {
     "log_level": ("loud", "debug, info"),
     "log_format": ("xml", "text, json"),
     "store_wait_s": ("-1", "above zero"),
+    "limits.linger_ms": ("-1", "above zero"),
+    "limits.poll_intervals_s": ("5,-1", "above zero"),
+    "limits.stale_ms": ("30000", "less than limits.lease_ms"),
+    "webhooks.ports": ("0", "above zero"),
 }
 
 
@@ -67,6 +75,47 @@ def test_a_bad_setting_is_named_and_says_what_to_do(name: str) -> None:
         load({name: value}, {}, None, BASE)
     assert name in str(raised.value)
     assert words in str(raised.value)
+
+
+SECRET = 5_318_008
+IN_PYTHON: dict[str, tuple[Any, str]] = {
+    "log_level": (Settings(log_level="loud"), "debug, info"),
+    "body_bytes_max": (Settings(body_bytes_max="1"), "expected `int`, got `str`"),  # type: ignore[arg-type]
+    "intake_max": (Settings(intake_max=True), "expected `int`, got `bool`"),
+    "store_wait_s": (Settings(store_wait_s=float("nan")), "above zero"),
+    "hub_listen": (Settings(hub_listen="8601"), "HOST:PORT"),
+    "hub_token": (Settings(hub_token=SECRET), "expected `str`, got `int`"),  # type: ignore[arg-type]
+    "dsn": (Settings(dsn=[SECRET]), "expected `str`"),  # type: ignore[arg-type]
+    "origins": (Settings(origins="https://a"), "expected `array`"),  # type: ignore[arg-type]
+    "limits.window": (Settings(limits=Limits(window=-1)), "above zero"),
+    "limits.drain_s": (Settings(limits=Limits(drain_s="1")), "expected `float`"),  # type: ignore[arg-type]
+    "limits.poll_intervals_s": (Settings(limits=Limits(poll_intervals_s=())), "each retry level"),
+    "limits": (Settings(limits={"window": 1}), "give Limits(…), not dict"),  # type: ignore[arg-type]
+    "webhooks.ports": (Settings(webhooks=WebhookRules(ports=("443",))), "expected `int`"),  # type: ignore[arg-type]
+    "settings": ({"window": 1}, "give Settings(…), not dict"),
+}
+
+
+@pytest.mark.parametrize("name", IN_PYTHON)
+@pytest.mark.parametrize("road", [Postroad, sync.Postroad])
+def test_a_bad_setting_in_python_is_named_where_the_road_is_made(
+    name: str, road: type[Postroad], tmp_path: Path
+) -> None:
+    settings, words = IN_PYTHON[name]
+    with pytest.raises(BadSetting) as raised:
+        road(f"sqlite:///{tmp_path}/road.db", settings=settings)
+    assert str(raised.value).startswith(name)
+    assert words in str(raised.value)
+    assert str(SECRET) not in str(raised.value)
+    assert not (tmp_path / "road.db").exists()
+
+
+def test_a_token_that_is_no_text_is_not_shown(folder: Path) -> None:
+    (folder / "postroad.toml").write_text(f"hub_token = {SECRET}")
+    said = postroad("config", "show")
+    assert said.exit_code == 2
+    assert "hub_token: expected `str`" in said.stderr
+    assert str(SECRET) not in said.stderr
 
 
 def test_a_bad_file_is_named(folder: Path) -> None:

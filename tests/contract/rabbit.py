@@ -23,7 +23,7 @@ from postroad.ports.clock import Timer
 from postroad.stores.rabbitmq.declaring import declare
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.options import Options
-from postroad.stores.rabbitmq.routes import Post
+from postroad.stores.rabbitmq.routes import Post, Wrong
 from postroad.stores.rabbitmq.store import RabbitStore
 from postroad.stores.rabbitmq.topology import Arguments, Plan
 from postroad.stores.rabbitmq.wire.address import read_address
@@ -86,11 +86,12 @@ class PatientStore(RabbitStore):
         await super().open()
         publish = self.broker.publish
 
-        async def counted(posts: Sequence[Post]) -> None:
-            await publish(posts)
+        async def counted(posts: Sequence[Post]) -> list[Wrong]:
+            answers = await publish(posts)
             dead = [p.envelope.reason for p in posts if p.exchange == self.topology.dead_exchange]
             self._died += len(dead)
             self._expired += sum(reason.startswith("expired") for reason in dead)
+            return answers
 
         self.broker.publish = counted  # type: ignore[method-assign]
         await self.serving.start(-1, [])

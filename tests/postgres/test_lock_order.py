@@ -88,12 +88,10 @@ def test_without_slots_first_they_do_and_the_server_ends_one(dsn: str, within: W
     within(story())
 
 
-HEADS_FIRST = "perform from message where id = any (p_heads) order by id for no key update;"
-SLOTS_TOGETHER = """perform from rung
-    where id = any (v_rungs || array(select rung_id from message where id = any (p_heads)))
-      and slot > 0 order by id for no key update;"""
+HEADS_FIRST = "perform from message where id = any (v_heads) order by id for no key update;"
+SLOTS_TOGETHER = "perform from rung where id = any (v_rungs || v_slots) and slot > 0 order by id for no key update;"
 LANES_TOGETHER = """union all select r.lane_id from message m join rung r on r.id = m.rung_id
-                                     where m.id = any (p_heads)"""
+                                       where m.id = any (v_heads)"""
 Beside = Callable[[Stand, "Fallen"], Coroutine[Any, Any, Any]]
 
 
@@ -166,10 +164,13 @@ async def replay_of(on: Stand, *ids: int) -> Any:
     return await on.one.fetchval(QUERIES["replay"], *which, False, False)
 
 
-BESIDE = [(enqueue_to_both, SLOTS_TOGETHER), (late_success_of_the_head, HEADS_FIRST)]
+BESIDE = [
+    (enqueue_to_both, "revive_v3", SLOTS_TOGETHER),
+    (late_success_of_the_head, "replay_v1", HEADS_FIRST),
+]
 
 
-@pytest.mark.parametrize("other", [other for other, _ in BESIDE])
+@pytest.mark.parametrize("other", [other for other, *_ in BESIDE])
 def test_a_replay_of_dead_and_held_ones_waits_in_order(
     dsn: str, within: Within, other: Beside
 ) -> None:
@@ -180,13 +181,13 @@ def test_a_replay_of_dead_and_held_ones_waits_in_order(
     within(story())
 
 
-@pytest.mark.parametrize(("other", "guard"), BESIDE)
+@pytest.mark.parametrize(("other", "function", "guard"), BESIDE)
 def test_a_replay_that_locks_one_after_the_other_ends_in_a_deadlock(
-    dsn: str, within: Within, other: Beside, guard: str
+    dsn: str, within: Within, other: Beside, function: str, guard: str
 ) -> None:
     async def story() -> None:
         async with stand(dsn) as on:
-            await on.without("revive_v2", guard)
+            await on.without(function, guard)
             (breach,) = await replay_beside(on, dsn, other)
             assert breach.startswith("deadlock: ")
 
@@ -230,7 +231,7 @@ def test_a_replay_that_locks_lanes_one_after_the_other_ends_in_a_deadlock(
 ) -> None:
     async def story() -> None:
         async with stand(dsn) as on:
-            await on.without("revive_v2", LANES_TOGETHER)
+            await on.without("replay_v1", LANES_TOGETHER)
             (breach,) = await lanes_of_a_replay(on)
             assert breach.startswith("deadlock: ")
 

@@ -7,6 +7,7 @@ from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
 from postroad.stores.rabbitmq.crew import Crew, Duties
 from postroad.stores.rabbitmq.envelope import Envelope, pack
+from postroad.stores.rabbitmq.routes import Post, Wrong
 from postroad.stores.rabbitmq.topology import Topology
 from postroad.stores.rabbitmq.wire.address import Address, read_address
 from postroad.stores.rabbitmq.wire.channel import Channel
@@ -81,11 +82,13 @@ class Worker:
         async with channel_to(self._dsn) as channel:
             await declare(channel, self.topology.consumed(target))
 
-    async def publish(self, exchange: str, key: str, envelopes: Sequence[Envelope]) -> None:
+    async def publish(self, posts: Sequence[Post]) -> list[Wrong]:
         sent = [
-            self._out.publish(exchange, key, e.body, Properties({**pack(e)})) for e in envelopes
+            self._out.publish(p.exchange, p.key, p.envelope.body, Properties({**pack(p.envelope)}))
+            for p in posts
         ]
         await asyncio.gather(*(one for one in sent if one is not None))
+        return [None] * len(posts)
 
     def say(self, exchange: str, body: bytes) -> None:
         if self._out.lost is None:

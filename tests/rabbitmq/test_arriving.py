@@ -6,9 +6,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from postroad.model.dead import DeadFilter, ReplayMode
 from postroad.model.decide import Move
-from postroad.model.errors import StoreUnavailable
+from postroad.model.errors import QueueFull, StoreUnavailable
 from postroad.model.outcome import Kind
 from postroad.model.record import Look, Record, Result, Want
 from postroad.model.states import NEVER
@@ -19,10 +21,11 @@ from postroad.stores.rabbitmq import arriving
 from postroad.stores.rabbitmq.arriving import Arrivals, Arrived
 from postroad.stores.rabbitmq.book import Book
 from postroad.stores.rabbitmq.envelope import Envelope, pack
+from postroad.stores.rabbitmq.outbox import Outbox
 from postroad.stores.rabbitmq.recording import Recording
-from postroad.stores.rabbitmq.routes import Post, Routes
+from postroad.stores.rabbitmq.routes import Post, Routes, Wrong
 from postroad.stores.rabbitmq.shifting import Shifter
-from postroad.stores.rabbitmq.state.state import Batch, BrokerState, Known
+from postroad.stores.rabbitmq.state.state import Batch, BrokerState, Grave, Known
 from postroad.stores.rabbitmq.state.tables import SqliteTables
 from postroad.stores.rabbitmq.table import Table
 from postroad.stores.rabbitmq.topology import Topology
@@ -57,13 +60,25 @@ class SlowState(BrokerState):
 
 
 class Posted:
-    """An outlet that keeps what goes out."""
+    """An outlet that keeps what goes out. `refusals`: what so often finds its queue full."""
 
     def __init__(self) -> None:
         self.posts: list[Post] = []
+        self.refusals: dict[int, int] = {}
 
-    async def publish(self, posts: Sequence[Post]) -> None:
-        self.posts += posts
+    @property
+    def ids(self) -> list[int]:
+        return [post.envelope.id for post in self.posts]
+
+    async def publish(self, posts: Sequence[Post]) -> list[Wrong]:
+        return [self._publish(post) for post in posts]
+
+    def _publish(self, post: Post) -> Wrong:
+        if left := self.refusals.get(post.envelope.id, 0):
+            self.refusals[post.envelope.id] = left - 1
+            return QueueFull("it is full")
+        self.posts.append(post)
+        return None
 
 
 class World:
@@ -101,24 +116,29 @@ class World:
 
     def owned(self) -> Message:
         """The one message that could go, now of an owner."""
+        (message,) = self.all_owned()
+        return message
+
+    def all_owned(self) -> Sequence[Message]:
+        """The messages that could go, now of an owner."""
         now_ms = self.clock.now_ms()
         (lane,) = self.table.claim(OWNER, range(7), ["web"], 10, now_ms).lanes
         (rung,) = self.table.look(Look(lane.id, -1), now_ms).rungs
-        (message,) = self.table.fetch(Want(rung.id, -1, -1, 9), now_ms).messages
-        return message
+        return self.table.fetch(Want(rung.id, -1, -1, 9), now_ms).messages
 
     async def succeeded(self, message: Message) -> None:
         """A try of it has ended well."""
-        await self._became(message, Kind.delivered, Move.deliver)
+        await self._became([message], Kind.delivered, Move.deliver)
 
-    async def failed(self, message: Message) -> None:
-        """A try of it has ended badly."""
-        await self._became(message, Kind.failed, Move.climb)
+    async def failed(self, *messages: Message) -> None:
+        """Tries of them have ended badly."""
+        await self._became(messages, Kind.failed, Move.climb)
 
-    async def _became(self, message: Message, kind: Kind, move: Move) -> None:
+    async def _became(self, messages: Sequence[Message], kind: Kind, move: Move) -> None:
         now_ms = self.clock.now_ms()
         what = (kind, move, 1, now_ms + 60_000, None, "", 200, now_ms, 5)
-        await self.recording.record(Record(OWNER, [Result(message, 1, *what)], [], []))
+        results = [Result(message, 1, *what) for message in messages]
+        await self.recording.record(Record(OWNER, results, [], []))
 
 
 @asynccontextmanager
@@ -249,3 +269,94 @@ async def test_what_is_put_back_is_published_once_while_its_note_cannot_be_writt
         assert (early.said, now.said, lost.said) == (["ack"], [], ["ack"])
         assert set(world.table.entries) == {8}
         assert (await world.state.known([7]))[7].hop == 0
+
+
+async def test_of_a_record_only_what_was_refused_is_published_again(tmp_path: Path) -> None:
+    async with a_world(tmp_path) as world:
+        world.state.may_answer.set()
+        slips = [world.deliver(number, 0) for number in (7, 8, 9)]
+        await world.settled()
+        messages = world.all_owned()
+        world.outlet.refusals = {8: 3}
+        for _ in range(3):
+            with pytest.raises(QueueFull):
+                await world.failed(*messages)
+        assert world.outlet.ids == [7, 9]
+        assert [slip.said for slip in slips] == [[], [], []]
+        await world.failed(*messages)
+        assert world.outlet.ids == [7, 9, 8]
+        assert [slip.said for slip in slips] == [["ack"]] * 3
+        assert {known.hop for known in (await world.state.known([7, 8, 9])).values()} == {0}
+
+
+async def test_of_what_is_put_back_only_what_was_refused_is_published_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arriving, "RETRY_S", 0.001)
+    async with a_world(tmp_path) as world:
+        world.state.may_answer.set()
+        world.outlet.refusals = {8: 3}
+        slips = [
+            world.deliver(7, 0, wait_ms=60_000),
+            world.deliver(8, 0, wait_ms=60_000),
+            world.deliver(9, 0, queue="nobody's"),
+            world.deliver(10, 0),
+        ]
+        await world.settled()
+        assert world.outlet.refusals == {8: 0}
+        assert [number for number in world.outlet.ids if number in (7, 8)] == [7, 8]
+        assert len(world.outlet.posts) == 3  # the letter of 9 has an id of its own, each time
+        assert [slip.said for slip in slips] == [["ack"], ["ack"], ["ack"], []]
+        assert set(world.table.entries) == {10}
+        assert {known.hop for known in (await world.state.known([7, 8])).values()} == {0}
+
+
+async def test_what_was_put_back_goes_by_its_copy_also_when_it_might_go_by_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its queue was paused, which ends while another's copy is refused."""
+    monkeypatch.setattr(arriving, "RETRY_S", 0.001)
+    async with a_world(tmp_path) as world:
+        world.state.may_answer.set()
+        queue = await world.book.find(("default", "shop"))
+        assert queue is not None
+        await world.store.pause_queue(queue.id, paused=True)
+        await world.book.reread(queue.id)
+        world.outlet.refusals = {8: 1 << 30}
+        slips = [world.deliver(7, 0), world.deliver(8, 0)]
+        while world.outlet.ids != [7]:
+            await asyncio.sleep(0)
+        await world.store.pause_queue(queue.id, paused=False)
+        await world.book.reread(queue.id)
+        await world.settled()
+        assert world.outlet.ids == [7]
+        assert [slip.said for slip in slips] == [["ack"], []]
+        assert set(world.table.entries) == {8}
+
+
+async def test_the_outbox_keeps_only_what_was_refused(tmp_path: Path) -> None:
+    async with a_world(tmp_path) as world:
+        await dead_and_replayed(world, 7, 8, 9)
+        routes = Routes(Topology())
+        outbox = Outbox(world.state, world.book, routes, world.outlet, world.clock)
+        world.outlet.refusals = {8: 2}
+        for _ in range(2):
+            with pytest.raises(QueueFull):
+                await outbox.empty()
+        assert world.outlet.ids == [7, 9]
+        assert [one.id for one in await world.state.outbox(10)] == [8]
+        assert await outbox.empty() == 1
+        assert world.outlet.ids == [7, 9, 8]
+
+
+async def dead_and_replayed(world: World, *numbers: int) -> None:
+    """They live in the state store, and belong into the broker."""
+    queue = await world.book.find(("default", "shop"))
+    assert queue is not None
+    now_ms = world.clock.now_ms()
+    for number in numbers:
+        times = (now_ms, now_ms, NEVER)
+        letter = Envelope(number, "default", "shop", 0, 1, 0, 0, 0, *times, b"{}")
+        letter = replace(letter, reason="exhausted", died_at_ms=now_ms)
+        await world.state.bury([Grave(letter, queue.id, queue.lanes[0])], now_ms)
+    await world.store.dead_replay(DeadFilter(), ReplayMode.reset, count=9, dry_run=False)

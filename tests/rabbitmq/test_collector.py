@@ -18,6 +18,7 @@ from postroad.stores.rabbitmq.collector import Bury, Collector
 from postroad.stores.rabbitmq.drain import Drain
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.options import read_options
+from postroad.stores.rabbitmq.routes import Wrong
 from postroad.stores.rabbitmq.wire.properties import Delivery
 from postroad.stores.sqlite.store import SqliteStore
 from tests.rabbitmq.crews import LOG
@@ -43,7 +44,7 @@ class Killer:
         self._collector = Collector(base.bury, SystemClock())
         self._after_commit = after_commit
 
-    async def deal(self, batch: list[Delivery]) -> None:
+    async def deal(self, batch: list[Delivery]) -> list[Wrong]:
         if self._after_commit:
             await self._collector.deal(batch)
         raise Died
@@ -141,12 +142,12 @@ async def test_while_the_state_store_is_away_letters_wait_in_the_broker(
         tried = 0
         collector = Collector(base.bury, SystemClock())
 
-        async def away_at_first(batch: list[Delivery]) -> None:
+        async def away_at_first(batch: list[Delivery]) -> list[Wrong]:
             nonlocal tried
             tried += 1
             if tried == 1:
                 raise StoreUnavailable("away")
-            await collector.deal(batch)
+            return await collector.deal(batch)
 
         async with linked(dsn) as link:
             drain = Drain(base.topology.dead, away_at_first, base.clock, LOG)

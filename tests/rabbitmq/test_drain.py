@@ -3,9 +3,14 @@
 import asyncio
 from typing import Any
 
+import pytest
+
+from postroad.model.errors import QueueFull
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
+from postroad.stores.rabbitmq import drain
 from postroad.stores.rabbitmq.drain import keep_drained
+from postroad.stores.rabbitmq.routes import Wrong
 from postroad.stores.rabbitmq.wire.channel import Channel
 from postroad.stores.rabbitmq.wire.properties import Delivery
 from tests.rabbitmq.wires import declare, linked, put, until
@@ -23,8 +28,9 @@ async def test_a_line_is_drained_on_when_its_channel_has_ended(dsn: str) -> None
             channels.append(await opened(**how))
             return channels[-1]
 
-        async def deal(batch: list[Delivery]) -> None:
+        async def deal(batch: list[Delivery]) -> list[Wrong]:
             got.extend(each.body for each in batch)
+            return [None] * len(batch)
 
         sender = await link.channel(confirms=True)
         queue = await declare(sender, "q")
@@ -37,3 +43,33 @@ async def test_a_line_is_drained_on_when_its_channel_has_ended(dsn: str) -> None
         await put(sender, queue, b"after")
         await until(lambda: got[-1] == b"after")
         task.cancel()
+
+
+async def test_what_is_dealt_with_is_not_dealt_with_again_for_what_is_refused(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drain, "PAUSE_S", 0.001)
+    async with linked(dsn) as link:
+        done: list[bytes] = []
+        refused = 0
+
+        def became(delivery: Delivery) -> Wrong:
+            nonlocal refused
+            if delivery.body == b"3" and refused < 5:
+                refused += 1
+                return QueueFull("it is full")
+            done.append(delivery.body)
+            return None
+
+        async def deal(batch: list[Delivery]) -> list[Wrong]:
+            return [became(each) for each in batch]
+
+        sender = await link.channel(confirms=True)
+        queue = await declare(sender, "q")
+        for number in range(8):
+            await put(sender, queue, b"%d" % number)
+        task = asyncio.create_task(keep_drained(link, queue, deal, SystemClock(), LOG))
+        await until(lambda: len(done) >= 8)
+        assert sorted(done) == [b"%d" % number for number in range(8)]
+        task.cancel()
+        await asyncio.wait([task])

@@ -21,7 +21,7 @@ from postroad.model.errors import (
     StoreUnavailable,
     UnknownQueue,
 )
-from postroad.stores.sqlite import writer
+from postroad.stores.sqlite import database, writer
 from postroad.testing.receivers import Receivers
 
 Within = Callable[..., Any]
@@ -97,9 +97,27 @@ async def test_a_thread_can_commit(road: Postroad, seen: list[object]) -> None:
         await running
         assert seen == [1]
         connection = await asyncio.to_thread(road.connection)
-        connection.execute("begin")  # with a lock, the road would wait 10 s for it when it leaves
+        connection.execute("begin")
     with pytest.raises(NotOpen):
         await road.send_in(connection, "work", 2)
+
+
+async def test_a_road_that_closes_does_not_wait_for_a_transaction_that_is_left_open(
+    road: Postroad, seen: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an error between begin and commit: it waited as long as a write does."""
+    monkeypatch.setattr(database, "PATIENCE_MS", 60_000)
+    async with asyncio.timeout(30):
+        async with road:
+            await road.send("work", 1)
+            await road.run(until_idle=True)
+            connection = with_orders(road)
+            connection.execute("begin immediate")
+            await road.send_in(connection, "work", 2)
+        connection.execute("commit")
+        async with road:
+            await road.run(until_idle=True)
+    assert seen == [1, 2]
 
 
 async def test_all_options_of_send_work(road: Postroad, seen: list[object]) -> None:

@@ -1,12 +1,13 @@
 """Every error a user can meet. Each message says what happened and what to do."""
 
-from collections.abc import Sequence
-
 from postroad.model.spans import CENTURY_S, Span, seconds_of
 
 
 class PostroadError(Exception):
     """Root of all errors that Postroad raises on purpose."""
+
+    stored: tuple[str, ...] = ()
+    """Ids of messages that were sent with it and are stored all the same."""
 
 
 class BadInput(PostroadError):
@@ -84,10 +85,6 @@ class CopyRefused(BadInput):
 class Conflict(BadInput):
     """The idempotency key was used within its time for another body. `stored` are the ids of
     those sent with it that are stored."""
-
-    def __init__(self, text: str, stored: Sequence[str] = ()) -> None:
-        super().__init__(text)
-        self.stored = tuple(stored)
 
 
 class Unauthorized(PostroadError):

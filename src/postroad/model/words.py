@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from postroad.model.block import Block
 from postroad.model.circuit import CLOSED, Circuit
+from postroad.model.errors import PostroadError
 from postroad.model.ladder import DEFAULT_LADDER, Ladder
 from postroad.model.states import NEVER
 
@@ -144,11 +145,18 @@ class Message(Struct, frozen=True, gc=False):
 
 
 class Accepted(Struct, frozen=True, gc=False):
-    """The store's answer to a draft: its id, or that of the first one with the same key."""
+    """The store's answer to a draft: its id, or that of the first one with the same key.
+    `refused`: it is not stored, though others beside it may be."""
 
     id: int
     duplicate: bool = False
     conflict: bool = False
+    refused: PostroadError | None = None
+
+    @property
+    def stored(self) -> bool:
+        """Whether it is stored, now or before."""
+        return not self.conflict and self.refused is None
 
 
 def digest_of(draft: Draft) -> bytes:

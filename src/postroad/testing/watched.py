@@ -136,7 +136,12 @@ class WatchedStore(SqliteStore):
         await self._write("control", watched)
 
     async def _write(
-        self, label: str, work: Callable[[Database], T], *, durable: bool = False
+        self,
+        label: str,
+        work: Callable[[Database], T],
+        *,
+        durable: bool = False,
+        hasty: bool = False,
     ) -> T:
         fault = self.faults()
         if fault == "before":
@@ -148,7 +153,7 @@ class WatchedStore(SqliteStore):
             self._follow(db)
             return answer
 
-        answer = await super()._write(label, watched, durable=durable)
+        answer = await super()._write(label, watched, durable=durable, hasty=hasty)
         if fault == "after":
             raise StoreUnavailable("simulated: committed, but the answer was lost")
         return answer

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from copy import copy
 from datetime import datetime
 from typing import Final, TypedDict, Unpack
 
@@ -126,7 +127,8 @@ class Sending:
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
         """Hand over many, stored in one transaction; none is when one of them is bad input. A
-        key's Conflict is found in the store: the error then has the receipts of the others."""
+        key's Conflict is found in the store, and a queue of a broker may refuse its own alone:
+        `error.stored` has the ids of the others then, in their order."""
         asked = [send if isinstance(send, Send) else _of_pair(send) for send in sends]
         if not traces.active():
             return await self._send_many(asked)
@@ -278,18 +280,21 @@ def _with(send: Send, carried: Mapping[str, str]) -> Send:
 
 
 def _receipts(sends: Sequence[Send], answers: Sequence[Accepted]) -> list[Receipt]:
-    pairs = zip(sends, answers, strict=True)
-    receipts = [Receipt(to_text(a.id), s.queue, a.duplicate) for s, a in pairs if not a.conflict]
-    if len(receipts) == len(sends):
-        return receipts
-    for send, answer in zip(sends, answers, strict=True):
-        if answer.conflict:
-            raise Conflict(
-                f"key {send.key!r} was used for {send.queue!r} within a day with another body: "
-                f"it is {to_text(answer.id)}; use a new key for a new message",
-                [receipt.id for receipt in receipts],
-            )
+    pairs = list(zip(sends, answers, strict=True))
+    receipts = [Receipt(to_text(a.id), s.queue, a.duplicate) for s, a in pairs if a.stored]
+    for send, answer in pairs if len(receipts) < len(sends) else ():
+        if not answer.stored:
+            error = copy(answer.refused) or _conflict(send, answer)  # others may be told the same
+            error.stored = tuple(receipt.id for receipt in receipts)
+            raise error
     return receipts
+
+
+def _conflict(send: Send, answer: Accepted) -> Conflict:
+    return Conflict(
+        f"key {send.key!r} was used for {send.queue!r} within a day with another body: "
+        f"it is {to_text(answer.id)}; use a new key for a new message"
+    )
 
 
 async def _settled(send: Send, answer: Answers) -> Receipt | PostroadError:

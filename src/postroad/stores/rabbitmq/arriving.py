@@ -71,6 +71,8 @@ class Arrivals:
         self._clock = clock
         self._log = log
         self._waiting: list[Arrived] = []
+        self._moved: set[Receipt] = set()
+        """Of the batch that is looked at: copies that take their place are in the broker."""
         self._work = asyncio.Event()
         self.busy = False
         self.on_expiry: Callable[[int], None] = lambda _at_ms: None
@@ -99,6 +101,7 @@ class Arrivals:
 
     async def _until_dealt_with(self, batch: list[Arrived]) -> None:
         looked: Looked | None = None
+        self._moved.clear()
         while alive := [one for one in batch if one.receipt.alive]:
             try:
                 looked = looked or await self._look(alive)
@@ -106,6 +109,7 @@ class Arrivals:
             except StoreError as error:
                 self._log.warning("messages wait to be looked at", error=str(error))
                 if looked is not None and looked.shift.posts:
+                    self._moved |= {e.receipt for e in looked.shift.ended if e.moved}
                     looked = None  # else all is published, and only to be noted
                 await self._clock.sleep(RETRY_S)
             else:
@@ -153,9 +157,10 @@ class Arrivals:
         """Nobody can serve it: into the dead set, as it is."""
         self._log.error("a message cannot be read", line=arrived.source, why=why)
         letter = unreadable(arrived.delivery, why, self._clock.now_ms())
-        shift.posts.append(Post(self._routes.topology.dead_exchange, "", letter))
         message = Message(letter.id, 0, 0, 0, 0, 0, 0, 0, 0, 0, NEVER, b"")
-        shift.ended.append(Entry(letter, message, arrived.receipt, arrived.source))
+        entry = Entry(letter, message, arrived.receipt, arrived.source)
+        entry.moved = arrived.receipt in self._moved
+        shift.replace(entry, Post(self._routes.topology.dead_exchange, "", letter))
 
     def _entry(
         self, one: Read, queue: Queue, known: Known, fresh: dict[int, Entry]
@@ -176,13 +181,16 @@ class Arrivals:
         message = message_of(envelope, queue, starts)
         entry = Entry(envelope, message, receipt, one.arrived.source)
         entry.suspect = suspect(one.returns)
+        entry.moved = receipt in self._moved
         return entry
 
     def _place(self, shift: Shift, entry: Entry, queue: Queue, fresh: dict[int, Entry]) -> None:
         lane = self._book.lane(entry.message.lane)
         now_ms = self._clock.now_ms()
         reason = death(entry.message, queue, lane, now_ms)
-        if reason is not None:
+        if entry.moved:
+            shift.back(entry, lane.key)  # only to be noted, whatever it would be by now
+        elif reason is not None:
             shift.die(entry, reason)
         elif min(entry.message.due_ms, entry.message.expires_at_ms) > now_ms + HOLD_MS:
             shift.back(entry, lane.key)

@@ -25,7 +25,7 @@ from postroad.stores.rabbitmq.outbox import Outbox
 from postroad.stores.rabbitmq.parking import Parking
 from postroad.stores.rabbitmq.recent import Recent
 from postroad.stores.rabbitmq.recording import Recording
-from postroad.stores.rabbitmq.routes import Post, Routes
+from postroad.stores.rabbitmq.routes import Routes
 from postroad.stores.rabbitmq.serving import Serving
 from postroad.stores.rabbitmq.shifting import Shifter
 from postroad.stores.rabbitmq.stamping import Stamps
@@ -86,7 +86,7 @@ class Base:
         self.consuming = Consuming(
             self.table, self.arrivals, name, declare, options.prefetch, clock, self.log
         )
-        duties = Duties(self.consuming, self.bury, declare, self._publish_to, self.broker.say)
+        duties = Duties(self.consuming, self.bury, declare, self.broker.publish, self.broker.say)
         self.crew = Crew(self.topology, _name(), duties, clock, self.log)
         draining = Draining(self.book, routes, self.broker, self._handlers, clock, self.log)
         self.serving = Serving(
@@ -172,9 +172,6 @@ class Base:
 
     def _handlers(self) -> list[str]:
         return [each for each in self.consuming.targets if each.startswith("handler.")]
-
-    async def _publish_to(self, exchange: str, key: str, envelopes: Sequence[Envelope]) -> None:
-        await self.broker.publish([Post(exchange, key, envelope) for envelope in envelopes])
 
     async def _pump(self) -> None:
         """What the state store made live goes into the broker; later, if it cannot now."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from postroad.model.errors import BrokerBlocked, PostroadError, Unroutable
+from postroad.model.errors import BrokerBlocked, StoreError, Unroutable
 from postroad.model.ids import to_text
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
@@ -13,7 +13,7 @@ from postroad.stores.rabbitmq.envelope import pack
 from postroad.stores.rabbitmq.making import make
 from postroad.stores.rabbitmq.probing import check_features
 from postroad.stores.rabbitmq.publishing import WAIT_S, Parcel, Publisher
-from postroad.stores.rabbitmq.routes import Post
+from postroad.stores.rabbitmq.routes import Post, Wrong
 from postroad.stores.rabbitmq.supervisor import Supervisor
 from postroad.stores.rabbitmq.topology import Plan, Topology
 from postroad.stores.rabbitmq.watching import Watch, Watched
@@ -111,35 +111,33 @@ class Broker:
         await self.unconsume()
         await self.publisher.close()
 
-    async def publish(self, posts: Sequence[Post]) -> None:
-        """All of them in one go; done when each is confirmed."""
-        await self.send([_parcel(post) for post in posts])
+    async def publish(self, posts: Sequence[Post]) -> list[Wrong]:
+        """All of them in one go; for each what went wrong, or None when it is confirmed."""
+        return await self.send([_parcel(post) for post in posts])
 
-    async def send(self, parcels: Sequence[Parcel]) -> None:
-        """The same, packed."""
+    async def send(self, parcels: Sequence[Parcel]) -> list[Wrong]:
+        """The same, packed. An error is raised only before anything is written."""
         for target in {_target(each.key) for each in parcels} - self._declared:
             await self.declare(target)
-        lost = await self._send(parcels)
+        answers = await self.publisher.publish(parcels)
+        lost = [at for at, wrong in enumerate(answers) if isinstance(wrong, Unroutable)]
         if lost:  # a line was deleted
-            for target in {_target(each.key) for each in lost}:
-                await self.declare(target)
-            if again := await self._send(lost):
-                target = _target(again[0].key)
-                raise Unroutable(f"RabbitMQ has no line for {target}, though declared")
+            again = await self._send_again([parcels[at] for at in lost])
+            for at, wrong in zip(lost, again, strict=True):
+                answers[at] = wrong
+        return answers
 
     def put(self, parcel: Parcel) -> Confirm | None:
         """Written at once; None when that cannot be, and nothing was written."""
         return self.publisher.put(parcel) if _target(parcel.key) in self._declared else None
 
-    async def _send(self, parcels: Sequence[Parcel]) -> list[Parcel]:
-        """Those that found no line; any other error is raised, when all have been answered."""
-        outcomes = await self.publisher.publish(parcels)
-        wrong: list[PostroadError] = [
-            each for each in outcomes if each is not None and not isinstance(each, Unroutable)
-        ]
-        if wrong:
-            raise wrong[0]
-        return [one for one, each in zip(parcels, outcomes, strict=True) if each is not None]
+    async def _send_again(self, parcels: Sequence[Parcel]) -> list[Wrong]:
+        try:
+            for target in {_target(each.key) for each in parcels}:
+                await self.declare(target)
+        except StoreError as error:
+            return [error] * len(parcels)
+        return await self.publisher.publish(parcels)
 
     def hand_over(self, parcels: Sequence[Parcel]) -> None:
         """Written, not waited for."""

@@ -9,13 +9,14 @@ from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
 from postroad.stores.rabbitmq.poison import unreadable
+from postroad.stores.rabbitmq.routes import Post, Wrong
 from postroad.stores.rabbitmq.topology import Topology
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 Declare = Callable[[str], Awaitable[None]]
 """Makes the line of a target, where it is missing."""
-Publish = Callable[[str, str, Sequence[Envelope]], Awaitable[None]]
-"""To an exchange by a routing key; ends when the broker has all of them safe."""
+Publish = Callable[[Sequence[Post]], Awaitable[list[Wrong]]]
+"""What became of each."""
 
 
 class Caught(Struct):
@@ -46,35 +47,35 @@ class CatchAll:
         self._clock = clock
         self._log = log
 
-    async def deal(self, batch: list[Delivery]) -> None:
-        """Send them on, or bury them; ends when the broker has all of them safe elsewhere."""
-        ways: dict[str, list[Envelope]] = {}
-        letters: list[Envelope] = []
-        for delivery in batch:
-            target = self._target(delivery.key)
-            try:
-                envelope = unpack(delivery.properties.headers, delivery.body)
-            except BadEnvelope as error:
-                letters.append(unreadable(delivery, str(error), self._clock.now_ms()))
-                continue
-            if target:
-                ways.setdefault(target, []).append(envelope.again())
-            else:
-                letters.append(self._unroutable(envelope, delivery.key))
-        for target, envelopes in ways.items():
+    async def deal(self, batch: list[Delivery]) -> list[Wrong]:
+        """Send them on, or bury them; what became of each."""
+        posts = [self._post(delivery) for delivery in batch]
+        for target in {post.key for post in posts} - {""}:
             await self._declare(target)
-            await self._publish(self._topology.instant, target, envelopes)
-        if letters:
-            await self._publish(self._topology.dead_exchange, "", letters)
-        self.caught.sent_on += len(batch) - len(letters)
-        self.caught.buried += len(letters)
+        answers = await self._publish(posts)
+        pairs = zip(posts, answers, strict=True)
+        done = [bool(post.key) for post, wrong in pairs if wrong is None]
+        self.caught.sent_on += sum(done)
+        self.caught.buried += len(done) - sum(done)
         self.caught.last = batch[-1].key
         self._log.warning(
             "messages had nowhere to go: was a queue deleted?",
-            count=len(batch),
+            count=len(done),
             way=batch[-1].key,
-            buried=len(letters),
+            buried=len(done) - sum(done),
         )
+        return answers
+
+    def _post(self, delivery: Delivery) -> Post:
+        target = self._target(delivery.key)
+        try:
+            envelope = unpack(delivery.properties.headers, delivery.body)
+        except BadEnvelope as error:
+            letter = unreadable(delivery, str(error), self._clock.now_ms())
+            return Post(self._topology.dead_exchange, "", letter)
+        if target:
+            return Post(self._topology.instant, target, envelope.again())
+        return Post(self._topology.dead_exchange, "", self._unroutable(envelope, delivery.key))
 
     def _target(self, key: str) -> str:
         """The target at the end of a way, if it is one of ours."""

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from postroad.ports.clock import Clock
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
 from postroad.stores.rabbitmq.poison import dropped_by_broker, unreadable
+from postroad.stores.rabbitmq.routes import Wrong
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 Bury = Callable[[list[Envelope]], Awaitable[None]]
@@ -20,10 +21,11 @@ class Collector:
         self._bury = bury
         self._clock = clock
 
-    async def deal(self, batch: list[Delivery]) -> None:
+    async def deal(self, batch: list[Delivery]) -> list[Wrong]:
         """All of a batch, in one transaction."""
         now_ms = self._clock.now_ms()
         await self._bury([letter_of(delivery, now_ms) for delivery in batch])
+        return [None] * len(batch)
 
 
 def letter_of(delivery: Delivery, now_ms: int) -> Envelope:

@@ -1,12 +1,13 @@
 """A line of the broker that is emptied in batches: acked when dealt with, never before."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from postroad.model.errors import StoreError
+from postroad.model.errors import PostroadError, StoreError
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
+from postroad.stores.rabbitmq.routes import Wrong, raise_first
 from postroad.stores.rabbitmq.wire.channel import Channel
 from postroad.stores.rabbitmq.wire.link import Link
 from postroad.stores.rabbitmq.wire.properties import Delivery
@@ -16,7 +17,8 @@ BATCH: Final = 256
 PAUSE_S: Final = 1.0
 AGAIN_S: Final = 1.0
 
-Deal = Callable[[list[Delivery]], Awaitable[None]]
+Deal = Callable[[list[Delivery]], Awaitable[Sequence[Wrong]]]
+"""What became of each. When it raises an error, nothing was done."""
 
 
 class Drain:
@@ -38,11 +40,7 @@ class Drain:
             await self._some.wait()
             self._some.clear()
             while self._waiting and channel.lost is None:
-                batch = self._waiting[:BATCH]
-                if await self._dealt_with(batch):
-                    del self._waiting[: len(batch)]
-                    for delivery in batch:
-                        channel.ack(delivery.tag)
+                await self._next(channel, self._waiting[:BATCH])
 
     @property
     def idle(self) -> bool:
@@ -53,14 +51,18 @@ class Drain:
         """The channel is lost: all that was not acked comes again on another."""
         self._some.set()
 
-    async def _dealt_with(self, batch: list[Delivery]) -> bool:
+    async def _next(self, channel: Channel, batch: list[Delivery]) -> None:
+        """What is dealt with is acked, whatever became of the others; those are tried again."""
         try:
-            await self._deal(batch)
-        except StoreError as error:
+            answers = await self._deal(batch)
+            pairs = list(zip(batch, answers, strict=True))
+            self._waiting[: len(batch)] = [one for one, wrong in pairs if wrong is not None]
+            for delivery in [one for one, wrong in pairs if wrong is None]:
+                channel.ack(delivery.tag)
+            raise_first(answers)
+        except PostroadError as error:
             self._log.warning("messages wait in the broker", line=self._line, error=str(error))
             await self._clock.sleep(PAUSE_S)
-            return False
-        return True
 
     def _arrive(self, delivery: Delivery) -> None:
         self._waiting.append(delivery)

@@ -11,7 +11,7 @@ from postroad.stores.rabbitmq.declaring import ready
 from postroad.stores.rabbitmq.drain import AGAIN_S, keep_drained
 from postroad.stores.rabbitmq.envelope import BadEnvelope, unpack
 from postroad.stores.rabbitmq.poison import unreadable
-from postroad.stores.rabbitmq.routes import Outlet, Post, Routes
+from postroad.stores.rabbitmq.routes import Outlet, Post, Routes, Wrong
 from postroad.stores.rabbitmq.topology import SHARD_NUMBERS, Topology
 from postroad.stores.rabbitmq.wire.link import Link
 from postroad.stores.rabbitmq.wire.properties import Delivery
@@ -81,8 +81,8 @@ class Draining:
         return True
 
     async def _empty(self, link: Link, line: str, dead: bool) -> None:  # noqa: FBT001
-        async def deal(batch: list[Delivery]) -> None:
-            await self._outlet.publish([await self._post(each, dead=dead) for each in batch])
+        async def deal(batch: list[Delivery]) -> list[Wrong]:
+            return await self._outlet.publish([await self._post(each, dead=dead) for each in batch])
 
         await keep_drained(link, line, deal, self._clock, self._log)
 

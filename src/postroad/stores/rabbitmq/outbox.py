@@ -2,15 +2,17 @@
 a timetable, and uncertain ones that were not sent after all."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 from postroad.model.errors import StoreError
+from postroad.model.words import Message
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.arriving import message_of
 from postroad.stores.rabbitmq.book import Book
 from postroad.stores.rabbitmq.envelope import Envelope
-from postroad.stores.rabbitmq.routes import Outlet, Post, Routes
+from postroad.stores.rabbitmq.routes import Outlet, Post, Routes, raise_first
 from postroad.stores.rabbitmq.state.state import Batch, BrokerState
 
 BATCH: Final = 500
@@ -19,8 +21,8 @@ LOOK_EVERY_S: Final = 30.0
 
 
 class Outbox:
-    """Publishes, awaits the confirms, then deletes the rows. Should it die between, a second copy
-    is published: with the same hop, by which it is known."""
+    """Publishes, awaits the confirms, then deletes the rows of what is confirmed. Should it die
+    between, a second copy is published: with the same hop, by which it is known."""
 
     def __init__(
         self, state: BrokerState, book: Book, routes: Routes, outlet: Outlet, clock: Clock
@@ -37,19 +39,27 @@ class Outbox:
         count = 0
         async with self._turn:
             while envelopes := await self._state.outbox(BATCH):
-                batch = Batch(self._clock.now_ms())
-                await self._outlet.publish([await self._post(one, batch) for one in envelopes])
-                await self._state.write(batch)
-                count += len(envelopes)
+                count += await self._publish(envelopes)
         return count
 
-    async def _post(self, envelope: Envelope, batch: Batch) -> Post:
+    async def _publish(self, envelopes: Sequence[Envelope]) -> int:
+        posts = [await self._post(one) for one in envelopes]
+        answers = await self._outlet.publish([post for post, _ in posts])
+        batch = Batch(self._clock.now_ms())
+        for (post, message), wrong in zip(posts, answers, strict=True):
+            if wrong is None:
+                batch.moved(message, post.envelope.hop, post.envelope.priority)
+        await self._state.write(batch)
+        raise_first(answers)
+        return len(envelopes)
+
+    async def _post(self, envelope: Envelope) -> tuple[Post, Message]:
         queue = await self._book.queue((envelope.tenant, envelope.queue))
         if queue is None:  # pragma: no cover - its row was joined to the queue's a moment ago
             raise LookupError(envelope.queue)
-        batch.moved(message_of(envelope, queue, 0), envelope.hop, envelope.priority)
         lane = self._book.lane(queue.lanes[envelope.shard])
-        return self._routes.post(envelope, lane.key, self._clock.now_ms())
+        post = self._routes.post(envelope, lane.key, self._clock.now_ms())
+        return post, message_of(envelope, queue, 0)
 
     async def run(self, log: Log) -> None:
         """Look now and then."""

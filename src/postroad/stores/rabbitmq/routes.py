@@ -1,10 +1,11 @@
 """Where a copy of a message is published to."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 from msgspec import Struct
 
+from postroad.model.errors import PostroadError
 from postroad.model.words import LaneKey
 from postroad.stores.rabbitmq.delays import key as walk_key
 from postroad.stores.rabbitmq.delays import walk, walk_within
@@ -18,6 +19,10 @@ time, then half as often each time, every 64 s in the end. A resume or an unbloc
 later at most. Powers of two of units: one hop each."""
 
 
+Wrong = PostroadError | None
+"""Why a copy is not confirmed, or None when the broker has it safe."""
+
+
 class Post(Struct, frozen=True):
     """A copy and its way."""
 
@@ -29,8 +34,16 @@ class Post(Struct, frozen=True):
 class Outlet(Protocol):
     """The way into the broker."""
 
-    async def publish(self, posts: Sequence[Post]) -> None:
-        """All of them, in one go; done when each is confirmed. A StoreError when one is not."""
+    async def publish(self, posts: Sequence[Post]) -> list[Wrong]:
+        """All of them, in one go; what became of each. Who tries again publishes only what is not
+        confirmed: a second copy in a handler's line may be tried beside the first."""
+
+
+def raise_first(answers: Iterable[Wrong]) -> None:
+    """What went wrong first, if anything did."""
+    for wrong in answers:
+        if wrong is not None:
+            raise wrong
 
 
 class Routes:

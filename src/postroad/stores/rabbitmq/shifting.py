@@ -8,7 +8,7 @@ from postroad.model.record import Result
 from postroad.model.states import DeadReason
 from postroad.model.words import LaneKey
 from postroad.stores.rabbitmq.envelope import Envelope
-from postroad.stores.rabbitmq.routes import Outlet, Post, Routes
+from postroad.stores.rabbitmq.routes import Outlet, Post, Routes, raise_first
 from postroad.stores.rabbitmq.stacks import Entry
 from postroad.stores.rabbitmq.state.state import Batch, BrokerState, Spent
 from postroad.stores.rabbitmq.table import Table
@@ -19,10 +19,9 @@ class Shift:
 
     def __init__(self, routes: Routes, now_ms: int) -> None:
         self.batch = Batch(now_ms)
-        self.posts: list[Post] = []
+        self.posts: list[tuple[Post, Entry]] = []
         self.ended: list[Entry] = []
         self.delivered: list[int] = []
-        self.moving: list[Entry] = []
         self._routes = routes
         self._now_ms = now_ms
 
@@ -81,10 +80,15 @@ class Shift:
         letter = envelope.again(reason=str(why), died_at_ms=self._now_ms)
         self._move(entry, letter, self._routes.dead(letter), done=True)
 
+    def replace(self, entry: Entry, post: Post) -> None:
+        """Its place is taken by a copy, which is published unless it was before: then the rest of
+        the shift, or the note in the state store, has failed and is tried again."""
+        if not entry.moved:
+            self.posts.append((post, entry))
+        self.ended.append(entry)
+
     def _move(self, entry: Entry, again: Envelope, post: Post, *, done: bool = False) -> None:
-        if not entry.moved:  # else the state store did not take the note, and is asked again
-            self.posts.append(post)
-            self.moving.append(entry)
+        self.replace(entry, post)
         self.batch.spend(
             Spent(
                 entry.message,
@@ -96,7 +100,6 @@ class Shift:
                 done,
             )
         )
-        self.ended.append(entry)
 
 
 class Shifter:
@@ -108,13 +111,14 @@ class Shifter:
         self._table = table
 
     async def run(self, shift: Shift) -> None:
-        """All of it; when it fails, nothing was acked and it can be done again: what is published
+        """All of it; when it fails, nothing was acked and it can be done again: what is confirmed
         by then is not published again."""
         if shift.posts:
-            await self._outlet.publish(shift.posts)
-            shift.posts.clear()
-            for entry in shift.moving:
-                entry.moved = True
+            answers = await self._outlet.publish([post for post, _ in shift.posts])
+            for (_, entry), wrong in zip(shift.posts, answers, strict=True):
+                entry.moved = wrong is None
+            shift.posts = [each for each in shift.posts if not each[1].moved]
+            raise_first(answers)
         await self._state.write(shift.batch)
         for entry in shift.ended:
             if self._table.entries.get(entry.message.id) is entry:

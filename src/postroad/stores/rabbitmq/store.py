@@ -43,12 +43,13 @@ class InboxVerbs(Base):
         return await self.book.find((tenant, name))
 
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
-        """Publish them all in one go; accepted means that the broker has confirmed each."""
+        """Publish them all in one go; accepted is what the broker has confirmed. There are no
+        transactions over queues of a broker: one that is full refuses its own messages alone."""
         self._check_open()
-        if drafts:
-            await self.broker.send([self._parcel(draft) for draft in drafts])
-            await self._remember(drafts)
-        return [Accepted(draft.id) for draft in drafts]
+        answers = await self.broker.send([self._parcel(draft) for draft in drafts])
+        pairs = list(zip(drafts, answers, strict=True))
+        await self._remember([draft for draft, wrong in pairs if wrong is None])
+        return [Accepted(draft.id, refused=wrong) for draft, wrong in pairs]
 
     async def put(self, draft: Draft) -> bool:
         """Publish one that is due, and wait for its own confirm alone: others go on meanwhile."""

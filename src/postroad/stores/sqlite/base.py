@@ -72,11 +72,16 @@ class Base:
         self._lock.drop()
 
     async def _write(
-        self, label: str, work: Callable[[Database], T], *, durable: bool = False
+        self,
+        label: str,
+        work: Callable[[Database], T],
+        *,
+        durable: bool = False,
+        hasty: bool = False,
     ) -> T:
         if self._writer is None:
             raise NotOpen("the road is not open: use it inside `async with road:`")
-        return await self._writer.submit(_labelled(label, work), durable=durable)
+        return await self._writer.submit(_labelled(label, work), durable=durable, hasty=hasty)
 
     async def _read(self, label: str, work: Callable[[Database], T]) -> T:
         if self._reader is None:

@@ -21,6 +21,8 @@ from postroad.stores.sqlite.bell import Ring
 QUERIES: Final = load("postroad.stores.sqlite", "queries")
 APPLICATION_ID: Final = 0x526F6164  # "Road"
 PRAGMAS: Final = ("application_id", "user_version", "schema_version")
+PATIENCE_MS: Final = 10_000
+"""How long a write waits for a transaction of somebody else: a caller's own, or a program's."""
 
 Value = int | str | bytes | float | None
 Row = tuple[Any, ...]
@@ -63,7 +65,7 @@ class Database:
 
     def _prepare(self, *, readonly: bool) -> None:
         db = self.connection
-        db.set_busy_timeout(10_000)
+        db.set_busy_timeout(PATIENCE_MS)
         db.execute("pragma journal_mode = wal")
         db.execute("pragma synchronous = full")
         # The writer checkpoints by itself, and it alone: two checkpointers are what SQLite's

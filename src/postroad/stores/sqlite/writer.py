@@ -11,6 +11,7 @@ from typing import Final, Protocol, TypeVar, cast
 import apsw
 
 from postroad.model.errors import NotOpen
+from postroad.stores.sqlite import database
 from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database, named_errors
 
@@ -18,18 +19,26 @@ T = TypeVar("T")
 CHECKPOINT_PAGES: Final = 4_000
 """16 MB of log: the longer it is, the more often a page written twice is copied once."""
 
+HASTE_MS: Final = 250
+
 
 class Ask:
     """One piece of work, its answer, and the future that waits for it."""
 
-    __slots__ = ("durable", "error", "future", "value", "work")
+    __slots__ = ("durable", "error", "future", "hasty", "value", "work")
 
     def __init__(
-        self, work: Callable[[Database], object], future: "asyncio.Future[object]", *, durable: bool
+        self,
+        work: Callable[[Database], object],
+        future: "asyncio.Future[object]",
+        *,
+        durable: bool,
+        hasty: bool,
     ) -> None:
         self.work = work
         self.future = future
         self.durable = durable
+        self.hasty = hasty
         self.value: object = None
         self.error: BaseException | None = None
 
@@ -142,6 +151,7 @@ class Writer:
         self._reads = reads
         self._waiting: deque[Ask] = deque()
         self._durable = True
+        self._hasty = False
         self._open = True
         self._wal_pages = 0
         self.commits = 0
@@ -149,13 +159,16 @@ class Writer:
             db.connection.set_wal_hook(self._on_commit)
         drive.start(self._drain, self._finish)
 
-    def submit(self, work: Callable[[Database], T], *, durable: bool = True) -> "asyncio.Future[T]":
+    def submit(
+        self, work: Callable[[Database], T], *, durable: bool = True, hasty: bool = False
+    ) -> "asyncio.Future[T]":
         """Hand over; the answer comes after the commit. `durable` commits reach the disk
-        before they are answered; others survive a crash of the process, not of the machine."""
+        before they are answered; others survive a crash of the process, not of the machine.
+        A `hasty` one hardly waits for transactions of others."""
         if not self._open:
             raise NotOpen("the store is closed: use the road inside `async with road:`")
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Ask(work, future, durable=durable))
+        self._waiting.append(Ask(work, future, durable=durable, hasty=hasty))
         self._drive.wake()
         return cast("asyncio.Future[T]", future)
 
@@ -210,6 +223,7 @@ class Writer:
         with named_errors(db.path):
             if not self._reads:
                 self._sync(durable=any(ask.durable for ask in batch))
+                self._hurry(hasty=all(ask.hasty for ask in batch))
             db.connection.execute("begin" if self._reads else "begin immediate")
             try:
                 for ask in batch:
@@ -230,6 +244,11 @@ class Writer:
             level = "full" if durable else "normal"
             self._db.connection.execute(f"pragma synchronous = {level}")
             self._durable = durable
+
+    def _hurry(self, *, hasty: bool) -> None:
+        if hasty != self._hasty:
+            self._db.connection.set_busy_timeout(HASTE_MS if hasty else database.PATIENCE_MS)
+            self._hasty = hasty
 
     def _on_commit(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         self._wal_pages = pages
