@@ -173,17 +173,21 @@ class Postroad:
         if self._stop_asked:
             engine.ask_to_stop()
         try:
-            async with self.bulk.sending(self.owner, pace, limits.drain_s, self.stop) as idle:
-                with _signals(self.stop) if self.hears_signals else nullcontext():
-                    if not until_idle:
-                        await engine.until_stopped()
-                        return
-                    if scheduler is not None:
-                        await scheduler.caught_up.wait()
-                    await idle.wait()
-                    await engine.until_idle()
+            async with self.bulk.sending(self.owner, pace, limits.drain_s, self.stop) as crew:
+                try:
+                    with _signals(self.stop) if self.hears_signals else nullcontext():
+                        if not until_idle:
+                            await engine.until_stopped()
+                            return
+                        if scheduler is not None:
+                            await scheduler.caught_up.wait()
+                        await crew.idle.wait()
+                        await engine.until_idle()
+                finally:
+                    crew.stop()  # both begin nothing more, and end together
+                    await engine.stop()
         finally:
-            await engine.stop()
+            await engine.close()
             self.engine = None
             self._stop_asked = False
 

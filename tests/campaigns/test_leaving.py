@@ -2,20 +2,23 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from postroad import Postroad
+from postroad import Message, Postroad
 from postroad.campaigns import crew
 from postroad.model.limits import Limits
+from postroad.model.words import LaneKey
 from tests.campaigns.provider import Provider
 from tests.campaigns.stories import LOCAL, local, numbers, prepare, reaches, running, until
 from tests.servers.postgres import PrivatePostgres
 from tests.servers.proxy import Proxy
 
+CALL_MS = 4_000
 Within = Callable[[Any], Any]
 
 
@@ -48,3 +51,76 @@ def test_what_cannot_be_written_at_the_end_is_uncertain_and_not_sent_again(
             within(leave(provider, proxy))
         within(look())
         assert len(provider.arrivals()) == 3
+
+
+def test_while_senders_end_the_engine_starts_nothing_more(tmp_path: Path, within: Within) -> None:
+    """It went on as long as their calls took, and began to end only then."""
+    dsn = f"sqlite:///{tmp_path}/road.db"
+
+    async def story(provider: Provider) -> None:
+        road = local(dsn)
+        started: list[int] = []
+        may_end = asyncio.Event()
+
+        @road.handler("work", concurrency=1)
+        async def work(message: Message[int]) -> None:
+            started.append(message.body)
+            await may_end.wait()
+
+        async def under_way() -> bool:
+            return len(provider.arrivals()) == 3 and bool(started)
+
+        async def gone_or_going_on() -> bool:
+            return road.engine is None or not road.engine.lanes or len(started) > 1
+
+        async with running(road):
+            await prepare(road, provider, tmp_path, numbers(3))
+            await road.campaigns.start("c")
+            await road.send_many([("work", 1), ("work", 2)])
+            await until(under_way)
+            road.stop()
+            assert road.engine is not None
+            with suppress(TimeoutError):  # which is the breach: the calls take as long
+                async with asyncio.timeout(CALL_MS / 2_000):
+                    while not road.engine._runners.stopping:
+                        await asyncio.sleep(0.01)
+            may_end.set()
+            await until(gone_or_going_on)
+            assert len(started) == 1
+        assert len(started) == 1
+        async with local(dsn) as road:
+            assert (await road.campaigns.exact("c")).sent == 3
+            assert (await road.store.counts())["waiting"] == 1
+
+    with Provider(tmp_path, latency_ms=CALL_MS) as provider:
+        within(story(provider))
+
+
+def test_a_job_that_is_claimed_while_the_crew_stops_is_given_back(
+    tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else all of it was sent first."""
+    dsn = f"sqlite:///{tmp_path}/road.db"
+
+    async def story(provider: Provider) -> None:
+        road = local(dsn)
+        ledgers = road.store.ledgers
+
+        async def stopped_meanwhile(key: LaneKey) -> tuple[int, ...]:
+            road.stop()
+            while road.engine is not None and road.engine._claimers:
+                if all(task.done() for task in road.engine._claimers):
+                    break
+                await asyncio.sleep(0.01)
+            return await ledgers(key)
+
+        road.hears_signals = False
+        async with road:
+            await prepare(road, provider, tmp_path, numbers(50), rate="1/s")
+            await road.campaigns.start("c")
+            monkeypatch.setattr(road.store, "ledgers", stopped_meanwhile)
+            await road.run()
+            assert (await road.campaigns.exact("c")).sent < 50
+
+    with Provider(tmp_path) as provider:
+        within(story(provider))

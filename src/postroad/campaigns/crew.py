@@ -41,7 +41,9 @@ class Crew:
         self._bell.set()
 
     def stop(self) -> None:
-        """Begin nothing more."""
+        """Begin nothing more. Said again it gives nobody more time."""
+        if self._stopping:
+            return
         self._stopping = True
         for sender, _ in self._senders.values():
             sender.leave()
@@ -135,6 +137,8 @@ class Crew:
             sender.hear(pulse)  # its lane may be paused
         task = asyncio.get_running_loop().create_task(self._send(sender, channel, campaign))
         self._senders[job.id] = (sender, task)
+        if self._stopping:  # since the job was claimed
+            sender.leave()
 
     async def _send(self, sender: Sender, channel: Channel, campaign: Campaign) -> None:
         try:

@@ -58,6 +58,7 @@ class Engine:
         self.pollers = Pollers(store, limits, log, self._claim, self.owned.calm.set)
         self._loops: list[asyncio.Task[None]] = []
         self._claimers: list[asyncio.Task[None]] = []
+        self._pacing: asyncio.Task[None] | None = None
         self._stop_asked = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._broken: BaseException | None = None
@@ -83,7 +84,7 @@ class Engine:
         self.spawn(self.recorder.run(), "recorder")
         self.spawn(self._reader.run(), "reader")
         self.spawn(self._recaller.run(), "recaller")
-        self.spawn(self._pace.run(), "pace")
+        self._pacing = self._task(self._pace.run(), "pace")
         self.spawn(self.janitor.run_sweep(), "sweep")
         self.spawn(self.janitor.run_retention(), "retention")
         owns = self.lanes.__len__
@@ -144,7 +145,8 @@ class Engine:
 
     async def stop(self) -> None:
         """Start nothing more, wait for what is in flight, then give everything back. What does
-        not end in time is stopped and spends no attempt."""
+        not end in time is stopped and spends no attempt. The pace goes on until `close`: others
+        that end meanwhile may wait for its slots."""
         self._store.bell.leave(self.owner)
         await self._cancel(self._claimers)
         await self._runners.stop(self.limits.drain_s)
@@ -161,6 +163,12 @@ class Engine:
             await self._store.disown(self.owner, [])
         except StoreError as error:
             self._log.warning("lanes could not be given back", error=str(error))
+
+    async def close(self) -> None:
+        """Nobody needs anything of it any more."""
+        await self._cancel([*self._claimers, *self._loops])
+        if self._pacing is not None:
+            await self._cancel([self._pacing])
 
     async def _cancel(self, tasks: "list[asyncio.Task[None]]") -> None:
         for task in tasks:

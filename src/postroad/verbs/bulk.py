@@ -53,16 +53,15 @@ class Bulk:
     @asynccontextmanager
     async def sending(
         self, owner: int, pace: Pace, drain_s: float, ended: Callable[[], None]
-    ) -> AsyncIterator[asyncio.Event]:
-        """Those who send work in this process meanwhile; gives what is set when nothing is to be
-        sent. `ended` is called when they broke. `drain_s`: how long their end waits for a store
-        that is away."""
+    ) -> AsyncIterator[Crew]:
+        """Those who send work in this process meanwhile. `ended` is called when they broke.
+        `drain_s`: how long their end waits for a store that is away."""
         kit = Kit(self.store, pace, self._road.clock, self._log, owner, drain_s)
         crew = Crew(kit, self.credentials.open, self._road.ledgers)
         task = asyncio.get_running_loop().create_task(crew.run(), name="postroad campaigns")
         task.add_done_callback(lambda _: ended())
         try:
-            yield crew.idle
+            yield crew
         finally:
             crew.stop()
             await task
