@@ -11,6 +11,8 @@ from postroad.stores.rabbitmq.options import read_options
 
 def open_store(dsn: str, clock: Clock) -> Store:
     """The store, not opened yet."""
+    if not isinstance(dsn, str):
+        raise BadDsn(f"{dsn!r} is no address: give a text, as in 'sqlite:///road.db'")
     if dsn.startswith("sqlite:///"):
         from postroad.stores.sqlite.store import SqliteStore
 
@@ -21,7 +23,7 @@ def open_store(dsn: str, clock: Clock) -> Store:
         return PostgresStore(dsn, clock)
     if dsn.startswith(("amqp://", "amqps://")):
         return _on_broker(dsn, clock)
-    told = repr(dsn) if "@" not in dsn else dsn.partition("://")[0]  # the rest has a password
+    told = repr(dsn) if "@" not in dsn else dsn.partition(":")[0]  # the rest has a password
     raise BadDsn(f"{told} is not understood: use sqlite:///FILE, postgresql://… or amqp://…")
 
 
