@@ -126,6 +126,33 @@ def test_a_credential_and_a_campaign_with_a_blank_in_its_name_are_found(
     assert data("campaign", "show", "spring sale")["name"] == "spring sale"
 
 
+def test_a_secret_comes_from_a_pipe_and_is_asked_of_nobody_who_is_not_there(
+    road: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert road
+    monkeypatch.delenv("POSTROAD_SECRET", raising=False)
+    words = ("credential", "put", "shop", "--kind", "webhook")
+    refused = postroad(*words)
+    assert refused.exit_code == 2, refused.output
+    assert "set POSTROAD_SECRET" in refused.stderr
+    assert "echoed" not in refused.stderr
+    assert data(*words, given="whsec_" + "MDEy" * 8 + "\n")["name"] == "shop"
+
+
+def test_a_message_is_settled_by_one_of_two_words(road: str) -> None:
+    assert road
+    refused = postroad("message", "settle", "msg_0000000000000", "snt")
+    assert refused.exit_code == 2
+    assert "'snt': a message is settled as sent, or as unsent" in refused.stderr
+
+
+def test_the_list_of_commands_has_no_line_breaks_of_the_source() -> None:
+    """At this width every line of it is one command."""
+    lines = postroad("--help").stdout.splitlines()
+    (hub,) = [line for line in lines if "Serve mailboxes" in line]
+    assert "the setting hub_listen says where it listens.)" in hub
+
+
 def test_what_a_killed_server_left_behind_does_not_lead_to_another_road(
     road: str, tmp_path: Path
 ) -> None:
