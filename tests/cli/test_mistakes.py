@@ -212,6 +212,9 @@ def test_an_error_inside_the_program_of_app_is_not_taken_for_a_wrong_name(folder
     result = postroad("up", "--app", "broken:road")
     assert isinstance(result.exception, AttributeError)  # with its trace: it is their own fault
     assert "no_such_thing" in str(result.exception)
+    Path("needy.py").write_text("import not_installed_here")
+    assert "needy needs it: install it" in postroad("up", "--app", "needy:road").stderr
+    assert "in the folder of your program" in postroad("up", "--app", "nowhere:road").stderr
     missing = postroad("up", "--app", "tasks:nothing")
     assert (missing.exit_code, "no nothing in tasks" in missing.stderr) == (2, True)
 
