@@ -1,5 +1,6 @@
 """What people mistype: each is told by name, when it is written and not when it is sent."""
 
+import asyncio
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -133,3 +134,27 @@ def test_what_a_handler_raises_is_in_the_log_with_its_line(tmp_path: Path, withi
         assert f"queue={name} " in line
         assert f"in on_{name}" in line
         assert "KeyError: 'nam'" in line
+
+
+def test_a_road_is_opened_once_and_run_once_at_a_time(road: Postroad, within: Within) -> None:
+    """A second run would take the first one's stop, which then never ended."""
+    road.handler("work")(nothing)
+
+    async def story() -> None:
+        async with road:
+            with pytest.raises(BadInput, match="open already"):
+                await road.__aenter__()
+            first = asyncio.create_task(road.run())
+            await asyncio.sleep(0)
+            with pytest.raises(BadInput, match="runs already"):
+                await road.run()
+            receipt = await road.send("work", 1)
+            while (await road.explain(receipt.id)).state != "delivered":
+                await asyncio.sleep(0.01)
+            road.stop()
+            await first
+            await road.run(until_idle=True)
+        async with road:
+            await road.send("work", 2)
+
+    within(story())
