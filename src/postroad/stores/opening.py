@@ -45,6 +45,18 @@ def _file(dsn: str) -> Path:
     return Path(name)
 
 
+async def has_road(dsn: str) -> bool:
+    """Whether there is a road already: opening a store would make one."""
+    if dsn.startswith("sqlite:///"):
+        return _file(dsn).exists()
+    if dsn.startswith(("postgresql://", "postgres://")):
+        from postroad.stores.postgres import schema
+        from postroad.stores.postgres.connections import read_address
+
+        return await schema.exists(read_address(dsn))
+    return True
+
+
 async def migrate(dsn: str) -> tuple[int, int]:
     """Bring a road's schema to this release's version; answers the steps taken and the version."""
     if dsn.startswith(("amqp://", "amqps://")):
