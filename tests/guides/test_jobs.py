@@ -58,7 +58,8 @@ def test_the_guides_web_application_delivers_and_ends_with_its_server(tmp_path: 
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         ) as server:
             try:
-                with closing(HTTPConnection(*taken.getsockname(), timeout=60)) as line:
+                host, port = taken.getsockname()
+                with closing(HTTPConnection(host, port, timeout=60)) as line:
                     line.request("POST", "/sign-up", b'{"name": "Ada"}')
                     assert line.getresponse().status == 201
                 assert server.stdout is not None
