@@ -57,7 +57,7 @@ async def _way(folder: Path, seconds: float, *, shared: bool) -> tuple[Got, int]
         allow=RULES.allow, http=True, ports=(), timeout_ms=TIMEOUT_MS, connect_timeout_ms=TIMEOUT_MS
     )
     road = Postroad(
-        f"sqlite:///{folder}/road.db", settings=Settings(log_level="critical", webhooks=rules)
+        f"sqlite:///{folder}/road.db", settings=Settings(log_level="error", webhooks=rules)
     )
     policy = Policy(ladder=LADDER, timeout_ms=TIMEOUT_MS + 1_000)
     async with road:

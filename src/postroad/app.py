@@ -77,7 +77,7 @@ class Postroad:
         self._chance = parts.chance or system_chance()
         self.store = parts.store or open_store(self.dsn, parts.clock or SystemClock())
         self._own_store = parts.store is None
-        self._handlers = HandlerTransport(parts.threads)
+        self._handlers = HandlerTransport(self.log, parts.threads)
         self.registry = Registry(self._handlers)
         self.handler, self.every = self.registry.handler, self.registry.every
         self.extra_transports = tuple(transports)
@@ -119,6 +119,8 @@ class Postroad:
         self.engine: Engine | None = None
 
     async def __aenter__(self) -> Self:
+        if self._sending.is_open:
+            raise BadInput("this road is open already: open it once, all tasks may use it")
         if self._own_store:
             await self.store.open()
         try:
@@ -158,6 +160,8 @@ class Postroad:
     async def run(self, *, until_idle: bool = False) -> None:
         """Deliver, until stopped; or until nothing is due any more."""
         self._sending.taking()
+        if self.engine is not None:
+            raise BadInput("this road runs already: one run() at a time")
         if not until_idle:
             log_levels(self.log, self.settings.limits.poll_intervals_s)
             log_guard(self.log, self.settings.webhooks)

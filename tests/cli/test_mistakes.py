@@ -126,6 +126,50 @@ def test_a_credential_and_a_campaign_with_a_blank_in_its_name_are_found(
     assert data("campaign", "show", "spring sale")["name"] == "spring sale"
 
 
+def test_a_secret_comes_from_a_pipe_and_is_asked_of_nobody_who_is_not_there(
+    road: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert road
+    monkeypatch.delenv("POSTROAD_SECRET", raising=False)
+    words = ("credential", "put", "shop", "--kind", "webhook")
+    refused = postroad(*words)
+    assert refused.exit_code == 2, refused.output
+    assert "set POSTROAD_SECRET" in refused.stderr
+    assert "echoed" not in refused.stderr
+    assert data(*words, given="whsec_" + "MDEy" * 8 + "\n")["name"] == "shop"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("message", "settle", "msg_0000000000000", "snt"), "give one of sent, unsent"),
+        (("token", "make", "x", "--scope", "snd"), "give one of send, read, manage, admin"),
+        (("dead", "list", "--reason", "rejct"), "give one of rejected, exhausted, expired"),
+        (("dead", "list", "--since", "yesterday"), "as 2026-01-31T12:00:00Z"),
+        (("send", "good", "1", "--with", "deliver_at=noon"), "as 2026-01-31T12:00:00Z"),
+        (
+            ("campaign", "recipients", "x", "--state", "snt"),
+            "give one of unsent, sent, failed, uncertain",
+        ),
+    ],
+    ids=lambda given: given[1] if isinstance(given, tuple) else "",
+)
+def test_a_word_that_is_not_known_is_answered_with_those_that_are(
+    road: str, words: tuple[str, ...], told: str
+) -> None:
+    assert road
+    refused = postroad(*words)
+    assert refused.exit_code == 2, refused.output
+    assert told in " ".join(refused.stderr.split())
+
+
+def test_the_list_of_commands_has_no_line_breaks_of_the_source() -> None:
+    """At this width every line of it is one command."""
+    lines = postroad("--help").stdout.splitlines()
+    (hub,) = [line for line in lines if "Serve mailboxes" in line]
+    assert "the setting hub_listen says where it listens.)" in hub
+
+
 def test_what_a_killed_server_left_behind_does_not_lead_to_another_road(
     road: str, tmp_path: Path
 ) -> None:
@@ -185,6 +229,9 @@ def test_an_error_inside_the_program_of_app_is_not_taken_for_a_wrong_name(folder
     result = postroad("up", "--app", "broken:road")
     assert isinstance(result.exception, AttributeError)  # with its trace: it is their own fault
     assert "no_such_thing" in str(result.exception)
+    Path("needy.py").write_text("import not_installed_here")
+    assert "needy needs it: install it" in postroad("up", "--app", "needy:road").stderr
+    assert "in the folder of your program" in postroad("up", "--app", "nowhere:road").stderr
     missing = postroad("up", "--app", "tasks:nothing")
     assert (missing.exit_code, "no nothing in tasks" in missing.stderr) == (2, True)
 

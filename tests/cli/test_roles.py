@@ -35,6 +35,21 @@ def role(folder: Path, *words: str) -> Iterator[list[str]]:
     assert process.returncode == 0, errors
 
 
+def test_a_command_that_only_asks_makes_no_road_in_a_database(
+    dsn: str, server: PrivatePostgres
+) -> None:
+    """A mistyped address must not leave tables in somebody else's database."""
+    for words in (("stats",), ("send", "good", "1"), ("token", "make", "x")):
+        refused = postroad(*words, "--dsn", dsn)
+        assert refused.exit_code == 2, refused.output
+        assert "there is no road at" in refused.stderr
+        assert dsn.partition("@")[0].rpartition(":")[2] not in refused.stderr  # its password
+    (store,) = [each for each in data("doctor", "--dsn", dsn) if each["part"] == "store"]
+    assert (store["state"], "no road yet" in store["found"]) == ("warn", True)
+    made = "select count(*) from pg_namespace where nspname = 'postroad'"
+    assert server.sql(made, dsn.rpartition("/")[2]).strip() == "0"
+
+
 def test_one_accepts_another_delivers_and_commands_need_neither(
     folder: Path, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

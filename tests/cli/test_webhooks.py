@@ -305,6 +305,10 @@ def test_a_webhook_is_set_and_shown_by_commands(
     shown = data("endpoint", "show", url, *more, *allow)
     assert (shown["secrets"], shown["headers"], shown["reject"]) == (2, ["x-shop"], [418])
     assert shown["timeout_ms"] == 3_000
+    with monkeypatch.context() as without:  # who forgets the variable must not stop signing
+        without.delenv("POSTROAD_SECRET")
+        forgot = postroad("endpoint", "set", url, "--sign", *more, *allow)
+        assert (forgot.exit_code, "POSTROAD_SECRET is not set" in forgot.stderr) == (2, True)
     text = postroad("endpoint", "show", url, *more, *allow).stdout
     assert "signing keys: 2" in text
     assert ONE not in text

@@ -15,6 +15,7 @@ LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 SHOWN = [
     r"msg_\w{13} is stored, whatever happens next\ntry 1: welcome, Ada!\n",
     r"printed: 30\n",
+    r"",
 ]
 
 

@@ -9,7 +9,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "webhooks.md"
 
 def test_each_example_prints_what_the_guide_shows(tmp_path: Path) -> None:
     found = examples(GUIDE)
-    assert len(found) == 2
+    assert len(found) == 3
     for example in found:
         printed = run(example.code, tmp_path)
         assert same(printed, example.shown), printed

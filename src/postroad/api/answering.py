@@ -7,7 +7,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, NotFoundException, ValidationException
 from litestar.openapi.datastructures import ResponseSpec
 
-from postroad.api.problems import BadRequest, FieldError, Problem, problem
+from postroad.api.problems import BadRequest, Problem, field_error, problem
 from postroad.model import errors
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -55,7 +55,7 @@ def on_http_error(request: Ask, error: HTTPException) -> Response[bytes]:
 def _bad_fields(error: ValidationException) -> BadRequest:
     found = error.extra if isinstance(error.extra, list) else []
     fields = tuple(
-        FieldError(str(each.get("key", "")), str(each.get("message", "")).lower())
+        field_error(str(each.get("key", "")), str(each.get("message", "")).lower())
         for each in found
         if isinstance(each, dict)
     )

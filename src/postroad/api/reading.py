@@ -8,7 +8,7 @@ import msgspec
 from litestar.openapi.spec import OpenAPIMediaType, Operation, RequestBody, Schema
 
 from postroad.api.answering import Ask
-from postroad.api.problems import BadRequest, FieldError
+from postroad.api.problems import BadRequest, field_error
 
 T = TypeVar("T")
 AT: Final = re.compile(r" - at `\$\.?(?P<field>[^`]*)`$")
@@ -43,7 +43,8 @@ def _bad_field(text: str) -> BadRequest:
     inside = UNKNOWN.search(text) or MISSING.search(text)
     path = [place["field"] if place else "", inside["field"] if inside else ""]
     field = ".".join(part for part in path if part)
-    return BadRequest(f"{field}: {words}" if field else words, (FieldError(field, words),))
+    told = field_error(field, words)
+    return BadRequest(f"{field}: {told.message}" if field else told.message, (told,))
 
 
 def takes(kind: type[Any], media_type: str = "application/json") -> type[Operation]:

@@ -1,6 +1,7 @@
 """`postroad credential`: who sends, at which provider, how fast."""
 
 import os
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -37,7 +38,7 @@ def put(
     ] = None,
 ) -> None:
     """Keep a credential, tested and sealed. Its secret is read from POSTROAD_SECRET, or asked."""
-    secret = os.environ.get("POSTROAD_SECRET") or typer.prompt("secret", hide_input=True, err=True)
+    secret = os.environ.get("POSTROAD_SECRET") or _asked()
     data: dict[str, Any] = {
         "name": name,
         "secret": secret,
@@ -54,6 +55,16 @@ def put(
         as_json(said)
     else:
         out().print(f"kept: {said['name']} ({said['rate'] or 'no limit'})", markup=False)
+
+
+def _asked() -> str:
+    """The secret from whoever sits there; a pipe's first line where nobody does."""
+    if sys.stdin.isatty():
+        return str(typer.prompt("secret", hide_input=True, err=True))
+    secret = sys.stdin.readline().strip()
+    if not secret:
+        raise BadInput("no secret: set POSTROAD_SECRET, or write it to standard input")
+    return secret
 
 
 def _pair(text: str) -> tuple[str, object]:

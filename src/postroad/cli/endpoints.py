@@ -43,13 +43,20 @@ def set_endpoint(
     """Set how a webhook is called, and make its queue when it is new. What is not named stays."""
     data: dict[str, Any] = {"url": url}
     if sign:
-        data["secrets"] = os.environ.get("POSTROAD_SECRET", "").split()
+        data["secrets"] = _keys()
     if header:
         data["headers"] = dict(_pair(each) for each in header)
     named = {"reject": reject, "timeout": timeout, "connect_timeout": connect_timeout}
     data |= {name: value for name, value in named.items() if value is not None}
     with call.reach() as road:
         _tell(call, road.ask("POST", "/v1/endpoints", data=data))
+
+
+def _keys() -> list[str]:
+    given = os.environ.get("POSTROAD_SECRET")
+    if given is None:
+        raise BadInput("POSTROAD_SECRET is not set: put the keys there; an empty one ends signing")
+    return given.split()
 
 
 def show(call: Call, url: Url) -> None:

@@ -20,7 +20,7 @@ from postroad.ports.broker import Brokered
 from postroad.ports.clock import SystemClock
 from postroad.ports.store import Store
 from postroad.stores.naming import file_of, shown
-from postroad.stores.opening import open_store
+from postroad.stores.opening import has_road, open_store
 from postroad.stores.sqlite.database import Database
 
 SQLITE_FLOOR: Final = (3, 51, 3)
@@ -113,6 +113,8 @@ async def _store(settings: Settings) -> list[Finding]:
     store = open_store(settings.dsn, SystemClock())
     name = shown(settings.dsn)
     try:
+        if not await has_road(settings.dsn):  # a look must not make one
+            return [Finding("store", "warn", f"{name}: no road yet", "`postroad up` makes one")]
         await store.open()
     except SchemaTooOld as error:
         return [Finding("schema", "fail", str(error), "run `postroad migrate`")]

@@ -168,6 +168,8 @@ def command(group: typer.Typer, name: str, **options: Any) -> Callable[[Any], An
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
         del run.__wrapped__
+        # One paragraph is one line: else the list of commands keeps the breaks of the source.
+        options.setdefault("help", inspect.cleandoc(function.__doc__ or "").replace("\n", " "))
         group.command(name, **options)(run)
         return function
 

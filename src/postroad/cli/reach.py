@@ -20,6 +20,8 @@ from postroad.api.problems import Problem
 from postroad.config import Settings
 from postroad.model.errors import BadInput, RoadInUse, StoreUnavailable
 from postroad.model.words import DEFAULT_TENANT
+from postroad.stores.naming import shown
+from postroad.stores.opening import has_road
 
 if TYPE_CHECKING:
     from postroad.app import Postroad
@@ -160,13 +162,13 @@ class Reach:
         from postroad.api.context import Context
         from postroad.app import Postroad
 
-        name = self._settings.dsn.removeprefix("sqlite:///")
-        if name != self._settings.dsn and not Path(name).exists():
+        settings = structs.replace(self._settings, log_level="warning")
+        runner = self._runner = asyncio.Runner()
+        if not runner.run(has_road(settings.dsn)):  # who only asks must not make one
+            name = shown(settings.dsn).removeprefix("sqlite:///")
             raise BadInput(
                 f"there is no road at {name}: start one with `postroad up`, or name one with --dsn"
             )
-        settings = structs.replace(self._settings, log_level="warning")
-        runner = self._runner = asyncio.Runner()
         road = Postroad(settings.dsn, settings=settings)
         try:
             runner.run(road.__aenter__())

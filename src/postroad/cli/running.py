@@ -125,7 +125,9 @@ def load_road(name: str) -> Postroad:
     try:
         program = importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise BadInput(f"--app {name}: {error}; run it in the folder of your program") from None
+        ours = error.name == module.partition(".")[0]
+        how = "run it in the folder of your program" if ours else f"{module} needs it: install it"
+        raise BadInput(f"--app {name}: {error}; {how}") from None
     found = getattr(program, attribute, None)
     if found is None:
         raise BadInput(f"--app {name}: there is no {attribute} in {module}")

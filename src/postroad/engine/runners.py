@@ -17,6 +17,7 @@ from postroad.engine.room import Room
 from postroad.engine.sessions import Sessions
 from postroad.engine.verdict import Attempt, Verdict
 from postroad.model.errors import StoreError
+from postroad.model.ids import to_text
 from postroad.model.outcome import Outcome, failed, unknown, unreachable
 from postroad.model.words import Message, Policy
 from postroad.ports.clock import Chance
@@ -336,7 +337,7 @@ class Runners:
             return
         pool, started_s = worker.lane.key.pool, self._clock.steady_s()
         self._room.take(message.level, pool)
-        log, facts = self._log, {"pool": pool, "message": message.id}
+        log, facts = self._log, {"pool": pool, "message": to_text(message.id)}
         taken = self._room.taken
         log.warning("cut, but its thread runs on and keeps its place", taken=taken, **facts)
 
@@ -353,7 +354,7 @@ class Runners:
         self._log.debug(
             "attempt",
             retry_level=result.message.level,
-            message=result.message.id,
+            message=to_text(result.message.id),
             outcome=result.kind,
             error=result.error,
             took_ms=result.took_ms,

@@ -7,6 +7,8 @@ from msgspec import Struct
 from postroad.model.errors import BadInput
 
 MINUTE_MS: Final = 60_000
+YEAR_MS: Final = 365 * 24 * 60 * MINUTE_MS
+RETRIES: Final = range(1_001)
 JITTER: Final = 0.25
 
 
@@ -50,6 +52,21 @@ POLL_INTERVALS_S: Final = (5.0, 30.0, 120.0, 300.0, 900.0, 1800.0, 3600.0)
 
 LAST_POLLED_LEVEL: Final = len(POLL_INTERVALS_S) - 1
 """Its poller serves all higher levels too."""
+
+
+def check_ladder(ladder: object) -> Ladder:
+    """The ladder; BadInput for one that nobody can climb."""
+    if not isinstance(ladder, Ladder):
+        raise BadInput(f"ladder={ladder!r}: give Steps(…) or Exponential(…)")
+    waits_ms = ladder.delays_ms if isinstance(ladder, Steps) else (ladder.base_ms, ladder.cap_ms)
+    if (
+        ladder.retries not in RETRIES
+        or not waits_ms
+        or min(waits_ms) < 1
+        or max(waits_ms) > YEAR_MS
+    ):
+        raise BadInput("ladder: give 0 to 1000 retries, and waits from 1 ms to a year")
+    return ladder
 
 
 def with_retries(ladder: Ladder, retries: int) -> Ladder:

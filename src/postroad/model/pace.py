@@ -71,6 +71,8 @@ def spacing_us(windows: tuple[Window, ...], cost: int, late_us: int) -> int:
 
 def read_limit(text: str, cost: int = 1) -> Limit:
     """`50/s`, `50/s,1000/h`, `100/10s`, `5000/d`; BadInput says what is wrong."""
+    if not isinstance(text, str):
+        raise BadInput(f"limit {text!r}: write it as a text, '50/s'")
     windows: list[Window] = []
     for part in text.split(","):
         found = WINDOW.fullmatch(part.strip())

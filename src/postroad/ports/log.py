@@ -16,7 +16,7 @@ class Log(Protocol):
         """What happened."""
 
     def warning(self, event: str, /, **facts: object) -> None:
-        """What somebody may want to look at."""
+        """What somebody may want to look at. `exc_info` may be an exception."""
 
     def error(self, event: str, /, **facts: object) -> None:
         """What should not have happened. `exc_info` may be an exception."""

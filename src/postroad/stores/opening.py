@@ -11,6 +11,8 @@ from postroad.stores.rabbitmq.options import read_options
 
 def open_store(dsn: str, clock: Clock) -> Store:
     """The store, not opened yet."""
+    if not isinstance(dsn, str):
+        raise BadDsn(f"{dsn!r} is no address: give a text, as in 'sqlite:///road.db'")
     if dsn.startswith("sqlite:///"):
         from postroad.stores.sqlite.store import SqliteStore
 
@@ -21,7 +23,7 @@ def open_store(dsn: str, clock: Clock) -> Store:
         return PostgresStore(dsn, clock)
     if dsn.startswith(("amqp://", "amqps://")):
         return _on_broker(dsn, clock)
-    told = repr(dsn) if "@" not in dsn else dsn.partition("://")[0]  # the rest has a password
+    told = repr(dsn) if "@" not in dsn else dsn.partition(":")[0]  # the rest has a password
     raise BadDsn(f"{told} is not understood: use sqlite:///FILE, postgresql://… or amqp://…")
 
 
@@ -41,6 +43,18 @@ def _file(dsn: str) -> Path:
     if not name or name == ":memory:":
         raise BadDsn(f"{dsn!r}: name a file, as in sqlite:///road.db; a road outlives memory")
     return Path(name)
+
+
+async def has_road(dsn: str) -> bool:
+    """Whether there is a road already: opening a store would make one."""
+    if dsn.startswith("sqlite:///"):
+        return _file(dsn).exists()
+    if dsn.startswith(("postgresql://", "postgres://")):
+        from postroad.stores.postgres import schema
+        from postroad.stores.postgres.connections import read_address
+
+        return await schema.exists(read_address(dsn))
+    return True
 
 
 async def migrate(dsn: str) -> tuple[int, int]:

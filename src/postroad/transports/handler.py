@@ -12,6 +12,7 @@ from msgspec import Struct
 from postroad.model.errors import Reject, RetryLater, UnknownQueue
 from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
 from postroad.model.words import HANDLER_SHARDS, LaneKey, Message, Policy, Queue
+from postroad.ports.log import Log
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
 from postroad.transports.job import Job, Reads, plain
@@ -47,8 +48,9 @@ class HandlerTransport:
     name = "handler"
     shards = HANDLER_SHARDS
 
-    def __init__(self, threads: Callable[[str, int], Calls] = Threads) -> None:
+    def __init__(self, log: Log, threads: Callable[[str, int], Calls] = Threads) -> None:
         self.handlers: dict[str, Handler] = {}
+        self._log = log
         self._make_threads = threads
         self._threads: dict[str, Calls] = {}
 
@@ -81,14 +83,15 @@ class HandlerTransport:
         if not is_async(handler.function):
             most = self.concurrency(lane.pool)
             threads = self._threads.setdefault(lane.server, self._make_threads(lane.server, most))
-        return HandlerSession(handler, threads)
+        return HandlerSession(handler, threads, self._log)
 
 
 class HandlerSession:
     """Calls one handler."""
 
-    def __init__(self, handler: Handler, threads: Calls | None) -> None:
+    def __init__(self, handler: Handler, threads: Calls | None, log: Log) -> None:
         self._function = handler.function
+        self._log = log
         self._reads = handler.reads
         self._threads = threads
         self._limit_s = handler.policy.timeout_ms / 1000
@@ -96,7 +99,7 @@ class HandlerSession:
         self._thread = threading.get_ident()
         self._left: dict[int, asyncio.Future[None]] = {}
 
-    async def send(self, queue: Queue, message: Message) -> Outcome:  # noqa: ARG002
+    async def send(self, queue: Queue, message: Message) -> Outcome:
         """One call, and what it says."""
         # Not `Job(…)`: calling an alias of a generic class costs 1 µs.
         job: Job = received.Message(message, self._reads, self._beat, BEAT.get())
@@ -112,6 +115,8 @@ class HandlerSession:
         except RetryLater as error:
             return later(str(error), after_ms=error.after_ms)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
+            facts = {"queue": queue.name, "message": job.id, "retry_level": job.level}
+            self._log.warning("a handler raised", **facts, attempt=job.attempt, exc_info=error)
             return failed(f"{type(error).__name__}: {_text(error)}")
         finally:
             job.over = True

@@ -30,6 +30,8 @@ SOME_DAY: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 def check_plan(cron: str, tz: str) -> None:
     """BadInput when there is no such timetable, or it has no ticks."""
+    if not isinstance(cron, str):
+        raise BadInput(f"{cron!r} is no timetable: write @road.every('*/5 * * * *')")
     try:
         zone = ZoneInfo(tz)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):

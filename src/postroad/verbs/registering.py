@@ -2,10 +2,11 @@
 
 import inspect
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import TypedDict, TypeVar, Unpack
 
 from postroad.model.errors import BadInput
-from postroad.model.ladder import DEFAULT_LADDER, Ladder, with_retries
+from postroad.model.ladder import DEFAULT_LADDER, Ladder, check_ladder, with_retries
 from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.model.ticks import Missed, Schedule
 from postroad.model.words import Policy
@@ -117,10 +118,21 @@ def _without_message(function: Callable[..., object]) -> Handle:
     return call
 
 
-def _policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:
+def _check(name: object, options: HandlerOptions) -> None:
+    """BadInput for what only a type checker would have told."""
+    if not isinstance(name, str):
+        raise BadInput(f"{name!r} is not a name: write @road.handler('welcome') over the function")
     if not name or "://" in name or len(name) > 200:
         raise BadInput(f"{name!r} cannot be a handler's name: give a short word, not an address")
-    ladder = options.get("ladder", DEFAULT_LADDER)
+    for option in options.keys() - HandlerOptions.__annotations__:
+        near = get_close_matches(option, HandlerOptions.__annotations__, 1)
+        known = near or sorted(HandlerOptions.__annotations__)
+        raise BadInput(f"handler {name!r}: {option}= is no option; give {', '.join(known)}")
+
+
+def _policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:
+    _check(name, options)
+    ladder = check_ladder(options.get("ladder", DEFAULT_LADDER))
     if "retries" in options:
         ladder = with_retries(ladder, options["retries"])
     exhausted = options.get("on_exhausted", "hold")

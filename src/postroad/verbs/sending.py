@@ -89,6 +89,11 @@ class Sending:
         self._ids = IdSequence(owner)
         self._intake = Intake(self._store)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether messages are taken."""
+        return self._intake is not None
+
     def close(self) -> None:
         """No more."""
         self._intake = None

@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroad.model.errors import BadInput, BadKey, UnknownQueue
+from postroad.model.errors import BadInput, BadKey, BadUrl, UnknownQueue
 from postroad.model.ids import to_number
 from postroad.model.keyring import KeyRing
-from postroad.model.ladder import Ladder, Steps
+from postroad.model.ladder import Ladder, check_ladder
 from postroad.model.spans import Span, seconds_of
 from postroad.model.webhook import (
     Attempt,
@@ -22,7 +22,7 @@ from postroad.model.webhook import (
     HookSecrets,
     WebhookRules,
 )
-from postroad.model.words import DAY_MS, DEFAULT_TENANT, LaneKey, Policy, Queue, QueueSpec
+from postroad.model.words import DEFAULT_TENANT, LaneKey, Policy, Queue, QueueSpec
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
 from postroad.transports.webhook.endpoints import HOOK, Endpoints, open_row, place
@@ -35,8 +35,6 @@ from postroad.verbs.paging import check_page
 ROTATE_BATCH: Final = 100
 TIMEOUT_S_MAX: Final = 600.0
 STATUSES: Final = range(300, 600)
-RETRIES: Final = range(1_001)
-YEAR_MS: Final = 365 * DAY_MS
 
 OpenQueue = Callable[[str, str, Policy, str], Awaitable[Queue]]
 """Make or change a queue: tenant, URL, policy, and the credential of its lane."""
@@ -103,12 +101,14 @@ class Webhooks:
     ) -> None:
         """Set how a webhook is called, and make its queue when it is new. Counts at once in this
         process and within two seconds in others."""
+        if not url.startswith(("https://", "http://")):
+            raise BadUrl(f"{url!r} is not a webhook: give its URL, as in https://example.com/hook")
         queue = await self._store.find_queue(tenant, url)
         hook, secret = await self._known(queue)
         hook, secret = _changed(hook, secret, options)
         total_ms = hook.timeout_ms or self._transport.rules.timeout_ms
         policy = queue.policy if queue else self._transport.policy(url)
-        ladder = _ladder(options.get("ladder", policy.ladder))
+        ladder = check_ladder(options.get("ladder", policy.ladder))
         policy = replace(policy, ladder=ladder, timeout_ms=total_ms + GRACE_MS)
         if queue is None or policy != queue.policy:
             # A queue keeps the lane that it was made on (decision 037).
@@ -196,10 +196,16 @@ class Webhooks:
 
 
 def _changed(hook: Hook, secret: HookSecrets, options: HookOptions) -> tuple[Hook, HookSecrets]:
+    for option in options.keys() - HookOptions.__annotations__:
+        known = ", ".join(HookOptions.__annotations__)
+        raise BadInput(f"{option}= cannot be set for a webhook; give {known}")
     if "secrets" in options:
         Signer(options["secrets"])
         secret = replace(secret, secrets=tuple(options["secrets"]))
     if "headers" in options:
+        for name, value in options["headers"].items():
+            if type(name) is not str or type(value) is not str:
+                raise BadInput(f"header {name!r}: its name and its value must be texts")
         check_headers(options["headers"])
         headers = {name.lower(): value for name, value in options["headers"].items()}
         secret = replace(secret, headers=headers)
@@ -228,18 +234,6 @@ def _statuses(given: Sequence[int]) -> tuple[int, ...]:
         if status not in STATUSES:
             raise BadInput(f"reject={status}: give statuses from 300 to 599")
     return tuple(sorted(set(given)))
-
-
-def _ladder(ladder: Ladder) -> Ladder:
-    waits_ms = ladder.delays_ms if isinstance(ladder, Steps) else (ladder.base_ms, ladder.cap_ms)
-    if (
-        ladder.retries not in RETRIES
-        or not waits_ms
-        or min(waits_ms) < 1
-        or max(waits_ms) > YEAR_MS
-    ):
-        raise BadInput("ladder: give 0 to 1000 retries, and waits from 1 ms to a year")
-    return ladder
 
 
 def _names(names: HeaderNames) -> HeaderNames:

@@ -48,8 +48,11 @@ def read_address(dsn: str) -> Address:
     try:
         parts = urlsplit(dsn)
         _ = parts.port
-    except ValueError as error:
-        raise BadDsn(f"the PostgreSQL address is malformed ({error})") from None
+    except ValueError:  # its text has the password in it, where that holds a / or a #
+        raise BadDsn(
+            "the PostgreSQL address is malformed: check its port, and write /, #, ? and @ in a "
+            "password as %2F, %23, %3F and %40"
+        ) from None
     query = parse_qsl(parts.query, keep_blank_values=True)
     listen = dict(query).get("listen", "")
     if listen and not listen.startswith(("postgresql://", "postgres://")):

@@ -34,6 +34,17 @@ async def check(raw: Raw, where: str) -> None:
         )
 
 
+async def exists(address: Address) -> bool:
+    """Whether there is a schema of ours, of whatever version."""
+    raw = await dial(address, pooled=True)
+    try:
+        return (await _versions(raw))[0] > 0
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        raise named(error, address.name) from error
+    finally:
+        raw.terminate()
+
+
 async def migrate(address: Address) -> int:
     """Bring the schema to this release's version; answers how many steps were taken."""
     raw = await dial(address, pooled=True)

@@ -25,7 +25,10 @@ class FileLock:
         try:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
-            raise ReadOnlyStore(f"cannot write {self._path}: {error.strerror}") from error
+            raise ReadOnlyStore(
+                f"cannot write {self._path}: {error.strerror}; check that its folder is there, and "
+                "who owns it"
+            ) from error
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -34,7 +37,8 @@ class FileLock:
             self._fd = -1
             raise RoadInUse(
                 f"{self._path.with_suffix('')} is open in process {holder}: one process at a time "
-                "may own a SQLite road; stop that one, or use PostgreSQL for several"
+                "may own a SQLite road; stop that one, send through it (its HTTP API, `postroad "
+                "send`), or use PostgreSQL for several"
             ) from None
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, str(os.getpid()).encode(), 0)

@@ -30,6 +30,8 @@ class Signer:
     """All live keys of a queue; each signs every request, so that receivers can change over."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
+        if isinstance(secrets, str):
+            raise BadInput("secrets: give a list of them, also for one")
         if len(secrets) > LIVE_MAX:
             raise BadInput(f"{len(secrets)} secrets: at most {LIVE_MAX} can be live")
         self._signs = [_sign_with(secret) for secret in secrets]

@@ -1,0 +1,160 @@
+"""What people mistype: each is told by name, when it is written and not when it is sent."""
+
+import asyncio
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postroad import Postroad
+from postroad.app import Parts
+from postroad.config import Settings
+from postroad.model.errors import BadDsn, BadInput, BadSetting, BadUrl
+from postroad.model.ladder import Steps
+from postroad.observe.log import make_log
+
+Within = Callable[..., Any]
+PASSWORD = "pw-of-road"
+
+
+def nothing(_message: Any) -> None:
+    """A handler."""
+
+
+BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
+    ({"retry": 5}, "retry= is no option; give retries"),
+    ({"max_attempts_ever": 5}, "give at_most_once, concurrency, ladder"),
+    ({"ladder": [1, 2]}, r"give Steps\(…\) or Exponential\(…\)"),
+    ({"ladder": Steps(retries=3, delays_ms=())}, "waits from 1 ms to a year"),
+]
+
+
+@pytest.mark.parametrize(("options", "told"), BAD_OPTIONS, ids=str)
+def test_options_that_a_handler_does_not_have_are_refused(
+    road: Postroad, options: dict[str, Any], told: str
+) -> None:
+    """A mistyped `retries` must not become the default, nor an empty ladder end the engine."""
+    with pytest.raises(BadInput, match=told):
+        road.handler("mail", **options)(nothing)
+    with pytest.raises(BadInput, match=told):
+        road.every("* * * * *", **options)(lambda: None)
+
+
+def test_a_decorator_without_its_argument_is_told_how_to_write_it(road: Postroad) -> None:
+    bare: Any = nothing
+    with pytest.raises(BadInput, match=r"write @road\.handler\('welcome'\)"):
+        road.handler(bare)
+    with pytest.raises(BadInput, match=r"write @road\.every\("):
+        road.every(bare)
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        f"postgresql:/road:{PASSWORD}@host/road",
+        f"postgresql+asyncpg://road:{PASSWORD}@host/road",
+        f"postgresql://road:{PASSWORD}/2@host/road",
+        f"postgresql://road:{PASSWORD}#2@host/road",
+        f"amqp:/road:{PASSWORD}@host",
+        f"amqp://road:{PASSWORD}/2@host",
+    ],
+)
+def test_an_address_that_is_not_understood_does_not_show_its_password(dsn: str) -> None:
+    with pytest.raises(BadDsn) as told:
+        Postroad(dsn)
+    assert PASSWORD not in str(told.value)
+
+
+def test_a_path_is_no_address(tmp_path: Path) -> None:
+    path: Any = tmp_path / "road.db"
+    with pytest.raises(BadDsn, match=r"sqlite:///road\.db"):
+        Postroad(path)
+
+
+@pytest.mark.parametrize(
+    "settings", [Settings(log_level="loud"), Settings(log_format="yaml"), {"log_level": "info"}]
+)
+def test_settings_of_a_program_are_checked_as_those_of_a_command(settings: Any) -> None:
+    with pytest.raises(BadSetting):
+        Postroad("sqlite:///road.db", settings=settings)
+
+
+def test_a_limit_and_a_webhook_of_the_wrong_type_are_refused_by_name(
+    road: Postroad, within: Within
+) -> None:
+    road.handler("work", timeout=7)(nothing)
+    url, limit, number = "https://example.com/hook", 20, 1
+    bad: list[tuple[dict[str, Any], str]] = [
+        ({"secrets": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, "give a list"),
+        ({"headers": {"x-shop": number}}, "'x-shop': its name and its value must be texts"),
+        ({"retries": 3}, "retries= cannot be set for a webhook; give secrets, headers"),
+    ]
+
+    async def story() -> None:
+        async with road:
+            with pytest.raises(BadInput, match="limit 20: write it as a text, '50/s'"):
+                await road.limit("work", limit)  # type: ignore[arg-type]
+            for options, told in bad:
+                with pytest.raises(BadInput, match=told):
+                    await road.webhooks.set(url, **options)
+            with pytest.raises(BadUrl, match="'work' is not a webhook"):
+                await road.webhooks.set("work", timeout=1)
+            queue = await road.store.find_queue("default", "work")
+            assert queue is not None
+            assert queue.policy.timeout_ms == 7_000
+
+    within(story())
+
+
+def test_what_a_handler_raises_is_in_the_log_with_its_line(tmp_path: Path, within: Within) -> None:
+    """Else nobody sees why nothing is delivered: the message just waits for its next try."""
+    lines = io.StringIO()
+    road = Postroad(f"sqlite:///{tmp_path}/road.db", parts=Parts(log=make_log("info", lines)))
+
+    @road.handler("async")
+    async def on_async(message: Any) -> None:
+        raise KeyError(message.body)
+
+    @road.handler("plain")
+    def on_plain(message: Any) -> None:
+        raise KeyError(message.body)
+
+    async def story() -> list[str]:
+        async with road:
+            sent = [await road.send(name, "nam") for name in ("async", "plain")]
+            await road.run(until_idle=True)
+            return [receipt.id for receipt in sent]
+
+    ids = within(story())
+    told = [line for line in lines.getvalue().splitlines() if "a handler raised" in line]
+    for number, name in zip(ids, ("async", "plain"), strict=True):
+        (line,) = [line for line in told if f"message={number} " in line]
+        assert f"queue={name} " in line
+        assert f"in on_{name}" in line
+        assert "KeyError: 'nam'" in line
+
+
+def test_a_road_is_opened_once_and_run_once_at_a_time(road: Postroad, within: Within) -> None:
+    """A second run would take the first one's stop, which then never ended."""
+    road.handler("work")(nothing)
+
+    async def story() -> None:
+        async with road:
+            with pytest.raises(BadInput, match="open already"):
+                await road.__aenter__()
+            first = asyncio.create_task(road.run())
+            await asyncio.sleep(0)
+            with pytest.raises(BadInput, match="runs already"):
+                await road.run()
+            receipt = await road.send("work", 1)
+            while (await road.explain(receipt.id)).state != "delivered":
+                await asyncio.sleep(0.01)
+            road.stop()
+            await first
+            await road.run(until_idle=True)
+        async with road:
+            await road.send("work", 2)
+
+    within(story())
