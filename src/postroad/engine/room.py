@@ -18,6 +18,11 @@ class Room:
         self.taken = 0
         self._retries = 0
 
+    @property
+    def left(self) -> int:
+        """So many more may start, if nothing else limits them."""
+        return self._most - self.taken
+
     def admits(self, level: int, pool: str) -> bool:
         """Whether one more may start."""
         if self.taken >= self._most:

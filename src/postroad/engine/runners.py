@@ -146,7 +146,8 @@ class Runners:
 
     def serve_starved(self) -> bool:
         """There may be room again for lanes that found none; True while some still do not."""
-        for _ in range(len(self.starved)):
+        self._passes = len(self.starved)
+        for _ in range(min(len(self.starved), self._room.left)):
             self.start(self.starved.popleft(), self._clock.now_ms())
         return bool(self.starved)
 
@@ -207,7 +208,7 @@ class Runners:
             if count % YIELD_AFTER == 0:
                 await clock.sleep(0)
                 now_ms, now_s = clock.now_ms(), clock.steady_s()
-        if self.starved and self._passes:
+        if self.starved and self._passes and self._room.left > 0:
             self._passes -= 1  # one who cannot use the place passes it on, once round
             self.start(self.starved.popleft(), self._clock.now_ms())
         self._after(worker)
