@@ -18,6 +18,7 @@ from postroad.ports.channel import Parcel
 from postroad.ports.clock import SystemClock
 from postroad.transports.sms.channel import Login, SmsChannel
 from postroad.transports.ways import Ways
+from postroad.transports.webhook.connections import Idle
 from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
 from tests.campaigns.stories import LOCAL
 
@@ -62,7 +63,7 @@ async def _run(folder: Path, seconds: float, server: str, setting: Setting) -> l
             rows = str(int(seconds * ROWS_A_SECOND) + setting.send_rate)
             await pool.execute(SCHEMA.replace("$count", rows))
             login = Login(provider.server, ACCOUNT, TOKEN, "+15550000")
-            channel = SmsChannel(login, Ways(LOCAL.webhooks, SystemClock()))
+            channel = SmsChannel(login, Ways(LOCAL.webhooks, SystemClock(), Idle()))
             await channel.ready()
             start_s, cpu_s = time.perf_counter(), time.process_time()
             while time.perf_counter() < start_s + seconds and await _turn(

@@ -107,7 +107,8 @@ class Postroad:
         self.look = Looking(self.store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenVerbs(self.store, self.store.clock)
         self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
-        self.bulk = Bulk(self.store, self.keys, self.settings.webhooks, self.log, parts.resolve)
+        rules = self.settings.webhooks
+        self.bulk = Bulk(self.store, self.keys, rules, self.log, own.idle, parts.resolve)
         self.campaigns, self.credentials = self.bulk.campaigns, self.bulk.credentials
         seals = (self.webhooks, self.credentials)
         self.sealing = Sealing(self.keys, self.settings.keys_file, seals)

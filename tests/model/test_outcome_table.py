@@ -16,6 +16,7 @@ from postroad.model.outcome import (
     later,
     quota,
     rejected,
+    short,
     unknown,
     unreachable,
 )
@@ -52,6 +53,8 @@ OPENED_FURTHER = Circuit(4, 2, NOW_MS + 4 * S, NOW_MS - 9, "refused")
 SILENT = unreachable("refused")
 STALLED = unknown("refused")
 LATER = later("busy", after_ms=9 * S)
+SHORT = short("Too many open files")
+A_LITTLE = NOW_MS + S
 
 
 def blocked(kind: BlockKind, wait_ms: int, reason: str, streak: int = 1) -> Block:
@@ -182,6 +185,19 @@ TABLE: Final = [
         OVER_QUOTA,
         Next(Move.wait, 0, NOW_MS, unblock=True),
     ),
+    # Later, for want of something here: nobody is blamed, and nothing is known of the server.
+    Row("a shortage", SECOND, SHORT, HEALTHY, Next(Move.wait, 1, A_LITTLE)),
+    Row("a shortage, at most once", FIRST, SHORT, ONCE, Next(Move.wait, 0, A_LITTLE)),
+    Row("a shortage at the last level", LAST, SHORT, ORDERED, Next(Move.wait, 6, A_LITTLE)),
+    Row(
+        "a shortage after two strikes",
+        FIRST,
+        SHORT,
+        STRUCK_TWICE,
+        Next(Move.wait, 0, A_LITTLE, circuit=STRUCK_TWICE.circuit),
+    ),
+    Row("a shortage of a probe", FIRST, SHORT, PROBING, Next(Move.wait, 0, A_LITTLE, circuit=OPEN)),
+    Row("a shortage after quota", FIRST, SHORT, OVER_QUOTA, Next(Move.wait, 0, A_LITTLE)),
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from postroad.transports.webhook import connections
-from postroad.transports.webhook.connections import Connections, Fault
+from postroad.transports.webhook.connections import Connections, Fault, Idle
 from postroad.transports.webhook.target import read
 from tests.servers.nginx import PrivateNginx
 from tests.webhook.conftest import LOCAL
@@ -26,10 +26,11 @@ class Server:
         self.answer = answer
         self.opened = self.ended = 0
 
-    async def start(self) -> Connections:
+    async def start(self, idle: Idle | None = None) -> Connections:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
-        return Connections(read(f"http://hook.example:{port}/", LOCAL), "127.0.0.1")
+        target = read(f"http://hook.example:{port}/", LOCAL)
+        return Connections(target, "127.0.0.1", idle or Idle())
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.opened += 1
@@ -103,6 +104,30 @@ def test_an_idle_connection_is_given_up_before_servers_do(
         way.close()
         await server.until_ended(2)
         server.stop()
+
+    within(story())
+
+
+def test_of_too_many_idle_ones_that_of_the_longest_unused_server_goes(
+    monkeypatch: pytest.MonkeyPatch, within: Within
+) -> None:
+    """Whatever server it is of; those in use do not count."""
+    monkeypatch.setattr(connections, "IDLE_MAX", 2)
+
+    async def story() -> None:
+        idle, servers = Idle(), [Server(OK) for _ in range(3)]
+        ways = [await server.start(idle) for server in servers]
+        for way in (ways[0], ways[1], ways[0], ways[2]):
+            await ask(way)
+        await servers[1].until_ended(1)
+        await asyncio.gather(*[ask(ways[0]) for _ in range(4)])
+        await servers[0].until_ended(2)
+        await servers[2].until_ended(1)
+        assert [await ask(way) for way in ways] == [200] * 3
+        assert [server.opened for server in servers] == [4, 2, 2]
+        for way, server in zip(ways, servers, strict=True):
+            way.close()
+            server.stop()
 
     within(story())
 
@@ -186,7 +211,7 @@ def test_a_connection_with_half_a_request_in_it_is_not_used_again(within: Within
 
         server = await asyncio.start_server(hasty, "127.0.0.1", 0, limit=1_024)
         port = server.sockets[0].getsockname()[1]
-        way = Connections(read(f"http://hook.example:{port}/", LOCAL), "127.0.0.1")
+        way = Connections(read(f"http://hook.example:{port}/", LOCAL), "127.0.0.1", Idle())
         size = 16 << 20
         large = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % size + b"x" * size
         until_s = asyncio.get_running_loop().time() + 30

@@ -43,7 +43,7 @@ class Engine:
         self._log = log
         self._pools = sorted({pool for t in transports.values() for pool in t.pools()})
         room = Room(limits, {p: t.concurrency(p) for t in transports.values() for p in t.pools()})
-        sessions = Sessions(transports, log)
+        self._sessions = sessions = Sessions(transports, limits.room, log)
         self.owned = Owned(store, owner, limits, sessions, log, self._pump)
         self.janitor = Janitor(store, owner, limits, log)
         self.recorder = Recorder(store, owner, limits, log, self._recorded, self.owned.lost)
@@ -90,6 +90,7 @@ class Engine:
         owns = self.lanes.__len__
         self.spawn(self.janitor.run_beat(lambda: owns() > 0, self._declared_dead), "beat")
         self.spawn(self.owned.run(self._runners.serve_starved), "owned lanes")
+        self.spawn(self._sessions.run(self._is_sending), "sessions")
         for poller in self.pollers.levels:
             name = f"poller {poller.level}"
             self._claimers.append(self._task(self.pollers.run_level(poller.level), name))
@@ -233,6 +234,10 @@ class Engine:
             return
         self._runners.start(worker, self._store.clock.now_ms())
         self._rest(worker)
+
+    def _is_sending(self, lane: int) -> bool:
+        worker = self.lanes.get(lane)
+        return worker is not None and worker.in_flight > 0
 
     def _slot_came(self, lane: int) -> None:
         worker = self.lanes.get(lane)

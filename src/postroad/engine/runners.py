@@ -16,9 +16,9 @@ from postroad.engine.quarantine import Quarantine
 from postroad.engine.room import Room
 from postroad.engine.sessions import Sessions
 from postroad.engine.verdict import Attempt, Verdict
-from postroad.model.errors import StoreError
+from postroad.model.errors import Shortage, StoreError
 from postroad.model.ids import to_text
-from postroad.model.outcome import Outcome, failed, unknown, unreachable
+from postroad.model.outcome import Outcome, failed, short, unknown, unreachable
 from postroad.model.words import Message, Policy
 from postroad.ports.clock import Chance
 from postroad.ports.log import Log
@@ -30,6 +30,8 @@ YIELD_AFTER: Final = 64
 STAND_BY: Final = 8
 """Runners that wait beside a line: sends that wait are taken up by so many at a time."""
 NOTE_RETRY_S: Final = 1.0
+GROW_MS: Final = 1_000
+"""After a shortage there is a little more room so often."""
 
 
 class Try:
@@ -145,7 +147,8 @@ class Runners:
 
     def serve_starved(self) -> bool:
         """There may be room again for lanes that found none; True while some still do not."""
-        for _ in range(len(self.starved)):
+        self._passes = len(self.starved)
+        for _ in range(min(len(self.starved), self._room.left)):
             self.start(self.starved.popleft(), self._clock.now_ms())
         return bool(self.starved)
 
@@ -206,7 +209,7 @@ class Runners:
             if count % YIELD_AFTER == 0:
                 await clock.sleep(0)
                 now_ms, now_s = clock.now_ms(), clock.steady_s()
-        if self.starved and self._passes:
+        if self.starved and self._passes and self._room.left > 0:
             self._passes -= 1  # one who cannot use the place passes it on, once round
             self.start(self.starved.popleft(), self._clock.now_ms())
         self._after(worker)
@@ -249,6 +252,8 @@ class Runners:
                 return self._overdue(worker, message, attempt, policy)
             await self._interrupted(worker, message, attempt, once=policy.at_most_once)
             raise
+        except Shortage as error:
+            outcome = self._lacking(error)
         except Exception as error:
             if attempt.session is None:
                 raise
@@ -301,7 +306,8 @@ class Runners:
                 # What is prepared before a slot's time does not make the start late.
                 told = await session.prepare(queue, message)
         except Exception as error:  # noqa: BLE001 - a server that cannot be reached
-            return unreachable(f"no session: {error}")
+            lacks = Shortage.of(error)
+            return self._lacking(lacks) if lacks else unreachable(f"no session: {error}")
         if told is not None:
             return told
         late = attempt.slot_s is not None and not await self._paced.on_time(attempt.slot_s)
@@ -313,6 +319,18 @@ class Runners:
             return None
         attempt.session = session
         return None
+
+    def _lacking(self, error: Shortage) -> Outcome:
+        """This process could not send: for a while no more are under way than it can have, so that
+        messages are not tried in vain one after the other."""
+        if self._room.shrink():
+            self._log.warning("fewer sends at once for a while", error=str(error))
+            self._clock.later(GROW_MS, self._grow)
+        return short(str(error))
+
+    def _grow(self) -> None:
+        if self._room.grow():
+            self._clock.later(GROW_MS, self._grow)
 
     async def _not_started(self, worker: LaneWorker, message: Message, attempt: Try) -> None:
         """It was not sent after all: a note that it was would make it suspect for ever."""

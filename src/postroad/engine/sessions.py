@@ -1,20 +1,30 @@
-"""Sessions: one per lane, opened when first needed, closed when the lane is given back."""
+"""Sessions: one per lane, opened when first needed, closed when the lane is given back, or when it
+rests and there are too many."""
 
 import asyncio
-from collections.abc import Container
+from collections.abc import Callable, Container
+from typing import Final
 
 from postroad.model.words import LaneKey
 from postroad.ports.log import Log
 from postroad.ports.transport import Session, Transport
 
+A_PLACE: Final = 8
+"""So many may be open for each send that may be in flight: 4,096 as it is set. Thousands of lanes
+that rest are kept for seconds, and a webhook's session has 4 KB."""
+BATCH: Final = 256
+
 
 class Sessions:
     """Open ways to servers, by lane."""
 
-    def __init__(self, transports: dict[str, Transport], log: Log) -> None:
+    def __init__(self, transports: dict[str, Transport], room: int, log: Log) -> None:
         self._transports = transports
+        self._most = A_PLACE * room
         self._log = log
         self._open: dict[int, Session] = {}
+        """Those that were opened first come first."""
+        self._many = asyncio.Event()
         self._opening: dict[int, list[asyncio.Future[None]]] = {}
         """Who else waits for a session that is being opened."""
 
@@ -32,6 +42,8 @@ class Sessions:
             waiting = self._opening[lane] = []
             try:
                 self._open[lane] = await self._transports[key.transport].open(key)
+                if len(self._open) >= self._most + BATCH:
+                    self._many.set()
             finally:
                 del self._opening[lane]
                 for waiter in waiting:
@@ -54,3 +66,14 @@ class Sessions:
         for lane in [lane for lane in self._open if lane not in lanes]:
             if lane not in lanes:  # it may be ours again by now
                 await self.close(lane)
+
+    async def run(self, sends: Callable[[int], bool]) -> None:
+        """When there are too many: close those that were opened first, but of lanes that send."""
+        while True:
+            await self._many.wait()
+            self._many.clear()
+            for lane in list(self._open):
+                if len(self._open) <= self._most:
+                    break
+                if not sends(lane):
+                    await self.close(lane)

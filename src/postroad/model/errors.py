@@ -1,5 +1,8 @@
 """Every error a user can meet. Each message says what happened and what to do."""
 
+from errno import EMFILE, ENFILE
+from typing import Self
+
 from postroad.model.spans import CENTURY_S, Span, seconds_of
 
 
@@ -107,6 +110,22 @@ class Overloaded(PostroadError):
 class Crowded(Overloaded):
     """One tenant fills more than half of the room for messages that wait to be stored; nothing of
     this request was stored."""
+
+
+class Shortage(Overloaded):
+    """This process has no file descriptor left: nothing was sent, and nobody else is to blame."""
+
+    @classmethod
+    def of(cls, error: BaseException | None) -> Self | None:
+        """What an error means, if it means this."""
+        if isinstance(error, cls):
+            return error
+        if not isinstance(error, OSError) or error.errno not in (EMFILE, ENFILE):
+            return None
+        return cls(
+            f"this process has no file descriptor left ({error.strerror}): raise `ulimit -n`, or "
+            "lower `limits.room`"
+        )
 
 
 class NotOpen(PostroadError):

@@ -7,6 +7,8 @@ from msgspec import Struct
 
 from postroad.model.note import Note
 
+SHORT_MS: Final = 1_000
+
 
 class Kind(StrEnum):
     """The rows of the outcome table."""
@@ -59,6 +61,11 @@ def unreachable(error: str, *, status: int = 0) -> Outcome:
 def unknown(error: str) -> Outcome:
     """No answer after the request may have left: perhaps it was delivered."""
     return Outcome(Kind.unknown, error, answered=False)
+
+
+def short(error: str) -> Outcome:
+    """Not sent for want of something here: nobody is to blame, so only the message waits."""
+    return Outcome(Kind.later, error, after_ms=SHORT_MS, answered=False)
 
 
 def later(error: str, *, after_ms: int) -> Outcome:

@@ -219,7 +219,7 @@ ENDS: Final = {
     (Scope.queue, PACE): "it is due, and goes when its limit has a slot for it",
     (Scope.message, "retry"): "the delay of its retry level ends then",
     (Scope.message, "scheduled"): "its sender asked for that time",
-    (Scope.message, "later"): "its handler asked for that time",
+    (Scope.message, "later"): "its last try asked for that time",
 }
 
 

@@ -2,7 +2,8 @@
 
 import asyncio
 
-from postroad.model.outcome import Outcome
+from postroad.model.errors import Shortage
+from postroad.model.outcome import Outcome, short
 from postroad.model.words import LaneKey, Message, Policy, Queue
 from postroad.observe import traces
 from postroad.observe.metrics import Meter
@@ -54,12 +55,15 @@ class WatchedSession:
     async def send(self, queue: Queue, message: Message) -> Outcome:
         """One try."""
         start_s = self._clock.steady_s()
-        if traces.active():
-            outcome = await self._traced(queue, message)
-        else:
-            outcome = await self._inner.send(queue, message)
-        took_s = self._clock.steady_s() - start_s
-        self._meter.tried(self._name, message.level, outcome, took_s)
+        try:
+            if traces.active():
+                outcome = await self._traced(queue, message)
+            else:
+                outcome = await self._inner.send(queue, message)
+        except Shortage as error:
+            self._tried(message, short(str(error)), start_s)
+            raise
+        self._tried(message, outcome, start_s)
         return outcome
 
     async def prepare(self, queue: Queue, message: Message) -> Outcome | None:
@@ -69,9 +73,12 @@ class WatchedSession:
         start_s = self._clock.steady_s()
         outcome = await self._inner.prepare(queue, message)
         if outcome is not None:
-            took_s = self._clock.steady_s() - start_s
-            self._meter.tried(self._name, message.level, outcome, took_s)
+            self._tried(message, outcome, start_s)
         return outcome
+
+    def _tried(self, message: Message, outcome: Outcome, start_s: float) -> None:
+        took_s = self._clock.steady_s() - start_s
+        self._meter.tried(self._name, message.level, outcome, took_s)
 
     async def _traced(self, queue: Queue, message: Message) -> Outcome:
         with traces.trying(self._name, message) as span:

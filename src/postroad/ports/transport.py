@@ -26,8 +26,9 @@ class Session(Protocol):
     """One open way to one server."""
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
-        """One try. Returns what happened; raises only on being cancelled, which is
-        how a try ends that takes longer than its queue's policy allows."""
+        """One try. Returns what happened; raises only on being cancelled, which is how a try ends
+        that takes longer than its queue's policy allows, and a Shortage, when nothing was sent for
+        want of file descriptors in this process."""
 
     def overdue(self, seconds: float) -> Outcome:
         """What a try means that was cut after so long."""

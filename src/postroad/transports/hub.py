@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import urlsplit
 
 from postroad.hub.client import HubClient, Told
-from postroad.model.errors import BadInput, HubAway, HubLost, HubRefused, MailboxFull
+from postroad.model.errors import BadInput, HubAway, HubLost, HubRefused, MailboxFull, Shortage
 from postroad.model.outcome import (
     DELIVERED,
     Outcome,
@@ -159,6 +159,8 @@ class HubSession:
                         return quota(str(error))
                     # It was emptied before this was read: CONTINUE is here already.
         except HubAway as error:
+            if lacks := Shortage.of(error.__cause__):
+                raise lacks from None
             return unreachable(str(error))
         except HubLost as error:
             return unknown(str(error))

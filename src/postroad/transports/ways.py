@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import Clock
-from postroad.transports.webhook.connections import Answer, Connections, Fault
+from postroad.transports.webhook.connections import Answer, Connections, Fault, Idle
 from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.reading import ANSWER_BYTES_MAX
 from postroad.transports.webhook.resolving import Resolve, SystemResolver
@@ -29,9 +29,12 @@ class Way(Struct, frozen=True):
 class Ways:
     """Kept for a minute each; the least lately made goes when there are too many."""
 
-    def __init__(self, rules: WebhookRules, clock: Clock, resolve: Resolve | None = None) -> None:
+    def __init__(
+        self, rules: WebhookRules, clock: Clock, idle: Idle, resolve: Resolve | None = None
+    ) -> None:
         self._rules = rules
         self._clock = clock
+        self._idle = idle
         self._guard = Guard(rules, resolve or SystemResolver())
         self._ways: dict[str, Way] = {}
         self._targets: dict[str, Target] = {}
@@ -96,7 +99,7 @@ class Ways:
             del self._ways[target.server]
         else:
             self._lose(target.server)
-            connections = Connections(target, address)
+            connections = Connections(target, address, self._idle)
         if len(self._ways) >= SERVERS_MAX:
             self._lose(next(iter(self._ways)))
         way = self._ways[target.server] = Way(connections, address, until_s)

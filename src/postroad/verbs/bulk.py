@@ -22,6 +22,7 @@ from postroad.ports.tables import Beside, FileTables, ServerTables
 from postroad.transports.sms.channel import Login, SmsChannel
 from postroad.transports.ways import Ways
 from postroad.transports.webhook.channel import WebhookChannel
+from postroad.transports.webhook.connections import Idle
 from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.campaigns import CampaignVerbs
 from postroad.verbs.credentials import CredentialVerbs
@@ -39,11 +40,13 @@ class Bulk:
         ring: KeyRing,
         rules: WebhookRules,
         log: Log,
+        idle: Idle,
         resolve: Resolve | None = None,
     ) -> None:
         self._road = road
         self._rules = rules
         self._log = log
+        self._idle = idle
         self._resolve = resolve
         clock: Clock = road.clock
         self.store = campaign_store(road)
@@ -88,7 +91,7 @@ class Bulk:
             asking.cancel()
 
     def _channel(self, credential: Credential, secret: str) -> Channel:
-        spec, ways = credential.spec, Ways(self._rules, self._road.clock, self._resolve)
+        spec, ways = credential.spec, Ways(self._rules, self._road.clock, self._idle, self._resolve)
         if credential.kind == "webhook":
             return WebhookChannel(secret, ways, self._road.clock)
         return SmsChannel(Login(spec.server, spec.account, secret, spec.sender), ways)

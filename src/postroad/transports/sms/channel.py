@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from postroad.model.campaign import RowState
-from postroad.model.errors import BadUrl
+from postroad.model.errors import BadUrl, Shortage
 from postroad.model.outcome import Kind
 from postroad.ports.channel import Answer, BadCredential, Parcel
 from postroad.transports.sms.answers import Taken, judge, no_answer
@@ -86,6 +86,8 @@ class SmsChannel:
             return Answer(RowState.unsent, Kind.rejected, sub_type="forbidden", error=str(error))
         except Unresolved as error:
             return Answer(RowState.unsent, Kind.unreachable, sub_type="dns", error=str(error))
+        except Shortage as error:
+            return Answer(RowState.unsent, Kind.unreachable, sub_type="shortage", error=str(error))
         except Fault as fault:
             return no_answer(fault.name, sent=fault.sent)
         return judge(answer.status, answer.headers, answer.body)

@@ -1,7 +1,7 @@
 """Campaigns to webhooks: each recipient is an address, and tells a repetition by its id."""
 
 from postroad.model.campaign import RowState
-from postroad.model.errors import BadInput
+from postroad.model.errors import BadInput, Shortage
 from postroad.model.outcome import Kind, Outcome
 from postroad.ports.channel import Answer, BadCredential, Parcel
 from postroad.ports.clock import Clock
@@ -38,6 +38,8 @@ class WebhookChannel:
             answer = await self._ways.call(target, request)
         except (BadInput, Unresolved) as error:
             return Answer(RowState.failed, Kind.failed, sub_type="unreachable", error=str(error))
+        except Shortage as error:
+            return Answer(RowState.unsent, Kind.unreachable, sub_type="shortage", error=str(error))
         except Fault as fault:
             return _answer(outcome_of(fault.name, str(fault), sent=fault.sent), "")
         outcome = judge(answer.status, answer.headers, (), self._clock.now_ms())

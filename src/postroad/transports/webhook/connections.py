@@ -3,7 +3,9 @@ are used. One await a request, in the loop that asks: a client with threads of i
 interpreter's lock to and fro for each (decision 034)."""
 
 import asyncio
+import resource
 import ssl
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import cache
 from socket import AI_NUMERICHOST
@@ -12,12 +14,16 @@ from typing import Final, cast
 
 from msgspec import Struct
 
+from postroad.model.errors import Shortage
 from postroad.transports.webhook.reading import ANSWER_BYTES_MAX, BadAnswer, Reader, plain
+from postroad.transports.webhook.resolving import check_descriptors
 from postroad.transports.webhook.target import Target
 
 IDLE_S: Final = 4.0
 """Many servers close an idle connection after 5 s; sent at that moment a request is in doubt."""
-IDLE_MAX: Final = 256
+IDLE_SHARE: Final = 4
+IDLE_MAX: Final = 4_096
+"""Idle ones have so large a part of the process's file descriptors, and no more than this."""
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -173,12 +179,39 @@ class Connection(asyncio.Protocol):
             self._arm()
 
 
+class Idle:
+    """Idle connections to all servers. Each has a file descriptor; a process has 1,024 as a rule,
+    of which 512 may be used by sends in flight."""
+
+    def __init__(self) -> None:
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        few = soft != resource.RLIM_INFINITY and soft < IDLE_SHARE * IDLE_MAX
+        self._most = soft // IDLE_SHARE if few else IDLE_MAX
+        self._all: OrderedDict[Connection, None] = OrderedDict()
+
+    def add(self, connection: Connection) -> None:
+        """One more; if that is too many, the one that nobody used for longest goes."""
+        self._all[connection] = None
+        if len(self._all) > self._most:
+            self._all.popitem(last=False)[0].close()
+
+    def remove(self, connection: Connection) -> None:
+        """It is used again, or gone."""
+        self._all.pop(connection, None)
+
+    def close(self) -> None:
+        """Hang up on all."""
+        while self._all:
+            self._all.popitem()[0].close()
+
+
 class Connections:
     """Those to one vetted address; nothing else can be reached through them."""
 
-    def __init__(self, target: Target, address: str) -> None:
+    def __init__(self, target: Target, address: str, all_idle: Idle) -> None:
         self._target = target
         self._address = address
+        self._all_idle = all_idle
         self._idle: list[Connection] = []
         self._closed = False
         self._loop = asyncio.get_running_loop()
@@ -206,6 +239,7 @@ class Connections:
         """The one that was used last, if any is idle."""
         while self._idle:
             connection = self._idle.pop()
+            self._all_idle.remove(connection)
             if connection.usable and self._loop.time() - connection.idle_s < IDLE_S:
                 return connection
             connection.close()
@@ -228,6 +262,9 @@ class Connections:
                     flags=AI_NUMERICHOST,
                 )
         except (OSError, ssl.CertificateError) as error:
+            if lacks := Shortage.of(error):
+                self._all_idle.close()
+                raise lacks from None
             raise Fault(*_why(error), sent=False) from None
         return connection
 
@@ -237,17 +274,21 @@ class Connections:
         if self._timer is not None:
             self._timer.cancel()
         while self._idle:
-            self._idle.pop().close()
+            connection = self._idle.pop()
+            self._all_idle.remove(connection)
+            connection.close()
 
     def _put(self, connection: Connection) -> None:
-        if self._closed or len(self._idle) >= IDLE_MAX:
+        if self._closed:
             connection.close()
             return
         self._idle.append(connection)
+        self._all_idle.add(connection)
         if self._timer is None:
             self._timer = self._loop.call_later(IDLE_S, self._sweep)
 
     def _gone(self, connection: Connection) -> None:
+        self._all_idle.remove(connection)
         if connection in self._idle:
             self._idle.remove(connection)
 
@@ -263,6 +304,8 @@ class Connections:
 def trust() -> ssl.SSLContext:
     """The system's certificates (SSL_CERT_FILE and SSL_CERT_DIR name others), read once: 20 ms."""
     context = ssl.create_default_context()
+    if not context.cert_store_stats()["x509_ca"]:
+        check_descriptors()  # without one none is read, and nobody would be trusted for ever
     context.set_alpn_protocols(["http/1.1"])
     return context
 

@@ -4,7 +4,7 @@ not. One bad address fails the whole name: it is how rebinding begins."""
 import socket
 from ipaddress import IPv4Address, ip_address
 
-from postroad.model.errors import BadInput, BadUrl
+from postroad.model.errors import BadInput, BadUrl, Shortage
 from postroad.model.webhook import WebhookRules
 from postroad.transports.webhook import addresses
 from postroad.transports.webhook.addresses import Address, networks
@@ -59,6 +59,8 @@ def _is_ours(address: Address) -> bool:
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.bind((str(address), 0))
-    except OSError:
+    except OSError as error:
+        if lacks := Shortage.of(error):  # nobody knows then whose it is
+            raise lacks from None
         return False
     return True

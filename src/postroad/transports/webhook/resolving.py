@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from postroad.model.errors import PostroadError
+from postroad.model.errors import PostroadError, Shortage
 
 RESOLVE_S: Final = 5.0
 THREADS: Final = 32
@@ -34,8 +34,17 @@ class SystemResolver:
         except TimeoutError:
             raise Unresolved(f"no name server answered for {name} in {RESOLVE_S:g} s") from None
         except (OSError, UnicodeError) as error:
+            check_descriptors()  # without one every name looks unknown
             raise Unresolved(f"{name} has no address: {error}") from None
         return found
+
+
+def check_descriptors() -> None:
+    """A Shortage when this process cannot have one more."""
+    try:
+        socket.socket().close()
+    except OSError as error:
+        raise Shortage.of(error) or error from None
 
 
 def _addresses(name: str) -> list[str]:

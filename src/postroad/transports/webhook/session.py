@@ -22,7 +22,7 @@ from postroad.model.webhook import ANSWER_KEPT_BYTES, WebhookRules
 from postroad.model.words import Message, Queue
 from postroad.ports.clock import Clock
 from postroad.transports.webhook.answers import judge, outcome_of
-from postroad.transports.webhook.connections import Connections, Fault
+from postroad.transports.webhook.connections import Connections, Fault, Idle
 from postroad.transports.webhook.endpoints import Endpoint, Endpoints
 from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.requests import Beginning, begin
@@ -58,12 +58,14 @@ class WebhookSession:
         guard: Guard,
         endpoints: Endpoints,
         clock: Clock,
+        idle: Idle,
     ) -> None:
         self._target = target
         self._rules = rules
         self._guard = guard
         self._endpoints = endpoints
         self._clock = clock
+        self._idle = idle
         self._loop = asyncio.get_running_loop()
         self._ways: Ways | None = None
         self._vetting = asyncio.Lock()
@@ -150,7 +152,7 @@ class WebhookSession:
         way = self._to.get(address)
         if way is None:
             host = f"[{address}]" if ":" in address else address
-            connections = Connections(self._target, address)
+            connections = Connections(self._target, address, self._idle)
             way = self._to[address] = Way(f"{host}:{self._target.port}", connections)
         return way
 

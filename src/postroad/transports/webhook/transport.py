@@ -7,6 +7,7 @@ from postroad.model.errors import BadUrl
 from postroad.model.webhook import WebhookRules
 from postroad.model.words import LaneKey, Policy
 from postroad.ports.clock import Clock
+from postroad.transports.webhook.connections import Idle
 from postroad.transports.webhook.endpoints import Endpoints
 from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.requests import check_headers
@@ -36,6 +37,7 @@ class WebhookTransport:
     ) -> None:
         self.rules = rules
         self.endpoints = endpoints
+        self.idle = Idle()
         self._clock = clock
         self._guard = Guard(rules, resolve or SystemResolver())
         self._policy = policy or Policy(timeout_ms=rules.timeout_ms + GRACE_MS)
@@ -71,4 +73,5 @@ class WebhookTransport:
     async def open(self, lane: LaneKey) -> WebhookSession:
         """A session; the name is resolved and vetted at its first send."""
         target = read(lane.server + "/", self.rules)
-        return WebhookSession(target, self.rules, self._guard, self.endpoints, self._clock)
+        rules, endpoints, clock = self.rules, self.endpoints, self._clock
+        return WebhookSession(target, rules, self._guard, endpoints, clock, self.idle)

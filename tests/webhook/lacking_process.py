@@ -1,0 +1,92 @@
+"""A process that has no file descriptor left: prints what each that needs one says."""
+
+import asyncio
+import json
+import os
+import resource
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from postroad.hub import calls  # noqa: F401 - it could not be read then
+from postroad.model.errors import Shortage
+from postroad.model.keyring import KeyRing
+from postroad.model.webhook import WebhookRules
+from postroad.model.words import LaneKey, Message, Policy, Queue
+from postroad.ports.channel import Answer, Parcel
+from postroad.ports.clock import SystemClock
+from postroad.stores.sqlite.store import SqliteStore
+from postroad.transports.hub import HubTransport
+from postroad.transports.sms.channel import Login, SmsChannel
+from postroad.transports.ways import Ways
+from postroad.transports.webhook.channel import WebhookChannel
+from postroad.transports.webhook.connections import Idle, trust
+from postroad.transports.webhook.endpoints import Endpoints
+from postroad.transports.webhook.guard import Guard
+from postroad.transports.webhook.resolving import SystemResolver
+from postroad.transports.webhook.target import read
+from postroad.transports.webhook.transport import WebhookTransport
+from tests.webhook.conftest import LOCAL
+
+NOWHERE = "http://127.0.0.1:9/"
+PARCEL = Parcel("key", NOWHERE, "{}")
+MESSAGE = Message(7, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1 << 62, b"{}")
+
+
+def queue(name: str) -> Queue:
+    return Queue(1, "default", name, Policy(), (1,))
+
+
+def use_up() -> list[int]:
+    """All descriptors."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    used: list[int] = []
+    while True:
+        try:
+            used.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError:
+            return used
+
+
+async def said(asked: Callable[[], Awaitable[object]]) -> str:
+    try:
+        answer = await asked()
+    except Shortage:
+        return "Shortage"
+    return f"{answer.state} {answer.sub_type}" if isinstance(answer, Answer) else repr(answer)
+
+
+async def main(folder: Path) -> dict[str, str]:
+    clock = SystemClock()
+    store = SqliteStore(folder / "road.db", clock)
+    await store.open()
+    endpoints = Endpoints(store, KeyRing([], os.urandom), LOCAL, clock)
+    webhooks = WebhookTransport(LOCAL, endpoints, clock)
+    webhook = await webhooks.open(webhooks.address(NOWHERE, "default"))
+    await endpoints.ask(1)
+    hub = await HubTransport().open(LaneKey("hub", "127.0.0.1:9"))
+    guard, resolver = Guard(WebhookRules(), SystemResolver()), SystemResolver()
+    ways = Ways(LOCAL, clock, Idle())
+    sms = SmsChannel(Login(NOWHERE, "account", "token", "+4930"), ways)
+    asked: dict[str, Callable[[], Awaitable[object]]] = {
+        "guard": lambda: guard.addresses(read("https://192.0.32.8/", WebhookRules())),
+        "resolver": lambda: resolver("localhost"),
+        "certificates": lambda: asyncio.to_thread(trust),
+        "webhook": lambda: webhook.send(queue(NOWHERE), MESSAGE),
+        "hub": lambda: hub.send(queue("hub://127.0.0.1:9/box"), MESSAGE),
+        "campaign to webhooks": lambda: WebhookChannel("", ways, clock).send(PARCEL),
+        "campaign by SMS": lambda: sms.send(PARCEL),
+    }
+    used = use_up()
+    told = {name: await said(ask) for name, ask in asked.items()}
+    for number in used:
+        os.close(number)
+    told["certificates that are kept"] = str(trust.cache_info().currsize)
+    await store.close()
+    return told
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as where:
+        sys.stdout.write(json.dumps(asyncio.run(main(Path(where)))))
