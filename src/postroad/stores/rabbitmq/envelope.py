@@ -16,11 +16,13 @@ FORM: Final = 2
 nothing was left out that follows from the rest: it can be read all the same."""
 READ: Final = (1, FORM)
 ERROR_CHARACTERS_MAX: Final = 1_000
+BODY_BYTES_MAX: Final = 8 * 1024 * 1024
+"""Half of what RabbitMQ 4 takes at most: it closes the channel, with all that is under way."""
 Value = int | str | bytes
 
 
 class BadEnvelope(PostroadError):
-    """A message in one of our queues that nobody can read."""
+    """A message in one of our queues that nobody can read, or send on."""
 
 
 class Envelope(Struct, frozen=True):
@@ -139,6 +141,8 @@ def pack(envelope: Envelope) -> dict[str, Value]:
 
 def unpack(table: Mapping[str, object], body: bytes) -> Envelope:
     """The envelope of a delivery, or a BadEnvelope that says what is wrong with it."""
+    if len(body) > BODY_BYTES_MAX:
+        raise BadEnvelope(f"its body has {len(body)} bytes, of which {BODY_BYTES_MAX} fit")
     if table.get("postroad") not in READ:
         raise BadEnvelope("it was not sent by Postroad, or by a newer one")
     values: dict[str, object] = {**BLANK, "body": body}
