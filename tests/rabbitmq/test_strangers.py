@@ -13,9 +13,12 @@ from postroad import Message, Postroad
 from postroad.model.ids import to_number
 from postroad.stores.rabbitmq.envelope import BODY_BYTES_MAX, Envelope, pack
 from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.wire.properties import Properties
+from postroad.stores.rabbitmq.wire.table import Value
 from tests.rabbitmq.outside import PERSISTENT, channel_to, until
 from tests.rabbitmq.roads import a_road, running
 from tests.rabbitmq.test_envelope import PLAIN
+from tests.rabbitmq.wires import linked
 
 OURS: Final = Topology()
 TOO_LARGE: Final = b"x" * (BODY_BYTES_MAX + 7)
@@ -80,5 +83,41 @@ async def test_what_is_too_large_to_be_sent_on_is_dead_cut_and_nothing_else_stan
             letter = await road.store.dead_letter(None, to_number(one.id))
             assert letter is not None
             assert len(letter.body) == BODY_BYTES_MAX
+        await road.send("resize", 2)
+        await called.wait()
+
+
+IN_MILLISECONDS: Final = b"T" + (1_767_225_600_000).to_bytes(8)
+"""As a header's value: a time in the year 57971."""
+
+
+def damaged() -> list[bytes]:
+    """Properties of messages that Postroad would not have packed so."""
+    fine: dict[str, Value] = {**pack(replace(PLAIN, shard=0))}
+    late = Properties(headers={"when": 0}).pack()
+    garbled = Properties(headers={**fine, "queue": "QQ"}).pack()
+    return [
+        Properties(headers={**fine, "shard": -99}).pack(),
+        Properties(headers={**fine, "id": "x" * 100_000}).pack(),
+        late.replace(b"l" + bytes(8), IN_MILLISECONDS),
+        garbled.replace(b"QQ", b"\xff\xfe"),
+    ]
+
+
+async def test_what_is_damaged_is_dead_and_nothing_else_stands_still(
+    dsn: str, tmp_path: Path
+) -> None:
+    road, called = a_served_road(dsn, tmp_path)
+    async with road, linked(dsn) as link, running(road):
+        await road.send("resize", 1)
+        await called.wait()
+        called.clear()
+        channel = await link.channel(confirms=True)
+        for properties in damaged():
+            confirm = channel.publish(OURS.instant, "handler.resize", b"1", properties)
+            assert confirm is not None
+            await confirm
+        dead = await until_dead(road, 4)
+        assert {queue for queue, _ in dead} == {"unreadable"}
         await road.send("resize", 2)
         await called.wait()
