@@ -104,7 +104,10 @@ class World:
         """A copy of a message, which was delivered to somebody before."""
         now_ms = self.clock.now_ms()
         times = (now_ms, now_ms + wait_ms, NEVER)
-        envelope = Envelope(number, "default", queue, 0, hop, 0, 0, 0, *times, b"{}")
+        return self.arrive(Envelope(number, "default", queue, 0, hop, 0, 0, 0, *times, b"{}"))
+
+    def arrive(self, envelope: Envelope) -> Slip:
+        """This copy of a message."""
         packed = Properties(headers=dict(pack(envelope))).pack()
         slip = Slip()
         self.arrivals.take(Arrived(Delivery(1, True, "", LINE, packed, b"{}"), slip, LINE))

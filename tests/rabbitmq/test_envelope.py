@@ -11,6 +11,7 @@ from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, pack, unpac
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 numbers = st.integers(min_value=0, max_value=1 << 62)
+counts = st.integers(min_value=0, max_value=1 << 30)
 PLAIN = Envelope(
     id=77,
     tenant="default",
@@ -30,10 +31,10 @@ envelopes = st.builds(
     id=numbers,
     tenant=st.sampled_from(["default", "acme"]),
     queue=texts.filter(bool),
-    shard=numbers,
-    hop=numbers,
-    level=numbers,
-    attempts=numbers,
+    shard=counts,
+    hop=counts,
+    level=counts,
+    attempts=counts,
     priority=st.integers(-9, 9),
     accepted_at_ms=numbers,
     due_ms=numbers,
@@ -43,7 +44,7 @@ envelopes = st.builds(
     first_error=texts,
     last_error=texts,
     reason=texts,
-    status=numbers,
+    status=counts,
     died_at_ms=numbers,
 )
 
@@ -78,7 +79,22 @@ def test_the_first_error_stays_and_the_last_one_is_the_last() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"postroad": 3}, {"id": "?"}, {"hop": "x"}, {"queue": 7}, {"queue": ""}, {"id": 5}]
+    "change",
+    [
+        {"postroad": 3},
+        {"id": "?"},
+        {"id": 5},
+        {"queue": 7},
+        {"queue": ""},
+        {"queue": "\udcff"},
+        {"tenant": "\udcff"},
+        {"hop": "x"},
+        {"hop": (1 << 30) + 1},
+        {"shard": -1},
+        {"attempts": -1},
+        {"due-ms": (1 << 62) + 1},
+        {"accepted-at-ms": -1},
+    ],
 )
 def test_what_cannot_be_read_is_named(change: dict[str, object]) -> None:
     with pytest.raises(BadEnvelope):

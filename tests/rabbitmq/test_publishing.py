@@ -18,6 +18,7 @@ from postroad.model.errors import (
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock, system_chance
 from postroad.stores.rabbitmq import publishing
+from postroad.stores.rabbitmq.envelope import BODY_BYTES_MAX
 from postroad.stores.rabbitmq.publishing import Parcel, Publisher
 from postroad.stores.rabbitmq.wire.address import read_address
 from postroad.stores.rabbitmq.wire.channel import Channel
@@ -82,7 +83,7 @@ def test_many_are_confirmed_at_once_and_all_are_there(dsn: str, within: Within) 
 
 def test_each_parcel_has_its_own_outcome(dsn: str, within: Within) -> None:
     async def story() -> None:
-        huge = b"x" * (publishing.BODY_BYTES_MAX + 1)
+        huge = b"x" * (BODY_BYTES_MAX + 1)
         async with publishing_to(dsn) as publisher:
             given = [parcel(1), parcel(2, "nowhere"), parcel(3, body=huge), parcel(4)]
             results = await publisher.publish(given)
@@ -98,7 +99,7 @@ def test_each_parcel_has_its_own_outcome(dsn: str, within: Within) -> None:
 def test_a_body_at_the_limit_goes_through(dsn: str, within: Within) -> None:
     async def story() -> None:
         async with publishing_to(dsn) as publisher:
-            body = b"x" * publishing.BODY_BYTES_MAX
+            body = b"x" * BODY_BYTES_MAX
             assert await publisher.publish([parcel(1, body=body)]) == [None]
 
     within(story())

@@ -16,11 +16,14 @@ FORM: Final = 2
 nothing was left out that follows from the rest: it can be read all the same."""
 READ: Final = (1, FORM)
 ERROR_CHARACTERS_MAX: Final = 1_000
+COUNT_MAX: Final = 1 << 30
+BODY_BYTES_MAX: Final = 8 * 1024 * 1024
+"""Half of what RabbitMQ 4 takes at most: it closes the channel, with all that is under way."""
 Value = int | str | bytes
 
 
 class BadEnvelope(PostroadError):
-    """A message in one of our queues that nobody can read."""
+    """A message in one of our queues that nobody can read, or send on."""
 
 
 class Envelope(Struct, frozen=True):
@@ -139,6 +142,8 @@ def pack(envelope: Envelope) -> dict[str, Value]:
 
 def unpack(table: Mapping[str, object], body: bytes) -> Envelope:
     """The envelope of a delivery, or a BadEnvelope that says what is wrong with it."""
+    if len(body) > BODY_BYTES_MAX:
+        raise BadEnvelope(f"its body has {len(body)} bytes, of which {BODY_BYTES_MAX} fit")
     if table.get("postroad") not in READ:
         raise BadEnvelope("it was not sent by Postroad, or by a newer one")
     values: dict[str, object] = {**BLANK, "body": body}
@@ -165,11 +170,15 @@ def unpack(table: Mapping[str, object], body: bytes) -> Envelope:
 def _number(name: str, value: object) -> int:
     if not isinstance(value, int):
         raise TypeError(f"{name} is not a number")
+    most = NEVER if name.endswith("-ms") else COUNT_MAX
+    if not (-most if name == "priority" else 0) <= value <= most:
+        raise ValueError(f"{name} is out of range")
     return value
 
 
 def _text(name: str, value: object) -> str:
     if isinstance(value, str):
+        value.encode()  # else it was not UTF-8, and nobody can store it
         return value
     if isinstance(value, bytes | bytearray):
         return bytes(value).decode()

@@ -7,7 +7,7 @@ from typing import Final
 
 from postroad.model.states import NEVER, DeadReason
 from postroad.model.words import DEFAULT_TENANT
-from postroad.stores.rabbitmq.envelope import Envelope
+from postroad.stores.rabbitmq.envelope import BODY_BYTES_MAX, ERROR_CHARACTERS_MAX, Envelope
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 COUNT: Final = "x-delivery-count"
@@ -52,7 +52,8 @@ def suspect(count: int) -> bool:
 
 def unreadable(delivery: Delivery, why: str, now_ms: int) -> Envelope:
     """The dead letter of something that is no message of ours. It has no id to be known by: read
-    twice it is two letters, which is better than taking two that look alike for one."""
+    twice it is two letters, which is better than taking two that look alike for one. What is too
+    large for a letter is cut."""
     read_as = f"{now_ms} {delivery.tag}".encode()
     digest = blake2b(delivery.body, digest_size=8, key=read_as).digest()
     return Envelope(
@@ -67,8 +68,8 @@ def unreadable(delivery: Delivery, why: str, now_ms: int) -> Envelope:
         accepted_at_ms=now_ms,
         due_ms=now_ms,
         expires_at_ms=NEVER,
-        body=delivery.body,
-        last_error=f"unreadable: {why}",
+        body=delivery.body[:BODY_BYTES_MAX],
+        last_error=f"unreadable: {why}"[:ERROR_CHARACTERS_MAX],
         reason=DeadReason.rejected,
         died_at_ms=now_ms,
     )

@@ -15,6 +15,7 @@ from postroad.model.errors import (
 )
 from postroad.ports.clock import Chance, Clock, Timer
 from postroad.ports.log import Log
+from postroad.stores.rabbitmq.envelope import BODY_BYTES_MAX
 from postroad.stores.rabbitmq.supervisor import Prepare, Supervisor
 from postroad.stores.rabbitmq.wire.address import Address
 from postroad.stores.rabbitmq.wire.channel import Channel
@@ -29,8 +30,6 @@ WINDOW: Final = 1_024
 WAIT_S: Final = 10.0
 """How long a publish waits for a link, for room, or for a broker that is short of memory."""
 CONFIRM_S: Final = 30.0
-BODY_BYTES_MAX: Final = 8 * 1024 * 1024
-"""Half of what RabbitMQ 4 takes at most: it closes the channel, with all that is under way."""
 
 
 class Parcel(Struct, frozen=True, gc=False):

@@ -34,13 +34,18 @@ class Shift:
         self.delivered.append(result.message.id)
 
     def tried(self, entry: Entry, result: Result, lane: LaneKey) -> None:
-        """A try has ended, and the entry is the message that it was made of."""
+        """A try has ended, and the entry is the message that it was made of, or a later copy: a
+        success ends that, too; else the copy goes its own way."""
         if result.move is Move.deliver:
             self.deliver(result, entry.envelope.hop)
             self.ended.append(entry)
             return
         self.batch.tried(result)
         tries = result.message.attempts + 1
+        if tries <= entry.message.attempts:  # written before, or by whoever made the later copy
+            if entry.envelope.hop:  # perhaps this is who made it, and could not note it
+                self._spend(entry, entry.envelope.hop - 1, entry.envelope)
+            return
         envelope = replace(entry.envelope, attempts=tries).failed(result.error)
         match result.move:
             case Move.climb | Move.wait:
@@ -52,8 +57,6 @@ class Shift:
             case Move.doubt:
                 self.batch.doubt(result, envelope.hop)
                 self.ended.append(entry)
-            case _ if tries <= entry.message.attempts:
-                pass  # written before
             case _:  # it stays where it is, in memory
                 entry.envelope = envelope
                 entry.message = replace(entry.message, attempts=tries)
@@ -89,17 +92,12 @@ class Shift:
 
     def _move(self, entry: Entry, again: Envelope, post: Post, *, done: bool = False) -> None:
         self.replace(entry, post)
-        self.batch.spend(
-            Spent(
-                entry.message,
-                entry.envelope.hop,
-                again.priority,
-                again.level,
-                again.attempts,
-                again.due_ms,
-                done,
-            )
-        )
+        self._spend(entry, entry.envelope.hop, again, done=done)
+
+    def _spend(self, entry: Entry, hop: int, now: Envelope, *, done: bool = False) -> None:
+        """Copies up to `hop` are spent, and the message is as it is in the one that is not."""
+        place = (now.priority, now.level, now.attempts, now.due_ms)
+        self.batch.spend(Spent(entry.message, hop, *place, done))
 
 
 class Shifter:

@@ -96,6 +96,14 @@ def read_value(data: bytes, at: int) -> tuple[Value, int]:
     return values, end
 
 
+def _moment(seconds: int) -> Value:
+    """A time; or what it says, when it is beyond all years: some count milliseconds."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return seconds
+
+
 def _itself(value: Value) -> Value:
     return value
 
@@ -112,6 +120,6 @@ _FIXED: Final[dict[int, tuple[Struct, Callable[..., Value]]]] = {
     ord("f"): (Struct(">f"), _itself),
     ord("d"): (Struct(">d"), _itself),
     ord("D"): (Struct(">BI"), lambda scale, number: Decimal(number).scaleb(-scale)),
-    ord("T"): (Struct(">Q"), lambda seconds: datetime.fromtimestamp(seconds, UTC)),
+    ord("T"): (Struct(">Q"), _moment),
     ord("V"): (Struct(""), lambda: None),
 }
