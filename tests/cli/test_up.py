@@ -47,6 +47,23 @@ def test_what_a_killed_server_left_is_no_obstacle(folder: Path) -> None:
     assert data("message", "show", number)["state"] == "waiting"
 
 
+def test_the_tries_of_a_tenant_are_told_apart(folder: Path) -> None:
+    with running(folder, *UP):
+        data("send", "good", "1")
+        data("send", "bad", "1", "--tenant", "shop")
+        until = time.monotonic() + WAIT_S
+        ours: dict[str, int] = {}
+        theirs: dict[str, int] = {}
+        while not ours or not theirs:  # they are counted when they are recorded
+            assert time.monotonic() < until
+            ours = data("stats")["tries"]
+            theirs = data("stats", "--tenant", "shop")["tries"]
+        assert (ours, theirs) == ({"delivered": 1}, {"rejected": 1})
+        shown = postroad("stats", "--tenant", "shop").stdout
+        assert "tries, rejected" in shown
+        assert "tries, delivered" not in shown
+
+
 def test_a_server_is_reached_by_its_address_and_token(folder: Path) -> None:
     with running(folder, *UP) as (process, door):
         assert process.stdout is not None
