@@ -4,10 +4,41 @@ import os
 import re
 import signal
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.cli.running import UP, WAIT_S, data, postroad, running, start
+
+INTERRUPTED = """
+import os, signal, sys
+
+module = sys.argv.pop()
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+from postroad.cli.main import main
+main()
+"""
+"""Ctrl+C just when the module is loaded that is named last."""
+
+
+@pytest.mark.parametrize("module", ["typer", "postroad.cli.running", "litestar"])
+def test_an_interrupt_while_the_program_is_loaded_ends_it_quietly(
+    folder: Path, module: str
+) -> None:
+    words = (sys.executable, "-c", INTERRUPTED, "up", "--listen", "127.0.0.1:0", module)
+    ended = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, timeout=WAIT_S, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 
 
 def test_commands_reach_the_owner_of_the_file_and_a_stop_is_clean(folder: Path) -> None:
