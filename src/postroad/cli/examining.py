@@ -21,6 +21,7 @@ from postroad.ports.clock import SystemClock
 from postroad.ports.store import Store
 from postroad.stores.naming import file_of, shown
 from postroad.stores.opening import has_road, open_store
+from postroad.stores.rabbitmq.options import read_options
 from postroad.stores.sqlite.database import Database
 
 SQLITE_FLOOR: Final = (3, 51, 3)
@@ -114,7 +115,8 @@ async def _store(settings: Settings) -> list[Finding]:
     name = shown(settings.dsn)
     try:
         if not await has_road(settings.dsn):  # a look must not make one
-            return [Finding("store", "warn", f"{name}: no road yet", "`postroad up` makes one")]
+            none = Finding("store", "warn", f"{name}: no road yet", "`postroad up` makes one")
+            return [*await _broker(settings.dsn), none]
         await store.open()
     except SchemaTooOld as error:
         return [Finding("schema", "fail", str(error), "run `postroad migrate`")]
@@ -129,6 +131,16 @@ async def _store(settings: Settings) -> list[Finding]:
         return [*found, *_file_clock(settings, store), await _bell(store)]
     finally:
         await store.close()
+
+
+async def _broker(dsn: str) -> list[Finding]:
+    """Whether the broker of a road that is not there yet answers."""
+    if not dsn.startswith(("amqp://", "amqps://")):
+        return []
+    from postroad.stores.rabbitmq.probing import version_of
+
+    version = await version_of(read_options(dsn).address, SystemClock())
+    return [Finding("broker", "ok", f"RabbitMQ {version}")]
 
 
 def _file_clock(settings: Settings, store: Store) -> list[Finding]:
