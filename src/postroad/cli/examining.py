@@ -1,6 +1,7 @@
 """What the doctor looks at, and finds."""
 
 import asyncio
+import os
 import shutil
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +13,7 @@ from postroad.api.door import read_note
 from postroad.api.inside import Asked
 from postroad.cli.frame import Call
 from postroad.cli.reach import Refused
-from postroad.config import Settings, address
+from postroad.config import Settings, address, unknown
 from postroad.model.broker import BrokerFacts
 from postroad.model.errors import PostroadError, SchemaTooOld
 from postroad.model.ids import made_at_ms
@@ -42,11 +43,16 @@ class Finding(Struct, frozen=True):
 
 def examine(call: Call) -> list[Finding]:
     """All findings."""
+    found = [
+        Finding("environment", "warn", f"nobody reads {name}", hint)
+        for name, hint in unknown(os.environ).items()
+    ]
     try:
         settings = call.loaded().settings
     except PostroadError as error:
-        return [Finding("settings", "fail", str(error), "mend it, see `postroad config show`")]
-    found = [Finding("settings", "ok", "they can be read"), _listens(settings), _sqlite()]
+        mend = "mend it, see `postroad config show`"
+        return [*found, Finding("settings", "fail", str(error), mend)]
+    found += [Finding("settings", "ok", "they can be read"), _listens(settings), _sqlite()]
     path = file_of(settings.dsn)
     if path is not None:
         found.append(_disk(path))

@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import os
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +17,7 @@ from postroad.api.serving import Server
 from postroad.app import Postroad
 from postroad.cli.frame import Call
 from postroad.cli.printing import out
-from postroad.config import Settings, address
+from postroad.config import Settings, address, unknown
 from postroad.hub.access import keys, new_token
 from postroad.hub.serving import Station, Where
 from postroad.model.errors import BadInput, HubInUse
@@ -43,6 +44,9 @@ def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False)
         settings = structs.replace(settings, dsn=theirs.dsn)
     make_folder(settings.dsn)
     road = _road(settings, theirs)
+    if unread := unknown(os.environ):
+        told = ", ".join(f"{name}: {hint}" for name, hint in unread.items())
+        road.log.warning("environment variables that nobody reads", variables=told)
     station = None
     if hub and (isinstance(road.store, Mailboxes) or not delivers):
         station = _station(road, settings, any_port=not loaded.chosen("hub_listen"))
