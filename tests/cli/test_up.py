@@ -49,9 +49,11 @@ def test_commands_reach_the_owner_of_the_file_and_a_stop_is_clean(folder: Path) 
         until = time.monotonic() + WAIT_S
         while data("message", "show", number)["state"] != "delivered":
             assert time.monotonic() < until
-        second = postroad("up", "--listen", "127.0.0.1:0")
-        assert second.exit_code == 3
-        assert f"process {process.pid}" in second.stderr
+        for where in ("127.0.0.1:0", door.url.removeprefix("http://")):
+            second = postroad("up", "--listen", where)
+            assert second.exit_code == 3
+            assert f"process {process.pid}" in second.stderr
+            assert "cannot listen" not in second.stderr
         process.send_signal(signal.SIGTERM)
         said, errors = process.communicate(timeout=WAIT_S)
         assert process.returncode == 0, errors
@@ -113,9 +115,15 @@ def test_a_taken_port_and_a_missing_program_are_named(folder: Path) -> None:
         port = door.url.rpartition(":")[2]
         other = start(folder, "up", "--listen", f"127.0.0.1:{port}", "--dsn", "sqlite:///b.db")
         said = other.communicate(timeout=WAIT_S)
-        assert other.returncode == 2
+        assert other.returncode == 3
         assert "--listen" in said[1]
         assert "Traceback" not in said[1]
+        receiver = postroad("listen", port)
+        assert receiver.exit_code == 3
+        assert f"cannot listen on 127.0.0.1:{port}" in receiver.stderr
+        hub = postroad("hub", "--set", f"hub_listen=127.0.0.1:{port}", "--dsn", "sqlite:///b.db")
+        assert hub.exit_code == 3
+        assert f"the hub cannot listen on 127.0.0.1:{port}" in hub.stderr
     for name, words in {
         "nowhere:road": "No module named",
         "tasks:nothing": "there is no nothing",

@@ -79,13 +79,12 @@ def _server(
 ) -> Server:
     if not is_local(settings):
         require_keys(road.keys)
-    server = Server(road, settings, delivers=delivers, station=station)
-    server.bind()
-    return server
+    return Server(road, settings, delivers=delivers, station=station)
 
 
 async def _until_stopped(server: Server, station: Station | None, *, api: bool) -> None:
-    async with server.road as road:
+    async with server.road as road:  # first: whose road is in use has its port taken as well
+        server.bind()
         said = out()
         said.print(f"[bold]Postroad {VERSION}[/] on {escape(shown(road.dsn))}", soft_wrap=True)
         if api and not await road.tokens.list(tenant=None):
