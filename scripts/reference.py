@@ -11,7 +11,7 @@ import typer.main
 
 from postroad.api.problems import kind, status_of
 from postroad.cli.frame import exit_code
-from postroad.cli.main import app
+from postroad.cli.groups import app
 from postroad.model import errors
 from postroad.observe.names import METRICS
 

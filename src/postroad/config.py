@@ -1,5 +1,6 @@
 """One frozen settings object, and where its values come from: flags > environment > file."""
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -17,6 +18,11 @@ FILE: Final = "postroad.toml"
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 DEFAULT: Final = "default"
+PREFIX: Final = "POSTROAD_"
+NO_SETTINGS: Final = ("config", "keys", "secret", "server", "tenant", "token")
+"""Variables, by the rest of their names, that are no settings."""
+OTHERS: Final = re.compile(r"TEST_|(.*_)?(SERVICE_(HOST|PORT)|PORT)(_|$)")
+"""What the tests read, and what Kubernetes sets for a service that is called postroad."""
 
 
 class Settings(Struct, frozen=True):
@@ -70,7 +76,23 @@ def names() -> dict[str, Any]:
 
 def variable(name: str) -> str:
     """The environment variable of a setting."""
-    return "POSTROAD_" + name.replace(".", "_").upper()
+    return PREFIX + name.replace(".", "_").upper()
+
+
+def unknown(environ: Mapping[str, str]) -> dict[str, str]:
+    """Variables that look like ours and that nobody reads, each with what may have been meant."""
+    known = [variable(name).removeprefix(PREFIX) for name in (*names(), *NO_SETTINGS)]
+    found: dict[str, str] = {}
+    for name in sorted(environ):
+        rest = name.removeprefix(PREFIX)
+        if rest == name or rest in known:
+            continue
+        near = get_close_matches(rest, known, 1)
+        if near:
+            found[name] = f"did you mean {PREFIX}{near[0]}?"
+        elif not OTHERS.match(rest):
+            found[name] = "see `postroad config show` for the settings"
+    return found
 
 
 def load(

@@ -36,6 +36,17 @@ def test_a_road_that_runs_is_asked(folder: Path) -> None:
         assert "engine ok" in found["server"]
 
 
+def test_a_road_on_a_broker_is_not_made_by_looking(folder: Path) -> None:
+    before = set(folder.iterdir())
+    dsn = "amqp://me:hunter2@127.0.0.1:1/"
+    found = postroad("doctor", "--dsn", dsn)
+    assert (found.exit_code, "amqp://127.0.0.1:1/ cannot be reached" in found.stdout) == (1, True)
+    asked = postroad("stats", "--dsn", dsn)
+    assert (asked.exit_code, "there is no road at" in asked.stderr) == (2, True), asked.output
+    assert "hunter2" not in found.output + asked.output
+    assert set(folder.iterdir()) == before
+
+
 def test_what_is_wrong_is_named_with_how_to_mend_it(
     road: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,17 +1,19 @@
 """Settings: flags, then environment, then file; every bad one is named."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import structs
 
-from postroad import Postroad, sync
-from postroad.config import Settings, load, names, variable
+from postroad import Postroad, config, sync
+from postroad.config import Settings, load, names, unknown, variable
 from postroad.model.errors import BadSetting
 from postroad.model.limits import Limits
 from postroad.model.webhook import WebhookRules
-from tests.cli.running import data, postroad
+from tests.cli.running import UP, WAIT_S, data, postroad, running
 
 BASE = Settings()
 
@@ -139,6 +141,53 @@ def test_config_show_says_where_each_value_comes_from_and_no_password(
     assert said["listen"]["source"] == "default"
     assert "hunter2" not in postroad("config", "show").output
     assert set(said) == set(names())
+
+
+def test_a_mistyped_variable_is_named_with_what_was_meant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("POSTROAD_LISTN", "0.0.0.0:hunter2")
+    monkeypatch.setenv("POSTROAD_QQQ", "1")
+    shown = postroad("config", "show", "--json")
+    assert shown.exit_code == 0
+    assert shown.stderr.splitlines() == [
+        "nobody reads POSTROAD_LISTN: did you mean POSTROAD_LISTEN?",
+        "nobody reads POSTROAD_QQQ: see `postroad config show` for the settings",
+    ]
+    told = [each for each in data("doctor") if each["part"] == "environment"]
+    assert [(each["state"], each["mend"][:25]) for each in told] == [
+        ("warn", "did you mean POSTROAD_LIS"),
+        ("warn", "see `postroad config show"),
+    ]
+    assert "hunter2" not in shown.stderr + str(told)
+    monkeypatch.setenv("POSTROAD_LOG_LEVEL", "loud")
+    parts = [each["part"] for each in json.loads(postroad("doctor", "--json").stdout)]
+    assert parts == ["environment", "environment", "settings"]
+
+
+def test_a_server_warns_of_a_mistyped_variable_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTROAD_WEBHOOKS_PORT", "443")
+    with running(folder, *UP) as (process, _):
+        process.terminate()
+        told = process.communicate(timeout=WAIT_S)[1]
+    (line,) = [line for line in told.splitlines() if "POSTROAD_" in line]
+    assert "level=warning" in line
+    assert "did you mean POSTROAD_WEBHOOKS_PORTS?" in line
+
+
+def test_variables_that_are_read_are_not_called_mistyped() -> None:
+    """Every one that the sources name, and those that Kubernetes sets for a service."""
+    sources = Path(config.__file__).parent.rglob("*.py")
+    read = {
+        name for file in sources for name in re.findall(r"POSTROAD_[A-Z_]+[A-Z]", file.read_text())
+    }
+    assert {"POSTROAD_KEYS", "POSTROAD_SECRET", "POSTROAD_TENANT"} <= read
+    ours = [*read, *map(variable, names()), "POSTROAD_TEST_POSTGRES"]
+    theirs = ("SERVICE_HOST", "PORT", "PORT_8600_TCP_ADDR", "API_SERVICE_PORT_HTTP")
+    environ = dict.fromkeys([*ours, *(f"POSTROAD_{each}" for each in theirs), "HOME"], "1")
+    assert unknown(environ) == {}
 
 
 def test_with_nothing_configured_commands_find_the_road_that_is_there(folder: Path) -> None:

@@ -4,10 +4,41 @@ import os
 import re
 import signal
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.cli.running import UP, WAIT_S, data, postroad, running, start
+
+INTERRUPTED = """
+import os, signal, sys
+
+module = sys.argv.pop()
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+from postroad.cli.main import main
+main()
+"""
+"""Ctrl+C just when the module is loaded that is named last."""
+
+
+@pytest.mark.parametrize("module", ["typer", "postroad.cli.running", "litestar"])
+def test_an_interrupt_while_the_program_is_loaded_ends_it_quietly(
+    folder: Path, module: str
+) -> None:
+    words = (sys.executable, "-c", INTERRUPTED, "up", "--listen", "127.0.0.1:0", module)
+    ended = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, timeout=WAIT_S, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 
 
 def test_commands_reach_the_owner_of_the_file_and_a_stop_is_clean(folder: Path) -> None:
@@ -18,9 +49,11 @@ def test_commands_reach_the_owner_of_the_file_and_a_stop_is_clean(folder: Path) 
         until = time.monotonic() + WAIT_S
         while data("message", "show", number)["state"] != "delivered":
             assert time.monotonic() < until
-        second = postroad("up", "--listen", "127.0.0.1:0")
-        assert second.exit_code == 3
-        assert f"process {process.pid}" in second.stderr
+        for where in ("127.0.0.1:0", door.url.removeprefix("http://")):
+            second = postroad("up", "--listen", where)
+            assert second.exit_code == 3
+            assert f"process {process.pid}" in second.stderr
+            assert "cannot listen" not in second.stderr
         process.send_signal(signal.SIGTERM)
         said, errors = process.communicate(timeout=WAIT_S)
         assert process.returncode == 0, errors
@@ -47,6 +80,23 @@ def test_what_a_killed_server_left_is_no_obstacle(folder: Path) -> None:
     assert data("message", "show", number)["state"] == "waiting"
 
 
+def test_the_tries_of_a_tenant_are_told_apart(folder: Path) -> None:
+    with running(folder, *UP):
+        data("send", "good", "1")
+        data("send", "bad", "1", "--tenant", "shop")
+        until = time.monotonic() + WAIT_S
+        ours: dict[str, int] = {}
+        theirs: dict[str, int] = {}
+        while not ours or not theirs:  # they are counted when they are recorded
+            assert time.monotonic() < until
+            ours = data("stats")["tries"]
+            theirs = data("stats", "--tenant", "shop")["tries"]
+        assert (ours, theirs) == ({"delivered": 1}, {"rejected": 1})
+        shown = postroad("stats", "--tenant", "shop").stdout
+        assert "tries, rejected" in shown
+        assert "tries, delivered" not in shown
+
+
 def test_a_server_is_reached_by_its_address_and_token(folder: Path) -> None:
     with running(folder, *UP) as (process, door):
         assert process.stdout is not None
@@ -65,9 +115,15 @@ def test_a_taken_port_and_a_missing_program_are_named(folder: Path) -> None:
         port = door.url.rpartition(":")[2]
         other = start(folder, "up", "--listen", f"127.0.0.1:{port}", "--dsn", "sqlite:///b.db")
         said = other.communicate(timeout=WAIT_S)
-        assert other.returncode == 2
+        assert other.returncode == 3
         assert "--listen" in said[1]
         assert "Traceback" not in said[1]
+        receiver = postroad("listen", port)
+        assert receiver.exit_code == 3
+        assert f"cannot listen on 127.0.0.1:{port}" in receiver.stderr
+        hub = postroad("hub", "--set", f"hub_listen=127.0.0.1:{port}", "--dsn", "sqlite:///b.db")
+        assert hub.exit_code == 3
+        assert f"the hub cannot listen on 127.0.0.1:{port}" in hub.stderr
     for name, words in {
         "nowhere:road": "No module named",
         "tasks:nothing": "there is no nothing",

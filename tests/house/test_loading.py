@@ -18,7 +18,10 @@ def loaded(code: str) -> set[str]:
 @pytest.mark.parametrize(
     ("code", "never"),
     [
-        ("import postroad.cli.main", OTHERS - {"rich"} | {"apsw", "postroad.app", "cryptography"}),
+        (
+            "import postroad.cli.groups",
+            OTHERS - {"rich"} | {"apsw", "postroad.app", "cryptography"},
+        ),
         ("import postroad; postroad.Postroad('sqlite:///x.db')", OTHERS),
         (
             "import postroad; postroad.Postroad('postgresql://x/y')",

@@ -1,12 +1,17 @@
 """What had nowhere to go, and what was not collected, is shown: in metrics, and by the doctor."""
 
+import asyncio
 from pathlib import Path
+
+import pytest
+from aiormq.exceptions import ChannelNotFoundEntity
 
 from postroad import Postroad
 from postroad.cli.examining import examine_broker
 from postroad.model.broker import BrokerFacts
 from postroad.observe.metrics import Meter
 from postroad.ports.broker import Brokered
+from tests.cli.running import data
 from tests.rabbitmq.outside import PERSISTENT, channel_to, depth, until
 from tests.rabbitmq.roads import a_road, running
 
@@ -53,6 +58,23 @@ async def test_a_message_with_nowhere_to_go_is_shown_until_a_worker_has_dealt_wi
             shown = meter.text().decode()
             assert 'postroad_rabbitmq{what="lost_buried"} 1.0' in shown
             assert 'postroad_rabbitmq{what="workers"} 1.0' in shown
+
+
+def test_looking_makes_nothing_on_a_broker_and_beside_it(
+    dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = {each["part"]: each for each in data("doctor", "--dsn", dsn)}
+    assert (found["broker"]["state"], found["broker"]["found"][:8]) == ("ok", "RabbitMQ")
+    assert (found["store"]["state"], "no road yet" in found["store"]["found"]) == ("warn", True)
+    assert list(tmp_path.iterdir()) == []
+
+    async def ask_outside() -> None:
+        async with channel_to(dsn) as channel:
+            await depth(channel, "postroad.v1.lost")
+
+    with pytest.raises(ChannelNotFoundEntity):
+        asyncio.run(ask_outside())
 
 
 def test_the_doctor_says_how_to_mend_what_is_wrong() -> None:

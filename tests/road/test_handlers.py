@@ -141,7 +141,7 @@ def test_an_ordered_queue_keeps_the_order_of_acceptance(road: Postroad, within: 
 def test_the_log_prints_the_retry_levels_at_start_and_work_with_its_level(
     tmp_path: Path, within: Within
 ) -> None:
-    """As seed 001 does: level, interval, queries an hour, total."""
+    """As seed 001 does: level, interval, queries an hour, total. Without debug the total alone."""
     stream = io.StringIO()
     done = asyncio.Event()
     parts = Parts(log=make_log("debug", stream))
@@ -165,6 +165,9 @@ def test_the_log_prints_the_retry_levels_at_start_and_work_with_its_level(
     assert "retry_level=6 poll_interval=3600s queries_per_hour=1" in log
     assert "while_bell_is_down=889 generic_polling=7200" in log
     assert "event=attempt retry_level=0" in log
+    info = [line for line in log.splitlines() if "level=info" in line]
+    assert ["while_bell_is_down" in line for line in info] == [True, False]
+    assert "webhook guard" in info[1]
 
 
 def test_stopping_finishes_what_is_quick_and_gives_back_what_is_not(

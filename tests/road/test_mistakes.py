@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from postroad.config import Settings
 from postroad.model.errors import BadDsn, BadInput, BadSetting, BadUrl
 from postroad.model.ladder import Steps
 from postroad.observe.log import make_log
+from postroad.observe.metrics import Meter
 
 Within = Callable[..., Any]
 PASSWORD = "pw-of-road"
@@ -134,6 +136,48 @@ def test_what_a_handler_raises_is_in_the_log_with_its_line(tmp_path: Path, withi
         assert f"queue={name} " in line
         assert f"in on_{name}" in line
         assert "KeyError: 'nam'" in line
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_handler_that_was_cut_is_in_the_log_like_one_that_raised(
+    tmp_path: Path, within: Within, *, watched: bool
+) -> None:
+    lines = io.StringIO()
+    road = Postroad(f"sqlite:///{tmp_path}/road.db", parts=Parts(log=make_log("info", lines)))
+    road.meter = Meter() if watched else None  # as a server has it
+
+    @road.handler("async", timeout=0.05)
+    async def on_async(_message: Any) -> None:
+        await asyncio.sleep(3_600)
+
+    ended = threading.Event()
+
+    @road.handler("plain", timeout=0.05)
+    def on_plain(_message: Any) -> None:
+        ended.wait(30)
+
+    @road.handler("once", timeout=0.05, at_most_once=True)
+    async def on_once(_message: Any) -> None:
+        await asyncio.sleep(3_600)
+
+    async def story() -> dict[str, str]:
+        async with road:
+            sent = {name: (await road.send(name, 1)).id for name in ("async", "plain", "once")}
+            running = asyncio.create_task(road.run())
+            while lines.getvalue().count("a handler was cut") < len(sent):
+                await asyncio.sleep(0.01)
+            ended.set()
+            road.stop()
+            await running
+            return sent
+
+    for name, number in within(story()).items():
+        told = [line for line in lines.getvalue().splitlines() if f"message={number} " in line]
+        (line,) = [line for line in told if "was cut" in line]
+        assert f'level=warning event="a handler was cut" queue={name} ' in line
+        assert "retry_level=0 attempt=1 " in line
+        assert "cut after 0.05 s" in line
+        assert "Traceback" not in line
 
 
 def test_a_road_is_opened_once_and_run_once_at_a_time(road: Postroad, within: Within) -> None:

@@ -8,7 +8,7 @@ from postroad.model.limits import Limits
 from postroad.model.outcome import Kind, Outcome
 from postroad.model.record import Claim, Release
 from postroad.model.states import State
-from postroad.model.words import LaneKey, Message, Queue
+from postroad.model.words import DEFAULT_TENANT, LaneKey, Message, Queue
 from postroad.testing import receivers
 from postroad.testing.receivers import ReceiverSession
 from postroad.testing.world import Member, World, simulate
@@ -170,7 +170,7 @@ def test_a_session_that_hangs_on_open_ends_as_unreachable() -> None:
         await world.send("sim://ash/a")
         await asyncio.sleep(receivers.QUICK.timeout_ms / 1000 + 1)
         assert member.road.engine is not None
-        assert member.road.engine.recorder.outcomes == {(0, Kind.unreachable): 1}
+        assert member.road.engine.recorder.outcomes == {(DEFAULT_TENANT, Kind.unreachable): 1}
 
     simulate(5, story)
 

@@ -17,7 +17,7 @@ from postroad.api.watching import Watched
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.hub.serving import Station
-from postroad.model.errors import BadSetting, PostroadError
+from postroad.model.errors import BadSetting, CannotListen, PostroadError
 
 BACKLOG: Final = 2_048
 GRACE_S: Final = 10
@@ -62,8 +62,9 @@ class Server:
             taken.bind((host, port))
         except (OSError, UnicodeError) as error:
             taken.close()
+            nowhere = isinstance(error, UnicodeError | socket.gaierror)
             why = getattr(error, "strerror", "") or "that is no host"
-            raise BadSetting(
+            raise (BadSetting if nowhere else CannotListen)(
                 f"cannot listen on {self._settings.listen}: {why}; give another with "
                 "--listen HOST:PORT"
             ) from None

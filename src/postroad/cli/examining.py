@@ -1,6 +1,7 @@
 """What the doctor looks at, and finds."""
 
 import asyncio
+import os
 import shutil
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +13,7 @@ from postroad.api.door import read_note
 from postroad.api.inside import Asked
 from postroad.cli.frame import Call
 from postroad.cli.reach import Refused
-from postroad.config import Settings, address
+from postroad.config import Settings, address, unknown
 from postroad.model.broker import BrokerFacts
 from postroad.model.errors import PostroadError, SchemaTooOld
 from postroad.model.ids import made_at_ms
@@ -21,6 +22,7 @@ from postroad.ports.clock import SystemClock
 from postroad.ports.store import Store
 from postroad.stores.naming import file_of, shown
 from postroad.stores.opening import has_road, open_store
+from postroad.stores.rabbitmq.options import read_options
 from postroad.stores.sqlite.database import Database
 
 SQLITE_FLOOR: Final = (3, 51, 3)
@@ -41,11 +43,16 @@ class Finding(Struct, frozen=True):
 
 def examine(call: Call) -> list[Finding]:
     """All findings."""
+    found = [
+        Finding("environment", "warn", f"nobody reads {name}", hint)
+        for name, hint in unknown(os.environ).items()
+    ]
     try:
         settings = call.loaded().settings
     except PostroadError as error:
-        return [Finding("settings", "fail", str(error), "mend it, see `postroad config show`")]
-    found = [Finding("settings", "ok", "they can be read"), _listens(settings), _sqlite()]
+        mend = "mend it, see `postroad config show`"
+        return [*found, Finding("settings", "fail", str(error), mend)]
+    found += [Finding("settings", "ok", "they can be read"), _listens(settings), _sqlite()]
     path = file_of(settings.dsn)
     if path is not None:
         found.append(_disk(path))
@@ -114,7 +121,8 @@ async def _store(settings: Settings) -> list[Finding]:
     name = shown(settings.dsn)
     try:
         if not await has_road(settings.dsn):  # a look must not make one
-            return [Finding("store", "warn", f"{name}: no road yet", "`postroad up` makes one")]
+            none = Finding("store", "warn", f"{name}: no road yet", "`postroad up` makes one")
+            return [*await _broker(settings.dsn), none]
         await store.open()
     except SchemaTooOld as error:
         return [Finding("schema", "fail", str(error), "run `postroad migrate`")]
@@ -129,6 +137,16 @@ async def _store(settings: Settings) -> list[Finding]:
         return [*found, *_file_clock(settings, store), await _bell(store)]
     finally:
         await store.close()
+
+
+async def _broker(dsn: str) -> list[Finding]:
+    """Whether the broker of a road that is not there yet answers."""
+    if not dsn.startswith(("amqp://", "amqps://")):
+        return []
+    from postroad.stores.rabbitmq.probing import version_of
+
+    version = await version_of(read_options(dsn).address, SystemClock())
+    return [Finding("broker", "ok", f"RabbitMQ {version}")]
 
 
 def _file_clock(settings: Settings, store: Store) -> list[Finding]:

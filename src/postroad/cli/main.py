@@ -1,82 +1,13 @@
-"""`postroad`: all groups of commands, joined."""
+"""`postroad`: the program."""
 
-from typing import Annotated
-
-import typer
-
-from postroad.cli import (
-    batch,
-    campaigns,
-    credentials,
-    dead,
-    demo,
-    doctor,
-    endpoints,
-    keys,
-    listen,
-    mailboxes,
-    messages,
-    queues,
-    serving,
-    settings,
-    stats,
-    stores,
-    tokens,
-    top,
-)
-from postroad.version import VERSION
-
-GROUPS = (
-    serving,
-    listen,
-    demo,
-    messages,
-    batch,
-    dead,
-    queues,
-    endpoints,
-    top,
-    stats,
-    mailboxes,
-    doctor,
-    settings,
-    campaigns,
-    credentials,
-    tokens,
-    keys,
-    stores,
-)
-"""A new group of commands is a file in cli/ with `add(app)`; it is added here."""
-
-app = typer.Typer(
-    name="postroad",
-    help="Hand it a message for somebody else's server, and it gets there.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _version(wanted: bool) -> None:  # noqa: FBT001 - how Typer calls it
-    if wanted:
-        typer.echo(f"postroad {VERSION}")
-        raise typer.Exit
-
-
-@app.callback()
-def root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="The release.")
-    ] = False,
-) -> None:
-    """Exit codes: 0 ok, 1 failed, 2 bad input, 3 unavailable."""
-
-
-for group in GROUPS:
-    group.add(app)
+import sys
 
 
 def main() -> None:
-    """The program."""
-    app()
+    """The program. Loading it takes a moment, in which Ctrl+C must end it as quietly as later."""
+    try:
+        from postroad.cli.groups import app
+
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)

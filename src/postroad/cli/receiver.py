@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from postroad.model.errors import StoreUnavailable
+from postroad.model.errors import CannotListen
 from postroad.model.webhook import HeaderNames
 from postroad.ports.clock import Chance, Clock
 from postroad.transports.webhook.signing import fault_in
@@ -59,7 +59,9 @@ class Receiver:
         try:
             server = await asyncio.start_server(self._serve, host, port, limit=HEAD_BYTES_MAX)
         except OSError as error:
-            raise StoreUnavailable(f"cannot listen on {host}:{port}: {error.strerror}") from None
+            raise CannotListen(
+                f"cannot listen on {host}:{port}: {error.strerror}; give another port"
+            ) from None
         return server, int(server.sockets[0].getsockname()[1])
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import os
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +17,7 @@ from postroad.api.serving import Server
 from postroad.app import Postroad
 from postroad.cli.frame import Call
 from postroad.cli.printing import out
-from postroad.config import Settings, address
+from postroad.config import Settings, address, unknown
 from postroad.hub.access import keys, new_token
 from postroad.hub.serving import Station, Where
 from postroad.model.errors import BadInput, HubInUse
@@ -43,6 +44,9 @@ def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False)
         settings = structs.replace(settings, dsn=theirs.dsn)
     make_folder(settings.dsn)
     road = _road(settings, theirs)
+    if unread := unknown(os.environ):
+        told = ", ".join(f"{name}: {hint}" for name, hint in unread.items())
+        road.log.warning("environment variables that nobody reads", variables=told)
     station = None
     if hub and (isinstance(road.store, Mailboxes) or not delivers):
         station = _station(road, settings, any_port=not loaded.chosen("hub_listen"))
@@ -75,13 +79,12 @@ def _server(
 ) -> Server:
     if not is_local(settings):
         require_keys(road.keys)
-    server = Server(road, settings, delivers=delivers, station=station)
-    server.bind()
-    return server
+    return Server(road, settings, delivers=delivers, station=station)
 
 
 async def _until_stopped(server: Server, station: Station | None, *, api: bool) -> None:
-    async with server.road as road:
+    async with server.road as road:  # first: whose road is in use has its port taken as well
+        server.bind()
         said = out()
         said.print(f"[bold]Postroad {VERSION}[/] on {escape(shown(road.dsn))}", soft_wrap=True)
         if api and not await road.tokens.list(tenant=None):

@@ -1,13 +1,14 @@
 """`postroad config show`: what is set, and by whom."""
 
+import os
 from typing import Annotated, Any, Final
 
 import typer
 from msgspec import structs
 
 from postroad.cli.frame import Call, command
-from postroad.cli.printing import as_json, table
-from postroad.config import Loaded, names
+from postroad.cli.printing import as_json, err, table
+from postroad.config import Loaded, names, unknown
 from postroad.stores.naming import shown
 
 SECRET: Final = ("hub_token", "hub_create_token")
@@ -25,6 +26,8 @@ def show(
     sources: Annotated[bool, typer.Option("--sources", help="Also where each comes from.")] = False,
 ) -> None:
     """Every setting with its value; passwords are left out."""
+    for name, hint in unknown(os.environ).items():
+        err().print(f"nobody reads {name}: {hint}", soft_wrap=True, markup=False)
     loaded = call.loaded()
     values = {name: value_of(loaded, name) for name in names()}
     if call.json:

@@ -39,8 +39,8 @@ class Recorder:
         self._empty = asyncio.Event()
         self._empty.set()
         self.unrecorded = 0
-        self.outcomes: Counter[tuple[int, str]] = Counter()
-        """Attempts so far, by (level, outcome)."""
+        self.outcomes: Counter[tuple[str, str]] = Counter()
+        """Attempts so far, by (tenant, outcome)."""
 
     def put(self, lane: LaneWorker, verdict: Verdict) -> None:
         """One try has ended."""
@@ -94,7 +94,7 @@ class Recorder:
                 await self._store.clock.sleep(RETRY_S)
 
     def _tell(self, batch: list[tuple[LaneWorker, Verdict]]) -> None:
-        self.outcomes.update([(v.result.message.level, v.result.kind) for _, v in batch])
+        self.outcomes.update([(lane.lane.key.tenant, v.result.kind) for lane, v in batch])
         for lane, verdict in batch:
             change = lane.recorded(verdict)
             if change is not None:

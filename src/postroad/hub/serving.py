@@ -1,11 +1,13 @@
 """A hub from its start to its end: lead the store, listen, until it is told to stop."""
 
+from socket import gaierror
+
 from msgspec import Struct
 
 from postroad.hub.access import Keys
 from postroad.hub.pump import Hub
 from postroad.hub.server import Server
-from postroad.model.errors import BadSetting
+from postroad.model.errors import BadSetting, CannotListen
 from postroad.model.mailbox import HubLimits
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
@@ -46,7 +48,7 @@ class Station:
         except OSError as error:
             if not where.any_port:
                 await self.hub.close()
-                raise BadSetting(
+                raise (BadSetting if isinstance(error, gaierror) else CannotListen)(
                     f"the hub cannot listen on {where.host}:{where.port}: {error.strerror}; set "
                     "hub_listen to another HOST:PORT"
                 ) from None

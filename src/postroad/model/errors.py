@@ -148,6 +148,10 @@ class HubInUse(StoreError):
     """Another process is the hub of this store."""
 
 
+class CannotListen(StoreError):
+    """Another program listens on that port, or this machine does not let us."""
+
+
 class SchemaTooNew(StoreError):
     """The database was written by a newer Postroad."""
 

@@ -110,22 +110,22 @@ def log_levels(
     log: Log,
     intervals_s: tuple[float, ...] = POLL_INTERVALS_S,
 ) -> None:
-    """The retry-level table: what polling would cost while the bell is down."""
-    log.info("retry-level polling strategy configured")
+    """The retry-level table: what polling would cost while the bell is down. At info its sum."""
     per_hour = queries_per_hour(intervals_s)
+    log.info(
+        "retry levels: store queries per hour",
+        levels=len(per_hour),
+        while_bell_is_down=sum(per_hour),
+        generic_polling=GENERIC_POLLING_PER_HOUR,
+    )
     for level, (interval_s, queries) in enumerate(zip(intervals_s, per_hour, strict=True)):
-        log.info(
+        log.debug(
             "retry level configuration",
             retry_level=level,
             poll_interval=f"{interval_s:g}s",
             queries_per_hour=queries,
             description=LEVEL_WORDS[min(level, len(LEVEL_WORDS) - 1)],
         )
-    log.info(
-        "total store queries per hour",
-        while_bell_is_down=sum(per_hour),
-        generic_polling=GENERIC_POLLING_PER_HOUR,
-    )
 
 
 def log_guard(log: Log, rules: WebhookRules) -> None:

@@ -8,7 +8,7 @@ from postroad.model.words import LaneKey, Message, Policy, Queue
 from postroad.observe import traces
 from postroad.observe.metrics import Meter
 from postroad.ports.clock import Clock
-from postroad.ports.transport import Lingers, Prepares, Session, Transport
+from postroad.ports.transport import HearsCuts, Lingers, Prepares, Session, Transport
 
 
 class WatchedTransport:
@@ -93,6 +93,8 @@ class WatchedSession:
     def cut(self, message: Message, outcome: Outcome) -> None:
         """A try was cut at its deadline."""
         self._meter.cut(self._name, message.level, outcome)
+        if isinstance(self._inner, HearsCuts):
+            self._inner.cut(message, outcome)
 
     async def close(self) -> None:
         """Give back what the session holds."""

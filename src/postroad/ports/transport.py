@@ -57,7 +57,7 @@ class Prepares(Protocol):
 
 @runtime_checkable
 class HearsCuts(Protocol):
-    """A session that counts its tries also when they are cut at their deadline."""
+    """A session that counts or tells its tries also when they are cut at their deadline."""
 
     def cut(self, message: Message, outcome: Outcome) -> None:
         """A try was cut, and this is what it means."""

@@ -54,6 +54,8 @@ async def has_road(dsn: str) -> bool:
         from postroad.stores.postgres.connections import read_address
 
         return await schema.exists(read_address(dsn))
+    if dsn.startswith(("amqp://", "amqps://")):
+        return await has_road(read_options(dsn).state)
     return True
 
 

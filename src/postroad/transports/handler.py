@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.errors import Reject, RetryLater, UnknownQueue
+from postroad.model.ids import to_text
 from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
 from postroad.model.words import HANDLER_SHARDS, LaneKey, Message, Policy, Queue
 from postroad.ports.log import Log
@@ -83,13 +84,14 @@ class HandlerTransport:
         if not is_async(handler.function):
             most = self.concurrency(lane.pool)
             threads = self._threads.setdefault(lane.server, self._make_threads(lane.server, most))
-        return HandlerSession(handler, threads, self._log)
+        return HandlerSession(lane.server, handler, threads, self._log)
 
 
 class HandlerSession:
     """Calls one handler."""
 
-    def __init__(self, handler: Handler, threads: Calls | None, log: Log) -> None:
+    def __init__(self, name: str, handler: Handler, threads: Calls | None, log: Log) -> None:
+        self._name = name
         self._function = handler.function
         self._log = log
         self._reads = handler.reads
@@ -115,8 +117,7 @@ class HandlerSession:
         except RetryLater as error:
             return later(str(error), after_ms=error.after_ms)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
-            facts = {"queue": queue.name, "message": job.id, "retry_level": job.level}
-            self._log.warning("a handler raised", **facts, attempt=job.attempt, exc_info=error)
+            self._log.warning("a handler raised", **_facts(queue.name, message), exc_info=error)
             return failed(f"{type(error).__name__}: {_text(error)}")
         finally:
             job.over = True
@@ -147,8 +148,22 @@ class HandlerSession:
         thread = "" if self._threads is None else "; its thread runs on until it ends by itself"
         return failed(f"cut after {seconds:g} s, the handler's timeout{thread}")
 
+    def cut(self, message: Message, outcome: Outcome) -> None:
+        """Told like one that raised: else a handler that hangs is seen by nobody."""
+        self._log.warning("a handler was cut", **_facts(self._name, message), error=outcome.error)
+
     async def close(self) -> None:
         """Nothing to give back."""
+
+
+def _facts(queue: str, message: Message) -> dict[str, object]:
+    """Which try it was, for the log."""
+    return {
+        "queue": queue,
+        "message": to_text(message.id),
+        "retry_level": message.level,
+        "attempt": message.attempts + 1,
+    }
 
 
 def _text(error: BaseException) -> str:

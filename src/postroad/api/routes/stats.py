@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from postroad.api.context import Ask, context, who
 from postroad.api.doors import fetch
+from postroad.engine.engine import Engine
 from postroad.model.overview import Heap, Standing
 from postroad.model.tokens import Scope
 
@@ -27,7 +28,7 @@ class Stats(Struct, frozen=True):
     heaps: tuple[Heap, ...]
     """The same by transport, retry level and standing."""
     tries: dict[str, int]
-    """Tries of this process so far, by outcome."""
+    """Tries of this process so far for the tenant, by outcome."""
     queries: dict[str, int]
     """Statements of this process so far, by what for."""
     delivers: bool
@@ -55,18 +56,15 @@ async def stats(request: Ask) -> Stats:
         paused_queues=said.paused_queues,
         oldest_due_ms=min(dues, default=None),
         heaps=said.heaps,
-        tries=_tries(request),
+        tries=_tries(here.road.engine, who(request).tenant),
         queries=here.road.store.queries,
         delivers=here.delivers,
     )
 
 
-def _tries(request: Ask) -> dict[str, int]:
-    engine = context(request).road.engine
-    found: dict[str, int] = {}
-    for (_, kind), count in engine.recorder.outcomes.items() if engine else ():
-        found[kind] = found.get(kind, 0) + count
-    return found
+def _tries(engine: Engine | None, tenant: str) -> dict[str, int]:
+    outcomes = engine.recorder.outcomes if engine else {}
+    return {kind: count for (owner, kind), count in outcomes.items() if owner == tenant}
 
 
 ROUTES: Final = (stats,)

@@ -17,9 +17,7 @@ async def check_features(address: Address, name: str, clock: Clock) -> None:
     A stream that is not durable is refused by every broker, with the flag off for the flag's sake:
     so nothing is made by asking. A link of its own, which that refusal closes.
     """
-    link = await Link.open(
-        address, name="postroad asks", on_lost=_unheard, on_blocked=_unheard, clock=clock
-    )
+    link = await _open(address, clock)
     try:
         channel = await link.channel()
         with suppress(BrokerLost):  # "invalid property": as it should be
@@ -28,6 +26,19 @@ async def check_features(address: Address, name: str, clock: Clock) -> None:
             )
     finally:
         await link.close()
+
+
+async def version_of(address: Address, clock: Clock) -> str:
+    """The broker's version, for one who must make nothing there."""
+    link = await _open(address, clock)
+    await link.close()
+    return link.server.version
+
+
+async def _open(address: Address, clock: Clock) -> Link:
+    return await Link.open(
+        address, name="postroad asks", on_lost=_unheard, on_blocked=_unheard, clock=clock
+    )
 
 
 def _unheard(_: object) -> None:
