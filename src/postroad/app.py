@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import Self
@@ -12,6 +12,7 @@ import apsw
 from msgspec import Struct
 from msgspec.structs import replace
 
+from postroad.campaigns.crew import Crew
 from postroad.config import Settings, checked
 from postroad.engine.engine import Engine
 from postroad.model.errors import BadInput, StoreError
@@ -27,6 +28,7 @@ from postroad.ports.store import Store
 from postroad.ports.ticks import Ticks
 from postroad.ports.transport import Transport
 from postroad.stores.opening import open_store
+from postroad.transports.complaints import Complaints
 from postroad.transports.handler import HandlerTransport
 from postroad.transports.hub import HubTransport
 from postroad.transports.threads import Calls, Threads
@@ -77,7 +79,8 @@ class Postroad:
         self._chance = parts.chance or system_chance()
         self.store = parts.store or open_store(self.dsn, parts.clock or SystemClock())
         self._own_store = parts.store is None
-        self._handlers = HandlerTransport(self.log, parts.threads)
+        complaints = Complaints(self.log, self.store.clock)
+        self._handlers = HandlerTransport(complaints, parts.threads)
         self.registry = Registry(self._handlers)
         self.handler, self.every = self.registry.handler, self.registry.every
         self.extra_transports = tuple(transports)
@@ -166,27 +169,25 @@ class Postroad:
         if not until_idle:
             log_levels(self.log, self.settings.limits.poll_intervals_s)
             log_guard(self.log, self.settings.webhooks)
-        limits, log = self.settings.limits, self.log
+        limits, log, scheduler = self.settings.limits, self.log, self._scheduler()
         pace = Pacer(self.store, self.store.clock, log)
         engine = self.engine = Engine(
             self.store, self._watched(), self.owner, limits, self._chance, log, pace
         )
-        scheduler = self._scheduler()
-        engine.start()
-        if scheduler is not None:
-            engine.spawn(scheduler.run(), "cron")
-        if self._stop_asked:
-            engine.ask_to_stop()
         try:
+            engine.start()
+            if scheduler is not None:
+                engine.spawn(scheduler.run(), "cron")
+            if self._stop_asked:
+                engine.ask_to_stop()
             async with self.bulk.sending(self.owner, pace, limits.drain_s, self.stop) as crew:
                 try:
                     with _signals(self.stop) if self.hears_signals else nullcontext():
+                        stopped = engine.until_stopped()
                         if not until_idle:
-                            await engine.until_stopped()
+                            await stopped
                             return
-                        if scheduler is not None:
-                            await scheduler.caught_up.wait()
-                        await crew.idle.wait()
+                        await _first_of(stopped, _idle(crew, scheduler))
                         await engine.until_idle()
                 finally:
                     crew.stop()  # both begin nothing more, and end together
@@ -222,6 +223,25 @@ class Postroad:
         self._stop_asked = True
         if self.engine is not None:
             self.engine.ask_to_stop()
+
+
+async def _idle(crew: Crew, scheduler: Scheduler | None) -> None:
+    if scheduler is not None:
+        await scheduler.caught_up.wait()
+    await crew.idle.wait()
+
+
+async def _first_of(*ways: Coroutine[None, None, None]) -> None:
+    """Until one has ended; what it raised is raised."""
+    tasks = [asyncio.ensure_future(way) for way in ways]
+    try:
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task in ended:
+        task.result()
 
 
 @contextmanager

@@ -124,3 +124,25 @@ def test_a_job_that_is_claimed_while_the_crew_stops_is_given_back(
 
     with Provider(tmp_path) as provider:
         within(story(provider))
+
+
+def test_a_run_until_idle_hears_its_stop_while_a_campaign_is_sent(
+    tmp_path: Path, within: Within
+) -> None:
+    """It ended when all were sent."""
+
+    async def story(provider: Provider) -> None:
+        async with local(f"sqlite:///{tmp_path}/road.db") as road:
+            await prepare(road, provider, tmp_path, numbers(1_000), rate="1/s")
+            await road.campaigns.start("c")
+            run = asyncio.create_task(road.run(until_idle=True))
+
+            async def begun() -> bool:
+                return bool(provider.arrivals())
+
+            await until(begun)
+            road.stop()
+            await run
+
+    with Provider(tmp_path) as provider:
+        within(story(provider))

@@ -14,8 +14,11 @@ from postroad.app import Parts
 from postroad.config import Settings
 from postroad.model.errors import BadDsn, BadInput, BadSetting, BadUrl
 from postroad.model.ladder import Steps
+from postroad.model.words import Message
 from postroad.observe.log import make_log
 from postroad.observe.metrics import Meter
+from postroad.ports.clock import LoopClock
+from postroad.transports.complaints import TELL_EVERY_S, Complaints
 
 Within = Callable[..., Any]
 PASSWORD = "pw-of-road"
@@ -136,6 +139,39 @@ def test_what_a_handler_raises_is_in_the_log_with_its_line(tmp_path: Path, withi
         assert f"queue={name} " in line
         assert f"in on_{name}" in line
         assert "KeyError: 'nam'" in line
+
+
+class HandClock(LoopClock):
+    """Set by hand."""
+
+    at_s = 0.0
+
+    def steady_s(self) -> float:
+        return self.at_s
+
+
+def test_of_many_that_fail_alike_one_is_told_with_how_many_came_since() -> None:
+    """A traceback for each would cost more than all else, and fill the disk."""
+    lines, clock = io.StringIO(), HandClock()
+    complaints = Complaints(make_log("info", lines), clock)
+    message = Message(7, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, b"")
+
+    def fail(text: str) -> None:
+        try:
+            int(text)
+        except ValueError as error:
+            complaints.raised("work", message, error)
+
+    for _ in range(1_000):
+        fail("no")
+    complaints.cut("work", message, "cut after 1 s")
+    assert lines.getvalue().count("a handler raised") == 1
+    assert lines.getvalue().count("a handler was cut") == 1
+    clock.at_s += TELL_EVERY_S
+    fail("x" * 1_000_000)
+    last = lines.getvalue().splitlines()[-1]
+    assert "more_like_it=999 " in last
+    assert len(last) < 3_000
 
 
 @pytest.mark.parametrize("watched", [False, True])

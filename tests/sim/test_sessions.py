@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from postroad import Postroad
 from postroad.engine import sessions
 from postroad.engine.room import Room
+from postroad.engine.shortages import Shortages
 from postroad.model.circuit import CLOSED
 from postroad.model.errors import Shortage
 from postroad.model.ids import to_text
@@ -18,6 +20,7 @@ from postroad.model.words import Message, Queue
 from postroad.testing import receivers
 from postroad.testing.receivers import Behaviour, Receivers, ReceiverSession
 from postroad.testing.world import World, simulate
+from postroad.transports.handler import Job
 
 ROOM = 4
 LIMITS = Limits(room=ROOM, claim_batch=4)
@@ -147,15 +150,46 @@ def test_what_this_process_lacks_is_nobodys_fault_and_is_seldom_tried_in_vain() 
     simulate(1, story, Limits(room=32))
 
 
-def test_without_less_room_all_is_tried_in_vain_all_the_time(
+def test_without_rest_and_less_room_all_is_tried_in_vain_all_the_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Room, "shrink", lambda _room: False)
+    monkeypatch.setattr(Shortages, "rests", lambda _self, _worker, _now_s: False)
+    monkeypatch.setattr(Room, "shrink", lambda _room, _pool: None)
 
     async def story(world: World) -> None:
         assert await lack(world) > 10 * MESSAGES
 
     simulate(1, story, Limits(room=32))
+
+
+def test_others_go_on_beside_a_lane_that_lacks_something_for_good() -> None:
+    """Its own kind, which has what it needs, and handlers, which need nothing."""
+
+    async def story(world: World) -> None:
+        done: list[int] = []
+
+        def equip(_name: str, road: Postroad) -> None:
+            @road.handler("work")
+            async def work(message: Job) -> None:
+                await asyncio.sleep(0.05)
+                done.append(message.body)
+
+        world.equip = equip
+        world.behaviours["s"] = lacking_until(world.clock.now_ms() + 600_000, [])
+        world.behaviours["good"] = receivers.good(seconds=0.05)
+        for n in range(MESSAGES):
+            await world.send(f"sim://s/{n % 4}")
+        member = world.start("one")
+        await asyncio.sleep(3)
+        await member.road.send_many([("work", n) for n in range(500)])
+        for n in range(1_000):
+            await world.send(f"sim://good/{n % 4}")
+        begun_ms = world.clock.now_ms()
+        while len(done) < 500 or len(world.ledger.book) < 1_000:
+            await asyncio.sleep(0.1)
+            assert world.clock.now_ms() < begun_ms + 30_000
+
+    simulate(1, story, Limits(room=64))
 
 
 def test_a_shortage_beside_outages_order_and_doubt_breaks_no_promise() -> None:

@@ -8,6 +8,7 @@ from postroad.engine.lane import LaneWorker
 from postroad.engine.room import Room
 from postroad.engine.runners import Runners
 from postroad.model.limits import Limits
+from postroad.model.outcome import Outcome
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
 
@@ -51,3 +52,31 @@ def test_otherwise_each_place_that_is_given_back_has_all_of_them_ask(
     monkeypatch.setattr(Room, "left", property(lambda _room: 1 << 30))
     simulate(1, burst, Limits(room=ROOM))
     assert served[0] > 10 * SERVERS * EACH
+
+
+def test_a_place_is_not_left_to_lanes_that_cannot_use_it() -> None:
+    """Lanes that waited for room and were paused meanwhile stood before others, one each tick."""
+
+    async def story(world: World) -> None:
+        first = iter([12.0])
+
+        def hog(now_ms: int, draw: float) -> tuple[float, bool, Outcome]:
+            return receivers.good(seconds=next(first, 900.0))(now_ms, draw)
+
+        world.behaviours["hog"] = hog
+        for n in range(SERVERS):
+            await world.send(f"sim://hog/{n}")
+        world.start("one")
+        await asyncio.sleep(3)
+        for n in range(SERVERS):
+            world.behaviours[f"s{n}"] = receivers.good(seconds=0.01)
+            await world.send(f"sim://s{n}/a")
+        await asyncio.sleep(5)
+        for n in range(SERVERS - 1):
+            await world.client.pause(f"sim://s{n}/a")
+        begun_ms = world.clock.now_ms()
+        while not any(one.lane == f"s{SERVERS - 1}" for one in world.ledger.book):
+            await asyncio.sleep(0.1)
+            assert world.clock.now_ms() < begun_ms + 6_000
+
+    simulate(1, story, Limits(room=SERVERS, window=SERVERS))

@@ -166,7 +166,9 @@ class Engine:
             self._log.warning("lanes could not be given back", error=str(error))
 
     async def close(self) -> None:
-        """Nobody needs anything of it any more."""
+        """Nobody needs anything of it any more, also when `stop` was cut short."""
+        for runner in self._runners.tasks:
+            runner.cancel()
         await self._cancel([*self._claimers, *self._loops])
         if self._pacing is not None:
             await self._cancel([self._pacing])

@@ -15,10 +15,11 @@ from postroad.engine.paced import Paced
 from postroad.engine.quarantine import Quarantine
 from postroad.engine.room import Room
 from postroad.engine.sessions import Sessions
+from postroad.engine.shortages import Shortages
 from postroad.engine.verdict import Attempt, Verdict
 from postroad.model.errors import Shortage, StoreError
 from postroad.model.ids import to_text
-from postroad.model.outcome import Outcome, failed, short, unknown, unreachable
+from postroad.model.outcome import Outcome, failed, unknown, unreachable
 from postroad.model.words import Message, Policy
 from postroad.ports.clock import Chance
 from postroad.ports.log import Log
@@ -30,8 +31,6 @@ YIELD_AFTER: Final = 64
 STAND_BY: Final = 8
 """Runners that wait beside a line: sends that wait are taken up by so many at a time."""
 NOTE_RETRY_S: Final = 1.0
-GROW_MS: Final = 1_000
-"""After a shortage there is a little more room so often."""
 
 
 class Try:
@@ -85,6 +84,7 @@ class Runners:
         self._paced = paced
         self._chance = chance
         self._log = log
+        self._shortages = Shortages(self._room, self._clock, log)
         self._logs_attempts = log.is_enabled_for(logging.DEBUG)
         self._may_start = may_start
         self._put = put
@@ -147,9 +147,10 @@ class Runners:
 
     def serve_starved(self) -> bool:
         """There may be room again for lanes that found none; True while some still do not."""
-        self._passes = len(self.starved)
-        for _ in range(min(len(self.starved), self._room.left)):
-            self.start(self.starved.popleft(), self._clock.now_ms())
+        self._passes, left = len(self.starved), self._room.left
+        while self.starved and left > 0:
+            # One that is paused or blocked by now takes no place.
+            left -= self.start(self.starved.popleft(), self._clock.now_ms())
         return bool(self.starved)
 
     def _starve(self, worker: LaneWorker) -> None:
@@ -195,6 +196,8 @@ class Runners:
                 admission.ended(message)
             now_ms, now_s = clock.now_ms(), clock.steady_s()
             if outcome is not None:
+                if self._room.short and outcome.answered:
+                    self._shortages.sent(worker)
                 attempt = Attempt(started_ms, round((now_s - started_s) * 1000))
                 verdict = worker.done(message, outcome, attempt, now_ms, self._chance.random())
                 if self._logs_attempts:
@@ -217,7 +220,9 @@ class Runners:
     def _next(
         self, worker: LaneWorker, admission: Admission, now_ms: int, now_s: float
     ) -> Message | None:
-        if not self._may_start(now_s):
+        if not self._may_start(now_s) or (
+            self._shortages.lacked and self._shortages.rests(worker, now_s)
+        ):
             self._starve(worker)
             return None
         message = admission.next(now_ms)
@@ -253,7 +258,7 @@ class Runners:
             await self._interrupted(worker, message, attempt, once=policy.at_most_once)
             raise
         except Shortage as error:
-            outcome = self._lacking(error)
+            outcome = self._shortages.lacking(worker, error)
         except Exception as error:
             if attempt.session is None:
                 raise
@@ -307,7 +312,11 @@ class Runners:
                 told = await session.prepare(queue, message)
         except Exception as error:  # noqa: BLE001 - a server that cannot be reached
             lacks = Shortage.of(error)
-            return self._lacking(lacks) if lacks else unreachable(f"no session: {error}")
+            return (
+                self._shortages.lacking(worker, lacks)
+                if lacks
+                else unreachable(f"no session: {error}")
+            )
         if told is not None:
             return told
         late = attempt.slot_s is not None and not await self._paced.on_time(attempt.slot_s)
@@ -319,18 +328,6 @@ class Runners:
             return None
         attempt.session = session
         return None
-
-    def _lacking(self, error: Shortage) -> Outcome:
-        """This process could not send: for a while no more are under way than it can have, so that
-        messages are not tried in vain one after the other."""
-        if self._room.shrink():
-            self._log.warning("fewer sends at once for a while", error=str(error))
-            self._clock.later(GROW_MS, self._grow)
-        return short(str(error))
-
-    def _grow(self) -> None:
-        if self._room.grow():
-            self._clock.later(GROW_MS, self._grow)
 
     async def _not_started(self, worker: LaneWorker, message: Message, attempt: Try) -> None:
         """It was not sent after all: a note that it was would make it suspect for ever."""

@@ -10,12 +10,11 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.errors import Reject, RetryLater, UnknownQueue
-from postroad.model.ids import to_text
 from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
 from postroad.model.words import HANDLER_SHARDS, LaneKey, Message, Policy, Queue
-from postroad.ports.log import Log
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
+from postroad.transports.complaints import Complaints
 from postroad.transports.job import Job, Reads, plain
 from postroad.transports.threads import Call, Calls, Threads
 
@@ -49,9 +48,11 @@ class HandlerTransport:
     name = "handler"
     shards = HANDLER_SHARDS
 
-    def __init__(self, log: Log, threads: Callable[[str, int], Calls] = Threads) -> None:
+    def __init__(
+        self, complaints: Complaints, threads: Callable[[str, int], Calls] = Threads
+    ) -> None:
         self.handlers: dict[str, Handler] = {}
-        self._log = log
+        self._complaints = complaints
         self._make_threads = threads
         self._threads: dict[str, Calls] = {}
 
@@ -84,16 +85,18 @@ class HandlerTransport:
         if not is_async(handler.function):
             most = self.concurrency(lane.pool)
             threads = self._threads.setdefault(lane.server, self._make_threads(lane.server, most))
-        return HandlerSession(lane.server, handler, threads, self._log)
+        return HandlerSession(lane.server, handler, threads, self._complaints)
 
 
 class HandlerSession:
     """Calls one handler."""
 
-    def __init__(self, name: str, handler: Handler, threads: Calls | None, log: Log) -> None:
+    def __init__(
+        self, name: str, handler: Handler, threads: Calls | None, complaints: Complaints
+    ) -> None:
         self._name = name
         self._function = handler.function
-        self._log = log
+        self._complaints = complaints
         self._reads = handler.reads
         self._threads = threads
         self._limit_s = handler.policy.timeout_ms / 1000
@@ -117,7 +120,7 @@ class HandlerSession:
         except RetryLater as error:
             return later(str(error), after_ms=error.after_ms)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
-            self._log.warning("a handler raised", **_facts(queue.name, message), exc_info=error)
+            self._complaints.raised(queue.name, message, error)
             return failed(f"{type(error).__name__}: {_text(error)}")
         finally:
             job.over = True
@@ -150,20 +153,10 @@ class HandlerSession:
 
     def cut(self, message: Message, outcome: Outcome) -> None:
         """Told like one that raised: else a handler that hangs is seen by nobody."""
-        self._log.warning("a handler was cut", **_facts(self._name, message), error=outcome.error)
+        self._complaints.cut(self._name, message, outcome.error)
 
     async def close(self) -> None:
         """Nothing to give back."""
-
-
-def _facts(queue: str, message: Message) -> dict[str, object]:
-    """Which try it was, for the log."""
-    return {
-        "queue": queue,
-        "message": to_text(message.id),
-        "retry_level": message.level,
-        "attempt": message.attempts + 1,
-    }
 
 
 def _text(error: BaseException) -> str:
