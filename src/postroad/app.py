@@ -2,9 +2,7 @@
 
 import asyncio
 import os
-import signal
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -37,6 +35,7 @@ from postroad.verbs.bulk import Bulk
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.cron import Scheduler
 from postroad.verbs.dead import Dead
+from postroad.verbs.hearing import Ears
 from postroad.verbs.looking import Looking
 from postroad.verbs.mailboxes import MailboxVerbs
 from postroad.verbs.registering import Registry
@@ -174,6 +173,7 @@ class Postroad:
         engine = self.engine = Engine(
             self.store, self._watched(), self.owner, limits, self._chance, log, pace
         )
+        ears = Ears(self.stop if self.hears_signals else None)
         try:
             engine.start()
             if scheduler is not None:
@@ -182,7 +182,7 @@ class Postroad:
                 engine.ask_to_stop()
             async with self.bulk.sending(self.owner, pace, limits.drain_s, self.stop) as crew:
                 try:
-                    with _signals(self.stop) if self.hears_signals else nullcontext():
+                    with ears:
                         stopped = engine.until_stopped()
                         if not until_idle:
                             await stopped
@@ -196,6 +196,7 @@ class Postroad:
             await engine.close()
             self.engine = None
             self._stop_asked = False
+            ears.hand_on()
 
     def _watched(self) -> dict[str, Transport]:
         """The transports: counted where a server asks for it, traced where a program does."""
@@ -242,24 +243,3 @@ async def _first_of(*ways: Coroutine[None, None, None]) -> None:
         await asyncio.wait(tasks)
     for task in ended:
         task.result()
-
-
-@contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and SIGINT end the run, where this is the main thread of a process."""
-    loop = asyncio.get_running_loop()
-    heard: list[signal.Signals] = []
-    try:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop)
-            # asyncio alone forgets one that comes while its pipe is full, as it is when a loop that
-            # was held up has some hundred calls of other threads before it.
-            signal.signal(number, lambda *_: stop())
-            heard.append(number)
-    except (ValueError, RuntimeError):
-        pass  # another thread, or simulated time: stop() alone ends the run
-    try:
-        yield
-    finally:
-        for number in heard:
-            loop.remove_signal_handler(number)
