@@ -128,12 +128,36 @@ class Stage:
         self._cuts.append(cut or known(self.state))
 
     def _check(self, lines: Sequence[Line]) -> None:
-        cut = Counter(line.id for one in self._cuts for line in lines if one.misses(line))
+        missed = [line for one in self._cuts for line in lines if one.misses(line)]
+        cut = Counter(line.id for line in missed) + doubled(missed, lines)
         check(Book(lines), look_into(self.state), cut, self.report)
         check_lanes([line for line in lines if not _competing(line)], self.report)
         if self.report.repeats > self.report.cut:
             over = f"{self.report.repeats} repeats of {self.report.cut} unknown results"
             self.report.breach("repeats", over)
+
+
+def doubled(missed: Sequence[Line], lines: Sequence[Line]) -> Counter[str]:
+    """Tries that may come twice though none of their own results was lost. A try had failed, and
+    its next copy was in the broker when its worker died before the note: the old copy comes again,
+    too, and makes a second next one. Workers share a handler's line, so both may be under way."""
+    failed = {
+        (line.worker, line.id, line.attempt)
+        for line in lines
+        if line.word == "done" and line.note == "failed"
+    }
+    twins = [
+        line
+        for line in missed
+        if _competing(line) and (line.worker, line.id, line.attempt) in failed
+    ]
+    later = {
+        (line.id, line.attempt)
+        for twin in twins
+        for line in lines
+        if line.word == "start" and line.id == twin.id and line.attempt > twin.attempt
+    }
+    return Counter(name for name, _ in later)
 
 
 def _competing(line: Line) -> bool:

@@ -180,6 +180,25 @@ def test_a_broker_that_is_away_is_waited_for_and_then_named(dsn: str, within: Wi
         within(story(proxy))
 
 
+def test_each_parcel_has_its_own_outcome_also_when_it_is_closed_meanwhile(
+    dsn: str, within: Within
+) -> None:
+    async def story(proxy: Proxy) -> None:
+        huge = b"x" * (BODY_BYTES_MAX + 1)
+        async with publishing_to(proxy.dsn()) as publisher:
+            proxy.down()
+            await until(lambda: publisher.supervisor.link is None)
+            given = [parcel(1, body=huge), parcel(2), parcel(3)]
+            sending = asyncio.create_task(publisher.publish(given))
+            await asyncio.sleep(0)
+            await publisher.close()
+            kinds = [BodyTooLarge, BrokerLost, BrokerLost]
+            assert [type(each) for each in await sending] == kinds
+
+    with Proxy(dsn) as proxy:
+        within(story(proxy))
+
+
 def test_a_broker_that_confirms_nothing_is_given_up(
     dsn: str, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:

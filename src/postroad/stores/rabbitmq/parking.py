@@ -58,17 +58,23 @@ class Parking:
         shift = Shift(self._routes, now_ms)
         for entry, until_ms in self._blocked(now_ms):
             shift.park(entry, self._table.lanes[entry.message.lane].key, until_ms)
-        await self._shifter.run(shift)
+        self._table.withhold(shift.ended)  # it may be unblocked meanwhile
+        try:
+            await self._shifter.run(shift)
+        finally:
+            self._table.offer(entry for entry in shift.ended if not entry.moved)
         return len(shift.ended)
 
     def _blocked(self, now_ms: int) -> list[tuple[Entry, int]]:
+        """What may not go, and what is parked already and not yet noted as such."""
         found = []
         for spot in self._table.spots.values():
             for stack in spot.filled:
                 queue = self._table.queues[stack.row.queue]
                 for entry in stack.entries.values():
                     until_ms = gate_ms(entry.message, queue, spot.lane)
-                    if until_ms > now_ms + HOLD_MS and not self._held(entry):
+                    blocked = entry.moved or until_ms > now_ms + HOLD_MS
+                    if blocked and not self._held(entry):
                         found.append((entry, until_ms))
         return found
 

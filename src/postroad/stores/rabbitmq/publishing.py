@@ -107,7 +107,7 @@ class Publisher:
                 for parcel in parcels:
                     confirm = self._put(parcel) or await self._write(parcel)
                     confirms.append(confirm)
-        except TimeoutError:
+        except (TimeoutError, StoreError):  # it takes too long, or this is closed meanwhile
             confirms += [self._why_not()] * (len(parcels) - len(confirms))
         return [
             each if isinstance(each, PostroadError) else await _outcome(each) for each in confirms

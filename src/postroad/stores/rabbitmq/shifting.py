@@ -115,6 +115,7 @@ class Shifter:
             answers = await self._outlet.publish([post for post, _ in shift.posts])
             for (_, entry), wrong in zip(shift.posts, answers, strict=True):
                 entry.moved = wrong is None
+            self._table.withhold(entry for _, entry in shift.posts if entry.moved)
             shift.posts = [each for each in shift.posts if not each[1].moved]
             raise_first(answers)
         await self._state.write(shift.batch)

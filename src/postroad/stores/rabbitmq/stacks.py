@@ -73,7 +73,19 @@ class Stack:
     def remove(self, entry: Entry) -> None:
         """One less."""
         if self.entries.pop(entry.message.id, None) is not None:
-            del self._keys[bisect_left(self._keys, (entry.message.place, entry.message.id))]
+            self.withhold(entry)
+
+    def withhold(self, entry: Entry) -> None:
+        """It is not to be read, until it is offered."""
+        key = (entry.message.place, entry.message.id)
+        at = bisect_left(self._keys, key)
+        if self._keys[at : at + 1] == [key]:
+            del self._keys[at]
+
+    def offer(self, entry: Entry) -> None:
+        """It may be read again."""
+        self.withhold(entry)
+        insort(self._keys, (entry.message.place, entry.message.id))
 
     def first_due_ms(self) -> int:
         """When the first of them is due."""

@@ -39,15 +39,36 @@ class Table:
 
     def put(self, entries: Iterable[Entry]) -> None:
         """Messages of known queues and lanes, none of which is here."""
-        rings: dict[int, Ring] = {}
+        placed: list[Entry] = []
         for entry in entries:
             lane = self.lanes[entry.message.lane]
             spot = self.spots.get(lane.id)
             if spot is None:
                 spot = self.spots[lane.id] = Spot(lane, entry.source)
-            stack = self._stack(spot, entry)
-            stack.add(entry)
+            self._stack(spot, entry).add(entry)
             self.entries[entry.message.id] = entry
+            placed.append(entry)
+        self._tell(placed)
+
+    def withhold(self, entries: Iterable[Entry]) -> None:
+        """These are not to be tried: copies take their place, or are about to."""
+        for entry in self._here(entries):
+            self._stacks[entry.message.rung].withhold(entry)
+
+    def offer(self, entries: Iterable[Entry]) -> None:
+        """These were withheld, and may be tried after all."""
+        offered = self._here(entries)
+        for entry in offered:
+            self._stacks[entry.message.rung].offer(entry)
+        self._tell(offered)
+
+    def _here(self, entries: Iterable[Entry]) -> list[Entry]:
+        return [entry for entry in entries if self.entries.get(entry.message.id) is entry]
+
+    def _tell(self, entries: Iterable[Entry]) -> None:
+        rings: dict[int, Ring] = {}
+        for entry in entries:
+            spot, stack = self.spots[entry.message.lane], self._stacks[entry.message.rung]
             ring = self._told(spot, stack, entry.message.due_ms)
             if ring is not None:
                 rings[stack.row.id] = min(ring, rings.get(stack.row.id, ring), key=_at)
