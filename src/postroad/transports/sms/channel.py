@@ -67,7 +67,7 @@ class SmsChannel:
         """The provider's address may be called."""
         try:
             await self._ways.to(self._ways.target(self._base))
-        except Unresolved:
+        except (Unresolved, Shortage):
             return  # each call will find out, and be taken for one that was not made
 
     async def send(self, parcel: Parcel) -> Answer:
