@@ -10,10 +10,17 @@ from msgspec.structs import replace
 
 from postroad import Postroad
 from postroad.app import Parts
+from postroad.campaigns.holding import Hold
+from postroad.model.campaign import RowState
 from postroad.model.errors import Shortage
+from postroad.model.outcome import Kind
+from postroad.ports.channel import Answer
 from postroad.transports import ways
+from postroad.transports.webhook.connections import Connections
 from tests.campaigns.provider import TOKEN, Provider
-from tests.campaigns.stories import LOCAL, draft, numbers, running, until
+from tests.campaigns.stories import LOCAL, draft, local, numbers, prepare, running, until
+from tests.campaigns.test_store import bench
+from tests.contract.clock import ManualClock
 
 Within = Callable[[Any], Any]
 LACKS = "no file descriptor left"
@@ -63,3 +70,62 @@ def test_a_shortage_when_the_providers_name_is_looked_up_halts_nothing(
 
     within(story())
     assert provider.taken() == Counter(people)
+
+
+def test_a_shortage_does_not_block_the_credential(
+    provider: Provider, tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people, lack, call = numbers(10), Lack(), Connections.call
+
+    async def lacking(self: Connections, *values: Any) -> Any:
+        lack.meet()
+        return await call(self, *values)
+
+    monkeypatch.setattr(Connections, "call", lacking)
+
+    async def story() -> None:
+        async with running(local(f"sqlite:///{tmp_path}/road.db")) as road:
+            await prepare(road, provider, tmp_path, people)
+            blocks: list[Any] = []
+            block = road.bulk.store.block_credential
+
+            async def noted(*values: Any) -> None:
+                blocks.append(values)
+                await block(*values)
+
+            monkeypatch.setattr(road.bulk.store, "block_credential", noted)
+            lack.left = 4  # three in a row make a provider that is away
+            await road.campaigns.start("c")
+            await until(lambda: _ended(road))
+            ended = await road.campaigns.show("c")
+            assert (ended.state, ended.counts.sent, lack.left) == ("done", len(people), 0)
+            assert not blocks
+
+    within(story())
+    assert provider.taken() == Counter(people)
+
+
+def test_a_shortage_holds_one_sender_for_a_second_and_hides_no_block(
+    dsn: str, provider: Provider, tmp_path: Path, within: Within
+) -> None:
+    short = Answer(RowState.unsent, Kind.later, sub_type="shortage", error=LACKS)
+    throttled = Answer(RowState.unsent, Kind.quota, sub_type="throttled", after_ms=5_000)
+    clock = ManualClock()
+
+    async def story() -> None:
+        async with local(dsn) as road:
+            here = await bench(road, provider, tmp_path)
+            credential = await here.store.credential_of(here.campaign.id)
+            assert credential is not None
+            hold = Hold(here.store, credential, clock)
+            for _ in range(5):
+                await hold.heed(short)
+            assert (hold.left_s, hold.refused) == (1.0, "")
+            assert await here.store.credential_of(here.campaign.id) == credential
+            await hold.heed(throttled)
+            assert hold.left_s == 5.0
+            blocked = await here.store.credential_of(here.campaign.id)
+            assert blocked is not None
+            assert blocked.blocked_until_ms == clock.now_ms() + 5_000
+
+    within(story())

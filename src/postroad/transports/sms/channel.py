@@ -87,7 +87,7 @@ class SmsChannel:
         except Unresolved as error:
             return Answer(RowState.unsent, Kind.unreachable, sub_type="dns", error=str(error))
         except Shortage as error:
-            return Answer(RowState.unsent, Kind.unreachable, sub_type="shortage", error=str(error))
+            return Answer(RowState.unsent, Kind.later, sub_type="shortage", error=str(error))
         except Fault as fault:
             return no_answer(fault.name, sent=fault.sent)
         return judge(answer.status, answer.headers, answer.body)
