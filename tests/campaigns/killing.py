@@ -77,7 +77,8 @@ async def paced_run(
 
 
 def _paced(arrivals: list[Arrival], rate: int) -> Paced:
-    took_s = (arrivals[-1].at_ns - arrivals[0].at_ns) / 1e9
+    times = [one.at_ns for one in arrivals]
+    took_s = (max(times) - min(times)) / 1e9
     numbers_seen = [one.number for one in arrivals]
     return Paced(
         len(arrivals),

@@ -16,6 +16,7 @@ ACCOUNT, TOKEN = "AC1", "secret"
 
 class Arrival(Struct, frozen=True):
     at_ns: int
+    """Since 1970."""
     number: str
     what: str
 
@@ -48,6 +49,10 @@ class Provider:
         self._process.communicate()
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def server(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
@@ -56,6 +61,7 @@ class Provider:
         return CredentialSpec(**values)  # type: ignore[arg-type]
 
     def arrivals(self) -> list[Arrival]:
+        """As they were answered."""
         if not self.log.exists():
             return []
         lines = (line.split() for line in self.log.read_text().splitlines())

@@ -1,8 +1,8 @@
 """A provider in Twilio's form, as a process of its own with a log of its own.
 
 `python -m tests.campaigns.provider_process LOG LATENCY_MS SLOW_MS CALLBACKS`: prints its port. Every
-50th answer takes SLOW_MS. Each arrival
-is a line of the log: nanoseconds, number, what was done with it. How it behaves is in the number:
+50th answer takes SLOW_MS. Each arrival is a line of the log: when the kernel took its beginning
+(nanoseconds), number, what was done with it. How it behaves is in the number:
 
   +1511… refuses it     +1512… throttles it the first two times      +1513… takes it and is silent
   +1514… takes it and hangs up       +1515… takes it and answers 500     others: takes it
@@ -15,10 +15,12 @@ import hashlib
 import hmac
 import json
 import os
+import socket
 import sys
-import time
 from base64 import b64decode, b64encode
 from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+from tests.servers.stamps import receive, stamp_arrivals
 
 ACCOUNT, TOKEN = "AC1", "secret"
 
@@ -34,15 +36,15 @@ class Provider:
         self.count = 0
         self.tasks: set[asyncio.Task[None]] = set()
 
-    def note(self, number: str, what: str) -> None:
-        os.write(self.log, f"{time.monotonic_ns()} {number} {what}\n".encode())
+    def note(self, at_ns: int, number: str, what: str) -> None:
+        os.write(self.log, f"{at_ns} {number} {what}\n".encode())
 
-    def take(self, form: dict[str, str]) -> str:
+    def take(self, at_ns: int, form: dict[str, str]) -> str:
         self.count += 1
         sid = f"SM{os.getpid()}x{self.count}"
         message = {"sid": sid, "body": form["Body"], "to": form["To"], "status": "queued"}
         self.taken.setdefault(form["To"], []).append(message)
-        self.note(form["To"], "taken")
+        self.note(at_ns, form["To"], "taken")
         if self.callbacks and form.get("StatusCallback"):
             self.later(self.report(form["StatusCallback"], sid, form["To"]))
         return sid
@@ -86,16 +88,40 @@ async def post(url: str, form: dict[str, str]) -> None:
         pass
 
 
-class Door(asyncio.Protocol):
-    def __init__(self, provider: Provider) -> None:
+class Door:
+    """One connection; requests come one after the other, in pieces or not."""
+
+    def __init__(self, provider: Provider, connection: socket.socket) -> None:
         self.provider = provider
+        self.connection = connection
         self.buffer = b""
-        self.transport: asyncio.Transport | None = None
+        self.began_ns = 0
+        self.open = True
+        connection.setblocking(False)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        asyncio.get_running_loop().add_reader(connection, self.read)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport  # type: ignore[assignment]
+    def read(self) -> None:
+        try:
+            data, at_ns = receive(self.connection)
+        except BlockingIOError:
+            return
+        except ConnectionError:  # its sender was killed
+            data, at_ns = b"", 0
+        if data:
+            self.take(data, at_ns)
+        else:
+            self.close()
 
-    def data_received(self, data: bytes) -> None:
+    def close(self) -> None:
+        if self.open:
+            self.open = False
+            asyncio.get_running_loop().remove_reader(self.connection)
+            self.connection.close()
+
+    def take(self, data: bytes, at_ns: int) -> None:
+        if not self.buffer:
+            self.began_ns = at_ns
         self.buffer += data
         while b"\r\n\r\n" in self.buffer:
             head, _, rest = self.buffer.partition(b"\r\n\r\n")
@@ -110,6 +136,7 @@ class Door(asyncio.Protocol):
             self.buffer = rest[size:]
             method, path, _ = first.split(" ")
             self.serve(method, path, headers, rest[:size])
+            self.began_ns = at_ns  # what is left, if any, came with the last piece
 
     def answer(self, status: int, body: object, **headers: str) -> None:
         text = json.dumps(body).encode()
@@ -124,8 +151,11 @@ class Door(asyncio.Protocol):
             self.write(data)
 
     def write(self, data: bytes) -> None:
-        if self.transport is not None and not self.transport.is_closing():
-            self.transport.write(data)
+        if self.open:
+            try:
+                self.connection.sendall(data)  # so little that the kernel has room for it
+            except ConnectionError:
+                self.close()
 
     def serve(self, method: str, path: str, headers: dict[str, str], body: bytes) -> None:
         parts = urlsplit(path)
@@ -145,16 +175,16 @@ class Door(asyncio.Protocol):
         provider, number = self.provider, form["To"]
         kind = number[:5]
         if kind == "+1511":
-            provider.note(number, "refused")
+            provider.note(self.began_ns, number, "refused")
             self.answer(400, {"code": 21211, "message": "The number is not valid", "status": 400})
         elif kind == "+1512" and provider.throttled.get(number, 0) < 2:
             provider.throttled[number] = provider.throttled.get(number, 0) + 1
-            provider.note(number, "throttled")
+            provider.note(self.began_ns, number, "throttled")
             self.answer(429, {"code": 20429, "message": "Too Many Requests"}, retry_after="1")
         else:
-            sid = provider.take(form)
-            if kind == "+1514" and self.transport is not None:
-                self.transport.abort()
+            sid = provider.take(self.began_ns, form)
+            if kind == "+1514":
+                self.close()
             elif kind == "+1515":
                 self.answer(500, {"code": 20500, "message": "Internal Server Error"})
             elif kind != "+1513":
@@ -163,10 +193,11 @@ class Door(asyncio.Protocol):
 
 async def main(log: str, latency_ms: str, slow_ms: str, callbacks: str) -> None:
     provider = Provider(log, float(latency_ms), float(slow_ms), callbacks=callbacks == "yes")
-    server = await asyncio.get_running_loop().create_server(
-        lambda: Door(provider), "127.0.0.1", 0, backlog=1024
-    )
-    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
+    server = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    server.setblocking(False)
+    stamp_arrivals(server)
+    asyncio.get_running_loop().add_reader(server, lambda: Door(provider, server.accept()[0]))
+    sys.stdout.write(f"{server.getsockname()[1]}\n")
     sys.stdout.flush()
     # Ends with the one who started it.
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)

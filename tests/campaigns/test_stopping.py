@@ -29,7 +29,7 @@ def test_a_stop_takes_effect_within_a_second_and_outlives_a_restart(
             await road.campaigns.start("c")
             await until(lambda: _arrived(provider, 50))
             await road.campaigns.stop("c")
-            stopped_ns = time.monotonic_ns()
+            stopped_ns = time.time_ns()
             await asyncio.sleep(1.5)
             last_ns = max(one.at_ns for one in provider.arrivals())
             assert last_ns - stopped_ns < 1_000_000_000

@@ -2,18 +2,17 @@
 one line into `log` for each: when the kernel took its beginning (nanoseconds), who sent it (the user
 agent) and its id. It ends with its stdin.
 
-The kernel's time and not its own: a receiver that stands still for a moment on a busy machine
-would see what came meanwhile as one crowd.
+The kernel's time and not its own: see `tests.servers.stamps`.
 """
 
 import selectors
 import socket
-import struct
 import sys
 from pathlib import Path
 from typing import TextIO
 
-SO_TIMESTAMPNS = 35
+from tests.servers.stamps import receive, stamp_arrivals
+
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 
@@ -29,13 +28,13 @@ class Door:
     def take(self) -> bool:
         """Read what came; False when the connection has ended."""
         try:
-            data, notes, _, _ = self.connection.recvmsg(65_536, 64)
+            data, at_ns = receive(self.connection)
         except ConnectionError:  # its sender was killed
             return False
         if not data:
             return False
         if not self._held:
-            self._began_ns = _stamp(notes)
+            self._began_ns = at_ns
         self._held += data
         head, found, body = self._held.partition(b"\r\n\r\n")
         said = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:]) if found else {}
@@ -47,20 +46,12 @@ class Door:
         return True
 
 
-def _stamp(notes: list[tuple[int, int, bytes]]) -> int:
-    ((_, kind, stamp),) = notes
-    if kind != SO_TIMESTAMPNS:
-        raise RuntimeError(f"the kernel gave {kind}, not a time")
-    seconds, nanoseconds = struct.unpack("qq", stamp)
-    return int(seconds * 1_000_000_000 + nanoseconds)
-
-
 def main() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         Path("log").open("a", buffering=1) as log,
     ):
-        server.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)  # what it accepts has it too
+        stamp_arrivals(server)
         sys.stdout.write(f"{server.getsockname()[1]}\n")
         sys.stdout.flush()
         waiting = selectors.DefaultSelector()

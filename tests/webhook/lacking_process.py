@@ -54,7 +54,9 @@ async def said(asked: Callable[[], Awaitable[object]]) -> str:
         answer = await asked()
     except Shortage:
         return "Shortage"
-    return f"{answer.state} {answer.sub_type}" if isinstance(answer, Answer) else repr(answer)
+    if isinstance(answer, Answer):
+        return f"{answer.state} {answer.kind} {answer.sub_type}"
+    return repr(answer)
 
 
 async def main(folder: Path) -> dict[str, str]:

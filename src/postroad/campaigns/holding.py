@@ -4,7 +4,7 @@ from typing import Final
 
 from postroad.model.campaign import RowState
 from postroad.model.credential import Credential
-from postroad.model.outcome import Kind
+from postroad.model.outcome import SHORT_MS, Kind
 from postroad.ports.campaigns import Credentials
 from postroad.ports.channel import Answer
 from postroad.ports.clock import Clock
@@ -23,13 +23,19 @@ class Hold:
         self._clock = clock
         self._streak = credential.block_streak
         self._away = 0
+        self._short_ms = 0
+        """Until then this process lacks something: no concern of others."""
         self.until_ms = credential.blocked_until_ms
         self.refused = ""
 
     @property
     def left_s(self) -> float:
         """How long nothing may be sent."""
-        return max(0.0, (self.until_ms - self._clock.now_ms()) / 1000)
+        return max(0, max(self.until_ms, self._short_ms) - self._clock.now_ms()) / 1000
+
+    @property
+    def _blocked(self) -> bool:
+        return self.until_ms > self._clock.now_ms()
 
     async def heed(self, answer: Answer) -> None:
         """What an answer means for those that come after it."""
@@ -39,16 +45,18 @@ class Hold:
             self._away += 1
             if self._away >= AWAY_IN_A_ROW:
                 await self._block(answer, AWAY_MS, AWAY_MAX_MS)
+        elif answer.kind == Kind.later:
+            self._short_ms = self._clock.now_ms() + SHORT_MS
         elif answer.kind == Kind.rejected:
             self.refused = answer.error or f"the provider refuses the credential ({answer.code})"
         elif answer.state != RowState.uncertain:
             self._away = 0
-            if self._streak and not self.left_s:
+            if self._streak and not self._blocked:
                 self._streak = 0
                 await self._store.block_credential(self._id, 0, "", 0)
 
     async def _block(self, answer: Answer, base_ms: int, most_ms: int) -> None:
-        if self.left_s:
+        if self._blocked:
             return  # the same trouble, told by those that were under way
         wait_ms = max(answer.after_ms, min(most_ms, base_ms << min(self._streak, 16)))
         self._streak += 1

@@ -24,7 +24,8 @@ class Parcel(Struct, frozen=True):
 
 class Answer(Struct, frozen=True):
     """What a call gave. `unsent` with `quota`, `unreachable` or `rejected` is about the
-    credential: nothing more is sent with it for `after_ms`, or a while."""
+    credential: nothing more is sent with it for `after_ms`, or a while. With `later` it is about
+    this process: it waits a little, and the others go on."""
 
     state: RowState
     kind: Kind

@@ -67,7 +67,7 @@ class SmsChannel:
         """The provider's address may be called."""
         try:
             await self._ways.to(self._ways.target(self._base))
-        except Unresolved:
+        except (Unresolved, Shortage):
             return  # each call will find out, and be taken for one that was not made
 
     async def send(self, parcel: Parcel) -> Answer:
@@ -87,7 +87,7 @@ class SmsChannel:
         except Unresolved as error:
             return Answer(RowState.unsent, Kind.unreachable, sub_type="dns", error=str(error))
         except Shortage as error:
-            return Answer(RowState.unsent, Kind.unreachable, sub_type="shortage", error=str(error))
+            return Answer(RowState.unsent, Kind.later, sub_type="shortage", error=str(error))
         except Fault as fault:
             return no_answer(fault.name, sent=fault.sent)
         return judge(answer.status, answer.headers, answer.body)

@@ -39,7 +39,7 @@ class WebhookChannel:
         except (BadInput, Unresolved) as error:
             return Answer(RowState.failed, Kind.failed, sub_type="unreachable", error=str(error))
         except Shortage as error:
-            return Answer(RowState.unsent, Kind.unreachable, sub_type="shortage", error=str(error))
+            return Answer(RowState.unsent, Kind.later, sub_type="shortage", error=str(error))
         except Fault as fault:
             return _answer(outcome_of(fault.name, str(fault), sent=fault.sent), "")
         outcome = judge(answer.status, answer.headers, (), self._clock.now_ms())
