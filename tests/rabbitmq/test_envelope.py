@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from postroad.model.ids import made_at_ms
-from postroad.model.states import NEVER
+from postroad.model.states import NEVER, DeadReason
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, pack, unpack
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -30,7 +30,7 @@ envelopes = st.builds(
     Envelope,
     id=numbers,
     tenant=st.sampled_from(["default", "acme"]),
-    queue=texts.filter(bool),
+    queue=texts.filter(bool).filter(lambda text: "\0" not in text),
     shard=counts,
     hop=counts,
     level=counts,
@@ -43,7 +43,7 @@ envelopes = st.builds(
     headers=st.binary(max_size=40),
     first_error=texts,
     last_error=texts,
-    reason=texts,
+    reason=st.sampled_from(["", *DeadReason]),
     status=counts,
     died_at_ms=numbers,
 )
@@ -94,6 +94,10 @@ def test_the_first_error_stays_and_the_last_one_is_the_last() -> None:
         {"attempts": -1},
         {"due-ms": (1 << 62) + 1},
         {"accepted-at-ms": -1},
+        {"headers": 1 << 40},
+        {"reason": "boredom"},
+        {"queue": "a\0b"},
+        {"tenant": "a\0b"},
     ],
 )
 def test_what_cannot_be_read_is_named(change: dict[str, object]) -> None:

@@ -82,6 +82,32 @@ for road in roads.values():
 asyncio.run(main(roads))
 print("not told")
 """
+IN_LOOP = """
+import asyncio, os, signal, sys
+from postroad import Postroad
+
+road = Postroad(f"sqlite:///{sys.argv[1]}/road.db")
+
+@road.handler("work")
+async def work(message):
+    print("up", flush=True)
+    await asyncio.sleep(0.5)
+    print("worked", flush=True)
+
+async def main():
+    told = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
+    async with road:
+        await road.send("work", 1)
+        await road.run()
+        await told.wait()
+        told.clear()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await told.wait()
+    print("told twice", flush=True)
+
+asyncio.run(main())
+"""
 ALONE = """
 import asyncio, sys
 from postroad import Postroad
@@ -131,6 +157,11 @@ def test_a_server_around_the_road_hears_its_signals(
     code, said = ended_by(number, SERVED, str(tmp_path), loop)
     assert said == ["worked", "down"]
     assert code in (0, -number, 130)
+
+
+def test_a_host_that_listens_by_the_loop_hears_its_signals(tmp_path: Path) -> None:
+    """It heard nothing, then and later."""
+    assert ended_by(signal.SIGTERM, IN_LOOP, str(tmp_path)) == (0, ["worked", "told twice"])
 
 
 @pytest.mark.parametrize("over", ["", "a", "b"])

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Final
 
 from postroad.engine.janitor import Janitor
 from postroad.engine.lane import LaneWorker
@@ -22,6 +23,9 @@ from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
 from postroad.ports.transport import Transport
+
+CLOSE_S: Final = 1.0
+"""How long runners that a stop left behind are waited for."""
 
 
 class Engine:
@@ -167,8 +171,10 @@ class Engine:
 
     async def close(self) -> None:
         """Nobody needs anything of it any more, also when `stop` was cut short."""
-        for runner in self._runners.tasks:
-            runner.cancel()
+        if runners := list(self._runners.tasks):
+            for runner in runners:
+                runner.cancel()
+            await asyncio.wait(runners, timeout=CLOSE_S)
         await self._cancel([*self._claimers, *self._loops])
         if self._pacing is not None:
             await self._cancel([self._pacing])

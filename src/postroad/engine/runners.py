@@ -212,9 +212,10 @@ class Runners:
             if count % YIELD_AFTER == 0:
                 await clock.sleep(0)
                 now_ms, now_s = clock.now_ms(), clock.steady_s()
-        if self.starved and self._passes and self._room.left > 0:
+        while self.starved and self._passes and self._room.left > 0:
             self._passes -= 1  # one who cannot use the place passes it on, once round
-            self.start(self.starved.popleft(), self._clock.now_ms())
+            if self.start(self.starved.popleft(), now_ms):
+                break
         self._after(worker)
 
     def _next(

@@ -16,6 +16,7 @@ class Ear:
         self.over = False
         self._stop = stop
         self._loop = asyncio.get_running_loop()
+        self.theirs = self._heard_by_loop()
         self._loop.add_signal_handler(number, stop)
         # asyncio alone forgets one that comes while its pipe is full, as it is when a loop that
         # was held up has some hundred calls of other threads before it.
@@ -35,6 +36,16 @@ class Ear:
         self._loop.remove_signal_handler(self.number)
         if now is not None:  # as one is that Python did not set
             signal.signal(self.number, now)
+        if self.theirs is not None and not isinstance(now, Ear):
+            callback, words = self.theirs._callback, self.theirs._args  # noqa: SLF001
+            self._loop.add_signal_handler(self.number, callback, *words)
+
+    def _heard_by_loop(self) -> Any:
+        """What a host has given the loop, as aiohttp does: a loop keeps one for each signal, says
+        nowhere which, and would drop it. (uvloop keeps it out of sight.)"""
+        if isinstance(self.before, Ear):
+            return self.before.theirs
+        return getattr(self._loop, "_signal_handlers", {}).get(self.number)
 
 
 class Ears:

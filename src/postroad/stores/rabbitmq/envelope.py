@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from postroad.model.errors import PostroadError
 from postroad.model.ids import made_at_ms, to_number, to_text
-from postroad.model.states import NEVER
+from postroad.model.states import NEVER, DeadReason
 from postroad.model.words import DEFAULT_TENANT, Draft, Queue
 
 FORM: Final = 2
@@ -106,6 +106,8 @@ TEXTS: Final = {
     "last-error": "last_error",
     "reason": "reason",
 }
+NAMES: Final = ("id", "tenant", "queue")
+"""What is looked up, by databases that have no zero bytes in texts."""
 ABSENT: Final = {"expires-at-ms": NEVER}
 """What a header that is not there means; 0 or nothing for all others. Who says nothing else is the
 default tenant, was accepted when its id was made, and is due since then: each header costs the
@@ -158,8 +160,9 @@ def unpack(table: Mapping[str, object], body: bytes) -> Envelope:
                 values[NUMBERS[name]] = _number(name, value)
             elif name in TEXTS:
                 values[TEXTS[name]] = _text(name, value)
-        headers = table.get("headers", b"")
-        values["headers"] = headers.encode() if isinstance(headers, str) else bytes(headers)  # type: ignore[call-overload]
+        values["headers"] = _bytes("headers", table.get("headers", b""))
+        if values["reason"]:
+            DeadReason(str(values["reason"]))
     except (PostroadError, TypeError, ValueError) as error:
         raise BadEnvelope(f"its headers cannot be read: {error}") from error
     if not values["queue"] or not values["tenant"]:
@@ -177,9 +180,16 @@ def _number(name: str, value: object) -> int:
 
 
 def _text(name: str, value: object) -> str:
+    data = _bytes(name, value)  # what is not UTF-8 nobody can store
+    text = value if isinstance(value, str) else data.decode()
+    if "\0" in text and name in NAMES:
+        raise ValueError(f"{name} has a zero byte in it")
+    return text
+
+
+def _bytes(name: str, value: object) -> bytes:
     if isinstance(value, str):
-        value.encode()  # else it was not UTF-8, and nobody can store it
-        return value
+        return value.encode()
     if isinstance(value, bytes | bytearray):
-        return bytes(value).decode()
+        return bytes(value)
     raise TypeError(f"{name} is not a text")
