@@ -14,7 +14,9 @@ from postroad.stores.rabbitmq.stamping import Stamp, shared_by
 from postroad.stores.rabbitmq.wire.properties import PERSISTENT
 from postroad.stores.rabbitmq.wire.properties import unpack as unpack_properties
 
-texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+texts = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=40
+)
 times = st.integers(0, 1 << 62)
 LADDERS = st.builds(Exponential, retries=st.integers(1, 9), base_ms=st.integers(1, 1 << 20))
 queues = st.builds(

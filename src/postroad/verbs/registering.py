@@ -122,7 +122,7 @@ def _check(name: object, options: HandlerOptions) -> None:
     """BadInput for what only a type checker would have told."""
     if not isinstance(name, str):
         raise BadInput(f"{name!r} is not a name: write @road.handler('welcome') over the function")
-    if not name or "://" in name or len(name) > 200:
+    if not name or "://" in name or len(name) > 200 or not name.isprintable():
         raise BadInput(f"{name!r} cannot be a handler's name: give a short word, not an address")
     for option in options.keys() - HandlerOptions.__annotations__:
         near = get_close_matches(option, HandlerOptions.__annotations__, 1)
