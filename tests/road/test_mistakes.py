@@ -36,6 +36,12 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.parametrize("name", ["", "http://a", "x" * 201, "a\0b", "a\nb"])
+def test_a_handler_has_a_name_that_every_store_and_log_can_have(road: Postroad, name: str) -> None:
+    with pytest.raises(BadInput, match="cannot be a handler's name"):
+        road.handler(name)(nothing)
+
+
 @pytest.mark.parametrize(("options", "told"), BAD_OPTIONS, ids=str)
 def test_options_that_a_handler_does_not_have_are_refused(
     road: Postroad, options: dict[str, Any], told: str
