@@ -82,7 +82,7 @@ for road in roads.values():
 asyncio.run(main(roads))
 print("not told")
 """
-IN_LOOP = """
+ROAD = """
 import asyncio, os, signal, sys
 from postroad import Postroad
 
@@ -93,7 +93,8 @@ async def work(message):
     print("up", flush=True)
     await asyncio.sleep(0.5)
     print("worked", flush=True)
-
+"""
+IN_LOOP = f"""{ROAD}
 async def main():
     told = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
@@ -108,18 +109,7 @@ async def main():
 
 asyncio.run(main())
 """
-ALONE = """
-import asyncio, sys
-from postroad import Postroad
-
-road = Postroad(f"sqlite:///{sys.argv[1]}/road.db")
-
-@road.handler("work")
-async def work(message):
-    print("up", flush=True)
-    await asyncio.sleep(0.5)
-    print("worked", flush=True)
-
+ALONE = f"""{ROAD}
 async def main():
     async with road:
         await road.send("work", 1)

@@ -14,13 +14,12 @@ from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
 from postroad.model.words import HANDLER_SHARDS, LaneKey, Message, Policy, Queue
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
-from postroad.transports.complaints import Complaints
+from postroad.transports.complaints import TEXT_MAX, Complaints
 from postroad.transports.job import Job, Reads, plain
 from postroad.transports.threads import Call, Calls, Threads
 
 __all__ = ["Handle", "Handler", "HandlerSession", "HandlerTransport", "Job", "is_async"]
 
-ERROR_CHARACTERS_MAX: Final = 2_000
 PLAIN_CONCURRENCY: Final = 32
 """Threads of a plain function that names no `concurrency`."""
 
@@ -160,4 +159,4 @@ class HandlerSession:
 
 
 def _text(error: BaseException) -> str:
-    return str(error)[:ERROR_CHARACTERS_MAX]
+    return str(error)[:TEXT_MAX]
