@@ -19,6 +19,7 @@ from postroad.observe import traces
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tries import WatchedTransport
+from postroad.observe.watchdog import log_when_stuck
 from postroad.pacing.pacer import Pacer
 from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
 from postroad.ports.log import Log
@@ -98,6 +99,8 @@ class Postroad:
         self.send_each, self.send_in = self._sending.send_each, self._sending.send_in
         self._stop_asked = False
         self.hears_signals = True
+        # 0 in a server, which has a watchdog of its own, and in simulated time.
+        self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
         self.meter: Meter | None = None
         controls = Controls(self.store, self._on_last_try)
         self.cancel, self.cancel_all = controls.cancel, controls.cancel_all
@@ -182,7 +185,7 @@ class Postroad:
                 engine.ask_to_stop()
             async with self.bulk.sending(self.owner, pace, limits.drain_s, self.stop) as crew:
                 try:
-                    with ears:
+                    with ears, log_when_stuck(self.watchdog_s, log):
                         stopped = engine.until_stopped()
                         if not until_idle:
                             await stopped

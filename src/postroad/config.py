@@ -41,6 +41,7 @@ class Settings(Struct, frozen=True):
     batch_lines_max: int = 10_000
     intake_max: int = 10_000
     store_wait_s: float = 5.0
+    watchdog_s: float = 10.0
     keys_file: str = ""
     limits: Limits = Limits()
     webhooks: WebhookRules = WebhookRules()
@@ -181,8 +182,8 @@ def check(settings: Settings) -> None:
     address(settings.listen)
     address(settings.hub_listen, "hub_listen")
     for name, number in _numbers(settings):
-        at_once = name == "limits.linger_ms" and number == 0
-        if not number > 0 and not at_once:  # so that NaN is none
+        may_be_zero = name in ("limits.linger_ms", "watchdog_s") and number == 0
+        if not number > 0 and not may_be_zero:  # so that NaN is none
             raise BadSetting(f"{name} = {number}: give a number above zero")
     if not settings.limits.poll_intervals_s:
         raise BadSetting("limits.poll_intervals_s = (): give an interval for each retry level")

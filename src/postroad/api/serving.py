@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import Final
 
 import uvicorn
@@ -36,6 +36,7 @@ class Server:
     ) -> None:
         self.road = road
         road.hears_signals = False  # they are heard here
+        road.watchdog_s = 0.0
         self.context = Context(road, settings, road.log)
         self.context.delivers = delivers
         self._settings = settings
@@ -76,8 +77,11 @@ class Server:
         if self._socket is not None:
             self._socket.close()
 
-    async def run(self, started: Callable[[], None]) -> None:
-        """Serve until stopped. The road is open; `started` is called when it listens."""
+    async def run(
+        self, started: Callable[[], None], watch: AbstractContextManager[None] | None = None
+    ) -> None:
+        """Serve until stopped. The road is open; `started` is called when it listens, and `watch`
+        is entered meanwhile."""
         config = uvicorn.Config(
             Watched(make_app(self.context), self.context.meter, self.road.store.clock),
             lifespan="off",
@@ -97,17 +101,21 @@ class Server:
         door = Door(self.url, self.context.access.local, os.getpid())
         leave_note(self.road.dsn, door)
         try:
-            async with named(), asyncio.TaskGroup() as group:
-                group.create_task(self._web_until_stopped(web, taken))
-                if self.context.delivers:
-                    group.create_task(self._deliver())
-                if self.station is not None:
-                    self.road.mailboxes.hub = self.station.hub
-                    watch = group.create_task(self._until_hub_ends(self.station))
-                    self._ends.append(watch)
-                started()
+            with watch or nullcontext():
+                await self._tasks(web, taken, started)
         finally:
             remove_note(self.road.dsn)
+
+    async def _tasks(self, web: "Web", taken: socket.socket, started: Callable[[], None]) -> None:
+        async with named(), asyncio.TaskGroup() as group:
+            group.create_task(self._web_until_stopped(web, taken))
+            if self.context.delivers:
+                group.create_task(self._deliver())
+            if self.station is not None:
+                self.road.mailboxes.hub = self.station.hub
+                watch = group.create_task(self._until_hub_ends(self.station))
+                self._ends.append(watch)
+            started()
 
     async def _web_until_stopped(self, web: "Web", taken: socket.socket) -> None:
         try:

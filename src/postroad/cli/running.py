@@ -22,6 +22,7 @@ from postroad.hub.access import keys, new_token
 from postroad.hub.serving import Station, Where
 from postroad.model.errors import BadInput, HubInUse
 from postroad.model.tokens import EVERY_TENANT
+from postroad.observe.watchdog import end_when_stuck
 from postroad.ports.mailboxes import Mailboxes
 from postroad.stores.naming import make_folder, shown
 from postroad.verbs.sealing import require_keys
@@ -101,7 +102,9 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
             said.file.flush()
 
         try:
-            await server.run(started)
+            settings = road.settings
+            watch = end_when_stuck(settings.watchdog_s, road.log, settings.log_format)
+            await server.run(started, watch)
         finally:
             if station is not None:
                 await station.stop()

@@ -1,0 +1,214 @@
+"""A server whose loop is stuck leaves its stack and ends; one that is only held goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from postroad.observe import watchdog
+from tests.cli.running import WAIT_S, data, door, start
+
+STUCK_S = 2.0
+PROGRAM = """
+import asyncio, ctypes, re, time
+from pathlib import Path
+from postroad import Postroad
+
+road = Postroad()
+
+@road.handler("good")
+async def good(message):
+    with open("good.txt", "a") as file:
+        file.write(f"{message.id}\\n")
+
+@road.handler("stuck")
+async def stuck(message):
+    open("begun", "w").close()
+    hang(message.body["how"])
+
+def hang(how):
+    if how == "holding the interpreter's lock":
+        ctypes.PyDLL(None).sleep(60)
+    elif how == "in a pattern":
+        re.match("(a*)*$", "a" * 40 + "b")
+    elif how == "in a loop":
+        while True: pass
+    elif how == "in a call":
+        time.sleep(60)
+    elif how == "in a debugger":
+        breakpoint()
+"""
+
+
+@pytest.fixture
+def worker(folder: Path) -> "Callable[[], subprocess.Popen[str]]":
+    (folder / "tasks.py").write_text(PROGRAM)
+    (folder / "road").mkdir()
+
+    def begin() -> "subprocess.Popen[str]":
+        process = start(
+            folder, "worker", "--app", "tasks:road", "--dsn", "sqlite:///road/road.db",
+            "--set", f"watchdog_s={STUCK_S}",
+        )  # fmt: skip
+        door(process, folder)
+        return process
+
+    return begin
+
+
+@contextmanager
+def ended(process: "subprocess.Popen[str]") -> Iterator["subprocess.Popen[str]"]:
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate(timeout=WAIT_S)
+
+
+def wait(condition: Callable[[], bool], what: str) -> None:
+    until = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < until, f"never: {what}"
+        time.sleep(0.02)
+
+
+def send(queue: str, how: str = "") -> str:
+    body = f'{{"how": "{how}"}}'
+    sent = data("send", queue, body, "--dsn", "sqlite:///road/road.db")
+    return str(sent["id"])
+
+
+@pytest.mark.parametrize(
+    "how", ["holding the interpreter's lock", "in a pattern", "in a loop", "in a call"]
+)
+def test_a_server_with_a_stuck_loop_leaves_its_stack_and_ends(
+    how: str, worker: "Callable[[], subprocess.Popen[str]]"
+) -> None:
+    with ended(worker()) as process:
+        send("stuck", how)
+        _, said = process.communicate(timeout=WAIT_S)
+    assert process.returncode == -signal.SIGKILL
+    assert "the event loop is stuck: this process is ended" in said
+    assert 'tasks.py", line' in said
+    assert "in hang" in said
+
+
+def stopped_for_long(process: "subprocess.Popen[str]") -> None:
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(3 * STUCK_S)  # real time passes for the watcher, or nothing is shown
+    process.send_signal(signal.SIGCONT)
+
+
+def test_a_server_that_is_stopped_for_a_while_goes_on(
+    worker: "Callable[[], subprocess.Popen[str]]", folder: Path
+) -> None:
+    with ended(worker()) as process:
+        stopped_for_long(process)
+        sent = send("good")
+        wait(lambda: sent in read(folder / "good.txt"), "delivered")
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0
+    assert "this process is ended" not in said
+
+
+def test_without_the_look_at_its_state_a_stopped_server_would_be_ended(tmp_path: Path) -> None:
+    careless = tmp_path / "watcher.py"
+    source = watchdog.WATCHER.read_text()
+    look = "if late or held(pid):"
+    assert look in source
+    careless.write_text(source.replace(look, "if late:"))
+    for watcher, code in ((watchdog.WATCHER, 0), (careless, -signal.SIGKILL)):
+        process = beating(watcher)
+        stopped_for_long(process)
+        process.communicate("end\n", timeout=WAIT_S)
+        assert process.returncode == code, watcher
+
+
+BEATING = """
+import asyncio, sys
+from pathlib import Path
+from postroad.observe.log import make_log
+from postroad.observe.watchdog import end_when_stuck
+
+async def main():
+    with end_when_stuck(float(sys.argv[1]), make_log(), "text", Path(sys.argv[2])):
+        print("here", flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
+
+asyncio.run(main())
+"""
+
+
+def beating(watcher: Path) -> "subprocess.Popen[str]":
+    """A process that does nothing but beat, until it is told to end."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        (sys.executable, "-c", BEATING, str(STUCK_S), str(watcher)),
+        stdin=pipe, stdout=pipe, stderr=pipe, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "here\n"
+    return process
+
+
+def read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def test_a_server_in_a_debugger_goes_on(folder: Path) -> None:
+    (folder / "tasks.py").write_text(PROGRAM)
+    (folder / "road").mkdir()
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        (sys.executable, "-c", "from postroad.cli.main import main; main()", "worker",
+         "--app", "tasks:road", "--dsn", "sqlite:///road/road.db", "--set", f"watchdog_s={STUCK_S}"),
+        cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    with ended(process):
+        door(process, folder)
+        send("stuck", "in a debugger")
+        wait((folder / "begun").exists, "begun")
+        time.sleep(2 * STUCK_S)
+        assert process.poll() is None
+        assert process.stdin is not None
+        process.stdin.write("c\n")
+        process.stdin.flush()
+        sent = send("good")
+        wait(lambda: sent in read(folder / "good.txt"), "delivered")
+        assert process.poll() is None
+
+
+def test_a_message_that_hangs_the_loop_is_dead_after_its_third_start(
+    worker: "Callable[[], subprocess.Popen[str]]", folder: Path
+) -> None:
+    with ended(worker()) as process:
+        poison = send("stuck", "in a loop")
+        good = send("good")
+        process.wait(WAIT_S)
+    ends = 1
+    while state(poison) != "dead":
+        assert ends < 6
+        with ended(worker()) as process:
+            wait(lambda: process.poll() is not None or state(poison) == "dead", "an end")
+            ends += process.poll() is not None
+    with ended(worker()) as process:
+        wait(lambda: good in read(folder / "good.txt"), "its neighbour is delivered")
+    shown = data("message", "show", poison, "--dsn", "sqlite:///road/road.db")
+    assert shown["reason"] == "crash_loop"
+    assert ends >= 3
+
+
+def state(message: str) -> str:
+    """What is known of it; empty while nobody can be asked."""
+    try:
+        return str(data("message", "show", message, "--dsn", "sqlite:///road/road.db")["state"])
+    except AssertionError:
+        return ""
