@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from mypy.errorcodes import ErrorCode
-from mypy.nodes import AwaitExpr, Context
+from mypy.nodes import AwaitExpr, CallExpr, Context, IndexExpr, MemberExpr, SuperExpr
 from mypy.options import Options
 from mypy.plugin import FunctionContext, MethodContext, Plugin
 from mypy.plugins.default import DefaultPlugin
@@ -45,7 +45,9 @@ CARRIERS: Final = frozenset(
 )
 """Functions of libraries that hand on what ours answer."""
 C = TypeVar("C", FunctionContext, MethodContext)
-Place = tuple[int, int, int | None, int | None]
+Place = tuple[int, int, int]
+"""Line, column, and of how many calls, names and indices it is made: `a.b()` begins where
+`a.b().c()` does."""
 
 
 class DroppedAnswers(Plugin):
@@ -108,16 +110,33 @@ class DroppedAnswers(Plugin):
 
 
 def _statements(path: Path) -> Iterator[Place]:
-    """Where expressions are whose value goes nowhere: mypy's own trees cannot be walked from
-    outside, and those of `ast` have the same places."""
+    """Where calls and awaits are whose answer goes nowhere. mypy's own trees cannot be walked from
+    outside; those of `ast` have the same places, but for ends behind letters of many bytes."""
     for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Expr):
-            value = node.value
-            yield value.lineno, value.col_offset, value.end_lineno, value.end_col_offset
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await):
+            inner: ast.expr = node.value
+            steps = 0
+            while isinstance(inner, ast.Call | ast.Attribute | ast.Subscript):
+                inner = inner.func if isinstance(inner, ast.Call) else inner.value
+                steps += 1
+            yield node.value.lineno, node.value.col_offset, steps
 
 
 def _place(node: Context) -> Place:
-    return node.line, node.column, node.end_line, node.end_column
+    inner, steps = node, 0
+    while True:
+        match inner:
+            case CallExpr():
+                inner = inner.callee
+            case MemberExpr():
+                inner = inner.expr
+            case IndexExpr():
+                inner = inner.base
+            case SuperExpr():
+                inner = inner.call
+            case _:
+                return node.line, node.column, steps
+        steps += 1
 
 
 def _is_foreign(fullname: str) -> bool:

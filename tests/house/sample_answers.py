@@ -35,6 +35,10 @@ class Queue:
         """Whether it is kept."""
         return bool(text)
 
+    def itself(self) -> "Queue":
+        """The same."""
+        return self
+
     def later(self, text: str) -> asyncio.Future[list[Wrong]]:
         """What became of it, in a while."""
         raise NotImplementedError(text)
@@ -71,6 +75,17 @@ async def drops(queue: Queue, outlet: Outlet, both: Queue | Outlet, ended: Futur
     await task  # dropped
     put = queue.put
     put("a")  # dropped
+    queue.itself().put("a")  # dropped
+    [queue][0].put("a")  # dropped
+
+
+class Full(Queue):
+    """One that is full."""
+
+    def put(self, text: str) -> bool:
+        """Never."""
+        super().put(text)  # dropped
+        return False
 
 
 async def nothing() -> None:
@@ -87,6 +102,7 @@ async def keeps(queue: Queue, outlet: Outlet, names: dict[str, int]) -> None:
     if queue.put("a") or await outlet.publish(["a"]):
         _ = queue.put("b")  # a reason
     always()
+    queue.itself().kept.set()
     names.pop("a", None)
     await nothing()
     await asyncio.gather(nothing(), nothing())

@@ -9,6 +9,8 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 SAMPLE = Path(__file__).parent / "sample_answers.py"
 KEPT = "return _receipts([send], await intake.put([drafted]))[0]"
@@ -29,6 +31,7 @@ def rejected(folder: Path) -> set[tuple[str, int]]:
     return {(each[1], int(each[2])) for each in found if each}
 
 
+@pytest.mark.timeout(900)  # it takes 20 s of CPU, beside whatever else runs
 def test_a_dropped_answer_is_rejected_and_src_has_none(tmp_path: Path) -> None:
     """Over a copy of `src` with the sample beside it, and one answer dropped where it once was."""
     room = tmp_path / "src" / "postroad"
