@@ -133,7 +133,7 @@ class Postroad:
             self.owner = await self.store.join()
             self._sending.open(self.owner)
             for name in self._handlers.handlers:
-                await self._sending.open_queue(DEFAULT_TENANT, name)
+                _ = await self._sending.open_queue(DEFAULT_TENANT, name)  # it is there now
         except BaseException:
             await self.__aexit__(None, None, None)  # the file must not stay ours
             raise
@@ -165,7 +165,7 @@ class Postroad:
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Deliver, until stopped; or until nothing is due any more."""
-        self._sending.taking()
+        _ = self._sending.taking()  # whether it is open
         if self.engine is not None:
             raise BadInput("this road runs already: one run() at a time")
         if not until_idle:

@@ -179,8 +179,8 @@ def check(settings: Settings) -> None:
         if getattr(settings, name) not in choices:
             given = getattr(settings, name)
             raise BadSetting(f"{name} = {given!r}: give one of {', '.join(choices)}")
-    address(settings.listen)
-    address(settings.hub_listen, "hub_listen")
+    _ = address(settings.listen)  # whether it can be read
+    _ = address(settings.hub_listen, "hub_listen")  # whether it can be read
     for name, number in _numbers(settings):
         may_be_zero = name in ("limits.linger_ms", "watchdog_s") and number == 0
         if not number > 0 and not may_be_zero:  # so that NaN is none

@@ -246,7 +246,7 @@ class Postroad(Face):
             thread.start()
             self._loop, self._thread = loop, thread
             try:
-                self._wait(self._target.__aenter__())
+                _ = self._wait(self._target.__aenter__())  # it answers itself
             except BaseException:
                 self._end()
                 raise
@@ -312,7 +312,8 @@ async def _cancel_others() -> None:
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+    # They were cancelled: how they ended is no news.
+    _ = await asyncio.gather(*others, return_exceptions=True)
 
 
 @contextmanager

@@ -1,12 +1,13 @@
 """A client's connection breaks in the worst moments; what it subscribed to is kept all the same."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
-from postroad.hub.client import HubClient
+from postroad.hub.client import HubClient, Told
 from postroad.hub.frames import (
     MSGPACK,
     Codec,
@@ -17,8 +18,12 @@ from postroad.hub.frames import (
     Subscribed,
 )
 from postroad.hub.frames import Ok as Done
-from postroad.model.errors import HubAway
+from postroad.hub.pump import Hub
+from postroad.model.errors import HubAway, UnknownMailbox
 from postroad.model.mailbox import Why
+from postroad.observe.log import make_log
+from postroad.ports.clock import SystemClock
+from postroad.stores.sqlite.store import SqliteStore
 from tests.hub.raw import http
 from tests.hub.serving import serving, some_boxes
 
@@ -81,6 +86,33 @@ async def test_a_reconnect_that_fails_half_way_loses_no_subscription(
                     await asyncio.sleep(0.02)
             assert sorted(client._tokens) == names
             assert len(hub.open) == 1
+
+
+async def test_a_mailbox_that_went_while_the_hub_was_away_is_told(tmp_path: Path) -> None:
+    path, ended = tmp_path / "hub.db", list[tuple[str, str]]()
+    async with AsyncExitStack() as stack:
+        async with serving(path) as served:
+            told = Told(ended=lambda *end: ended.append(end))
+            client = await stack.enter_async_context(HubClient(served.url, told=told))
+            stays, goes = await some_boxes(client, 2)
+            tokens = {each.box: each.recipient_token for each in (stays, goes)}
+            assert await client.subscribe(tokens) == []
+        store = SqliteStore(path, SystemClock())
+        await store.open()
+        hub = Hub(store, SystemClock(), make_log("warning"))
+        await hub.open()
+        await hub.delete(goes.box)
+        with pytest.raises(UnknownMailbox, match=goes.box):
+            await hub.delete(goes.box)
+        await hub.close()
+        await store.close()
+        async with serving(path, port=served.port) as again, asyncio.timeout(30):
+            while not ended:
+                await asyncio.sleep(0.02)
+            assert ended == [(goes.box, "refused")]
+            async with again.client() as sender:
+                await sender.send(stays.box, stays.sender_token, "hello")
+            assert (await anext(client)).text == "hello"
 
 
 @pytest.mark.parametrize("times", [1, 3])

@@ -87,7 +87,7 @@ class Crew:
             return min(IDLE_S, max(0.001, (next_ms - now_ms) / 1000)) if next_ms else IDLE_S
         self.idle.clear()
         await self._keep()
-        await store.reap(heirs)
+        _ = await store.reap(heirs)  # how many does not matter
         for name in await store.log():
             if name not in self._warned:
                 self._warned.add(name)
@@ -102,7 +102,8 @@ class Crew:
         late_ms = now_ms - campaign.start_at_ms
         if late_ms > MISSED_MS:
             why = f"its start was missed by {late_ms // 60_000} min: resume it if it is to be sent"
-            await self._kit.store.move(campaign, Verb.stop, why)
+            # False: somebody else moved it meanwhile.
+            _ = await self._kit.store.move(campaign, Verb.stop, why)
         elif await self._kit.store.move(campaign, Verb.start):
             self._kit.log.info("campaign started", campaign=campaign.name)
 
@@ -130,7 +131,8 @@ class Crew:
         except StoreError:
             raise
         except PostroadError as error:
-            await store.move(campaign, Verb.halt, str(error))
+            # False: somebody else moved it meanwhile.
+            _ = await store.move(campaign, Verb.halt, str(error))
             await store.release(self._kit.owner, job)
             return
         for pulse in await store.renew(self._kit.owner, LEASE_MS, [job.id]):
@@ -153,7 +155,8 @@ class Crew:
 
     async def _halt(self, campaign: Campaign, why: str) -> None:
         try:
-            await self._kit.store.move(campaign, Verb.halt, why)
+            # False: somebody else moved it meanwhile.
+            _ = await self._kit.store.move(campaign, Verb.halt, why)
         except StoreError as error:
             self._kit.log.warning("a campaign could not be halted", error=str(error))
 

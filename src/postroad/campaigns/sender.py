@@ -108,7 +108,8 @@ class Sender:
         except BadInput as error:
             self._hold.refused = str(error)
         if self._hold.refused:
-            await self._kit.store.move(self._order.campaign, Verb.halt, self._hold.refused)
+            # False: somebody else moved it meanwhile.
+            _ = await self._kit.store.move(self._order.campaign, Verb.halt, self._hold.refused)
             return False
         if self._hold.left_s:
             await self._wait(min(self._hold.left_s, RETRY_S))

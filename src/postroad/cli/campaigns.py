@@ -184,7 +184,7 @@ def import_file(
 
 def discard(call: Call, name: Name) -> None:
     """Forget an import that was not finished."""
-    _ask(call, "DELETE", _path(name, "import"))
+    _ = _ask(call, "DELETE", _path(name, "import"))  # a refusal is raised
     if call.json:
         as_json({"discarded": name})
     else:

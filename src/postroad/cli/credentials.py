@@ -104,7 +104,7 @@ def check(call: Call, name: Name) -> None:
 def delete(call: Call, name: Name) -> None:
     """Forget one that no campaign needs."""
     with call.reach() as road:
-        road.ask("DELETE", f"/v1/credentials/{part(name)}")
+        _ = road.ask("DELETE", f"/v1/credentials/{part(name)}")  # a refusal is raised
     if call.json:
         as_json({"deleted": name})
     else:

@@ -24,7 +24,7 @@ def check(secrets: Iterable[str]) -> None:
         if each.startswith(PUBLIC):
             check_public(each)
         else:
-            Signer([each])
+            _ = Signer([each])  # whether they can sign
 
 
 def run(call: Call, port: int, manner: Manner) -> None:

@@ -76,7 +76,7 @@ def explain(call: Call, box: Box) -> None:
 def delete(call: Call, box: Box) -> None:
     """Delete a mailbox with all that is in it."""
     with call.reach() as road:
-        road.ask("DELETE", f"/v1/mailboxes/{part(box)}")
+        _ = road.ask("DELETE", f"/v1/mailboxes/{part(box)}")  # a refusal is raised
     if call.json:
         as_json({"deleted": box})
     else:

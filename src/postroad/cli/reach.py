@@ -126,7 +126,7 @@ class Reach:
         asked = self._signed(Asked("GET", path, {"form": form, "only": state}))
         with self._reply(asked) as reply:
             if reply.status >= 400:
-                _good(_read(reply))
+                _ = _good(_read(reply))  # a refusal is raised
             while piece := reply.read(CHUNK_BYTES):
                 yield piece
 
@@ -171,7 +171,7 @@ class Reach:
             )
         road = Postroad(settings.dsn, settings=settings)
         try:
-            runner.run(road.__aenter__())
+            _ = runner.run(road.__aenter__())  # it answers itself
         except RoadInUse as error:
             why = "commands reach a road that `postroad up`, `api` or `worker` runs"
             raise RoadInUse(f"{error}; {self._unheard or why}") from None

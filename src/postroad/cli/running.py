@@ -85,7 +85,7 @@ def _server(
 
 async def _until_stopped(server: Server, station: Station | None, *, api: bool) -> None:
     async with server.road as road:  # first: whose road is in use has its port taken as well
-        server.bind()
+        _ = server.bind()  # the server keeps it
         said = out()
         said.print(f"[bold]Postroad {VERSION}[/] on {escape(shown(road.dsn))}", soft_wrap=True)
         if api and not await road.tokens.list(tenant=None):

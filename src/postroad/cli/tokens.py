@@ -69,7 +69,7 @@ def revoke(
 ) -> None:
     """From now on it opens nothing."""
     with call.reach() as road:
-        road.ask("DELETE", f"/v1/tokens/{part(id)}")
+        _ = road.ask("DELETE", f"/v1/tokens/{part(id)}")  # a refusal is raised
     if call.json:
         as_json({"revoked": id})
     else:

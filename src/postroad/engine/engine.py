@@ -182,7 +182,8 @@ class Engine:
     async def _cancel(self, tasks: "list[asyncio.Task[None]]") -> None:
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        # They were cancelled: how they ended is no news.
+        _ = await asyncio.gather(*tasks, return_exceptions=True)
 
     # What the bell says
 
@@ -240,7 +241,8 @@ class Engine:
         if worker.stopped:
             self.owned.calm.set()
             return
-        self._runners.start(worker, self._store.clock.now_ms())
+        # Where none may start, a later change asks again.
+        _ = self._runners.start(worker, self._store.clock.now_ms())
         self._rest(worker)
 
     def _is_sending(self, lane: int) -> bool:

@@ -270,7 +270,7 @@ class LaneWorker(Struct, gc=False, eq=False):
     def abandon(self, message: Message, started_ms: int) -> Verdict | None:
         """A try was stopped from our side, or (0) did not start: it spends nothing. Answers a
         verdict when the message was to be cancelled."""
-        self._ended(message)
+        _ = self._ended(message)  # its turn changes nothing here
         rung = self.ahead.rungs[message.rung]
         if self.hand.was_recalled(message.id):
             return cancelled(self.lane, rung.row, message, started_ms)
@@ -282,7 +282,7 @@ class LaneWorker(Struct, gc=False, eq=False):
 
     def doubt(self, message: Message) -> Verdict:
         """A try that was stopped from our side where a second one is not allowed."""
-        self._ended(message)
+        _ = self._ended(message)  # its turn changes nothing here
         return stopped(self.lane, self.ahead.rungs[message.rung].row, message)
 
     def _ended(self, message: Message) -> Turn:

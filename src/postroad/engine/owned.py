@@ -276,7 +276,7 @@ class Owned:
             return
         try:
             lanes = [Release(worker.lane.id, worker.lane.epoch) for worker in workers]
-            await self._store.release(self._owner, lanes)
+            _ = await self._store.release(self._owner, lanes)  # the pollers hear of it by the bell
         except StoreError as error:
             self._doubtful = True
             self.unsettled.set()

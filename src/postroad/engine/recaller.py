@@ -44,7 +44,8 @@ class Recaller:
         waiting, self._waiting = self._waiting, {}
         for worker, numbers in waiting.items():
             try:
-                await self._store.withdraw(self._owner, worker.lane, numbers)
+                # False: the lane went, and they with it.
+                _ = await self._store.withdraw(self._owner, worker.lane, numbers)
             except StoreError as error:
                 # Whoever asked asks again; until then they may start.
                 self._log.warning("nothing could be cancelled", error=str(error))

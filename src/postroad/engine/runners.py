@@ -189,7 +189,7 @@ class Runners:
         now_ms, now_s = clock.now_ms(), clock.steady_s()
         while (message := self._next(worker, admission, now_ms, now_s)) is not None:
             started_ms, started_s = now_ms, now_s
-            self.start(worker, started_ms)
+            _ = self.start(worker, started_ms)  # where none may start, a later change asks again
             try:
                 outcome = await self._send(worker, message, started_ms, started_s, task)
             finally:
@@ -265,7 +265,7 @@ class Runners:
                 raise
             self._log.error("a transport raised", exc_info=error)
             outcome = failed(f"{type(error).__name__}: {error}")
-        self._deadlines.end(task)
+        _ = self._deadlines.end(task)  # cut in the last moment: it has ended all the same
         return outcome
 
     def _overdue(
@@ -361,7 +361,7 @@ class Runners:
             self._room.give(message.level, pool)
             took_s = self._clock.steady_s() - started_s
             log.warning("a thread ended after it was cut", s=took_s, **facts)
-            self.serve_starved()
+            _ = self.serve_starved()  # where none may start, a later change asks again
 
         rest.add_done_callback(ended)
 

@@ -37,7 +37,7 @@ class Sessions:
         while lane in self._opening:
             opened = asyncio.get_running_loop().create_future()
             self._opening[lane].append(opened)
-            await opened
+            _ = await opened  # only that it is over: then it is looked again
         if lane not in self._open:
             waiting = self._opening[lane] = []
             try:

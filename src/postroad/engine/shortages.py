@@ -47,7 +47,8 @@ class Shortages:
             self._room.grow(worker.lane.key.pool)
 
     def _grow_later(self, pool: str) -> None:
-        self._clock.later(int(AGAIN_S * 1000), partial(self._grow, pool))
+        # It is not taken back.
+        _ = self._clock.later(int(AGAIN_S * 1000), partial(self._grow, pool))
 
     def _grow(self, pool: str) -> None:
         if pool in self._room.short:

@@ -103,7 +103,7 @@ class RungBuffer(Struct, gc=False, eq=False):
         fresh = [message for message in read if ahead.get(message.id) != message.place]
         for message in fresh:
             if message.id in ahead:
-                self.withdraw(message.id)
+                _ = self.withdraw(message.id)  # it is there: see above
         return fresh
 
     def ghost(self, number: int) -> None:

@@ -119,7 +119,8 @@ class HubClient:
         mender, self._mender = self._mender, None
         if mender is not None:
             mender.cancel()
-            await asyncio.gather(mender, return_exceptions=True)
+            # They were cancelled: how they ended is no news.
+            _ = await asyncio.gather(mender, return_exceptions=True)
         calls, self._calls = self._calls, None
         if calls is not None:
             await calls.close()
@@ -136,7 +137,8 @@ class HubClient:
 
     async def delete(self, box: str, token: str) -> None:
         """Delete a mailbox with all that is in it; `token` is its recipient's."""
-        await self._ask(DeleteBox(box=box, token=token))
+        # One answer alone is no error, and an error is raised.
+        _ = await self._ask(DeleteBox(box=box, token=token))
 
     # Sending
 
@@ -171,7 +173,8 @@ class HubClient:
         for name in names:
             self._tokens.pop(name, None)
         for start in range(0, len(names), BATCH):
-            await self._ask(Unsubscribe(boxes=list(names[start : start + BATCH])))
+            # One answer alone is no error, and an error is raised.
+            _ = await self._ask(Unsubscribe(boxes=list(names[start : start + BATCH])))
 
     async def get(self, box: str, token: str, wait: float = 0.0) -> Received | None:
         """The oldest message of one mailbox, without subscribing."""
@@ -255,7 +258,8 @@ class HubClient:
         except HubAway:
             return False
         try:
-            await self._subscribe(list(self._tokens.items()))
+            for name in await self._subscribe(list(self._tokens.items())):
+                self.told.ended(name, "refused")  # its mailbox or token went meanwhile
             await self._watch_again([(box, self._senders[box]) for box in self._watched])
         except HubError:
             # Left open, it would be told that its mailboxes were taken over: by our next one.
@@ -274,7 +278,8 @@ class HubClient:
 
     async def _watch_again(self, pairs: list[tuple[str, str]]) -> None:
         for start in range(0, len(pairs), BATCH):
-            await self._ask(WatchFor(boxes=pairs[start : start + BATCH]))
+            # One answer alone is no error, and an error is raised.
+            _ = await self._ask(WatchFor(boxes=pairs[start : start + BATCH]))
 
 
 def _strange(said: Said) -> NoReturn:

@@ -145,7 +145,8 @@ class Commands:
             return message(asked.box, letter, asked.n)
 
         get = Get(asked.box, digest(asked.token))
-        self._hub.core.get(client, get, asked.wait, _then(say, asked.n, told))
+        # It ends with its client.
+        _ = self._hub.core.get(client, get, asked.wait, _then(say, asked.n, told))
 
     def _create(self, asked: CreateBox, say: Say) -> None:
         if not fits(self._keys.create, digest(asked.token)):

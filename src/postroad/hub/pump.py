@@ -8,7 +8,7 @@ from typing import Protocol
 from postroad.hub.connections import Asks, Settle
 from postroad.hub.core import Core
 from postroad.hub.shown import Explained, Shown, explain, shown
-from postroad.model.errors import HubInUse, StoreError, StoreUnavailable
+from postroad.model.errors import HubInUse, StoreError, StoreUnavailable, UnknownMailbox
 from postroad.model.mailbox import Answer, Drop, HubLimits, Looked, Op, Refused, Why
 from postroad.ports.clock import Clock, Timer
 from postroad.ports.log import Log
@@ -70,7 +70,9 @@ class Hub:
 
     async def delete(self, name: str) -> None:
         """The mailbox with all that is in it, for the hub's own people."""
-        await self._ask(lambda settle: self.core.drop(Drop(name), settle))
+        answer = await self._ask(lambda settle: self.core.drop(Drop(name), settle))
+        if isinstance(answer, Refused):
+            raise UnknownMailbox(f"there is no mailbox {name!r} any more")
 
     async def _ask(self, hand_over: Callable[[Settle], None]) -> Answer:
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()

@@ -97,7 +97,8 @@ class Socket(WSListener):
         if not self._client.gone:
             self._hub.core.disconnect(self._client)
             self._transport.send_close(WSCloseCode(code), reason.encode())
-            self._hub.clock.later(CLOSE_MS, self._transport.underlying_transport.abort)
+            # It is not taken back.
+            _ = self._hub.clock.later(CLOSE_MS, self._transport.underlying_transport.abort)
 
     # Commands
 

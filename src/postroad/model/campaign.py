@@ -89,6 +89,11 @@ JOB_MOVES: Final[dict[Verb, tuple[frozenset[JobState], JobState]]] = {
 """What a campaign's verb does to its jobs. A job keeps its number, which is its age."""
 
 
+def check_move(state: CampaignState, verb: Verb, name: str) -> None:
+    """Whether a verb may be used now, or WrongState."""
+    _ = moved(state, verb, name)  # what it is then, the store decides in its transaction
+
+
 def moved(state: CampaignState, verb: Verb, name: str) -> CampaignState:
     """The state after a verb, or WrongState."""
     allowed, after = MOVES[verb]

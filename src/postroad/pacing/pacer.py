@@ -143,7 +143,7 @@ class Pacer:
             await self._work.wait()
             self._work.clear()
             if self._time.doubt_s == math.inf:
-                await self._reserve([])  # the first answer says how late it is there
+                _ = await self._reserve([])  # the first answer says how late it is there
             waiting, self._waiting = self._waiting, []
             blocks = await self._blocks([ask for ask, _ in waiting])
             for (_, answered), block in zip(waiting, blocks, strict=True):

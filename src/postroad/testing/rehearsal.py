@@ -171,8 +171,8 @@ class Rehearsal(Face):
 
     async def _open(self) -> None:
         await self._store.open()
-        await self._store._write("test", lambda db: db.connection.execute(NOTE))  # noqa: SLF001
-        await self._target.__aenter__()
+        _ = await self._store._write("test", lambda db: db.connection.execute(NOTE))  # noqa: SLF001
+        _ = await self._target.__aenter__()  # it answers itself
 
     async def _close(self) -> None:
         await self._end_run()

@@ -68,13 +68,14 @@ class Node:
     async def die(self) -> None:
         """Crash at this line of the node's own code; after `crash` it runs on to its next await."""
         self.crash()
-        await self._loop.create_future()
+        _ = await self._loop.create_future()  # never done: whoever waits is cancelled
 
     def pause(self, seconds: float) -> None:
         """Hold back all callbacks of this node, as SIGSTOP does; those due meanwhile run late."""
         self.stopped_until = max(self.stopped_until, self._loop.time() + seconds)
         # An empty context: the wake-up must not die with a node that asked for the pause.
-        self._loop.call_at(self.stopped_until, self._resume, context=Context())
+        # It is not taken back.
+        _ = self._loop.call_at(self.stopped_until, self._resume, context=Context())
 
     def _resume(self) -> None:
         self._loop._ready += self.held  # noqa: SLF001 - if it is too early they are held again

@@ -42,7 +42,7 @@ async def _live(world: World, also: Callable[["Beside"], None]) -> None:
     for server in SERVERS:
         world.behaviours[server] = _behaviour(rng, world.clock.now_ms())
     for n in range(1, rng.randint(1, 4) + 1):
-        world.start(f"engine-{n}")
+        _ = world.start(f"engine-{n}")  # the world knows it
     beside = Beside()
     beside.run(_send(world, rng.randint(20, 60)))
     if rng.random() < 0.5:
@@ -72,7 +72,7 @@ class Beside:
 
         async def patient() -> None:
             try:
-                await what
+                _ = await what  # only that it is over
             except (StoreError, UnknownLane, UnknownQueue, NotUncertain):
                 return  # nobody knows whether it was done, or there was nothing to do it to
 
@@ -93,7 +93,7 @@ async def _calm(world: World) -> None:
     for lane in LANES:
         await world.store.pause_lane(lane, paused=False)
     if not world.members:
-        world.start("last")
+        _ = world.start("last")  # the world knows it
 
 
 def _check_life(world: World, states: dict[int, State]) -> None:
@@ -131,7 +131,8 @@ async def _send(world: World, count: int) -> None:
         key = rng.choice(keys) if not delay else ""
         expires_at = _deadline(world, delay) if rng.random() < 0.2 else None
         try:
-            await world.send(
+            # The world knows it.
+            _ = await world.send(
                 rng.choice(QUEUES),
                 delay=delay,
                 order_key=key,
@@ -162,7 +163,7 @@ def _disturb(world: World, rng: random.Random, beside: Beside) -> None:
     elif names and draw < 0.7:
         beside.run(world.stop(rng.choice(names)))
     elif len(names) < 4:
-        world.start(f"engine-{world.loop.time():.3f}")
+        _ = world.start(f"engine-{world.loop.time():.3f}")  # the world knows it
 
 
 # What users do
@@ -206,7 +207,7 @@ async def _cancel(world: World, number: int) -> None:
 async def _limit_some(world: World) -> None:
     rng = world.loop.rng
     for queue in QUEUES:
-        await world.send(queue)  # makes it, and its lane
+        _ = await world.send(queue)  # makes it, and its lane
     for name in (*SERVERS, *QUEUES):
         if rng.random() < 0.4:
             rate = rng.choice(LIMITS)

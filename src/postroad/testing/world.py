@@ -60,7 +60,7 @@ class World:
         """Open the store, and a road to send from."""
         await self._server.spawn(self.store.open())
         self._client = self._road(Receivers(self.clock.now_ms, self.loop.rng.random))
-        await self._client.__aenter__()
+        _ = await self._client.__aenter__()  # it answers itself
 
     async def close(self) -> None:
         """Stop what still lives."""

@@ -133,7 +133,7 @@ class HandlerSession:
                 self._left[message.id] = call.ended
             raise
         if inspect.isawaitable(answer):
-            await answer
+            _ = await answer  # a handler's answer means nothing
 
     def _beat(self, beat: Beat) -> None:
         if threading.get_ident() == self._thread:

@@ -152,7 +152,8 @@ class HubSession:
             client = await self._way.client(mailbox, (queue.tenant, queue.name))
             while True:
                 try:
-                    await client.send(mailbox, self._token(mailbox), _body(message.body))
+                    # Its place in the mailbox; a refusal is raised.
+                    _ = await client.send(mailbox, self._token(mailbox), _body(message.body))
                     return DELIVERED  # noqa: TRY300 - the other way is round again
                 except MailboxFull as error:
                     if mailbox in self._way.full:

@@ -25,7 +25,7 @@ from postroad.model.campaign import (
     UnknownCampaign,
     Verb,
     WrongState,
-    moved,
+    check_move,
 )
 from postroad.model.credential import Credential
 from postroad.model.errors import BadInput, BadTime
@@ -89,7 +89,7 @@ class CampaignVerbs:
             raise BadInput(f"name {name!r}: give 1 to {NAME_CHARACTERS_MAX} letters")
         if not 1 <= jobs <= JOBS_MAX:
             raise BadInput(f"jobs={jobs}: give 1 to {JOBS_MAX}")
-        template_of(template)
+        _ = template_of(template)  # whether it can be read
         found = await self._credentials.get(credential, tenant)
         spec = Spec(template, recipient, jobs, halt or HaltRule())
         if not await self._store.create(tenant, name, found.id, spec):
@@ -126,7 +126,7 @@ class CampaignVerbs:
         """Take the recipients of a CSV file: all valid ones, or, unless invalid ones are to be
         skipped, nothing. After a kill the same call goes on where it was."""
         campaign = await self._get(name, tenant)
-        moved(campaign.state, Verb.change, name)
+        check_move(campaign.state, Verb.change, name)
         credential = await self._credential(campaign)
         importer = Importer(self._store, CHECKS[credential.kind])
         return await importer.run(
@@ -176,14 +176,14 @@ class CampaignVerbs:
     async def start(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
         """Send, from now on."""
         campaign = await self._get(name, tenant)
-        moved(campaign.state, Verb.start, name)
+        check_move(campaign.state, Verb.start, name)
         await self._startable(campaign)
         return await self._move(campaign, Verb.start)
 
     async def schedule(self, name: str, at: datetime, *, tenant: str = DEFAULT_TENANT) -> Standing:
         """Send from a time on, which has a zone and is not past."""
         campaign = await self._get(name, tenant)
-        moved(campaign.state, Verb.schedule, name)
+        check_move(campaign.state, Verb.schedule, name)
         at_ms = moment_ms(at)
         if at_ms <= self._clock.now_ms():
             raise BadTime(f"{at.isoformat()} is past: start it, or give a time to come")
@@ -199,7 +199,7 @@ class CampaignVerbs:
     ) -> Standing:
         """Go on with what was certainly not sent. `override`: it halts by itself no more."""
         campaign = await self._get(name, tenant)
-        moved(campaign.state, Verb.resume, name)
+        check_move(campaign.state, Verb.resume, name)
         await self._startable(campaign)
         if override:
             await self._store.override(campaign.id)
@@ -208,7 +208,7 @@ class CampaignVerbs:
     async def retry(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
         """Send again to those that certainly failed; never to uncertain ones."""
         campaign = await self._get(name, tenant)
-        moved(campaign.state, Verb.retry, name)
+        check_move(campaign.state, Verb.retry, name)
         await self._startable(campaign)
         return await self._move(campaign, Verb.retry)
 
@@ -323,13 +323,13 @@ class CampaignVerbs:
     async def _move(
         self, campaign: Campaign, verb: Verb, reason: str = "", at_ms: int = 0
     ) -> Standing:
-        moved(campaign.state, verb, campaign.name)
+        check_move(campaign.state, verb, campaign.name)
         if not await self._store.move(campaign, verb, reason, at_ms):
             await self._imported(campaign)
             now = await self._store.campaign_by_id(campaign.id)
             if now is not None and now.state in MOVES[verb][0]:
                 raise WrongState(f"campaign {campaign.name!r} is being finalised: ask again soon")
-            moved(now.state if now else campaign.state, verb, campaign.name)
+            check_move(now.state if now else campaign.state, verb, campaign.name)
         await self._store.ring()
         return await self.show(campaign.name, tenant=campaign.tenant)
 

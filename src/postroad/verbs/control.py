@@ -158,7 +158,8 @@ class LaneControls:
     ) -> None:
         """Start no more than `rate` says on all lanes that share the credential of this one."""
         limit = None if rate is None else read_limit(rate, cost)
-        await self._store.limit_lane(await self._known(lane, tenant), limit)
+        if not await self._store.limit_lane(await self._known(lane, tenant), limit):
+            raise UnknownLane(f"this road has no lane {lane} any more")
 
     async def _known(self, lane: int, tenant: str | None) -> int:
         facts = await self._store.lane_facts(lane)

@@ -68,13 +68,13 @@ class CredentialVerbs:
         sealed = self._ring.seal(secret.encode(), draft.place)
         credential = Credential(0, tenant, name, kind, spec, self._ring.first, sealed)
         if check:
-            await self._check(credential, secret)
+            _ = await self._check(credential, secret)  # the account's name; a refusal is raised
         await self._store.put_credential(credential)
         lane = credential.lane
         queues = await self._road.open_queues(
             [QueueSpec(tenant, f"{lane.transport}:{name}", lane, 1, Policy())]
         )
-        await self._road.limit_lane(queues[0].lanes[0], limit)
+        _ = await self._road.limit_lane(queues[0].lanes[0], limit)  # the lane was opened above
         return await self.show(name, tenant=tenant)
 
     async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CredentialView:
@@ -92,7 +92,7 @@ class CredentialVerbs:
 
     async def delete(self, name: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Forget it."""
-        await self.get(name, tenant)
+        _ = await self.get(name, tenant)  # whether there is one
         if not await self._store.delete_credential(tenant, name):
             raise BadInput(f"credential {name!r} belongs to a campaign: it stays with it")
 

@@ -104,7 +104,7 @@ class MailboxVerbs:
 
     async def delete(self, box: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Delete a mailbox with all that is in it; its subscriber is told."""
-        await self._check(box, tenant)
+        _ = await self._check(box, tenant)  # whether there is one
         async with self._served() as hub:
             await hub.delete(box)
 

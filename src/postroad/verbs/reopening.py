@@ -39,7 +39,8 @@ class Reopening:
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        # They were cancelled: how they ended is no news.
+        _ = await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _lift(self, tenant: str, name: str, still: Callable[[], bool]) -> None:
         try:

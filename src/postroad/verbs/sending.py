@@ -126,9 +126,9 @@ class Sending:
         if not confirm:
             store.hand_over([drafted])
             return HandedOver(to_text(drafted.id), send.queue)
-        if not await store.put(drafted):
-            await intake.put([drafted])
-        return Receipt(to_text(drafted.id), send.queue)
+        if await store.put(drafted):
+            return Receipt(to_text(drafted.id), send.queue)
+        return _receipts([send], await intake.put([drafted]))[0]
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
         """Hand over many, stored in one transaction; none is when one of them is bad input. A

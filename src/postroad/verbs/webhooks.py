@@ -115,7 +115,8 @@ class Webhooks:
             authorization = "" if queue else secret.headers.get("authorization", "")
             credential = await _credential(url, authorization)
             queue = await self._open_queue(tenant, url, policy, credential)
-        await self._store.write_hook(self._row(queue, hook, secret))
+        # Without `was` it is always written.
+        _ = await self._store.write_hook(self._row(queue, hook, secret))
         self._transport.endpoints.forget()
 
     async def get(self, url: str, *, tenant: str = DEFAULT_TENANT) -> HookFacts:
@@ -146,7 +147,8 @@ class Webhooks:
             raise UnknownQueue(f"nothing is set for a webhook {url!r} of tenant {tenant!r}")
         # Without its lane, which it keeps: an address that must not be called any more is none.
         lane, policy = LaneKey(self._transport.name, ""), self._transport.policy(url)
-        await self._store.open_queues([QueueSpec(tenant, url, lane, 1, policy)])
+        # It is there now.
+        _ = await self._store.open_queues([QueueSpec(tenant, url, lane, 1, policy)])
         await self._store.drop_hook(queue.id)
         self._transport.endpoints.forget()
 
@@ -200,7 +202,7 @@ def _changed(hook: Hook, secret: HookSecrets, options: HookOptions) -> tuple[Hoo
         known = ", ".join(HookOptions.__annotations__)
         raise BadInput(f"{option}= cannot be set for a webhook; give {known}")
     if "secrets" in options:
-        Signer(options["secrets"])
+        _ = Signer(options["secrets"])  # whether they can sign
         secret = replace(secret, secrets=tuple(options["secrets"]))
     if "headers" in options:
         for name, value in options["headers"].items():

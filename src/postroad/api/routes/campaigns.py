@@ -283,7 +283,7 @@ async def campaign_export(
 ) -> Stream:
     """All results, as CSV or NDJSON."""
     campaigns, tenant = _here(request)
-    await campaigns.show(name, tenant=tenant)
+    _ = await campaigns.show(name, tenant=tenant)  # whether there is one
 
     async def pieces() -> AsyncIterator[bytes]:
         async for piece in campaigns.export(name, form, state=only, tenant=tenant):

@@ -92,7 +92,7 @@ async def attempts(request: Ask, id: FromPath[str]) -> list[AttemptView]:  # noq
     road, tenant = context(request).road, who(request).tenant
     found = await road.webhooks.attempts(id, tenant=tenant)
     if not found:
-        await road.explain(id, tenant=tenant)  # whether there is such a message
+        _ = await road.explain(id, tenant=tenant)  # whether there is such a message
     return [_view(one) for one in found]
 
 

@@ -90,7 +90,7 @@ class CredentialVerbs(Base):
         """Keep it."""
         one = credential
         values = (one.tenant, one.name, one.kind, text(one.spec), one.key, one.sealed)
-        await self._all("put_credential", *values)
+        _ = await self._all("put_credential", *values)  # it gives no rows
 
     async def credential(self, tenant: str, name: str) -> Credential | None:
         """The one of that name."""
@@ -120,7 +120,7 @@ class CredentialVerbs(Base):
 
     async def block_credential(self, id: int, until_ms: int, reason: str, streak: int) -> None:  # noqa: A002
         """Not before then."""
-        await self._all("block_credential", id, until_ms, reason, streak)
+        _ = await self._all("block_credential", id, until_ms, reason, streak)  # it gives no rows
 
 
 class GroundVerbs(Base):
@@ -155,7 +155,7 @@ class GroundVerbs(Base):
 
     async def override(self, campaign: int) -> None:
         """It does not halt by itself any more."""
-        await self._all("override", campaign)
+        _ = await self._all("override", campaign)  # it gives no rows
 
     async def exact(self, campaign: int) -> Counts:
         """Counted row by row."""
@@ -193,7 +193,8 @@ class ImportVerbs(Base):
 
     async def open_import(self, new: Import) -> Import:
         """Begin, or go on with the one of the same file."""
-        await self._all("import_open", new.campaign, new.digest, text(new.columns))
+        # It gives no rows.
+        _ = await self._all("import_open", new.campaign, new.digest, text(new.columns))
         current = await self.importing(new.campaign)
         if current is None:
             raise WrongState(CHANGED)
@@ -306,7 +307,7 @@ class OpVerbs(Base):
 
     async def release(self, owner: int, job: Job) -> None:
         """Nothing of it is in flight."""
-        await self._all("release", job.id, owner, job.epoch)
+        _ = await self._all("release", job.id, owner, job.epoch)  # it gives no rows
 
     async def reap(self, heirs: Sequence[int] = ()) -> int:  # noqa: ARG002 - leases alone count
         """Free the jobs of owners that were not heard from."""

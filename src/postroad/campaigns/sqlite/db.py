@@ -27,7 +27,11 @@ class Db:
         rows = self.all(name, *values)
         return rows[0] if rows else None
 
-    def run(self, name: str, *values: Value) -> int:
-        """A query without an answer; how many rows it changed."""
+    def run(self, name: str, *values: Value) -> None:
+        """A query without an answer."""
         self.connection.execute(QUERIES[name], values)
+
+    def changed(self, name: str, *values: Value) -> int:
+        """A query without an answer; how many rows it changed."""
+        self.run(name, *values)
         return self.connection.changes()

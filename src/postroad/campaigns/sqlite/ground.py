@@ -27,7 +27,7 @@ def move(db: Db, campaign: Campaign, verb: Verb, reason: str, at_ms: int) -> boo
         return False
     if verb in FROM_DRAFT and db.one("importing", campaign.id):
         return False
-    if not db.run("move", *values):
+    if not db.changed("move", *values):
         return False
     if verb is Verb.retry:
         db.run("retry_rows", campaign.id)
@@ -48,7 +48,7 @@ def _busy(db: Db, campaign: Campaign) -> bool:
 def settle(db: Db, campaign: int, state: RowState, ns: Sequence[int]) -> int:
     """Uncertain ones are sent, or unsent."""
     named = ns or [n for (n,) in db.all("uncertain_rows", campaign)]
-    done = [n for n in named if db.run("settle", campaign, n, state, "by hand", db.now_ms)]
+    done = [n for n in named if db.changed("settle", campaign, n, state, "by hand", db.now_ms)]
     if done:
         place = min(done) - 1 if state == RowState.unsent else NEVER
         db.run("add", campaign, (state == "sent") * len(done), 0, -len(done), 0, place)
@@ -64,7 +64,7 @@ def callback(db: Db, campaign: int, n: int, provider_id: str, status: str, code:
     tries, begun_ms = db.one("op", campaign, n) or (0, 0)
     db.run("op_gone", campaign, n, 0)
     db.run("take", campaign, n, provider_id, tries, begun_ms, db.now_ms)
-    late = db.run("status", campaign, n, status, db.now_ms, code, text(earlier(status)))
+    late = db.changed("status", campaign, n, status, db.now_ms, code, text(earlier(status)))
     bad = (status in NOT_DELIVERED) - (old in NOT_DELIVERED) if late else 0
     if was != "sent" or bad:
         changes = (was != "sent", -(was == "failed"), -(was == "uncertain"), bad)
@@ -79,7 +79,7 @@ def open_import(db: Db, new: Import) -> Import:
         current = read_import(row)
         same_file(current, new)
         return current
-    if not db.run("import_open", new.campaign, new.digest, text(new.columns)):
+    if not db.changed("import_open", new.campaign, new.digest, text(new.columns)):
         raise WrongState(CHANGED)
     return new
 
@@ -92,7 +92,7 @@ def load(db: Db, current: Import, rows: NewRows) -> list[int]:
         raise WrongState(NOT_OURS)
     n = first = found[0]
     for line, recipient, fields in zip(rows.lines, rows.recipients, rows.fields, strict=True):
-        if db.run("row_insert", campaign, n + 1, line, recipient, fields):
+        if db.changed("row_insert", campaign, n + 1, line, recipient, fields):
             n += 1
         else:
             doubles.append(line)
@@ -110,4 +110,4 @@ def end_import(db: Db, campaign: int, *, keep: bool) -> bool:
     else:
         db.run("import_undo", campaign)
         db.run("import_undo_count", campaign)
-    return bool(db.run("import_end", campaign))
+    return bool(db.changed("import_end", campaign))

@@ -72,9 +72,9 @@ def record(db: Db, campaign: int, results: Sequence[Result]) -> Counts:
 def _was(db: Db, campaign: int, result: Result) -> str:
     """The state that a result is about; empty when it is not to change anything."""
     if result.state == RowState.unsent:
-        if db.run("op_back", campaign, result.n, result.tries):
+        if db.changed("op_back", campaign, result.n, result.tries):
             return ""
-    elif db.run("op_gone", campaign, result.n, result.tries):
+    elif db.changed("op_gone", campaign, result.n, result.tries):
         return "unsent"
     row = db.one("message", campaign, result.n)
     settles = row is not None and row[0] == "uncertain" and row[1] == result.tries
@@ -108,7 +108,7 @@ def reap(db: Db, heir: int) -> int:
                 Result(n, tries, RowState.uncertain, sub_type="lost", started_at_ms=at)
                 for n, tries, at in begun
             ]
-            record(db, campaign, results)
+            _ = record(db, campaign, results)  # its counts are in the store
         db.run("reap", job)
     return len(lost)
 
@@ -132,7 +132,7 @@ def _finalise(db: Db, campaign: int, name: str, state: str, *counted: int) -> st
         db.run("move_jobs", campaign, "READY", '["SENT", "STOPPED"]')
         db.run("enqueued", campaign, 0)
     elif state == CampaignState.running:
-        ground.move(db, found, Verb.finish, "", 0)
+        _ = ground.move(db, found, Verb.finish, "", 0)  # False: somebody else moved it meanwhile
     else:
         db.run("move_jobs", campaign, "LOGGED", '["SENT", "STOPPED"]')
     return ""

@@ -127,13 +127,14 @@ class Base:
     async def ring_own(self) -> None:
         """Tell every process, this one too, that another room has work."""
         self.bell.on_own()
-        await self._notify('{"own": true}')
+        _ = await self._notify('{"own": true}')  # NOTIFY answers nothing
 
     async def close(self) -> None:
         """Finish what was handed over, then let go."""
         if self._mover is not None:
             self._mover.cancel()
-            await asyncio.gather(self._mover, return_exceptions=True)
+            # They were cancelled: how they ended is no news.
+            _ = await asyncio.gather(self._mover, return_exceptions=True)
         await self._ear.close()
         await self.bell.close()
         self._open = False

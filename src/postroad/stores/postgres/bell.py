@@ -143,7 +143,8 @@ class FleetBell:
     def _ring_some(self, rings: Sequence[Ring]) -> None:
         self._ring_here(rings[:RINGS_AT_ONCE])
         if len(rings) > RINGS_AT_ONCE:
-            self._clock.later(RINGS_EVERY_MS, partial(self._ring_some, rings[RINGS_AT_ONCE:]))
+            # It is not taken back.
+            _ = self._clock.later(RINGS_EVERY_MS, partial(self._ring_some, rings[RINGS_AT_ONCE:]))
 
     def ring_all(self) -> None:
         """Nobody knows what was missed: all levels are asked, all lanes looked at."""
@@ -195,7 +196,7 @@ class FleetBell:
         expiry_ms, self._expiry_ms = self._expiry_ms, 0
         try:
             for payload in payloads(rings, expiry_ms):
-                await self._send(payload)
+                _ = await self._send(payload)  # NOTIFY answers nothing
         except StoreError:
             if self._closed:
                 return

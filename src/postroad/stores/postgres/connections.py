@@ -47,7 +47,7 @@ def read_address(dsn: str) -> Address:
     """The address that a DSN names; `?listen=` is ours, everything else is PostgreSQL's."""
     try:
         parts = urlsplit(dsn)
-        _ = parts.port
+        _ = parts.port  # whether it is a number
     except ValueError:  # its text has the password in it, where that holds a / or a #
         raise BadDsn(
             "the PostgreSQL address is malformed: check its port, and write /, #, ? and @ in a "

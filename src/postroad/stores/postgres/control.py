@@ -78,4 +78,5 @@ class ControlVerbs(Base):
         await self._change("unblock_lane", lane)
 
     async def _change(self, query: str, *values: object) -> None:
-        self._read_answer(await self._one(self._side, "control", query, *values), ANSWER)
+        # Its rings are passed on.
+        _ = self._read_answer(await self._one(self._side, "control", query, *values), ANSWER)

@@ -220,7 +220,7 @@ class LeaseVerbs(Base):
 
     async def unmark(self, ids: Sequence[int]) -> None:
         """They were stopped without a lost lease."""
-        await self._one(self._write, "mark", "unmark", list(ids))
+        _ = await self._one(self._write, "mark", "unmark", list(ids))  # it gives nothing
 
     async def release(self, owner: int, lanes: Sequence[Release]) -> dict[int, int]:
         """Give lanes back; answers when each level of them is ready next."""
@@ -236,7 +236,7 @@ class LeaseVerbs(Base):
         """Give back all lanes but these."""
         text = await self._one(self._side, "release", "disown", owner, list(keep))
         self.bell.lanes.setdefault(owner, set()).intersection_update(keep)
-        self._read_answer(text, ANSWER)
+        _ = self._read_answer(text, ANSWER)  # its rings are passed on
 
     async def beat(self, owner: int) -> bool:
         """Still here; False when a peer has declared this owner dead."""
@@ -262,7 +262,8 @@ class LeaseVerbs(Base):
         self.bell.leave(owner)
         self.bell.lanes.pop(owner, None)
         self._floors.leave(owner)
-        self._read_answer(await self._one(self._side, "leave", "leave", owner), ANSWER)
+        # Its rings are passed on.
+        _ = self._read_answer(await self._one(self._side, "leave", "leave", owner), ANSWER)
 
 
 def _first_view(lane: Lane, rungs: list[Rung], queues: dict[int, Queue], soon: int) -> View:

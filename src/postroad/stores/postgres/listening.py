@@ -58,7 +58,8 @@ class Ear:
         self._bell.alive = False
         if self._task is not None:
             self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            # They were cancelled: how they ended is no news.
+            _ = await asyncio.gather(self._task, return_exceptions=True)
         if self._raw is not None:
             self._raw.terminate()
 

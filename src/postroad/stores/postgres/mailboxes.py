@@ -39,7 +39,7 @@ class MailboxVerbs(Base):
     async def hub_unlead(self) -> None:
         """No more."""
         self._check_open()
-        await self._hub.rows("hub", "hub_unlead", (self._holder,))
+        _ = await self._hub.rows("hub", "hub_unlead", (self._holder,))  # it gives no rows
 
     async def box_look(self, asks: Sequence[tuple[str, bytes]]) -> Looked:
         """Who may receive, and how much waits."""
@@ -56,7 +56,7 @@ class MailboxVerbs(Base):
         """A new mailbox. It needs no fence: nobody knows of it yet."""
         self._check_open()
         work = Work({}, 0)
-        decide(Create(box), work)
+        _ = decide(Create(box), work)  # a name that is drawn is new
         await self._side.together("hub", lambda raw: _write(raw, work))
 
     async def box_find(self, name: str) -> Box | None:
@@ -95,18 +95,18 @@ async def _write(raw: Raw, work: Work) -> None:
         for box in made:
             box.number = numbers[box.name]
     letters = [(box.number, *_letter(box, one)) for box, one in work.letters]
-    await _many(raw, "letter_insert", letters)
+    _ = await _many(raw, "letter_insert", letters)  # it gives no rows
     if work.heads:
         wanted = {(box.number, position) for box, position, _, _ in work.heads}
         columns = [list(column) for column in zip(*wanted, strict=True)]
         rows = await _rows(raw, "letter_read", *columns, work.now_ms)
         settle(work, {(r[0], r[1]): Letter(r[1], r[2], r[3], r[4]) for r in rows})
     gone = [(box.number, first, last) for box, first, last in work.gone]
-    await _many(raw, "letter_delete", gone)
+    _ = await _many(raw, "letter_delete", gone)  # it gives no rows
     changed = [(b.number, b.first, b.next, b.over) for b in work.changed.values()]
-    await _many(raw, "box_update", changed)
+    _ = await _many(raw, "box_update", changed)  # it gives no rows
     if work.dropped:
-        await _rows(raw, "box_delete", [box.number for box in work.dropped])
+        _ = await _rows(raw, "box_delete", [box.number for box in work.dropped])  # it gives no rows
 
 
 async def _rows(raw: Raw, query: str, *values: object) -> list[Record]:

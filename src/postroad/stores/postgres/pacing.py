@@ -37,7 +37,7 @@ class PaceVerbs(Base):
     async def limit_queue(self, queue: int, limit: Limit | None) -> None:
         """A queue's own limit from now on; None lifts it."""
         text = await self._one(self._side, "control", "limit_queue", queue, *_values(limit))
-        self._read_answer(text, LIMITED)
+        _ = self._read_answer(text, LIMITED)  # its rings are passed on
 
     async def limit_lane(self, lane: int, limit: Limit | None) -> bool:
         """The limit of a lane's credential from now on; False when there is no such lane."""

@@ -92,9 +92,9 @@ class RecordBatch:
         if len(self._done) < len(record.results):
             self._failed = [r for r in record.results if r.move is not Move.deliver]
         for change in record.queues:
-            self._pair(change.lane, change.epoch)
+            _ = self._pair(change.lane, change.epoch)  # where it stands does not matter
         for lane_change in record.lanes:
-            self._pair(lane_change.lane, lane_change.epoch)
+            _ = self._pair(lane_change.lane, lane_change.epoch)  # where it stands does not matter
 
     @property
     def lanes(self) -> list[int]:

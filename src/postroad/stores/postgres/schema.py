@@ -22,7 +22,7 @@ async def check(raw: Raw, where: str) -> None:
         async with raw.transaction():
             version, oldest = await _versions(raw)
         if version == 0:
-            await move(raw)
+            _ = await move(raw)  # how many steps it took does not matter
             return
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
         raise named(error, where) from error

@@ -92,7 +92,7 @@ def _marked(mark: str) -> str:
 async def _done(answer: object) -> None:
     """A sync driver has done it already; an async one is awaited."""
     if inspect.isawaitable(answer):
-        await answer
+        _ = await answer  # a driver refuses by raising
 
 
 class JoinVerbs(InboxVerbs):

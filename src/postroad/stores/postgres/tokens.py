@@ -15,7 +15,7 @@ class TokenVerbs(Base):
         self._check_open()
         scopes, until_ms = " ".join(token.scopes), token.expires_at_ms or NEVER
         values = (token.id, token.tenant, token.name, scopes, digest, token.created_at_ms, until_ms)
-        await self._side.rows("tokens", "token_insert", values)
+        _ = await self._side.rows("tokens", "token_insert", values)  # it gives no rows
 
     async def token_find(self, identity: str) -> tuple[Token, bytes] | None:
         """The token of that id, with its hash."""

@@ -38,7 +38,7 @@ class WebhookVerbs(Base):
     async def drop_hook(self, queue: int) -> None:
         """Forget a queue's settings."""
         self._check_open()
-        await self._side.rows("webhooks", "hook_delete", (queue,))
+        _ = await self._side.rows("webhooks", "hook_delete", (queue,))  # it gives no rows
 
     async def hooks_not_under(self, key: str, after: int, limit: int) -> list[HookRow]:
         """Settings that are not sealed with this key, in order of queue."""

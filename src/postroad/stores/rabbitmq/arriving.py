@@ -169,7 +169,7 @@ class Arrivals:
         envelope, receipt = one.envelope, one.arrived.receipt
         held = self._table.entries.get(envelope.id) or fresh.get(envelope.id)
         if held is not None and held.envelope.hop < envelope.hop:
-            self._table.drop(envelope.id)  # a peer has made another copy of it meanwhile
+            _ = self._table.drop(envelope.id)  # a peer has made another copy of it meanwhile
             fresh.pop(envelope.id, None)
             held.receipt.ack()
             held = None

@@ -124,7 +124,8 @@ class Base:
         self._open = False
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        # They were cancelled: how they ended is no news.
+        _ = await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
         await self.broker.close()
         await self.state.close()
@@ -176,7 +177,7 @@ class Base:
     async def _pump(self) -> None:
         """What the state store made live goes into the broker; later, if it cannot now."""
         try:
-            await self.outbox.empty()
+            _ = await self.outbox.empty()  # how many does not matter
         except StoreError as error:
             self.log.warning("messages wait to be published", error=str(error))
 

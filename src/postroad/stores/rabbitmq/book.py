@@ -69,13 +69,13 @@ class Book:
         """One queue changed."""
         known = self.known(queue)
         if known is not None:
-            await self.find((known.tenant, known.name))
+            _ = await self.find((known.tenant, known.name))  # the book learns it
 
     async def reread_lane(self, lane: int) -> None:
         """One lane changed, and perhaps its queues."""
         await self._read_lanes([lane])
         for queue in [q for q in self._table.queues.values() if lane in q.lanes]:
-            await self.find((queue.tenant, queue.name))
+            _ = await self.find((queue.tenant, queue.name))  # the book learns it
 
     async def _learn(self, queue: Queue) -> None:
         if self._table.queues.get(queue.id) != queue:

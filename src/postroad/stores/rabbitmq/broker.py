@@ -88,7 +88,7 @@ class Broker:
         self._consumer = consumer
         consumer.start()
         try:
-            await consumer.ready()
+            _ = await consumer.ready()  # only that there is one
         except BaseException:  # whoever asked does not wait for the broker any more
             await self.unconsume()
             raise
@@ -144,7 +144,8 @@ class Broker:
         for parcel in parcels:
             target = _target(parcel.key)
             if target not in self._declared:
-                ask(self.publisher.quick(), self._topology.consumed(target))
+                # A refusal ends the channel, which is logged.
+                _ = ask(self.publisher.quick(), self._topology.consumed(target))
                 self._declared.add(target)
             self.publisher.hand_over(parcel)
 
@@ -155,13 +156,14 @@ class Broker:
     def say(self, exchange: str, body: bytes) -> None:
         """Without waiting, and without a word when it is away."""
         if self._side is not None and self._side.lost is None:
-            self._side.publish(exchange, "", body, Properties(delivery_mode=1), mandatory=False)
+            # No confirms on this channel.
+            _ = self._side.publish(exchange, "", body, Properties(delivery_mode=1), mandatory=False)
 
     async def declare(self, target: str) -> None:
         """The line of a target, whether it is there or not."""
         if target:
             async with self._answered():
-                await self.publisher.supervisor.ready()
+                _ = await self.publisher.supervisor.ready()  # only that there is one
             plan = self._topology.consumed(target)
             await self._make(target, plan)
             async with self._answered():

@@ -123,14 +123,15 @@ class Consuming:
         if line is not None and line[0].lost is None:
             await line[0].cancel(line[1])
             await line[0].close()  # what came meanwhile goes back with it
-            self._table.drop_source(target)
+            _ = self._table.drop_source(target)  # the broker gives them out again
 
     async def give_all(self) -> None:
         """Let go of everything."""
         await asyncio.gather(*(self.give(target) for target in list(self.targets)))
         for task in list(self._tasks):
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        # They were cancelled: how they ended is no news.
+        _ = await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _consume(self, target: str) -> None:
         link = self._link
@@ -175,7 +176,7 @@ class Consuming:
 
     def _lose(self, target: str) -> None:
         self._lines.pop(target, None)
-        self._table.drop_source(target)
+        _ = self._table.drop_source(target)  # the broker gives them out again
 
     def _broke(self, target: str, error: StoreError) -> None:
         known = self._lines.get(target)

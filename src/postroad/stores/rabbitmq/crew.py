@@ -97,7 +97,8 @@ class Crew:
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        # They were cancelled: how they ended is no news.
+        _ = await asyncio.gather(*tasks, return_exceptions=True)
 
     async def stop(self) -> None:
         """Give the shards back in good order, and say so."""
@@ -113,16 +114,17 @@ class Crew:
             "x-max-length": WORDS_MAX,
             "x-overflow": "drop-head",
         }
-        await channel.call(
+        await channel.do(
             commands.Queue.Declare(queue=queue, exclusive=True, auto_delete=True, arguments=limits)
         )
-        await channel.call(commands.Queue.Bind(queue=queue, exchange=self._topology.fleet))
+        await channel.do(commands.Queue.Bind(queue=queue, exchange=self._topology.fleet))
 
         def hear(delivery: Delivery) -> None:
             channel.ack(delivery.tag)
             self.fleet.hear(delivery.body)
 
-        await channel.consume(queue, hear, prefetch=WORDS_MAX)
+        # It is never cancelled: it ends with its channel.
+        _ = await channel.consume(queue, hear, prefetch=WORDS_MAX)
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         self._tasks.append(asyncio.create_task(work))

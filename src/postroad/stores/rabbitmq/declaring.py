@@ -11,7 +11,7 @@ from postroad.stores.rabbitmq.wire.channel import Answer, Channel
 async def declare(channel: Channel, plan: Plan) -> None:
     """All of a plan, in one round trip. A TopologyDiffers when something of that name is there
     with other arguments, which ends the channel."""
-    await asyncio.gather(*ask(channel, plan))
+    _ = await asyncio.gather(*ask(channel, plan))  # each has one answer; a refusal is raised
 
 
 def ask(channel: Channel, plan: Plan) -> list[asyncio.Future[Answer]]:

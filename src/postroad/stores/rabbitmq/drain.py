@@ -35,7 +35,8 @@ class Drain:
 
     async def run(self, channel: Channel) -> None:
         """Until the channel ends, or the task."""
-        await channel.consume(self._line, self._arrive, prefetch=PREFETCH)
+        # It is never cancelled: it ends with its channel.
+        _ = await channel.consume(self._line, self._arrive, prefetch=PREFETCH)
         while channel.lost is None:
             await self._some.wait()
             self._some.clear()

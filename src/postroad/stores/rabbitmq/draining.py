@@ -74,7 +74,7 @@ class Draining:
     async def _is_there(self, link: Link, line: str) -> bool:
         channel = await link.channel()
         try:
-            await ready(channel, line)
+            _ = await ready(channel, line)  # whether it is there
         except BrokerForgot:
             return False  # which took the channel along
         await channel.close()

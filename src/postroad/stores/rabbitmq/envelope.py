@@ -162,7 +162,7 @@ def unpack(table: Mapping[str, object], body: bytes) -> Envelope:
                 values[TEXTS[name]] = _text(name, value)
         values["headers"] = _bytes("headers", table.get("headers", b""))
         if values["reason"]:
-            DeadReason(str(values["reason"]))
+            _ = DeadReason(str(values["reason"]))  # whether it is one
     except (PostroadError, TypeError, ValueError) as error:
         raise BadEnvelope(f"its headers cannot be read: {error}") from error
     if not values["queue"] or not values["tenant"]:

@@ -97,7 +97,7 @@ class LeaseVerbs(Base):
         """Give back all lanes but these."""
         for spot in self.table.owned_by(owner):
             if spot.lane.id not in keep:
-                self.table.free(spot.lane.id)
+                _ = self.table.free(spot.lane.id)  # the table rings for itself
         if not keep and not self.bell.hears(owner):  # its engine has ended
             await self.serving.stop(owner)
 
@@ -120,7 +120,7 @@ class LeaseVerbs(Base):
         for owner in [each for each, at_ms in self._owners.items() if at_ms < before_ms]:
             spots = self.table.owned_by(owner)
             for spot in spots:
-                self.table.free(spot.lane.id, lost=True)
+                _ = self.table.free(spot.lane.id, lost=True)  # the table rings for itself
             if spots:
                 self._reaped.add(owner)
             lost += len(spots)

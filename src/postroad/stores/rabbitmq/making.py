@@ -36,7 +36,8 @@ async def make(address: Address, plan: Plan, mark: str, clock: Clock) -> None:
         await declare(await link.channel(), plan)
         if lame := await _leaderless(address, plan, clock):
             channel = await link.channel()
-            await asyncio.gather(*(channel.ask(commands.Queue.Delete(queue=n)) for n in lame))
+            # Each has one answer; a refusal is raised.
+            _ = await asyncio.gather(*(channel.ask(commands.Queue.Delete(queue=n)) for n in lame))
             await declare(await link.channel(), plan)
             if lame := await _leaderless(address, plan, clock):
                 raise BrokerLost(
@@ -45,7 +46,7 @@ async def make(address: Address, plan: Plan, mark: str, clock: Clock) -> None:
                 )
         await clock.sleep(SAFE_S)
         channel = await link.channel()
-        await channel.call(commands.Exchange.Declare(exchange=mark, durable=True))
+        await channel.do(commands.Exchange.Declare(exchange=mark, durable=True))
     finally:
         await link.close()
 
@@ -59,7 +60,7 @@ async def _open(address: Address, clock: Clock) -> Link:
 async def _is_marked(link: Link, mark: str) -> bool:
     channel = await link.channel()
     try:
-        await channel.call(commands.Exchange.Declare(exchange=mark, passive=True))
+        await channel.do(commands.Exchange.Declare(exchange=mark, passive=True))
     except BrokerForgot:
         return False
     return True
@@ -72,7 +73,7 @@ async def _take_turn(link: Link, mark: str, clock: Clock) -> None:
     while True:
         channel = await link.channel()
         try:
-            await channel.call(commands.Queue.Declare(queue=f"{mark}.turn", exclusive=True))
+            await channel.do(commands.Queue.Declare(queue=f"{mark}.turn", exclusive=True))
         except BrokerLost:  # 405: another link has it
             if link.lost is not None or clock.steady_s() > until_s:
                 raise

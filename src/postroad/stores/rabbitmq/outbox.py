@@ -65,7 +65,7 @@ class Outbox:
         """Look now and then."""
         while True:
             try:
-                await self.empty()
+                _ = await self.empty()  # how many does not matter
             except StoreError as error:
                 log.warning("messages wait to be published", error=str(error))
             await self._clock.sleep(LOOK_EVERY_S)

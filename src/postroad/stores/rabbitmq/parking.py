@@ -46,7 +46,7 @@ class Parking:
             await self._clock.sleep(GRACE_S)
             self._work.clear()
             try:
-                await self.park()
+                _ = await self.park()  # how many does not matter
             except StoreError as error:
                 log.warning("messages of blocked queues stay in memory", error=str(error))
                 await self._clock.sleep(RETRY_S)

@@ -21,7 +21,7 @@ async def check_features(address: Address, name: str, clock: Clock) -> None:
     try:
         channel = await link.channel()
         with suppress(BrokerLost):  # "invalid property": as it should be
-            await channel.call(
+            await channel.do(
                 commands.Queue.Declare(queue=name, arguments={"x-queue-type": "stream"})
             )
     finally:

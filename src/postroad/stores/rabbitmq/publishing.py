@@ -129,7 +129,8 @@ class Publisher:
         """Give it to the connection and wait for nothing: a broker that dies now loses it, one
         that has no queue for it tells `on_return`."""
         _check_size(parcel)
-        self.quick().publish(parcel.exchange, parcel.key, parcel.body, parcel.packed)
+        # No confirms on this channel.
+        _ = self.quick().publish(parcel.exchange, parcel.key, parcel.body, parcel.packed)
 
     def quick(self) -> Channel:
         """The channel without confirms; an error when nothing can be written now."""

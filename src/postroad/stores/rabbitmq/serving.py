@@ -95,6 +95,7 @@ class Serving:
     async def _down(self) -> None:
         if self._drainer is not None:
             self._drainer.cancel()
-            await asyncio.gather(self._drainer, return_exceptions=True)
+            # They were cancelled: how they ended is no news.
+            _ = await asyncio.gather(self._drainer, return_exceptions=True)
         await self._crew.down()
         self._consuming.down()

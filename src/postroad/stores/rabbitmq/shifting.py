@@ -121,6 +121,6 @@ class Shifter:
         await self._state.write(shift.batch)
         for entry in shift.ended:
             if self._table.entries.get(entry.message.id) is entry:
-                self._table.drop(entry.message.id)
+                _ = self._table.drop(entry.message.id)  # it is known here
             entry.receipt.ack()
         self._table.finish(shift.delivered)

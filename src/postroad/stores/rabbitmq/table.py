@@ -96,7 +96,7 @@ class Table:
         self.close(source)
         gone = [entry for entry in self.entries.values() if entry.source == source]
         for entry in gone:
-            self.drop(entry.message.id)
+            _ = self.drop(entry.message.id)  # it is known here
         return gone
 
     def open(self, source: str) -> None:

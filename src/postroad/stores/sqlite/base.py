@@ -47,13 +47,14 @@ class Base:
         try:
             db = Database(self.path)
             self._databases.append(db)
-            migrate(db)
+            _ = migrate(db)  # how many steps it took does not matter
             reader = Database(self.path, readonly=True)
             self._databases.append(reader)
             self._writer = Writer(db, self._drive(), self.bell.ring)
             self._reader = Writer(reader, self._drive(), self.bell.ring, reads=True)
             # The lock proves that every other owner of this file is dead.
-            await self._write("reap", lambda db: leases.reap(db, NEVER))
+            # Nobody else has this file open.
+            _ = await self._write("reap", lambda db: leases.reap(db, NEVER))
         except BaseException:
             await self.close()
             raise

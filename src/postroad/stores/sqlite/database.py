@@ -102,11 +102,15 @@ class Database:
         self.counts[self.label] += 1
         self.connection.execute(QUERIES[name], values)
 
-    def many(self, name: str, rows: Iterable[Row]) -> int:
-        """The same query for many rows; answers how many rows were changed."""
+    def many(self, name: str, rows: Iterable[Row]) -> None:
+        """The same query for many rows."""
         self.counts[self.label] += 1
-        before = self.connection.total_changes()
         self.connection.executemany(QUERIES[name], rows)
+
+    def changed(self, name: str, rows: Iterable[Row]) -> int:
+        """The same query for many rows; answers how many rows were changed."""
+        before = self.connection.total_changes()
+        self.many(name, rows)
         return self.connection.total_changes() - before
 
     def close(self) -> None:

@@ -148,7 +148,7 @@ def reap(db: Database, heard_before_ms: int) -> Reaped:
     for (owner,) in db.all("dead_owners", heard_before_ms):
         for lane, _ in db.all("owned_lanes", owner):
             db.run("lose_lane", lane)
-            open_lane(db, lane)
+            _ = open_lane(db, lane)  # the rings are in `db`
             lost += 1
         db.run("reap", owner)
     return Reaped(lost, db.one("any_owned") is not None)
@@ -159,7 +159,7 @@ def disown(db: Database, owner: int, keep: Sequence[int] = ()) -> None:
     for lane, _ in db.all("owned_lanes", owner):
         if lane not in keep:
             db.run("lane_free", lane)
-            open_lane(db, lane)
+            _ = open_lane(db, lane)  # the rings are in `db`
 
 
 def leave(db: Database, owner: int) -> None:

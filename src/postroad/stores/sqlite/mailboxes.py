@@ -50,7 +50,7 @@ class MailboxVerbs(Base):
 
     async def box_create(self, box: Box) -> None:
         """A new mailbox."""
-        await self.box_commit([Create(box)])
+        _ = await self.box_commit([Create(box)])  # a name that is drawn is new
 
     async def box_find(self, name: str) -> Box | None:
         """One mailbox as it is stored."""

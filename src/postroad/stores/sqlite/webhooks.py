@@ -26,7 +26,7 @@ class WebhookVerbs(Base):
 
         def write(db: Database) -> bool:
             if was is not None:
-                return db.many("hook_reseal", [(row.queue, row.key, row.sealed, was)]) == 1
+                return db.changed("hook_reseal", [(row.queue, row.key, row.sealed, was)]) == 1
             db.run("hook_write", row.queue, row.hook, row.key, row.sealed)
             return True
 

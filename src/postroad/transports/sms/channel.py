@@ -66,7 +66,7 @@ class SmsChannel:
     async def ready(self) -> None:
         """The provider's address may be called."""
         try:
-            await self._ways.to(self._ways.target(self._base))
+            _ = await self._ways.to(self._ways.target(self._base))  # whether it may be called
         except (Unresolved, Shortage):
             return  # each call will find out, and be taken for one that was not made
 

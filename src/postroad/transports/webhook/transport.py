@@ -50,7 +50,7 @@ class WebhookTransport:
         """Whether a URL may be called now; a BadUrl says why not."""
         target = read(queue, self.rules)
         try:
-            await self._guard.addresses(target)
+            _ = await self._guard.addresses(target)  # whether it may be called
         except Unresolved as error:
             raise BadUrl(f"{target.server} cannot be a webhook: {error}") from None
 

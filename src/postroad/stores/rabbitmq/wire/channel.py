@@ -94,6 +94,10 @@ class Channel:
         """Have the broker do it; its answer. Calls may be made side by side."""
         return await self.ask(method)
 
+    async def do(self, method: base.Frame) -> None:
+        """The same where the answer says only that it is done: a refusal is raised."""
+        _ = await self.ask(method)  # the one answer that there is to it
+
     def ask(self, method: base.Frame) -> asyncio.Future[Answer]:
         """The same without waiting: many calls take one round trip."""
         if self.lost is not None:
@@ -105,7 +109,7 @@ class Channel:
 
     async def confirm(self) -> None:
         """From now on each publish is confirmed."""
-        await self.call(commands.Confirm.Select())
+        await self.do(commands.Confirm.Select())
         self._confirms = Confirms()
 
     def publish(
@@ -150,13 +154,12 @@ class Channel:
         asked = self.ask(
             commands.Basic.Consume(queue=queue, consumer_tag=tag, arguments=arguments or {})
         )
-        await limited
-        await asked
+        _ = await limited, await asked  # each has one answer; a refusal is raised
         return tag
 
     async def cancel(self, tag: str) -> None:
         """Be given nothing more; what is held stays held until it is settled."""
-        await self.call(commands.Basic.Cancel(consumer_tag=tag))
+        await self.do(commands.Basic.Cancel(consumer_tag=tag))
         self._consumers.pop(tag.encode(), None)
 
     async def get(self, queue: str) -> Delivery | None:
@@ -182,7 +185,7 @@ class Channel:
         """End it in good order; acks that were gathered are written first."""
         if self.lost is None:
             self._wire.flush()
-            await self.call(commands.Channel.Close(200, "", 0, 0))
+            await self.do(commands.Channel.Close(200, "", 0, 0))
             self._on_lost = None
             self.fail(BrokerLost("the channel is closed"))
 

@@ -127,7 +127,7 @@ class Link:
         self._made = max(self._made, number)
         channel = Channel(number, self._wire, self._free.append, on_lost)
         self._wire.readers[number] = channel
-        await channel.call(commands.Channel.Open())
+        await channel.do(commands.Channel.Open())
         if confirms:
             await channel.confirm()
         return channel
@@ -140,7 +140,8 @@ class Link:
         self._wire.flush()
         with suppress(TimeoutError, StoreError):  # it is gone either way
             async with asyncio.timeout(OPEN_S):
-                await self._say_and_hear(
+                # The one answer that there is to it.
+                _ = await self._say_and_hear(
                     commands.Connection.Close(200, "", 0, 0), commands.Connection.CloseOk
                 )
         self._drop("closed")
@@ -201,7 +202,8 @@ class Link:
         tuned = commands.Connection.TuneOk(self._numbers, self._wire.frame_max, self._heartbeat_s)
         self._wire.send(pamqp_frame.marshal(tuned, 0))
         vhost = commands.Connection.Open(virtual_host=self._address.vhost)
-        await self._say_and_hear(vhost, commands.Connection.OpenOk)
+        # The one answer that there is to it.
+        _ = await self._say_and_hear(vhost, commands.Connection.OpenOk)
 
     def _check_server(self) -> None:
         facts, where = self.server, self._address.name
