@@ -39,9 +39,10 @@ from postroad.verbs.dead import Dead
 from postroad.verbs.hearing import Ears
 from postroad.verbs.looking import Looking
 from postroad.verbs.mailboxes import MailboxVerbs
+from postroad.verbs.own_keys import own_keys
 from postroad.verbs.registering import Registry
 from postroad.verbs.reopening import Reopening
-from postroad.verbs.sealing import Sealing, key_ring
+from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Sending
 from postroad.verbs.tokens import TokenVerbs
 from postroad.verbs.webhooks import Webhooks, webhook_transport
@@ -92,9 +93,8 @@ class Postroad:
         known: tuple[Transport, ...] = (self._handlers, own, hubs, *transports)
         self._transports = {transport.name: transport for transport in known}
         self.owner = 0
-        self._sending = Sending(
-            self.store, self._transports, self._handlers, self.settings.body_bytes_max
-        )
+        bytes_max = self.settings.body_bytes_max
+        self._sending = Sending(self.store, self._transports, self._handlers, bytes_max, self.keys)
         self.send, self.send_many = self._sending.send, self._sending.send_many
         self.send_each, self.send_in = self._sending.send_each, self._sending.send_in
         self._stop_asked = False
@@ -115,8 +115,10 @@ class Postroad:
         rules = self.settings.webhooks
         self.bulk = Bulk(self.store, self.keys, rules, self.log, own.idle, parts.resolve)
         self.campaigns, self.credentials = self.bulk.campaigns, self.bulk.credentials
-        seals = (self.webhooks, self.credentials)
-        self.sealing = Sealing(self.keys, self.settings.keys_file, seals)
+        beside = own_keys(self.dsn) if self._own_store else None
+        self.sealing = Sealing(self.keys, self.settings.keys_file, beside, self.log)
+        headers = HeaderSeals(self.store, self.keys)
+        self.sealing.join((self.webhooks, self.credentials, headers))
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain
         self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane
@@ -130,6 +132,7 @@ class Postroad:
         if self._own_store:
             await self.store.open()
         try:
+            await self.sealing.open()
             self.owner = await self.store.join()
             self._sending.open(self.owner)
             for name in self._handlers.handlers:
@@ -176,6 +179,7 @@ class Postroad:
         engine = self.engine = Engine(
             self.store, self._watched(), self.owner, limits, self._chance, log, pace
         )
+        engine.open_with(self.keys)
         ears = Ears(self.stop if self.hears_signals else None)
         try:
             engine.start()

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from postroad.stores.copying import copy
 from tests.campaigns.provider import Provider
 from tests.campaigns.stories import local, numbers, prepare, reaches, running, until
@@ -14,7 +16,11 @@ Within = Callable[[Any], Any]
 
 
 def test_a_stopped_campaign_goes_on_in_another_store(
-    server: PrivatePostgres, provider: Provider, tmp_path: Path, within: Within
+    server: PrivatePostgres,
+    provider: Provider,
+    tmp_path: Path,
+    within: Within,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     old, new = f"sqlite:///{tmp_path}/road.db", server.create_database()
     people = numbers(120)
@@ -31,7 +37,8 @@ def test_a_stopped_campaign_goes_on_in_another_store(
             await road.campaigns.stop("c")
         async with local(old) as road:
             before = await road.campaigns.exact("c")
-        await copy(old, new, lambda *_: None)
+        done = await copy(old, new, lambda *_: None)
+        monkeypatch.setenv("POSTROAD_KEYS_FILE", done.keys_file)
         async with running(local(new)) as road:
             assert await road.campaigns.exact("c") == before
             await road.campaigns.resume("c")

@@ -89,7 +89,7 @@ async def test_a_road_is_copied_with_everything_and_goes_on(
     async with road_at(source, []) as road:
         before = await told(road, ids)
     target = postgres.server.create_database()
-    counts = await copy(source, target, quiet)
+    counts = (await copy(source, target, quiet)).counts
     assert (counts["message"], counts["dead"], counts["token"]) == (23, 3, 1)
     assert counts["idempotency"] == counts["schedule"] == 1
     seen: list[Any] = []
@@ -105,8 +105,22 @@ async def test_a_road_is_copied_with_everything_and_goes_on(
         await road.run(until_idle=True)
         assert sorted(map(str, seen)) == sorted([*(f"late {n}" for n in range(20)), "new"])
         assert (await road.explain(ids["held"][0])).state == "dead"
-    with pytest.raises(CopyRefused, match="in use"):
+    done = await copy(source, target, quiet)
+    assert (done.counts, done.already_ms > 0) == (counts, True)
+    async with road_at(source, []):
+        pass
+    with pytest.raises(CopyRefused, match=r"was complete before, .* opened since"):
         await copy(source, target, quiet)
+
+
+async def test_a_road_that_is_in_use_is_not_copied_into(tmp_path: Path, postgres: Template) -> None:
+    source = f"sqlite:///{tmp_path}/road.db"
+    await fill(source)
+    target = postgres.server.create_database()
+    async with Postroad(target) as idle:  # nothing is in it, but somebody has it open
+        with pytest.raises(CopyRefused, match="in use"):
+            await copy(source, target, quiet)
+        assert (await idle.look.queues()).queues == ()
 
 
 async def test_a_copy_that_broke_off_is_taken_up_again(
@@ -147,7 +161,7 @@ async def test_a_copy_of_a_road_that_changed_meanwhile_is_refused(
         await copy(source, target, broken)
     async with road_at(source, []) as road:
         await road.send("good", "one more")
-    with pytest.raises(CopyRefused, match="has changed since"):
+    with pytest.raises(CopyRefused, match="opened or changed since"):
         await copy(source, target, quiet)
 
 

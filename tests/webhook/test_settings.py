@@ -271,8 +271,8 @@ def test_settings_and_log_move_with_their_road(
     url = receiver.url("/status/207")
     source, target = f"sqlite:///{tmp_path}/road.db", server.create_database()
 
-    async def use(dsn: str) -> tuple[str, object]:
-        async with Postroad(dsn, settings=Settings(webhooks=LOCAL)) as road:
+    async def use(dsn: str, keys: str = "") -> tuple[str, object]:
+        async with Postroad(dsn, settings=Settings(webhooks=LOCAL, keys_file=keys)) as road:
             if dsn == source:
                 await road.webhooks.set(url, secrets=[ONE], headers={"x-key": "hush"}, reject=[418])
             receipt = await road.send(url, 1)
@@ -282,8 +282,8 @@ def test_settings_and_log_move_with_their_road(
 
     async def story() -> None:
         first, facts = await use(source)
-        await copy(source, target, lambda *_: None)
-        _, moved = await use(target)
+        done = await copy(source, target, lambda *_: None)
+        _, moved = await use(target, done.keys_file)
         assert moved == facts
         async with Postroad(target, settings=Settings(webhooks=LOCAL)) as road:
             assert len(await road.webhooks.attempts(first)) == 1

@@ -78,7 +78,7 @@ def _station(road: Postroad, settings: Settings, *, any_port: bool) -> Station:
 def _server(
     road: Postroad, settings: Settings, station: Station | None, *, delivers: bool
 ) -> Server:
-    if not is_local(settings):
+    if not settings.dsn.startswith("sqlite:"):  # which has keys of its own
         require_keys(road.keys)
     return Server(road, settings, delivers=delivers, station=station)
 
@@ -141,10 +141,3 @@ def load_road(name: str) -> Postroad:
     if not isinstance(road, Postroad):
         raise BadInput(f"--app {name}: {attribute} is no Postroad")
     return road
-
-
-def is_local(settings: Settings) -> bool:
-    """SQLite, and reached from this machine alone: the default, which needs no key."""
-    host, _ = address(settings.listen)
-    here = host == "localhost" or host.startswith("127.") or host == "::1"
-    return here and settings.dsn.startswith("sqlite:")

@@ -7,7 +7,7 @@ import typer
 from rich.progress import Progress
 
 from postroad.cli.frame import Call, command
-from postroad.cli.printing import as_json, err, out, table
+from postroad.cli.printing import as_json, err, out, table, when
 from postroad.stores.naming import make_folder, shown
 from postroad.stores.opening import migrate as migrate_store
 
@@ -38,7 +38,8 @@ def copy_store(
     target: Annotated[str, typer.Argument(help="postgresql://…, without a road in it.")],
 ) -> None:
     """Move a stopped road from SQLite to PostgreSQL: everything, checked by counts and keys. When
-    it breaks off, the same command goes on where it was. Start nothing on the target meanwhile."""
+    it breaks off, the same command goes on where it was; before it is complete, nothing runs on
+    the target. Once it was complete, the same command says so and does nothing."""
     from postroad.stores.copying import copy  # with the drivers of both stores
 
     with Progress(console=err(), disable=not err().is_terminal) as bar:
@@ -49,9 +50,20 @@ def copy_store(
                 tasks[name] = bar.add_task(name, total=total)
             bar.update(tasks[name], completed=done)
 
-        counts = asyncio.run(copy(source, target, told))
+        done = asyncio.run(copy(source, target, told))
     if call.json:
-        as_json({"copied": counts})
+        already = done.already_ms > 0
+        as_json({"copied": done.counts, "already": already, "keys_file": done.keys_file})
         return
-    table(("table", "rows#"), [(name, rows) for name, rows in counts.items() if rows])
+    if done.keys_file:
+        err().print(
+            f"Its secrets are sealed with the keys in {done.keys_file}: give every process of the "
+            "new road the same ones, as POSTROAD_KEYS_FILE; they are not in the database",
+            markup=False,
+            soft_wrap=True,
+        )
+    if done.already_ms:
+        out().print(f"Copied already: complete since {when(done.already_ms)}; nothing was done.")
+        return
+    table(("table", "rows#"), [(name, rows) for name, rows in done.counts.items() if rows])
     out().print("The same on both sides. The file is as it was; keep it as a backup.")

@@ -16,6 +16,7 @@ from postroad.engine.room import Room
 from postroad.engine.runners import Runners
 from postroad.engine.sessions import Sessions
 from postroad.model.errors import StoreError
+from postroad.model.keyring import KeyRing
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
 from postroad.ports.clock import Chance
@@ -79,6 +80,10 @@ class Engine:
     def on_last_try(self, number: int) -> bool:
         """Whether a try is under way here of a message that is to be cancelled."""
         return any(lane.hand.on_last_try(number) for lane in self.lanes.values())
+
+    def open_with(self, ring: KeyRing) -> None:
+        """These keys open headers of messages that are sealed."""
+        self._runners.ring = ring
 
     # Life
 

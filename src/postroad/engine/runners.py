@@ -17,11 +17,14 @@ from postroad.engine.room import Room
 from postroad.engine.sessions import Sessions
 from postroad.engine.shortages import Shortages
 from postroad.engine.verdict import Attempt, Verdict
-from postroad.model.errors import Shortage, StoreError
+from postroad.model.errors import BadKey, Shortage, StoreError
 from postroad.model.ids import to_text
+from postroad.model.keyring import KeyRing
 from postroad.model.outcome import Outcome, failed, unknown, unreachable
+from postroad.model.private_headers import PACKED_MARK, opened
 from postroad.model.words import Message, Policy
 from postroad.ports.clock import Chance
+from postroad.ports.entropy import secret_bytes
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.ports.transport import BEAT, HearsCuts, Lingers, Prepares, Session
@@ -36,9 +39,13 @@ NOTE_RETRY_S: Final = 1.0
 class Try:
     """How far one try has come."""
 
-    __slots__ = ("noted", "session", "slot_s", "started_ms")
+    __slots__ = ("noted", "sent", "session", "slot_s", "started_ms")
 
-    def __init__(self, started_ms: int, slot_s: float | None, *, noted: bool) -> None:
+    def __init__(
+        self, sent: Message, started_ms: int, slot_s: float | None, *, noted: bool
+    ) -> None:
+        self.sent = sent
+        """The message with its headers in clear; what is recorded is the stored one."""
         self.started_ms = started_ms
         self.slot_s = slot_s
         """When it may start; None where nothing limits it."""
@@ -55,6 +62,8 @@ class Runners:
     def __init__(self, store: Store, owner: int, room: Room, sessions: Sessions) -> None:
         self.tasks: dict[asyncio.Task[None], None] = {}
         self.stopping = False
+        self.ring = KeyRing((), secret_bytes)
+        """Opens headers that are sealed; the road gives its own."""
         self._store = store
         self._clock = store.clock
         self._owner = owner
@@ -243,16 +252,19 @@ class Runners:
         queue = worker.ahead.turns[message.queue].queue
         policy = queue.policy
         slot_s = self._paced.take(worker, queue) if queue.ledgers else None
-        attempt = Try(started_ms, slot_s, noted=worker.trust.marking or policy.at_most_once)
+        noted = worker.trust.marking or policy.at_most_once
+        attempt = Try(message, started_ms, slot_s, noted=noted)
         self._deadlines.start(task, policy.timeout_ms / 1000, started_s)
         outcome: Outcome | None = None
         try:
+            if PACKED_MARK in message.headers:
+                attempt.sent = opened(message, self.ring)
             if not attempt.noted and slot_s is None:
                 attempt.session = self._sessions.get(worker.lane.id)
             if attempt.session is None:
                 outcome = await self._prepare(worker, message, attempt)
             if attempt.session is not None:
-                outcome = await attempt.session.send(queue, message)
+                outcome = await attempt.session.send(queue, attempt.sent)
         except asyncio.CancelledError:
             if self._deadlines.end(task):
                 return self._overdue(worker, message, attempt, policy)
@@ -260,13 +272,18 @@ class Runners:
             raise
         except Shortage as error:
             outcome = self._shortages.lacking(worker, error)
-        except Exception as error:
-            if attempt.session is None:
-                raise
-            self._log.error("a transport raised", exc_info=error)
-            outcome = failed(f"{type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001 - whatever a transport raises is an outcome
+            outcome = self._raised(error, attempt)
         _ = self._deadlines.end(task)  # cut in the last moment: it has ended all the same
         return outcome
+
+    def _raised(self, error: Exception, attempt: Try) -> Outcome:
+        if attempt.session is not None:
+            self._log.error("a transport raised", exc_info=error)
+            return failed(f"{type(error).__name__}: {error}")
+        if isinstance(error, BadKey):
+            return unreachable(f"its headers cannot be opened: {error}")
+        raise error
 
     def _overdue(
         self, worker: LaneWorker, message: Message, attempt: Try, policy: Policy
@@ -310,7 +327,7 @@ class Runners:
             session = self._sessions.get(lane.id) or await self._sessions.open(lane.id, lane.key)
             if attempt.slot_s is not None and isinstance(session, Prepares):
                 # What is prepared before a slot's time does not make the start late.
-                told = await session.prepare(queue, message)
+                told = await session.prepare(queue, attempt.sent)
         except Exception as error:  # noqa: BLE001 - a server that cannot be reached
             lacks = Shortage.of(error)
             return (

@@ -192,6 +192,11 @@ class NoSuchVhost(NoSuchDatabase):
     """The broker has no vhost of that name."""
 
 
+class CopyUnfinished(StoreError):
+    """A road is being copied into this database, or its copy broke off: it cannot be run before
+    the copy is complete."""
+
+
 class TopologyDiffers(StoreError):
     """A queue or exchange of that name exists with other arguments."""
 

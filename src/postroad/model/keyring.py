@@ -35,6 +35,10 @@ class KeyRing:
         self._keys |= {name: AESGCM(key) for name, key in keys}
         self.first = keys[0][0] if keys else self.first
 
+    def add(self, keys: Sequence[tuple[str, bytes]]) -> None:
+        """From now on these open too; those of the same name stay as they are."""
+        self._keys = {name: AESGCM(key) for name, key in keys} | self._keys
+
     def seal(self, value: bytes, place: str) -> bytes:
         """The value as it may lie in the store; it opens only at that place."""
         if not self._keys:
@@ -43,12 +47,22 @@ class KeyRing:
         sealed = self._keys[self.first].encrypt(nonce, value, _bound(self.first, place))
         return VERSION + nonce + sealed
 
-    def open(self, key: str, sealed: bytes, place: str) -> bytes:
-        """The value that was sealed with a key at a place."""
+    def open(self, key: str, sealed: bytes, place: str, *, plain: bool = False) -> bytes:
+        """The value that was sealed with a key at a place. One that is not sealed is not believed
+        where there are keys: whoever can write to the store could have put it there. `plain`: it
+        is, for it is about to be sealed."""
         if key == UNSEALED:
+            if self._keys and not plain:
+                raise BadKey(
+                    "a secret is stored unsealed, though this road has keys: if it is from before "
+                    "that, run `postroad keys rotate`; otherwise set it anew"
+                )
             return sealed
         if key not in self._keys:
-            raise BadKey(f"a secret is sealed with key {key!r}, which this road does not have")
+            raise BadKey(
+                f"a secret is sealed with key {key!r}, which this road does not have: give it in "
+                "POSTROAD_KEYS, or in the file that POSTROAD_KEYS_FILE names"
+            )
         if sealed[:1] != VERSION:
             raise BadKey(
                 "a sealed secret has an unknown form: it is damaged, or of a newer release"

@@ -123,6 +123,8 @@ class Draft(Struct, frozen=True, gc=False):
     headers: bytes = b""
     key: str = ""
     order_key: str = ""
+    said: bytes = b""
+    """The headers as its key is compared by them, where some of them are secrets."""
 
 
 class Message(Struct, frozen=True, gc=False):
@@ -160,10 +162,11 @@ class Accepted(Struct, frozen=True, gc=False):
 
 
 def digest_of(draft: Draft) -> bytes:
-    """What must be the same for a key to count again: body and headers, but not the trace that a
-    send belongs to, which is written last."""
-    before, found, _ = draft.headers.rpartition(b'"traceparent":')
-    said = before if found else draft.headers
+    """What must be the same for a key to count again: body and headers, but neither secrets nor
+    the trace that a send belongs to, which is written last."""
+    headers = draft.said or draft.headers
+    before, found, _ = headers.rpartition(b'"traceparent":')
+    said = before if found else headers
     return blake2b(draft.body + b"\0" + said.rstrip(b",{}"), digest_size=16).digest()
 
 

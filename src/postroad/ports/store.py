@@ -23,6 +23,7 @@ from postroad.ports.deadset import DeadSet
 from postroad.ports.insight import Insight
 from postroad.ports.overview import Overviews
 from postroad.ports.pace import Slots
+from postroad.ports.private_headers import HeaderStore
 from postroad.ports.tokens import Tokens
 from postroad.ports.webhooks import HookStore
 
@@ -102,7 +103,7 @@ class Readers(Insight, Overviews, Tokens, HookStore, Protocol):
     """What is asked and kept beside messages."""
 
 
-class Store(Inbox, Leases, Upkeep, Control, DeadSet, Slots, Readers, Protocol):
+class Store(Inbox, Leases, Upkeep, Control, DeadSet, Slots, Readers, HeaderStore, Protocol):
     """All of it, on one database."""
 
     @property

@@ -15,17 +15,32 @@ from msgspec import Struct
 
 from postroad.model.errors import BadDsn, CopyRefused
 from postroad.model.states import NEVER
+from postroad.stores.naming import keys_beside
 from postroad.stores.postgres import schema
 from postroad.stores.postgres.connections import QUERIES, Raw, dial, read_address
 from postroad.stores.postgres.errors import named
+from postroad.stores.postgres.texts import plain
 from postroad.stores.sqlite import leases
 from postroad.stores.sqlite.database import Database, named_errors
 from postroad.stores.sqlite.schema import FileLock, migrate
 
 BATCH: Final = 5_000
 DAY_MS: Final = 86_400_000
-LEFT_OUT: Final = frozenset({"process", "sqlite_sequence"})
-"""Owners are processes, and all of them have ended."""
+LEFT_OUT: Final = {
+    "process": "owners are processes, and all of them have ended; their numbers go on",
+    "sqlite_sequence": "SQLite's own: the last number of a process is taken from it",
+}
+"""Tables of the source that are not copied, and why."""
+NOT_IN_SQLITE: Final = {
+    "arrival": "sent inside a caller's own transaction: SQLite puts it on its rung at once",
+    "hub": "which process is the hub; on SQLite the one that has the file",
+    "past": "history, which is copied through its view",
+    "process": "those who run this road, and nobody does yet",
+    "schema_version": "the version of this schema; SQLite has it in the file's header",
+    "copying": "how far a copy is",
+    "copied": "that a copy is whole",
+}
+"""Tables of the target that nothing is copied into, and why."""
 Told = Callable[[str, int, int], None]
 """Called with a table, how many of its rows are there, and how many there will be."""
 
@@ -43,8 +58,18 @@ class Table(Struct, frozen=True):
         return [name for name, _ in self.columns]
 
 
-async def copy(source: str, target: str, told: Told) -> dict[str, int]:
-    """Copy, verify, and answer how many rows each table has."""
+class Copied(Struct, frozen=True):
+    """How many rows each table has. `already_ms`: an earlier copy was complete, at that time, and
+    nothing was done now. `keys_file`: where the keys are that the road had of its own; what they
+    sealed opens on the target with the same keys."""
+
+    counts: dict[str, int]
+    keys_file: str = ""
+    already_ms: int = 0
+
+
+async def copy(source: str, target: str, told: Told) -> Copied:
+    """Copy and verify, unless that was done before."""
     if not source.startswith("sqlite:///") or not target.startswith(("postgresql:", "postgres:")):
         raise BadDsn("a road is copied from sqlite:///FILE to postgresql://…")
     path = Path(source.removeprefix("sqlite:///"))
@@ -54,13 +79,21 @@ async def copy(source: str, target: str, told: Told) -> dict[str, int]:
         async with _target(target) as raw:
             tables = await _tables(db, raw)
             counts = {table.name: _count(db, table.name) for table in tables}
-            done = await _begin(raw, counts, db)
+            holds = _holds(db, counts)
+            if ended_ms := await _ended_ms(raw, holds):
+                return Copied(counts, _keys_file(path), ended_ms)
+            done = await _begin(raw, db, holds)
             await _make_days(db, raw)
             for table in tables:
                 await _table(db, raw, table, done.get(table.name, 0), counts, told)
             await _verify(db, raw, tables)
             await raw.execute(QUERIES["copy_end"])
-            return counts
+            return Copied(counts, _keys_file(path))
+
+
+def _keys_file(path: Path) -> str:
+    keys = keys_beside(path)
+    return str(keys.absolute()) if keys.exists() else ""
 
 
 @contextmanager
@@ -86,6 +119,12 @@ async def _target(dsn: str) -> AsyncIterator[Raw]:
     address = read_address(dsn)
     raw = await dial(address, pooled=True)
     try:
+        found = await schema.versions(raw)
+        if found.copying and found.version != schema.VERSION:
+            raise CopyRefused(
+                "a copy was begun with another release of Postroad: go on with that one, or drop "
+                "the schema `postroad` in PostgreSQL and copy again"
+            )
         _ = await schema.move(raw)  # how many steps it took does not matter
         yield raw
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
@@ -118,22 +157,51 @@ def _count(db: Database, name: str) -> int:
     return int(count)
 
 
-async def _begin(raw: Raw, counts: Mapping[str, int], db: Database) -> dict[str, int]:
-    """How far an earlier copy came; nothing when this is the first."""
+def _last_process(db: Database) -> int:
+    query = "select coalesce(max(seq), 0) from sqlite_sequence where name = 'process'"
+    rows: list[Any] = db.connection.execute(query).fetchall()
+    return int(rows[0][0])
+
+
+def _holds(db: Database, counts: Mapping[str, int]) -> str:
+    """What the source holds. Whoever opens a road takes a number, so it also tells whether
+    somebody did: what changed need not have changed a count."""
     (newest,) = db.connection.execute("select coalesce(max(id), 0) from message").fetchall()[0]
-    holds = msgspec.json.encode([sorted(counts.items()), newest]).decode()
-    begun = await raw.fetchval("select to_regclass('postroad.copying') is not null")
-    if not begun and await raw.fetchval(QUERIES["copy_is_used"]):
-        raise CopyRefused("the PostgreSQL road is in use: copy into an empty database")
-    await raw.execute(QUERIES["copy_begin"])
-    state = await raw.fetch(QUERIES["copy_state"])
-    if any(source != holds for _, _, source in state):
+    return msgspec.json.encode([sorted(counts.items()), newest, _last_process(db)]).decode()
+
+
+async def _ended_ms(raw: Raw, holds: str) -> int:
+    """When a copy of this source was complete; 0 when none was."""
+    if await raw.fetchval(QUERIES["copy_stage"]) != "done":
+        return 0
+    rows = await raw.fetch(QUERIES["copy_done"])
+    if any(row["source"] != holds for row in rows):
         raise CopyRefused(
-            "a copy was begun, and the SQLite road has changed since: drop the schema `postroad` "
-            "in PostgreSQL and copy again"
+            "a copy into this PostgreSQL road was complete before, and its source was another "
+            "road, or this one was opened since: copy into an empty database"
         )
-    (last,) = db.connection.execute("select coalesce(max(id), 0) from process").fetchall()[0]
-    await raw.execute(QUERIES["copy_note"], "process", last, holds)
+    return max(int(row["ended_at"]) for row in rows)
+
+
+async def _begin(raw: Raw, db: Database, holds: str) -> dict[str, int]:
+    """How far an earlier copy came; nothing when this is the first. From here on nobody can run
+    the target."""
+    async with raw.transaction():
+        begun = await raw.fetchval(QUERIES["copy_stage"]) == "begun"
+        await raw.execute(QUERIES["copy_begin"])
+        if not begun and await raw.fetchval(QUERIES["copy_is_used"]):
+            raise CopyRefused(
+                "the PostgreSQL road is in use, or was: stop what runs there, and copy into an "
+                "empty database or drop its schema `postroad`"
+            )
+        state = await raw.fetch(QUERIES["copy_state"])
+        if any(source != holds for _, _, source in state):
+            raise CopyRefused(
+                "a copy was begun, and the SQLite road was opened or changed since: drop the "
+                "schema `postroad` in PostgreSQL and copy again"
+            )
+        await raw.fetchval(QUERIES["copy_allow"])
+        await raw.execute(QUERIES["copy_note"], "process", _last_process(db), holds)
     return {name: rows for name, rows, _ in state}
 
 
@@ -154,6 +222,7 @@ async def _table(
     rows = islice(db.connection.execute(query), done, None)
     while batch := [_row(table, row) for row in islice(rows, BATCH)]:
         async with raw.transaction():
+            await raw.fetchval(QUERIES["copy_allow"])
             await raw.copy_records_to_table(
                 table.name, records=batch, columns=table.names, schema_name="postroad"
             )
@@ -174,7 +243,16 @@ def _value(table: str, column: str, kind: str, value: Any) -> Any:
         return None
     if kind == "boolean":
         return bool(value)
-    return value.decode() if isinstance(value, bytes) and kind != "bytea" else value
+    if isinstance(value, bytes) and kind != "bytea":
+        value = value.decode()
+    return _text(value, kind) if isinstance(value, str) else value
+
+
+def _text(value: str, kind: str) -> str:
+    """SQLite keeps a zero character, PostgreSQL does not: an error's text may have one."""
+    if kind == "jsonb":
+        return value.replace("\\u0000", "\\ufffd")
+    return plain(value) if "\0" in value else value
 
 
 async def _verify(db: Database, raw: Raw, tables: Sequence[Table]) -> None:

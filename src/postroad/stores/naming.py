@@ -14,6 +14,11 @@ def file_of(dsn: str) -> Path | None:
     return Path(name) if name != dsn else None
 
 
+def keys_beside(road: Path) -> Path:
+    """Where the keys are that a road's file has of its own."""
+    return road.with_name(f"{road.name}.keys")
+
+
 def shown(dsn: str) -> str:
     """A store's address without its passwords, which may also stand behind the question mark."""
     if dsn.startswith("sqlite:"):
@@ -33,11 +38,17 @@ def shown(dsn: str) -> str:
 
 
 def make_folder(dsn: str) -> None:
-    """The folder of a SQLite file, where it is missing."""
+    """The folder of a SQLite file, where it is missing; one that is made is its user's alone."""
     file = file_of(dsn)
     if file is None:
         return
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        _make_private(file.parent)
     except OSError as error:
         raise BadInput(f"cannot make the folder of {file}: {error.strerror}") from None
+
+
+def _make_private(folder: Path) -> None:
+    if not folder.exists():
+        _make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from postroad.model.credential import KINDS, Credential, CredentialSpec
 from postroad.model.errors import BadInput, BadTime
-from postroad.model.keyring import KeyRing
+from postroad.model.keyring import UNSEALED, KeyRing
 from postroad.model.pace import read_limit
 from postroad.model.words import DEFAULT_TENANT, Policy, QueueSpec
 from postroad.ports.campaigns import Credentials
@@ -96,13 +96,15 @@ class CredentialVerbs:
         if not await self._store.delete_credential(tenant, name):
             raise BadInput(f"credential {name!r} belongs to a campaign: it stays with it")
 
-    async def rotate_keys(self, batch: int = 100) -> int:
-        """Seal all secrets with the first key; answers how many. Can be stopped and run again."""
+    async def rotate_keys(self, *, plain_only: bool = False, batch: int = 100) -> int:
+        """Seal all secrets with the first key, or only those that no key has sealed; answers how
+        many. Can be stopped and run again."""
         done = after = 0
         while found := await self._store.not_under(self._ring.first, after, batch):
             after = found[-1].id
-            for one in found:
-                sealed = self._ring.seal(self.secret(one).encode(), one.place)
+            for one in found if not plain_only else [one for one in found if one.key == UNSEALED]:
+                secret = self._ring.open(one.key, one.sealed, one.place, plain=True)
+                sealed = self._ring.seal(secret, one.place)
                 done += await self._store.reseal(one, self._ring.first, sealed)
         return done
 

@@ -4,9 +4,12 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, TypedDict, Unpack
 
+from msgspec.structs import replace
+
 from postroad.model.dead import TOP, DeadFilter, DeadLetter, Page, ReplayMode, cursor, place
 from postroad.model.errors import BadInput, BadTime, UnknownMessage
 from postroad.model.ids import to_number
+from postroad.model.private_headers import shown
 from postroad.model.states import NEVER, DeadReason
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.deadset import DeadSet
@@ -45,11 +48,12 @@ class Dead:
         return Page(messages, cursor(messages[-1]) if len(found) > limit else "")
 
     async def show(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> DeadLetter:  # noqa: A002
-        """One dead message with its body, headers and all tries."""
+        """One dead message with its body, headers and all tries; of headers that are secrets only
+        the names."""
         letter = await self._store.dead_letter(tenant, to_number(id))
         if letter is None:
             raise UnknownMessage(f"{id} is not in the dead set: ask `road.explain` where it is")
-        return letter
+        return replace(letter, headers=shown(letter.headers))
 
     async def replay(
         self,

@@ -1,22 +1,31 @@
-"""The road's key ring: from the environment or a file, never from the database."""
+"""The road's key ring: from the environment or a file, never from the database; and what is sealed
+with it."""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
 from postroad.model.errors import BadKey
 from postroad.model.keyring import KeyRing, read_keys
+from postroad.model.private_headers import resealed
 from postroad.ports.entropy import secret_bytes
+from postroad.ports.log import Log
+from postroad.ports.private_headers import HeaderStore, Kept
+from postroad.verbs.own_keys import OwnKeys
+
+PAGE: Final = 1_000
+KEPT: Final[tuple[Kept, ...]] = ("message", "dead")
 
 
 class Seals(Protocol):
     """Keeps secrets."""
 
-    async def rotate_keys(self) -> int:
-        """Seal all of them with the first key; answers how many were not."""
+    async def rotate_keys(self, *, plain_only: bool = False) -> int:
+        """Seal all of them with the first key, or only those that no key has sealed; answers how
+        many were not."""
 
 
 class Rotated(Struct, frozen=True):
@@ -26,18 +35,74 @@ class Rotated(Struct, frozen=True):
     sealed: int
 
 
-class Sealing:
-    """A road's secrets at rest."""
+class HeaderSeals:
+    """Headers of messages that are secrets."""
 
-    def __init__(self, ring: KeyRing, keys_file: str, seals: Sequence[Seals]) -> None:
+    def __init__(self, store: HeaderStore, ring: KeyRing) -> None:
+        self._store = store
         self._ring = ring
+
+    async def rotate_keys(self, *, plain_only: bool = False) -> int:
+        """Seal them with the first key; answers how many messages had others. What a broker holds
+        stays as it is."""
+        return sum([await self._rotate(kept, plain_only=plain_only) for kept in KEPT])
+
+    async def _rotate(self, kept: Kept, *, plain_only: bool) -> int:
+        after = done = 0
+        while rows := await self._store.headers_page(kept, after, PAGE):
+            after = rows[-1][0]
+            for number, queue, headers in rows:
+                fresh = None
+                if headers:
+                    fresh = resealed(headers, queue, number, self._ring, plain_only=plain_only)
+                if fresh is not None:
+                    row = (number, queue, fresh)
+                    done += await self._store.write_headers(kept, row, headers)
+        return done
+
+
+class Sealing:
+    """A road's secrets at rest. `own`: where a road on SQLite keeps keys of its own."""
+
+    def __init__(self, ring: KeyRing, keys_file: str, own: OwnKeys | None, log: Log) -> None:
+        self._ring = ring
+        self._given = bool(ring)
+        """Whether somebody gave keys: then no other ones are made."""
         self._keys_file = keys_file
-        self._seals = seals
+        self._own = own
+        self._log = log
+        self._seals: tuple[Seals, ...] = ()
+
+    def join(self, seals: Sequence[Seals]) -> None:
+        """What is sealed: set once, before the road is opened."""
+        self._seals = tuple(seals)
+
+    async def open(self) -> None:
+        """Take the keys of the road's own; one that has none is given one, and what lies there
+        unsealed is sealed with it. The road's file is ours meanwhile."""
+        if self._own is None:
+            return
+        if self._given:
+            self._ring.add(self._own.read())
+            return
+        keys = self._own.read()
+        if keys:
+            self._ring.learn(keys)
+            return
+        self._ring.learn(self._own.begin())
+        for each in self._seals:
+            _ = await each.rotate_keys(plain_only=True)  # how many were unsealed does not matter
+        self._own.settle()
+        self._log.info("made a key for secrets at rest: keep it", file=str(self._own.path))
 
     async def rotate(self) -> Rotated:
-        """Read the keys again, and seal all secrets with the first one. Can be stopped, and run
-        again."""
-        self._ring.learn(find_keys(self._keys_file))
+        """Read the keys again, and seal all secrets with the first one, which is a new one where
+        the keys are the road's own. Can be stopped, and run again."""
+        given = find_keys(self._keys_file)
+        if given or self._own is None:
+            self._ring.learn(given)
+        else:
+            self._ring.learn(self._own.renew())
         require_keys(self._ring)
         sealed = [await each.rotate_keys() for each in self._seals]
         return Rotated(self._ring.first, sum(sealed))
@@ -63,7 +128,7 @@ def find_keys(keys_file: str) -> list[tuple[str, bytes]]:
 
 
 def require_keys(ring: KeyRing) -> None:
-    """For a server that others reach: it keeps no secrets in the clear."""
+    """For a server on a database that others reach: it keeps no secrets in the clear."""
     if not ring:
         raise BadKey(
             "a server needs a key for secrets at rest: make one with `postroad keys new`, and give "

@@ -13,6 +13,8 @@ from postroad.engine.drafting import Send, draft
 from postroad.engine.intake import Answers, Intake
 from postroad.model.errors import BadInput, Conflict, NotOnRabbitMQ, NotOpen, PostroadError
 from postroad.model.ids import IdSequence, to_text
+from postroad.model.keyring import KeyRing
+from postroad.model.private_headers import has_secrets, sealed
 from postroad.model.spans import Span
 from postroad.model.words import DEFAULT_TENANT, Accepted, Draft, Policy, Queue, QueueSpec
 from postroad.observe import traces
@@ -74,7 +76,9 @@ class Sending:
         transports: Mapping[str, Transport],
         local: HandlerTransport,
         bytes_max: int,
+        ring: KeyRing,
     ) -> None:
+        self._ring = ring
         self._store = store
         self._transports = transports
         self._local = local
@@ -210,6 +214,11 @@ class Sending:
             transport = self._transport(send.queue)
             if isinstance(transport, Vets):
                 transport.check(send.headers)
+            if has_secrets(send.headers):
+                return sealed(self._drafted(send, queue, now_ms), self._ring)
+        return self._drafted(send, queue, now_ms)
+
+    def _drafted(self, send: Send, queue: Queue, now_ms: int) -> Draft:
         return draft(send, queue, self._ids.next(now_ms), now_ms, self._bytes_max)
 
     async def draft_tick(self, queue: str, body: object) -> Draft:

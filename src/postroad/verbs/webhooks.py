@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from postroad.model.errors import BadInput, BadKey, BadUrl, UnknownQueue
 from postroad.model.ids import to_number
-from postroad.model.keyring import KeyRing
+from postroad.model.keyring import UNSEALED, KeyRing
 from postroad.model.ladder import Ladder, check_ladder
 from postroad.model.spans import Span, seconds_of
 from postroad.model.webhook import (
@@ -152,13 +152,14 @@ class Webhooks:
         await self._store.drop_hook(queue.id)
         self._transport.endpoints.forget()
 
-    async def rotate_keys(self, batch: int = ROTATE_BATCH) -> int:
-        """Seal all secrets with the ring's first key; answers how many were not. Can be stopped
-        at any time and run again: each row is changed by itself."""
+    async def rotate_keys(self, *, plain_only: bool = False, batch: int = ROTATE_BATCH) -> int:
+        """Seal all secrets with the ring's first key, or only those that no key has sealed;
+        answers how many were not. Can be stopped at any time and run again: each row is changed
+        by itself."""
         after, done = 0, 0
         while rows := await self._store.hooks_not_under(self._ring.first, after, batch):
-            for row in rows:
-                hook, secret = open_row(row, self._ring)
+            for row in rows if not plain_only else [row for row in rows if row.key == UNSEALED]:
+                hook, secret = open_row(row, self._ring, plain=True)
                 fresh = self._seal(row.queue, row.tenant, hook, secret)
                 # One that was set meanwhile is sealed with the first key already.
                 done += await self._store.write_hook(fresh, was=row.sealed)

@@ -8,6 +8,7 @@ from postroad.model.errors import (
     AccessRefused,
     BadDsn,
     BadInput,
+    CopyUnfinished,
     DiskFull,
     NoSuchDatabase,
     PostroadError,
@@ -33,6 +34,13 @@ LOST: Final = (
 AGAIN: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 """Certainly not done, and likely to go well at once."""
 MIGRATE: Final = "run `postroad migrate` with this release first"
+
+UNFINISHED: Final = (
+    "{where} is a road that is being copied, and the copy is not complete: run the same `postroad "
+    "store copy` again, it goes on where it was; or drop the schema `postroad` there"
+)
+BEING_COPIED: Final = "PR001"
+"""What triggers raise in whoever writes meanwhile (copy_begin.sql)."""
 
 
 def is_lost(error: BaseException) -> bool:
@@ -86,6 +94,8 @@ def named(error: Exception, where: str) -> PostroadError:
     """What a user can do about it. `where` names the database, without its password."""
     if isinstance(error, PostroadError):
         return error
+    if getattr(error, "sqlstate", None) == BEING_COPIED:
+        return CopyUnfinished(UNFINISHED.format(where=where))
     for kinds, ours, text in NAMES:
         if isinstance(error, kinds):
             return ours(text.format(where=where, error=error))

@@ -3,10 +3,11 @@
 from typing import Final
 
 import asyncpg
+from msgspec import Struct
 
-from postroad.model.errors import SchemaTooNew, SchemaTooOld
+from postroad.model.errors import CopyUnfinished, SchemaTooNew, SchemaTooOld
 from postroad.stores.postgres.connections import QUERIES, Address, Raw, dial
-from postroad.stores.postgres.errors import MIGRATE, named
+from postroad.stores.postgres.errors import MIGRATE, UNFINISHED, named
 from postroad.stores.sql import load, number_of
 
 MIGRATIONS: Final = load("postroad.stores.postgres", "migrations")
@@ -16,21 +17,33 @@ OLDEST: Final = 1
 LOCK: Final = 0x526F6164
 
 
+class Versions(Struct, frozen=True):
+    """What a database holds: 0 is no road. `copying`: another road is being copied into it."""
+
+    version: int = 0
+    oldest: int = 0
+    copying: bool = False
+
+
 async def check(raw: Raw, where: str) -> None:
     """Whether this release can work with the schema; in an empty database it is made."""
     try:
         async with raw.transaction():
-            version, oldest = await _versions(raw)
-        if version == 0:
+            found = await versions(raw)
+        if found.version == 0:
             _ = await move(raw)  # how many steps it took does not matter
             return
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
         raise named(error, where) from error
-    if version < VERSION:
-        raise SchemaTooOld(f"{where} has schema {version}, this release needs {VERSION}: {MIGRATE}")
-    if oldest > VERSION:
+    if found.copying:
+        raise CopyUnfinished(UNFINISHED.format(where=where))
+    if found.version < VERSION:
+        raise SchemaTooOld(
+            f"{where} has schema {found.version}, this release needs {VERSION}: {MIGRATE}"
+        )
+    if found.oldest > VERSION:
         raise SchemaTooNew(
-            f"{where} has schema {version}, this release knows {VERSION}: upgrade Postroad"
+            f"{where} has schema {found.version}, this release knows {VERSION}: upgrade Postroad"
         )
 
 
@@ -38,7 +51,7 @@ async def exists(address: Address) -> bool:
     """Whether there is a schema of ours, of whatever version."""
     raw = await dial(address, pooled=True)
     try:
-        return (await _versions(raw))[0] > 0
+        return (await versions(raw)).version > 0
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
         raise named(error, address.name) from error
     finally:
@@ -49,6 +62,8 @@ async def migrate(address: Address) -> int:
     """Bring the schema to this release's version; answers how many steps were taken."""
     raw = await dial(address, pooled=True)
     try:
+        if (await versions(raw)).copying:
+            raise CopyUnfinished(UNFINISHED.format(where=address.name))
         return await move(raw)
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
         raise named(error, address.name) from error
@@ -60,20 +75,21 @@ async def move(raw: Raw) -> int:
     """The steps that are missing, in one transaction; of several processes one takes them."""
     async with raw.transaction():
         await raw.execute(f"select pg_advisory_xact_lock({LOCK}, 67)")
-        version, oldest = await _versions(raw)
-        if version == 0:
+        found = await versions(raw)
+        if found.version == 0:
             await raw.execute(QUERIES["schema_create"])
         await raw.execute("set local search_path = postroad, pg_temp")
-        steps = [name for name in sorted(MIGRATIONS) if number_of(name) > version]
+        steps = [name for name in sorted(MIGRATIONS) if number_of(name) > found.version]
         for name in steps:
             await raw.execute(MIGRATIONS[name])
-        if version < VERSION:
-            await raw.execute(QUERIES["schema_stamp"].format(VERSION, max(oldest, OLDEST)))
+        if found.version < VERSION:
+            await raw.execute(QUERIES["schema_stamp"].format(VERSION, max(found.oldest, OLDEST)))
     return len(steps)
 
 
-async def _versions(raw: Raw) -> tuple[int, int]:
+async def versions(raw: Raw) -> Versions:
+    """The schema's version, the oldest release that can use it, and whether it is being copied."""
     if not await raw.fetchval(QUERIES["schema_exists"]):
-        return 0, 0
+        return Versions()
     row = await raw.fetchrow(QUERIES["schema_version"])
-    return (row["version"], row["oldest"]) if row else (0, 0)
+    return Versions(*row) if row else Versions()

@@ -7,6 +7,7 @@ from postroad.stores.postgres.leases import LeaseVerbs
 from postroad.stores.postgres.mailboxes import MailboxVerbs
 from postroad.stores.postgres.overview import OverviewVerbs
 from postroad.stores.postgres.pacing import PaceVerbs
+from postroad.stores.postgres.private_headers import HeaderVerbs
 from postroad.stores.postgres.recording import RecordVerbs
 from postroad.stores.postgres.sending import JoinVerbs
 from postroad.stores.postgres.ticks import TickVerbs
@@ -23,7 +24,7 @@ class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, OverviewVerbs, TickVerbs
     """What users do, besides sending."""
 
 
-class KeeperVerbs(MailboxVerbs, TokenVerbs, WebhookVerbs):
+class KeeperVerbs(HeaderVerbs, MailboxVerbs, TokenVerbs, WebhookVerbs):
     """What is kept beside messages."""
 
 

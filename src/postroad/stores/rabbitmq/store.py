@@ -221,6 +221,7 @@ class RabbitStore(InboxVerbs, LeaseVerbs, ControlVerbs, KeepVerbs, ShowVerbs):
         self.read_hooks, self.write_hook = state.read_hooks, state.write_hook
         self.hook_page, self.drop_hook = state.hook_page, state.drop_hook
         self.hooks_not_under = state.hooks_not_under
+        self.headers_page, self.write_headers = state.headers_page, state.write_headers
         self.open_schedule, self.tick_notes = state.open_schedule, state.tick_notes
         self.hub_lead, self.hub_unlead = state.hub_lead, state.hub_unlead
         self.box_look, self.box_commit = state.box_look, state.box_commit

@@ -9,10 +9,13 @@ import apsw
 
 from postroad.model.errors import NotOpen
 from postroad.model.states import NEVER
+from postroad.observe.log import make_log
 from postroad.ports.clock import Clock
+from postroad.ports.log import Log
 from postroad.stores.sqlite import leases
 from postroad.stores.sqlite.bell import LocalBell
 from postroad.stores.sqlite.database import Database
+from postroad.stores.sqlite.privacy import make_private
 from postroad.stores.sqlite.schema import FileLock, migrate
 from postroad.stores.sqlite.writer import Drive, ThreadDrive, Writer
 
@@ -27,6 +30,7 @@ class Base:
         self.clock = clock
         self.bell = LocalBell()
         self._drive = drive
+        self.log: Log = make_log("warning")
         self._lock = FileLock(path)
         self._databases: list[Database] = []
         self._writer: Writer | None = None
@@ -43,6 +47,8 @@ class Base:
     async def open(self) -> None:
         """Own the file, bring its schema up to date, and free what a dead process owned."""
         self._lock.take()
+        for file in make_private(self.path):
+            self.log.warning("others could read this file: made private", file=str(file))
         self._databases = []
         try:
             db = Database(self.path)

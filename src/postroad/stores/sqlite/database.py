@@ -17,6 +17,7 @@ from postroad.model.errors import (
 )
 from postroad.stores.sql import load
 from postroad.stores.sqlite.bell import Ring
+from postroad.stores.sqlite.privacy import create_private
 
 QUERIES: Final = load("postroad.stores.sqlite", "queries")
 APPLICATION_ID: Final = 0x526F6164  # "Road"
@@ -45,6 +46,7 @@ class Database:
         if connection is not None:
             self.connection = connection
             return
+        create_private(path)
         with named_errors(path):
             self.connection = apsw.Connection(str(path))
             self._check_ours()

@@ -23,7 +23,7 @@ class FileLock:
     def take(self) -> None:
         """Own the file, or say who does."""
         try:
-            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise ReadOnlyStore(
                 f"cannot write {self._path}: {error.strerror}; check that its folder is there, and "

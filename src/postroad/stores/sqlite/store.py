@@ -28,6 +28,7 @@ from postroad.stores.sqlite.joining import JoinVerbs
 from postroad.stores.sqlite.mailboxes import MailboxVerbs
 from postroad.stores.sqlite.overview import OverviewVerbs
 from postroad.stores.sqlite.pacing import PaceVerbs
+from postroad.stores.sqlite.private_headers import HeaderVerbs
 from postroad.stores.sqlite.ticks import TickVerbs
 from postroad.stores.sqlite.tokens import TokenVerbs
 from postroad.stores.sqlite.webhooks import WebhookVerbs
@@ -213,7 +214,7 @@ class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, OverviewVerbs, PaceVerbs
     """What users do, besides sending."""
 
 
-class KeeperVerbs(MailboxVerbs, TokenVerbs, WebhookVerbs):
+class KeeperVerbs(HeaderVerbs, MailboxVerbs, TokenVerbs, WebhookVerbs):
     """What is kept beside messages."""
 
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from postroad.model.errors import BadInput
+from postroad.model.private_headers import HIDDEN, SECRET
 from postroad.model.words import Message
 from postroad.transports.webhook.endpoints import Endpoint
 from postroad.transports.webhook.target import Target
@@ -19,8 +20,6 @@ ALWAYS: Final = {"user-agent": "postroad", "accept": "*/*"}
 """Unless something else is set; not in the log."""
 TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 VALUE: Final = re.compile(r"[\t -~]*")
-SECRET: Final = re.compile(r"auth|cookie|key|password|secret|token")
-"""Names of a message's own headers that are sent and not shown."""
 OURS: Final = frozenset(
     (
         "accept-encoding",
@@ -84,7 +83,7 @@ def begin(target: Target, endpoint: Endpoint, own: bytes = b"") -> Beginning:
         check_header(name)
     headers = {**JSON, **given, **endpoint.headers}
     headers = {name: value for name, value in headers.items() if name not in signed}
-    hidden = {name: "…" for name in given if SECRET.search(name)}
+    hidden = {name: HIDDEN for name in given if SECRET.search(name)}
     shown = ENCODE({**headers, **hidden, **endpoint.shown}).removesuffix(b"}")
     wire = written("POST", target, headers)
     return Beginning(endpoint, wire, shown + b"," if headers else shown)

@@ -1,0 +1,105 @@
+"""A message's own headers that are secrets: sealed where it is stored, in clear where it is sent,
+and shown to nobody."""
+
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from postroad.model.errors import BadInput, BadKey
+from postroad.model.keyring import UNSEALED, KeyRing
+from postroad.model.words import Draft, Message
+
+SEALED: Final = frozenset(
+    ("api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token")
+)
+"""Headers that say who asks: whoever reads one can ask in the sender's name."""
+SECRET: Final = re.compile(r"auth|cookie|key|password|secret|token")
+"""Names of headers that are not shown; more than are sealed, since hiding costs nothing."""
+HIDDEN: Final = "…"
+MARK: Final = "\x01"
+"""What a sealed value begins with: no HTTP header can."""
+PACKED_MARK: Final = b'"\\u0001'
+"""The same in JSON: found in the headers of few messages, and looked for in those of all."""
+DECODE: Final = msgspec.json.Decoder(dict[str, str]).decode
+ENCODE: Final = msgspec.json.Encoder().encode
+
+
+def has_secrets(headers: Mapping[str, str]) -> bool:
+    """Whether one of them is to be sealed."""
+    return not SEALED.isdisjoint([name.lower() for name in headers])
+
+
+def sealed(draft: Draft, ring: KeyRing) -> Draft:
+    """The draft as it may be stored. What a key is compared by leaves secrets out: a sender that
+    asks again with a fresh token means the same message, and no digest of a password is kept."""
+    headers = DECODE(draft.headers)
+    names = [name for name in headers if name.lower() in SEALED]
+    if any(headers[name].startswith(MARK) for name in names):
+        raise BadInput("headers: a value begins with a control character; remove it")
+    said = ENCODE({**headers, **dict.fromkeys(names, "")})
+    if not ring:
+        return replace(draft, said=said)
+    for name in names:
+        headers[name] = _sealed(headers[name], ring, _place(draft.queue, draft.id, name))
+    return replace(draft, headers=ENCODE(headers), said=said)
+
+
+def opened(message: Message, ring: KeyRing) -> Message:
+    """The message as it is sent; a BadKey when a header does not open."""
+    headers = DECODE(message.headers)
+    for name, value in headers.items():
+        if _is_sealed(name, value):
+            headers[name] = _opened(value, ring, _place(message.queue, message.id, name))
+    return replace(message, headers=ENCODE(headers))
+
+
+def resealed(
+    headers: bytes, queue: int, number: int, ring: KeyRing, *, plain_only: bool = False
+) -> bytes | None:
+    """The same headers under the ring's first key, or only those that no key has sealed; None
+    when nothing is to be done."""
+    named = DECODE(headers)
+    fresh = dict(named)
+    for name, value in named.items():
+        place = _place(queue, number, name)
+        if not _is_sealed(name, value):
+            if name.lower() in SEALED:  # stored before the road had a key
+                fresh[name] = _sealed(value, ring, place)
+        elif not plain_only and value[1:].partition(":")[0] != ring.first:
+            fresh[name] = _sealed(_opened(value, ring, place), ring, place)
+    return None if fresh == named else ENCODE(fresh)
+
+
+def shown(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers as people see them."""
+    return {
+        name: HIDDEN if SECRET.search(name.lower()) else value for name, value in headers.items()
+    }
+
+
+def _is_sealed(name: str, value: str) -> bool:
+    return value.startswith(MARK) and name.lower() in SEALED
+
+
+def _place(queue: int, number: int, name: str) -> str:
+    """A header opens in its own message only, and only for the queue that it was sent to."""
+    return f"message.headers/{queue}/{number}/{name}"
+
+
+def _sealed(value: str, ring: KeyRing, place: str) -> str:
+    return f"{MARK}{ring.first}:{b64encode(ring.seal(value.encode(), place)).decode()}"
+
+
+def _opened(value: str, ring: KeyRing, place: str) -> str:
+    key, _, packed = value[1:].partition(":")
+    try:
+        data = b64decode(packed, validate=True)
+    except ValueError:
+        data = b""
+    if key == UNSEALED or not data:
+        raise BadKey("a sealed header has an unknown form: it is damaged, or of a newer release")
+    return ring.open(key, data, place).decode()

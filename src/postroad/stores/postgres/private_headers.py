@@ -1,0 +1,20 @@
+"""Headers of messages as they are stored: read, and written over."""
+
+from postroad.ports.private_headers import HeaderRow, Kept
+from postroad.stores.postgres.base import Base
+
+
+class HeaderVerbs(Base):
+    """What changing keys needs of a store."""
+
+    async def headers_page(self, kept: Kept, after: int, limit: int) -> list[HeaderRow]:
+        """The headers of messages, from behind an id on."""
+        self._check_open()
+        rows = await self._side.rows("keys", f"headers_{kept}", (after, limit))
+        return [(number, queue, headers) for number, queue, headers in rows]
+
+    async def write_headers(self, kept: Kept, row: HeaderRow, was: bytes) -> bool:
+        """Write a message's headers over those that were read, if it still has those."""
+        self._check_open()
+        number, _, headers = row
+        return bool(await self._side.rows("keys", f"headers_{kept}_write", (number, headers, was)))

@@ -1,0 +1,3 @@
+-- The headers of unfinished messages, by id, with the queues that they were sent to.
+select m.id, r.queue_id, m.headers from postroad.message m join postroad.rung r on r.id = m.rung_id
+ where m.id > $1 order by m.id limit $2

@@ -1,0 +1,36 @@
+"""A road's files are its user's alone: they hold bodies, and keys to what is sealed."""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+OWN: Final = 0o600
+OTHERS: Final = 0o077
+BESIDE: Final = ("", "-wal", "-shm", ".lock", ".keys", ".keys.new", ".door")
+"""What lies beside a road's file, by how its name goes on."""
+
+
+def create_private(path: Path) -> None:
+    """Make the file, if there is none, before SQLite does: what it puts beside it gets the same
+    mode. Where that cannot be done, SQLite says why."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, OWN))
+
+
+def make_private(path: Path) -> list[Path]:
+    """Take away what others may do with the files of a road, where they are ours; answers with
+    which. Files of another user are left to that one."""
+    changed = []
+    for name in (path.with_name(path.name + end) for end in BESIDE):
+        with suppress(OSError):
+            found = name.lstat()
+            if (
+                stat.S_ISREG(found.st_mode)
+                and found.st_mode & OTHERS
+                and found.st_uid == os.geteuid()
+            ):
+                name.chmod(OWN)
+                changed.append(name)
+    return changed

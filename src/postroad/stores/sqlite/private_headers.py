@@ -1,0 +1,20 @@
+"""Headers of messages as they are stored: read, and written over."""
+
+from postroad.ports.private_headers import HeaderRow, Kept
+from postroad.stores.sqlite.base import Base
+
+
+class HeaderVerbs(Base):
+    """What changing keys needs of a store."""
+
+    async def headers_page(self, kept: Kept, after: int, limit: int) -> list[HeaderRow]:
+        """The headers of messages, from behind an id on."""
+        return await self._read("keys", lambda db: db.all(f"headers_{kept}", after, limit))
+
+    async def write_headers(self, kept: Kept, row: HeaderRow, was: bytes) -> bool:
+        """Write a message's headers over those that were read, if it still has those."""
+        number, _, headers = row
+        values = [(number, headers, was)]
+        return await self._write(
+            "keys", lambda db: db.changed(f"headers_{kept}_write", values) == 1, durable=True
+        )

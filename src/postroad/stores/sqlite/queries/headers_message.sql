@@ -1,0 +1,3 @@
+-- The headers of unfinished messages, by id, with the queues that they were sent to.
+select m.id, r.queue_id, m.headers from message m join rung r on r.id = m.rung_id
+ where m.id > ?1 order by m.id limit ?2

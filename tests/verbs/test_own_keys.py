@@ -1,0 +1,190 @@
+"""A road on SQLite makes a key of its own; unsealed values are not believed where there are keys."""
+
+import asyncio
+import os
+import stat
+from pathlib import Path
+
+import apsw
+import pytest
+
+from postroad import Postroad
+from postroad.config import Settings
+from postroad.model.errors import BadKey
+from postroad.model.keyring import new_key
+from postroad.model.webhook import WebhookRules
+from postroad.stores.naming import make_folder
+from postroad.verbs.own_keys import OwnKeys
+
+URL = "http://127.0.0.1:9/hook"
+SETTINGS = Settings(webhooks=WebhookRules(allow=("127.0.0.1/32",), http=True, ports=()))
+SECRET = "whsec_" + "c2VjcmV0" * 4
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("POSTROAD_KEYS", raising=False)
+    monkeypatch.delenv("POSTROAD_KEYS_FILE", raising=False)
+
+
+def road_at(path: Path) -> Postroad:
+    return Postroad(f"sqlite:///{path}", settings=SETTINGS)
+
+
+async def secrets_of(path: Path) -> int:
+    async with road_at(path) as road:
+        return (await road.webhooks.get(URL)).secrets
+
+
+def keys_in(path: Path) -> list[str]:
+    file = apsw.Connection(str(path))
+    try:
+        return [str(key) for (key,) in file.execute("select key from webhook")]
+    finally:
+        file.close()
+
+
+def unseal(path: Path) -> None:
+    """As somebody leaves it who can write to the file, or a release that had no keys."""
+    file = apsw.Connection(str(path))
+    file.execute(
+        "update webhook set key = '', sealed = ?", (b'{"secrets":["%s"]}' % SECRET.encode(),)
+    )
+    file.close()
+
+
+def test_a_new_road_makes_a_key_that_only_its_user_reads_and_says_so_once(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path, keys = tmp_path / "road.db", tmp_path / "road.db.keys"
+
+    async def story() -> None:
+        for _ in range(2):
+            async with road_at(path) as road:
+                await road.webhooks.set(URL, secrets=[SECRET])
+
+    asyncio.run(story())
+    said = capfd.readouterr().err
+    assert said.count("made a key for secrets at rest") == 1
+    assert str(keys) in said
+    name, _, secret = keys.read_text().strip().partition(":")
+    assert secret not in said
+    assert stat.S_IMODE(keys.stat().st_mode) == 0o600
+    assert keys_in(path) == [name]
+    assert SECRET.encode() not in path.read_bytes()
+
+
+def test_an_unsealed_value_is_refused_until_somebody_seals_it(tmp_path: Path) -> None:
+    path = tmp_path / "road.db"
+
+    async def story() -> None:
+        async with road_at(path) as road:
+            await road.webhooks.set(URL, secrets=[SECRET])
+        unseal(path)
+        async with road_at(path) as road:
+            with pytest.raises(BadKey, match="stored unsealed, though this road has keys"):
+                await road.webhooks.get(URL)
+            assert "unsealed" in (await road.webhooks.list()).endpoints[0].fault
+            assert (await road.sealing.rotate()).sealed == 1
+            assert (await road.webhooks.get(URL)).secrets == 1
+
+    asyncio.run(story())
+
+
+def test_a_road_from_before_is_sealed_when_it_gets_its_key_also_after_a_crash(
+    tmp_path: Path,
+) -> None:
+    """A start that dies half-way leaves the key under another name: the next one goes on."""
+    path = tmp_path / "road.db"
+
+    async def story() -> None:
+        async with road_at(path) as road:
+            await road.webhooks.set(URL, secrets=[SECRET])
+        unseal(path)
+        (tmp_path / "road.db.keys").unlink()
+        begun = OwnKeys(path).begin()  # and then the process died
+        assert await secrets_of(path) == 1
+        assert keys_in(path) == [begun[0][0]]
+        assert OwnKeys(path).read() == begun
+
+    asyncio.run(story())
+
+
+def test_rotating_own_keys_makes_a_new_one_and_keeps_the_old(tmp_path: Path) -> None:
+    path = tmp_path / "road.db"
+
+    async def story() -> None:
+        async with road_at(path) as road:
+            await road.webhooks.set(URL, secrets=[SECRET])
+            rotated = await road.sealing.rotate()  # while the road is open
+            assert (rotated.key, rotated.sealed) == ("own2", 1)
+            assert (await road.webhooks.get(URL)).secrets == 1
+        assert await secrets_of(path) == 1
+        assert keys_in(path) == ["own2"]
+        assert [name for name, _ in OwnKeys(path).read()] == ["own2", "own1"]
+        assert stat.S_IMODE((tmp_path / "road.db.keys").stat().st_mode) == 0o600
+
+    asyncio.run(story())
+
+
+def test_keys_that_are_given_take_over_from_own_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "road.db"
+
+    async def story() -> None:
+        async with road_at(path) as road:
+            await road.webhooks.set(URL, secrets=[SECRET])
+        monkeypatch.setenv("POSTROAD_KEYS", new_key("given", os.urandom))
+        async with road_at(path) as road:
+            assert (await road.webhooks.get(URL)).secrets == 1
+            assert await road.sealing.rotate() is not None
+        (tmp_path / "road.db.keys").unlink()
+        assert await secrets_of(path) == 1
+        assert keys_in(path) == ["given"]
+        assert not (tmp_path / "road.db.keys").exists()
+
+    asyncio.run(story())
+
+
+def test_the_files_of_a_road_and_a_folder_that_is_made_are_private(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "deep" / "road.db"
+    before = os.umask(0o022)
+    try:
+        make_folder(f"sqlite:///{path}")
+
+        async def story() -> None:
+            async with road_at(path) as road:
+                await road.tokens.make("t")
+                modes = {
+                    file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()
+                }
+            assert {"road.db", "road.db-wal", "road.db-shm", "road.db.lock"} <= modes.keys()
+            assert set(modes.values()) == {0o600}
+
+        asyncio.run(story())
+    finally:
+        os.umask(before)
+    for folder in (path.parent, path.parent.parent):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_files_that_others_could_read_are_made_private_and_that_is_said(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "road.db"
+
+    async def opened() -> None:
+        async with road_at(path):
+            pass
+
+    asyncio.run(opened())
+    path.chmod(0o644)
+    link = tmp_path / "road.db.door"  # somebody else's file stays as it is
+    (tmp_path / "other").write_text("x")
+    (tmp_path / "other").chmod(0o644)
+    link.symlink_to(tmp_path / "other")
+    asyncio.run(opened())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o644
+    assert "others could read this file" in capfd.readouterr().err
