@@ -17,7 +17,7 @@ from postroad.ports.clock import SystemClock
 from postroad.ports.mailboxes import Mailboxes
 from postroad.stores.sqlite.store import SqliteStore
 
-CREATE, SEND = "let me make mailboxes", "let me send anywhere"
+CREATE, SEND = "let me make mailboxes here", "let me send to any mailbox"
 
 
 class Served(Struct):
