@@ -15,6 +15,7 @@ from picows.picows import WSProtocol  # type: ignore[attr-defined]
 from postroad.hub.access import Keys
 from postroad.hub.commands import Commands
 from postroad.hub.frames import JSON, MSGPACK, Codec
+from postroad.hub.greeting import BACKLOG, Greeter
 from postroad.hub.http import HEAD_BYTES_MAX, Http
 from postroad.hub.patience import Expected
 from postroad.hub.pump import TICK_MS, Hub
@@ -24,8 +25,6 @@ from postroad.ports.clock import Timer
 
 UPGRADE: Final = re.compile(rb"\r\nupgrade:[ \t]*websocket")
 HEAD_END: Final = b"\r\n\r\n"
-BACKLOG: Final = 256
-"""So many are let in before anybody can count them: see KEPT_BACK."""
 READ_BYTES: Final = 4 * 1024
 """The read buffer that an idle WebSocket keeps."""
 KEEPALIVE: Final = (
@@ -49,7 +48,6 @@ class Server:
     def __init__(self, hub: Hub, keys: Keys | None = None) -> None:
         self.hub = hub
         self.visitors = Visitors(hub.limits, hub.clock, hub.log)
-        self.tls: ssl.SSLContext | None = None
         self.address = ""
         """Where it listens, as a number."""
         self.commands = Commands(hub, keys or Keys())
@@ -60,34 +58,29 @@ class Server:
         self._due: dict[Expected, float] = {}
         self._timer: Timer | None = None
         self._listening: asyncio.Server | None = None
-        self._greeting: set[asyncio.Task[None]] = set()
+        self._greeter: Greeter | None = None
 
     async def start(
         self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
     ) -> int:
         """Listen; answers the port."""
-        loop = asyncio.get_running_loop()
-        self.tls = tls
-        self._listening = await loop.create_server(lambda: Door(self), host, port, backlog=BACKLOG)
         found: int
+        if tls is not None:
+            visitors, clock, limit_s = self.visitors, self.hub.clock, self.hub.limits.handshake_s
+            self._greeter = Greeter(visitors, clock, tls, limit_s, lambda name: Door(self, name))
+            self.address, found = await self._greeter.start(host, port)
+            return found
+        loop = asyncio.get_running_loop()
+        self._listening = await loop.create_server(lambda: Door(self), host, port, backlog=BACKLOG)
         self.address, found = self._listening.sockets[0].getsockname()[:2]
         return found
-
-    def greet(self, door: "Door", tls: ssl.SSLContext) -> None:
-        """Shake hands with one who came. (Counted before: the loop's own TLS server would tell of
-        a connection only after its handshake.)"""
-        task = asyncio.get_running_loop().create_task(
-            door.shake_hands(tls), name="postroad hub tls"
-        )
-        self._greeting.add(task)
-        task.add_done_callback(self._greeting.discard)
 
     async def stop(self) -> None:
         """Nobody new; those who are in are told to come again."""
         if self._timer is not None:
             self._timer.cancel()
-        for task in self._greeting:
-            task.cancel()
+        if self._greeter is not None:
+            self._greeter.close()
         if self._listening is not None:
             self._listening.close()
         for client in list(self.hub.core.clients.values()):
@@ -155,45 +148,26 @@ class Upgraded(WSProtocol):  # type: ignore[misc]
 class Door(asyncio.Protocol):
     """A connection that has not said yet what it wants."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, counted: str = "") -> None:
         self._server = server
-        self._network = ""
+        self._network = counted
+        """Where it comes from, if that was counted before."""
         self._head = bytearray()
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Somebody comes."""
         self._transport = cast("asyncio.Transport", transport)
-        peer = transport.get_extra_info("peername")
-        self._network = network(peer[0]) if peer else ""
         server = self._server
-        refused = server.visitors.enter(self._network)
-        if server.tls is not None:
-            self._transport.pause_reading()  # what comes first is for the handshake
-        if refused and server.tls is not None:
-            self._transport.abort()
-            self._transport = None
-        elif refused:
-            self._end(refused)
-        else:
-            for option in KEEPALIVE:
-                transport.get_extra_info("socket").setsockopt(*option)
-            server.expect(self, server.hub.limits.handshake_s)
-            if server.tls is not None:
-                server.greet(self, server.tls)
-
-    async def shake_hands(self, tls: ssl.SSLContext) -> None:
-        """TLS first; one who does not speak it is hung up on."""
-        plain, loop = self._transport, asyncio.get_running_loop()
-        if plain is None:
-            return
-        limit_s = self._server.hub.limits.handshake_s
-        try:
-            self._transport = await loop.start_tls(
-                plain, self, tls, server_side=True, ssl_handshake_timeout=limit_s
-            )
-        except OSError:  # that of ssl, a timeout and a reset are of this kind
-            plain.abort()
+        if not self._network:
+            peer = transport.get_extra_info("peername")
+            self._network = network(peer[0]) if peer else "nowhere"
+            if refused := server.visitors.enter(self._network):
+                self._end(refused)
+                return
+        for option in KEEPALIVE:
+            transport.get_extra_info("socket").setsockopt(*option)
+        server.expect(self, server.hub.limits.handshake_s)
 
     def data_received(self, data: bytes) -> None:
         """The head of the first request says what this connection is for."""
