@@ -32,7 +32,7 @@ def test_a_credential_is_tested_sealed_and_never_shown_again(
     async def story() -> None:
         async with local(dsn) as road:
             with pytest.raises(BadCredential, match="does not know this account"):
-                await road.credentials.put("main", provider.spec(), "wrong")
+                await road.credentials.put("main", provider.spec(), "wrong, but long enough")
             assert await road.credentials.list() == []
             shown = await road.credentials.put("main", provider.spec(rate="50/s"), TOKEN)
             assert (shown.rate, shown.account) == ("50/s", "AC1")

@@ -107,7 +107,7 @@ async def test_a_hub_that_no_setting_names_is_refused_and_never_connected_to(
 class AnyHub(dict[str, NamedHub]):
     """What is named, without the list of names."""
 
-    def get(self, server: str, _default: object = None, /) -> NamedHub:  # type: ignore[override]
+    def get(self, server: str, _default: object = None, /) -> NamedHub:
         return NamedHub(KnownHub(f"ws://{server}", TOKEN), (), Names([]))
 
 
