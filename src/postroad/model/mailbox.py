@@ -213,7 +213,7 @@ class HubLimits(Struct, frozen=True):
     wrong_tokens_max: int = 1_000
     """Of one address within a minute; then it is closed, and none is let in until that is over."""
     pieces_max: int = 4_096
-    """Chunks of one HTTP body. One byte each, a body of 64 KiB took 1.1 s to read."""
+    """Chunks of one HTTP body. With one byte in each, 64 KiB took 360 ms of the loop; so 24 ms."""
     handshake_s: float = 5.0
     """A connection that has not said what it wants by then is closed."""
     request_s: float = 30.0
