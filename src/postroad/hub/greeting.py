@@ -88,6 +88,7 @@ class Greeter:
     async def _greet(self, came: socket.socket, name: str) -> None:
         loop, limit_s = asyncio.get_running_loop(), self._limit_s
         try:
+            # The connection is the protocol's from now on.
             _ = await loop.connect_accepted_socket(
                 lambda: self._welcome(name), came, ssl=self._tls, ssl_handshake_timeout=limit_s
             )
