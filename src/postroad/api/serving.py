@@ -17,7 +17,7 @@ from postroad.api.context import Context
 from postroad.api.door import Door, leave_note, remove_note
 from postroad.api.hosts import Proxies
 from postroad.api.listening import Greeting, Strict
-from postroad.api.tls import server_context
+from postroad.api.tls import certificate, server_context
 from postroad.api.watching import Watched
 from postroad.app import Postroad
 from postroad.config import Settings, address
@@ -96,7 +96,8 @@ class Server:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
-        door = Door(self.url, self.context.access.local, os.getpid())
+        cert = certificate(self._settings.tls_cert_file)
+        door = Door(self.url, self.context.access.local, os.getpid(), cert)
         leave_note(self.road.dsn, door)
         try:
             with watch or nullcontext():

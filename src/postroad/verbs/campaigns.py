@@ -252,6 +252,15 @@ class CampaignVerbs:
             await channel.close()
         return found
 
+    async def is_called_back(self, campaign: int) -> bool:
+        """Whether a provider may have something to say about this campaign."""
+        credential = await self._store.credential_of(campaign)
+        return (
+            credential is not None
+            and credential.kind == "twilio"
+            and bool(callback_url(credential, campaign, 1))
+        )
+
     async def callback(
         self, campaign: int, n: int, form: Mapping[str, str], signature: str
     ) -> bool:
