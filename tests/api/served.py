@@ -19,9 +19,9 @@ WAIT_S = 30.0
 class Served(Stand):
     """`async with Served(folder, head_wait_s=0.2):`; `line()` connects."""
 
-    def __init__(self, folder: Path, **settings: Any) -> None:
+    def __init__(self, folder: Path, dsn: str = "", **settings: Any) -> None:
         given = structs.replace(Settings(), listen="127.0.0.1:0", **settings)
-        super().__init__(folder, given)
+        super().__init__(folder, given, dsn)
         self._lines: list[Line] = []
 
     async def __aenter__(self) -> Self:
