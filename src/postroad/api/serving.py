@@ -122,7 +122,7 @@ class Server:
             server_header=False,
             # What waits to be accepted is accepted at one go, and has descriptors before it is
             # counted.
-            backlog=min(BACKLOG, connections.most // 2),
+            backlog=min(BACKLOG, connections.most),
             timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=GRACE_S,
             ws="none",
