@@ -1,15 +1,18 @@
 """Clients that never finish: each is ended, told in one line, and keeps nobody else out."""
 
 import asyncio
+import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from postroad.api import listening
 from postroad.api.listening import Strict
 from tests.api.served import Line, Served
+from tests.servers.certificates import certify
 
-QUICK = {"head_wait_s": 0.3, "body_wait_s": 0.3}
+QUICK: dict[str, Any] = {"head_wait_s": 0.3, "body_wait_s": 0.3}
 TOLD = "connections to the API were ended"
 
 
@@ -120,4 +123,26 @@ async def test_silent_ones_make_room_for_those_who_speak(
         for line in busy:
             assert line.is_open()
             line.close()
+    assert capfd.readouterr().err.count(TOLD) == 1
+
+
+async def test_handshakes_that_never_end_are_counted_and_ended(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cert, key = certify(tmp_path)
+    files: dict[str, Any] = {"tls_cert_file": cert, "tls_key_file": key}
+    async with Served(tmp_path, connections_per_address_max=3, **files, **QUICK) as stand:
+        lines = [await stand.line() for _ in range(6)]
+        lines[-1].send(b"\x16\x03\x01")  # the beginning of a hello
+        for line in lines:
+            assert await line.ended() == b""
+        trusting = ssl.create_default_context(cafile=cert)
+        for _ in range(3):  # a request that comes with the last word of the handshake
+            reader, writer = await asyncio.open_connection(stand.host, stand.port, ssl=trusting)
+            writer.write(stand.head("GET", "/healthz") * 2)
+            both = Line(reader, writer)
+            assert [(await both.answer())[0] for _ in range(2)] == [200, 200]
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost:")
+            assert b" 408 " in await both.ended()
+            writer.close()
     assert capfd.readouterr().err.count(TOLD) == 1

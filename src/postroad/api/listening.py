@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import ssl
 from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any, Final
@@ -96,6 +95,7 @@ class Strict(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         if self._phase is Phase.silent:
             self._head_begins()
+            self._wire_bytes = len(data)
         elif self._phase is Phase.body:
             self._until_s += len(data) / LEAST_BYTES_S
         try:
@@ -283,65 +283,3 @@ def answer_of(status: int, text: str) -> bytes:
         f"content-length: {len(content)}\r\nconnection: close\r\n\r\n"
     )
     return head.encode() + content
-
-
-class Greeting(asyncio.Protocol):
-    """A connection before its TLS handshake: counted and timed as all are."""
-
-    def __init__(
-        self, made: Callable[[], Strict], connections: Connections, context: ssl.SSLContext
-    ) -> None:
-        self._made = made
-        self._house = connections
-        self._context = context
-        self.address = ""
-        self._early = bytearray()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Shake hands."""
-        if not isinstance(transport, asyncio.Transport):
-            raise TypeError(f"no stream: {transport!r}")
-        self._transport = transport
-        self.address = (transport.get_extra_info("peername") or ("",))[0]
-        if not self._house.admit(self):
-            transport.abort()
-            return
-        loop = asyncio.get_running_loop()
-        self._until_s = loop.time() + self._house.patience.head_s
-        self._task = loop.create_task(self._shake(loop))
-
-    async def _shake(self, loop: asyncio.AbstractEventLoop) -> None:
-        try:
-            safe = await loop.start_tls(self._transport, self, self._context, server_side=True)
-        except (OSError, EOFError):  # ssl.SSLError is one: no TLS, or none that we know
-            self._transport.abort()
-            return
-        finally:
-            self._house.forget(self)
-        if safe is None or safe.is_closing():
-            return
-        inner = self._made()
-        safe.set_protocol(inner)
-        inner.connection_made(safe)
-        if self._early:
-            inner.data_received(bytes(self._early))
-
-    def data_received(self, data: bytes) -> None:
-        """What came with the last word of the handshake, before we knew that it is done."""
-        self._early += data
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """Gone."""
-        self._house.forget(self)
-
-    def overdue(self, now_s: float) -> str:
-        """Whether the handshake takes too long."""
-        return "no TLS handshake" if now_s > self._until_s else ""
-
-    def end(self) -> None:
-        """Close it."""
-        self._transport.abort()
-
-    def drop(self) -> None:
-        """Close it."""
-        self._transport.abort()

@@ -15,14 +15,16 @@ from postroad.api.app import make_app
 from postroad.api.connections import Connections, Patience
 from postroad.api.context import Context
 from postroad.api.door import Door, leave_note, remove_note
+from postroad.api.greeting import SecureServer
 from postroad.api.hosts import Proxies
-from postroad.api.listening import Greeting, Strict
+from postroad.api.listening import Strict
 from postroad.api.tls import certificate, server_context
 from postroad.api.watching import Watched
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.hub.serving import Station
 from postroad.model.errors import BadSetting, CannotListen, PostroadError
+from postroad.ports.clock import Clock
 
 BACKLOG: Final = 2_048
 GRACE_S: Final = 10
@@ -129,7 +131,7 @@ class Server:
             proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=list(settings.trusted_proxies),
         )
-        return Web(config, connections, self._secure)
+        return Web(config, connections, self._secure, self.road.store.clock)
 
     async def _tasks(self, web: "Web", taken: socket.socket, started: Callable[[], None]) -> None:
         async with named(), asyncio.TaskGroup() as group:
@@ -188,19 +190,28 @@ class Web(uvicorn.Server):
     """uvicorn, with signals and connections looked after by us."""
 
     def __init__(
-        self, config: uvicorn.Config, connections: Connections, secure: ssl.SSLContext | None
+        self,
+        config: uvicorn.Config,
+        connections: Connections,
+        secure: ssl.SSLContext | None,
+        clock: Clock,
     ) -> None:
         super().__init__(config)
+        self._clock = clock
         self._connections = connections
         self._secure = secure
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen. TLS is begun by us, so that handshakes are counted and timed too."""
-        loop, backlog = asyncio.get_running_loop(), self.config.backlog
-        make = self._plain if self._secure is None else self._greeting
-        self.servers = [
-            await loop.create_server(make, sock=one, backlog=backlog) for one in sockets or ()
-        ]
+        """Listen on one socket, which is bound."""
+        taken = (sockets or [])[0]
+        loop = asyncio.get_running_loop()
+        if self._secure is None:
+            backlog = self.config.backlog
+            self.servers = [await loop.create_server(self._plain, sock=taken, backlog=backlog)]
+        else:
+            own = SecureServer(self._plain, self._connections, self._secure, self._clock)
+            own.listen(taken)
+            self.servers = [own]  # type: ignore[list-item]
         self.started = True
 
     def _plain(self) -> Strict:
@@ -210,11 +221,6 @@ class Web(uvicorn.Server):
             server_state=self.server_state,
             app_state=self.lifespan.state,
         )
-
-    def _greeting(self) -> Greeting:
-        if self._secure is None:
-            raise AssertionError("without TLS")
-        return Greeting(self._plain, self._connections, self._secure)
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
