@@ -19,7 +19,7 @@ from postroad.api.reading import read, takes
 from postroad.campaigns.estimate import Estimate
 from postroad.campaigns.exporting import FORMATS
 from postroad.campaigns.importing import Imported
-from postroad.campaigns.message import CALLBACKS, Letter
+from postroad.campaigns.message import CALLBACKS, Letter, is_called_back
 from postroad.model.campaign import Counts, HaltRule, Recipient
 from postroad.model.errors import BadInput, BodyTooLarge, Forbidden
 from postroad.model.tokens import Scope
@@ -317,12 +317,13 @@ async def campaign_callback(
 ) -> Response[None]:
     """A provider's word about one message, signed with the credential's token."""
     stranger = Forbidden("this is not signed by the provider of a message that this road has sent")
-    campaigns = context(request).road.campaigns
+    road = context(request).road
     signature = request.headers.get("x-twilio-signature", "")
     signable = len(signature) == SIGNATURE_LETTERS and 0 < campaign < BIG and 0 < n < BIG
-    if not signable or not await campaigns.is_called_back(campaign):
+    credential = await road.bulk.store.credential_of(campaign) if signable else None
+    if credential is None or not is_called_back(credential):
         raise stranger  # whoever it is, nothing of theirs is read
-    if not await campaigns.callback(campaign, n, _form(await request.body()), signature):
+    if not await road.campaigns.callback(campaign, n, _form(await request.body()), signature):
         raise stranger
     return Response(None, status_code=204)
 
