@@ -3,6 +3,8 @@
 import asyncio
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import apsw
@@ -167,6 +169,29 @@ def test_the_files_of_a_road_and_a_folder_that_is_made_are_private(tmp_path: Pat
         os.umask(before)
     for folder in (path.parent, path.parent.parent):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_who_looks_into_the_file_of_a_running_road_takes_nothing_away(tmp_path: Path) -> None:
+    """As a backup does, or `sqlite3 road.db`: the last who closes a file deletes its log, and is
+    kept from it by the locks of who has the file open."""
+    path = tmp_path / "road.db"
+    look = (
+        "import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone())"
+    )
+
+    def seen() -> str:
+        query = "select count(*) from message"
+        asked = [sys.executable, "-c", look, str(path), query]
+        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+
+    async def story() -> None:
+        async with road_at(path) as road:
+            await road.send(URL, 1)
+            assert seen() == "1"
+            await road.send(URL, 2)
+            assert (seen(), path.with_name("road.db-wal").exists()) == ("2", True)
+
+    asyncio.run(story())
 
 
 def test_files_that_others_could_read_are_made_private_and_that_is_said(

@@ -14,9 +14,13 @@ BESIDE: Final = ("", "-wal", "-shm", ".lock", ".keys", ".keys.new", ".door")
 
 def create_private(path: Path) -> None:
     """Make the file, if there is none, before SQLite does: what it puts beside it gets the same
-    mode. Where that cannot be done, SQLite says why."""
+    mode. Where that cannot be done, SQLite says why.
+
+    One that is there is never opened: closing it would drop all locks that SQLite has on it in
+    this process, and the next program that looks into the file would delete its log (POSIX).
+    """
     with suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, OWN))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWN))
 
 
 def make_private(path: Path) -> list[Path]:
