@@ -119,11 +119,12 @@ def test_rotating_own_keys_makes_a_new_one_and_keeps_the_old(tmp_path: Path) -> 
         async with road_at(path) as road:
             await road.webhooks.set(URL, secrets=[SECRET])
             rotated = await road.sealing.rotate()  # while the road is open
-            assert (rotated.key, rotated.sealed) == ("own2", 1)
+            assert (rotated.key[:5], rotated.sealed) == ("own2_", 1)
             assert (await road.webhooks.get(URL)).secrets == 1
         assert await secrets_of(path) == 1
-        assert keys_in(path) == ["own2"]
-        assert [name for name, _ in OwnKeys(path).read()] == ["own2", "own1"]
+        names = [name for name, _ in OwnKeys(path).read()]
+        assert [name.partition("_")[0] for name in names] == ["own2", "own1"]
+        assert keys_in(path) == names[:1]
         assert stat.S_IMODE((tmp_path / "road.db.keys").stat().st_mode) == 0o600
 
     asyncio.run(story())
@@ -147,6 +148,82 @@ def test_keys_that_are_given_take_over_from_own_ones(
         assert not (tmp_path / "road.db.keys").exists()
 
     asyncio.run(story())
+
+
+def test_a_road_whose_keys_are_lost_is_refused_until_they_are_back(tmp_path: Path) -> None:
+    """As a backup is that was restored without them: with a new key it would run, and give up
+    what it cannot open."""
+    path, keys, away = (tmp_path / name for name in ("road.db", "road.db.keys", "away"))
+
+    async def story() -> None:
+        async with road_at(path) as road:
+            await road.webhooks.set(URL, secrets=[SECRET])
+        keys.rename(away)
+        for _ in range(2):
+            with pytest.raises(BadKey, match=r"sealed with key 'own1_.*put .*road\.db\.keys back"):
+                await secrets_of(path)
+        assert not keys.exists()
+        away.rename(keys)
+        assert await secrets_of(path) == 1
+        # For good: with a key that somebody puts there it goes on without what was sealed.
+        keys.write_text(new_key("k1", os.urandom))
+        with pytest.raises(BadKey, match="which this road does not have"):
+            await secrets_of(path)
+        async with road_at(path) as road:
+            await road.webhooks.delete(URL)
+            await road.webhooks.set(URL, secrets=[SECRET])
+            assert (await road.webhooks.get(URL)).secrets == 1
+
+    asyncio.run(story())
+
+
+def test_a_message_with_sealed_headers_also_tells_that_the_keys_are_lost(tmp_path: Path) -> None:
+    path = tmp_path / "road.db"
+
+    async def story() -> None:
+        async with road_at(path) as road:
+            await road.send(URL, 1, headers={"authorization": "hush"})
+        path.with_name("road.db.keys").unlink()
+        with pytest.raises(BadKey, match=r"put .*road\.db\.keys back"):
+            await secrets_of(path)
+
+    asyncio.run(story())
+
+
+def test_what_a_start_sealed_that_died_opens_also_with_other_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given to the road afterwards, or put back beside it."""
+    path, keys = tmp_path / "road.db", tmp_path / "road.db.keys"
+
+    async def story() -> None:
+        async with road_at(path) as road:
+            await road.webhooks.set(URL, secrets=[SECRET])
+        keys.rename(tmp_path / "road.db.keys.new")  # it died before it settled this
+        with monkeypatch.context() as given:
+            given.setenv("POSTROAD_KEYS", new_key("given", os.urandom))
+            assert await secrets_of(path) == 1
+        keys.write_text(new_key("k1", os.urandom))
+        async with road_at(path) as road:
+            assert (await road.webhooks.get(URL)).secrets == 1
+            assert (await road.sealing.rotate()).sealed == 1
+        assert await secrets_of(path) == 1
+
+    asyncio.run(story())
+
+
+def test_keys_that_cannot_be_written_or_read_are_told_with_their_file(tmp_path: Path) -> None:
+    path, keys = tmp_path / "road.db", tmp_path / "road.db.keys"
+    (tmp_path / "road.db.keys.new.part").mkdir()
+
+    async def story(says: str) -> None:
+        with pytest.raises(BadKey, match=says):
+            await secrets_of(path)
+
+    asyncio.run(story(r"road\.db\.keys, this road's own keys, cannot be written"))
+    for damaged in ("", "own1:half", "\0" * 60):
+        keys.write_text(damaged)
+        asyncio.run(story(r"road\.db\.keys"))
 
 
 def test_the_files_of_a_road_and_a_folder_that_is_made_are_private(tmp_path: Path) -> None:

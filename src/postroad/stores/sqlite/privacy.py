@@ -8,7 +8,7 @@ from typing import Final
 
 OWN: Final = 0o600
 OTHERS: Final = 0o077
-BESIDE: Final = ("", "-wal", "-shm", ".lock", ".keys", ".keys.new", ".door")
+BESIDE: Final = ("", "-wal", "-shm", ".lock", ".keys", ".keys.new", ".keys.new.part", ".door")
 """What lies beside a road's file, by how its name goes on."""
 
 
