@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from postroad import Postroad, Reject
-from postroad.model.errors import BadKey, Conflict
+from postroad.model.errors import BadInput, BadKey, Conflict
 from postroad.model.keyring import new_key
 from postroad.stores.copying import copy
 from tests.servers.postgres import PrivatePostgres
@@ -64,6 +64,20 @@ def test_a_dead_message_shows_no_secret_and_is_replayed_with_it(tmp_path: Path) 
             await road.dead.replay(ids=[number])
             await road.run(until_idle=True)
         assert got == [GIVEN, GIVEN]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [[("authorization", "hush")], {"authorization": b"hush"}, "hush", {"cookie": ["hush"]}],
+)
+def test_headers_that_are_refused_are_not_in_the_error(tmp_path: Path, headers: Any) -> None:
+    async def story() -> None:
+        async with road_at(f"sqlite:///{tmp_path}/road.db", []) as road:
+            with pytest.raises(BadInput, match="texts") as refused:
+                await road.send("inbox", 1, headers=headers)
+            assert "hush" not in str(refused.value)
 
     asyncio.run(story())
 
