@@ -50,10 +50,9 @@ def _check_types(send: Send) -> None:
         raise BadInput(f"priority={send.priority!r}: give a whole number")
     if not isinstance(send.headers or {}, Mapping):
         raise BadInput(f"headers= is a {type(send.headers).__name__}: give a dict of texts")
-    for name, value in (send.headers or {}).items():
-        if not isinstance(name, str) or not isinstance(value, str):
-            # Its type alone: the value may be a password.
-            kind = type(value).__name__
+    for header in (send.headers or {}).items():
+        if not all(isinstance(text, str) for text in header):
+            name, kind = header[0], type(header[1]).__name__  # the value may be a password
             raise BadInput(f"headers: {name!r} ({kind}) must be texts, name and value")
 
 
