@@ -130,6 +130,22 @@ def test_rotating_own_keys_makes_a_new_one_and_keeps_the_old(tmp_path: Path) -> 
     asyncio.run(story())
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_keys_that_root_changes_stay_those_of_the_roads_user(tmp_path: Path) -> None:
+    path, keys = tmp_path / "road.db", tmp_path / "road.db.keys"
+
+    async def story() -> None:
+        async with road_at(path):
+            pass
+        os.chown(path, 65534, 65534)
+        async with road_at(path) as road:
+            await road.sealing.rotate()
+        assert (keys.stat().st_uid, keys.stat().st_gid) == (65534, 65534)
+        assert stat.S_IMODE(keys.stat().st_mode) == 0o600
+
+    asyncio.run(story())
+
+
 def test_keys_that_are_given_take_over_from_own_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

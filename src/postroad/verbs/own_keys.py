@@ -17,6 +17,7 @@ class OwnKeys:
     unsealed is sealed, an unsealed value is no sign that somebody planted it."""
 
     def __init__(self, road: Path) -> None:
+        self._road = road
         self.path = keys_beside(road)
         self._draft = self.path.with_name(f"{self.path.name}.new")
 
@@ -63,7 +64,7 @@ class OwnKeys:
 
     def _write(self, text: str) -> None:
         try:
-            _write(self._draft, text)
+            _write(self._draft, text, self._road.stat())
         except OSError as error:
             raise BadKey(
                 f"{self.path}, this road's own keys, cannot be written: {error.strerror}; check "
@@ -92,13 +93,16 @@ def _new(number: int) -> str:
     return new_key(f"{NAME}{number}_{secret_bytes(3).hex()}", secret_bytes)
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str, road: os.stat_result) -> None:
     """On the disk before anything is sealed with it: what a lost key sealed is lost. Whole or not
-    at all: half a file would keep the road shut."""
+    at all: half a file would keep the road shut. For the user whose road it is, as SQLite does
+    with its own files: an administrator's command would shut that one out."""
     part = path.with_name(f"{path.name}.part")
     part.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     with os.fdopen(os.open(part, flags, 0o600), "w") as file:
+        if os.geteuid() == 0:
+            os.fchown(file.fileno(), road.st_uid, road.st_gid)
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
