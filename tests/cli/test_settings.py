@@ -66,6 +66,7 @@ BAD = {
     "limits.linger_ms": ("-1", "above zero"),
     "limits.poll_intervals_s": ("5,-1", "above zero"),
     "limits.stale_ms": ("30000", "less than limits.lease_ms"),
+    "watchdog_s": ("inf", "or 0 for none"),
     "webhooks.ports": ("0", "above zero"),
 }
 

@@ -82,6 +82,18 @@ def test_headers_that_are_refused_are_not_in_the_error(tmp_path: Path, headers: 
     asyncio.run(story())
 
 
+def test_a_dead_message_with_a_strangers_headers_is_shown_all_the_same(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with road_at(f"sqlite:///{tmp_path}/road.db", [], works=False) as road:
+            number = (await road.send("inbox", 1, headers=GIVEN)).id
+            await road.run(until_idle=True)
+            road.connection().execute("update dead set headers = ?", (b'{"a":"\xff',))
+            letter = await road.dead.show(number)
+            assert (letter.body, list(letter.headers)) == (b"1", ["unreadable"])
+
+    asyncio.run(story())
+
+
 def test_a_key_means_the_same_message_whatever_its_token_is(tmp_path: Path) -> None:
     async def story() -> None:
         async with road_at(f"sqlite:///{tmp_path}/road.db", []) as road:
