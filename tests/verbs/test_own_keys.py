@@ -12,9 +12,10 @@ import pytest
 
 from postroad import Postroad
 from postroad.config import Settings
-from postroad.model.errors import BadKey
+from postroad.model.errors import BadKey, CopyRefused
 from postroad.model.keyring import new_key
 from postroad.model.webhook import WebhookRules
+from postroad.stores.copying import copy
 from postroad.stores.naming import make_folder
 from postroad.verbs.own_keys import OwnKeys
 
@@ -285,6 +286,30 @@ def test_who_looks_into_the_file_of_a_running_road_takes_nothing_away(tmp_path: 
             assert (seen(), path.with_name("road.db-wal").exists()) == ("2", True)
 
     asyncio.run(story())
+
+
+def test_a_road_behind_a_link_is_made_private(tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(tmp_path / "real.db")
+    before = os.umask(0o022)
+    try:
+        asyncio.run(new_road(tmp_path / "link.db"))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "real.db").stat().st_mode) == 0o600
+
+
+async def new_road(path: Path) -> None:
+    async with road_at(path):
+        pass
+
+
+def test_a_road_that_is_half_sealed_is_not_copied(tmp_path: Path) -> None:
+    """Nobody would give the target the key that a start began with."""
+    path = tmp_path / "road.db"
+    asyncio.run(new_road(path))
+    (tmp_path / "road.db.keys").rename(tmp_path / "road.db.keys.new")
+    with pytest.raises(CopyRefused, match="start it once more"):
+        asyncio.run(copy(f"sqlite:///{path}", "postgresql://nowhere/x", lambda *_: None))
 
 
 def test_files_that_others_could_read_are_made_private_and_that_is_said(

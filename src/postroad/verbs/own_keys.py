@@ -7,7 +7,7 @@ from typing import Final
 from postroad.model.errors import BadKey
 from postroad.model.keyring import new_key, read_keys, written_key
 from postroad.ports.entropy import secret_bytes
-from postroad.stores.naming import file_of, keys_beside
+from postroad.stores.naming import file_of, keys_begun, keys_beside
 
 NAME: Final = "own"
 
@@ -19,7 +19,7 @@ class OwnKeys:
     def __init__(self, road: Path) -> None:
         self._road = road
         self.path = keys_beside(road)
-        self._draft = self.path.with_name(f"{self.path.name}.new")
+        self._draft = keys_begun(road)
 
     def read(self) -> list[tuple[str, bytes]]:
         """The keys, the one that seals first; none when the road has not made any."""

@@ -20,7 +20,8 @@ def create_private(path: Path) -> None:
     this process, and the next program that looks into the file would delete its log (POSIX).
     """
     with suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWN))
+        file = path.resolve()  # also where a link leads to nothing yet
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWN))
 
 
 def make_private(path: Path) -> list[Path]:
