@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+import msgspec
 from msgspec import Struct
 
 from postroad.model.errors import BadInput, UnknownMessage
@@ -97,3 +98,11 @@ def place(text: str) -> Place:
             f"after={text!r} is not a cursor: give the `after` of the page before, or leave it out"
         )
     return died_at_ms, number
+
+
+def headers_of(packed: bytes) -> dict[str, str]:
+    """The headers of a dead message by name; what a stranger put in their place is only counted."""
+    try:
+        return msgspec.json.decode(packed, type=dict[str, str]) if packed else {}
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {"unreadable": f"{len(packed)} bytes that are no headers"}
