@@ -7,8 +7,8 @@ from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta, no
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from postroad.model.errors import BadInput
+from postroad.model.texts import TEMPLATE_MAX
 
-TEMPLATE_CHARACTERS_MAX: Final = 20_000
 FILTERS: Final = ("capitalize", "default", "lower", "title", "trim", "upper")
 # The sandbox bounds what a template may touch, this how long it takes: two nested loops would
 # take minutes for each of a million recipients.
@@ -40,16 +40,20 @@ class Template:
     def __init__(self, text: str) -> None:
         if not text.strip():
             raise BadTemplate("the template is empty")
-        if len(text) > TEMPLATE_CHARACTERS_MAX:
-            raise BadTemplate(f"the template has over {TEMPLATE_CHARACTERS_MAX} characters")
+        if len(text) > TEMPLATE_MAX:
+            raise BadTemplate(f"the template has over {TEMPLATE_MAX} characters")
         self.text = text
         try:
             parsed = JINJA.parse(text)
             _check(parsed)
             self._compiled = JINJA.from_string(text)
+            self.variables = frozenset(meta.find_undeclared_variables(parsed))
         except TemplateSyntaxError as error:
             raise BadTemplate(f"template line {error.lineno}: {error.message}") from None
-        self.variables = frozenset(meta.find_undeclared_variables(parsed))
+        except (RecursionError, SyntaxError, MemoryError):
+            raise BadTemplate("the template is nested too deep: nest less") from None
+        except ValueError:
+            raise BadTemplate("the template has a number of too many digits") from None
 
     def check(self, columns: tuple[str, ...]) -> None:
         """Whether every variable is a column."""

@@ -130,7 +130,7 @@ class Door(asyncio.Protocol):
     def __init__(self, server: Server) -> None:
         self._server = server
         self._address = ""
-        self._head = b""
+        self._head = bytearray()
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -151,8 +151,10 @@ class Door(asyncio.Protocol):
         """The head of the first request says what this connection is for."""
         if self._transport is None:
             return
+        # Only what is new is looked at: it may come byte by byte.
+        start = max(0, len(self._head) - 3)
         self._head += data
-        end = self._head.find(b"\r\n\r\n")
+        end = self._head.find(b"\r\n\r\n", start)
         if end < 0:
             if len(self._head) > HEAD_BYTES_MAX:
                 self._end(431)
@@ -163,14 +165,14 @@ class Door(asyncio.Protocol):
             upgraded = self._server.websocket(self)
             transport.set_protocol(upgraded)
             upgraded.connection_made(transport)
-            _feed(upgraded, self._head)
+            _feed(upgraded, bytes(self._head))
         else:
             server = self._server
             http = Entered(self, server)
             transport.set_protocol(http)
             http.begin(transport)
-            http.data_received(self._head)
-        self._head = b""
+            http.data_received(bytes(self._head))
+        self._head.clear()
 
     def late(self) -> None:
         """It said nothing whole in time."""

@@ -17,6 +17,7 @@ from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.store import Store
+from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 
 Quota = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -47,6 +48,7 @@ class MailboxPage(Struct, frozen=True):
     after: str = ""
 
 
+@bounded
 class MailboxVerbs:
     """The mailboxes of one store. `hub` is the one that this process serves, if it does; without
     it a verb that deletes is the store's hub for as long as that takes."""

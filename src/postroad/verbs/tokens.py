@@ -21,6 +21,7 @@ from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.clock import Clock
 from postroad.ports.secret import secret_bytes
 from postroad.ports.tokens import Tokens
+from postroad.verbs.bounding import bounded
 
 NAME_CHARACTERS_MAX = 200
 
@@ -32,6 +33,7 @@ class NewToken(Struct, frozen=True):
     secret: str
 
 
+@bounded
 class TokenVerbs:
     """The tokens of one road."""
 

@@ -39,8 +39,8 @@ class ServerFacts(Struct, frozen=True):
     @property
     def number(self) -> tuple[int, ...]:
         """Its version as numbers, for comparing."""
-        parts = self.version.split("-")[0].split(".")
-        return tuple(int(part) for part in parts if part.isdigit())
+        parts = self.version[:40].split("-")[0].split(".")
+        return tuple(int(part) for part in parts if part.isdecimal())
 
 
 class Link:
