@@ -24,11 +24,11 @@ PARSERS: Final = frozenset(
         ),
         *("b64decode", "convert", "extract", "feed_data", "fromhex", "fromisoformat"),
         *("getincrementaldecoder", "ip_address", "ip_network", "loads", "parse", "parse_qs"),
-        *("parse_qsl", "parsedate_to_datetime", "partition", "reader", "readuntil", "rpartition"),
+        *("parse_qsl", "parsedate_to_datetime", "reader", "readuntil"),
         *("rsplit", "split", "splitlines", "unmarshal", "unpack_from", "unquote", "urlsplit"),
     )
 )
-"""Calls, by the last part of their name, that take texts and bytes apart."""
+"""Calls, by the last part of their name, that take texts and bytes apart; `partition` cuts once."""
 SQL: Final = re.compile(r"!?~\*?\s*'|\bregexp|\bsimilar to\b", re.IGNORECASE)
 
 
@@ -74,13 +74,11 @@ def _name(statement: ast.stmt) -> str:
     return names[0] if names else f"line {statement.lineno}"
 
 
-def missing(folder: Path, covered: frozenset[str], ours: dict[str, str]) -> list[str]:
+def missing(there: set[str], covered: frozenset[str], ours: dict[str, str]) -> list[str]:
     """Those that no door leads through and that are not said to be for bytes of our own."""
-    return sorted(
-        one for one in found(folder) if one not in covered and not one.startswith(tuple(ours))
-    )
+    return sorted(one for one in there - covered if not one.startswith(tuple(ours)))
 
 
-def stale(folder: Path, covered: frozenset[str]) -> list[str]:
+def stale(there: set[str], covered: frozenset[str]) -> list[str]:
     """Names that are listed and not there any more."""
-    return sorted(covered - found(folder))
+    return sorted(covered - there)

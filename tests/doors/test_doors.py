@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.doors import answers, requests, wires
-from tests.doors.finding import missing, stale
+from tests.doors.finding import found, missing, stale
 from tests.doors.shape import RATIO_MAX, Door, breaches
 
 SOURCE = Path(__file__).parents[2] / "src" / "postroad"
@@ -22,6 +22,10 @@ OURS = {
     "campaigns/postgres/": "rows that this release wrote",
     "campaigns/rows.py:": "rows that this release wrote",
     "campaigns/importing.py:_next": "JSON that was written a line before",
+    "api/inside.py:ask": "a request that this process makes to itself",
+    "transports/webhook/connections.py:Connections": "it makes connections, and reads nothing",
+    "transports/webhook/endpoints.py:": "settings that this release wrote and sealed",
+    "verbs/webhooks.py:_credential": "a URL that was vetted",
     "stores/sql.py:": "names of our migrations",
 }
 """What is not foreign, by how its name begins, and why."""
@@ -29,8 +33,8 @@ OURS = {
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
 def test_foreign_bytes_are_read_in_linear_time(door: Door) -> None:
-    found = breaches(door)
-    assert not found, "\n".join(found)
+    worse = breaches(door)
+    assert not worse, "\n".join(worse)
 
 
 def test_a_pattern_that_is_cubic_in_blanks_is_found_out() -> None:
@@ -40,7 +44,7 @@ def test_a_pattern_that_is_cubic_in_blanks_is_found_out() -> None:
         "a header",
         pattern.fullmatch,
         (),
-        size=320,
+        size=240,
         frames=((b"a:", b"\0"),),
         fills=("blanks",),
     )
@@ -49,8 +53,10 @@ def test_a_pattern_that_is_cubic_in_blanks_is_found_out() -> None:
 
 
 def test_every_pattern_and_parser_has_its_door() -> None:
-    assert not missing(SOURCE, COVERED, OURS), "list these in tests/doors, with hostile inputs"
-    assert not stale(SOURCE, COVERED)
+    there = found(SOURCE)
+    unlisted, gone = missing(there, COVERED, OURS), stale(there, COVERED)
+    assert not unlisted, f"list these in tests/doors, with hostile inputs: {unlisted}"
+    assert not gone, f"these are listed in tests/doors and not there: {gone}"
 
 
 @pytest.mark.parametrize(
@@ -72,6 +78,7 @@ def test_one_that_is_not_listed_is_named(tmp_path: Path, file: str, text: str, n
     path = tmp_path / file
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
-    assert missing(tmp_path, COVERED, OURS) == [name]
-    assert missing(tmp_path, COVERED | {name}, OURS) == []
-    assert stale(tmp_path, frozenset((name, "a.py:GONE"))) == ["a.py:GONE"]
+    there = found(tmp_path)
+    assert missing(there, COVERED, OURS) == [name]
+    assert missing(there, COVERED | {name}, OURS) == []
+    assert stale(there, frozenset((name, "a.py:GONE"))) == ["a.py:GONE"]

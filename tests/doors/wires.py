@@ -9,13 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+from pamqp.exceptions import PAMQPException as AMQPError
 
 from postroad.hub.access import Keys
 from postroad.hub.frames import JSON, MSGPACK, Codec
 from postroad.hub.http import Http
 from postroad.hub.server import Door as HubDoor
 from postroad.hub.server import Server
-from postroad.model.errors import BadDsn
+from postroad.model.errors import BadDsn, BadInput
 from postroad.model.mailbox import HubLimits
 from postroad.stores.naming import shown
 from postroad.stores.postgres.connections import read_address as read_postgres
@@ -26,11 +27,12 @@ from postroad.stores.rabbitmq.presence import read as read_sign
 from postroad.stores.rabbitmq.topology import PLAIN_WORD, handler_target
 from postroad.stores.rabbitmq.wire.arriving import Arriving, read_deliver
 from postroad.stores.rabbitmq.wire.confirms import Confirms
-from postroad.stores.rabbitmq.wire.frames import BODY, FRAME, HEADER, METHOD
+from postroad.stores.rabbitmq.wire.frames import BODY, FRAME, HEADER, METHOD, cold
 from postroad.stores.rabbitmq.wire.link import ServerFacts
 from postroad.stores.rabbitmq.wire.properties import Delivery
 from postroad.stores.rabbitmq.wire.table import read_table
 from postroad.stores.rabbitmq.wire.wire import Wire
+from postroad.transports.hub import HubTransport
 from tests.doors.answers import DEEP
 from tests.doors.shape import BARE, Door, in_pieces
 
@@ -182,11 +184,19 @@ def confirmed(data: bytes) -> None:
     def act() -> None:
         confirms = Confirms()
         for _ in range(10):
-            confirms.add(b"")
+            _ = confirms.add(b"")
         for tag in data[:1_000]:
             confirms.answer(tag << 55, None, multiple=True)
 
     in_loop(act)
+
+
+def cold_method(data: bytes) -> None:
+    """The broker's first word, with what it says of itself."""
+    start = struct.pack(">HHBBI", 10, 10, 0, 9, len(data)) + data + b"\0\0\0\0" * 2
+    whole = frame(METHOD, start)
+    with suppress(ValueError, AMQPError, IndexError, struct.error, RecursionError):
+        cold(whole, 7, len(whole) - 1)
 
 
 def dsn(data: bytes) -> None:
@@ -204,7 +214,7 @@ DOORS = (
     Door(
         "a hub's first bytes, one by one",
         at_the_hubs_door,
-        ("hub/server.py:UPGRADE", "hub/server.py:Door"),
+        ("hub/server.py:UPGRADE",),
         size=15_000,
         frames=((GET + b"a: ", b""), (b"", b"")),
         fills=FEW,
@@ -217,7 +227,7 @@ DOORS = (
     Door(
         "an HTTP request to the hub",
         asked_of_the_hub,
-        ("hub/http.py:Http", "hub/http.py:_token", "hub/http.py:HEAD_END"),
+        ("hub/http.py:Http", "hub/http.py:HEAD_END"),
         size=15_000,
         frames=(
             BARE,
@@ -296,6 +306,25 @@ DOORS = (
             "many": lambda n: b"\x01aV" * (n // 3),
             "a list of many": lambda n: b"\x01aA" + struct.pack(">I", n) + b"V" * n,
         },
+    ),
+    Door(
+        "a cold method of the broker",
+        cold_method,
+        (f"{WIRE}/frames.py:cold",),
+        size=16_000,
+        frames=(BARE, (b"\x01aS\0\0\0\x10", b"")),
+        shapes={
+            "deep tables": deep_tables,
+            "tables that overrun": overrun_tables,
+            "many": lambda n: b"\x01aV" * (n // 3),
+        },
+    ),
+    Door(
+        "a mailbox's address",
+        lambda data: HubTransport().address(data.decode("latin-1"), "t"),
+        ("transports/hub.py:HubTransport",),
+        frames=(BARE, (b"hub://", b"/a"), (b"hub://h:", b"/a"), (b"hub://h:1/", b"")),
+        raises=(BadInput,),
     ),
     Door("confirms beyond all tags", confirmed, (f"{WIRE}/channel.py:Channel",), size=1_000),
     Door(

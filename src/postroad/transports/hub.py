@@ -38,12 +38,12 @@ class HubTransport:
 
     def address(self, queue: str, tenant: str) -> LaneKey:
         """The hub's lane."""
-        parts = urlsplit(queue)
-        mailbox = parts.path.removeprefix("/")
         try:
+            parts = urlsplit(queue)
             port = parts.port
         except ValueError:
-            port = None
+            parts, port = urlsplit(""), None
+        mailbox = parts.path.removeprefix("/")
         if parts.scheme != self.name or not parts.hostname or not port or not mailbox:
             raise BadInput(f"{queue!r}: name a mailbox as hub://host:port/mailbox")
         if parts.username or "/" in mailbox or parts.query or parts.fragment:

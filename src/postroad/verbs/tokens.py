@@ -94,7 +94,7 @@ def check_scopes(scopes: Iterable[str]) -> tuple[Scope, ...]:
     given = list(dict.fromkeys(scopes))
     for scope in given:
         if scope not in set(Scope):
-            raise BadInput(f"scopes: {scope!r} is none of {', '.join(Scope)}")
+            raise BadInput(f"scopes: {scope!r:.40} is none of {', '.join(Scope)}")
     if not given:
         raise BadInput(f"scopes: give at least one of {', '.join(Scope)}")
     return tuple(Scope(scope) for scope in given)

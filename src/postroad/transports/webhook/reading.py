@@ -68,13 +68,15 @@ class Reader:
         """The first of each name, in lower case."""
         found: dict[str, str] = {}
         for name, value in self._fields:
-            _ = found.setdefault(name.decode("latin-1").lower(), value.decode("latin-1").strip())
+            found.setdefault(name.decode("latin-1").lower(), value.decode("latin-1").strip())
         return found
 
     def read(self, data: bytes) -> bool:
         """Take what came; True when that is all, or enough. BadAnswer when it is no answer."""
         self._raw += len(data)
-        if self.status or (_begins(data) and not self._held):
+        # The whole head of a success lies at the beginning, as it mostly does.
+        begins = data[:10] == b"HTTP/1.1 2" and 0 < data.find(b"\r\n\r\n") < HEAD_BYTES_MAX
+        if self.status or (begins and not self._held):
             self._feed(data)
         else:
             self._gather(data)
@@ -174,8 +176,3 @@ class Reader:
             self._whole = True
             told_twice = self._chunked and "content-length" in self.headers
             self.reusable = self._parser.should_keep_alive() and not told_twice
-
-
-def _begins(data: bytes) -> bool:
-    """The whole head of a success lies at the beginning, as it mostly does."""
-    return data[:10] == b"HTTP/1.1 2" and 0 < data.find(b"\r\n\r\n") < HEAD_BYTES_MAX

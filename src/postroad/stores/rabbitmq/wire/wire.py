@@ -95,11 +95,12 @@ class Wire(asyncio.Protocol):
                 reader.on_header(data, start, stop)
             elif kind == BODY:
                 reader.on_body(data, start, stop)
-        if at < end:
-            self._keep(data[at:])
+        self._keep(data[at:])
 
     def _keep(self, data: bytes) -> None:
         """The beginning of a frame: how long it is, is known when its head is there."""
+        if not data:
+            return
         self._rest += data
         head = len(self._rest) >= FRAME.size
         size = FRAME.unpack_from(self._rest)[2] if head else 0
