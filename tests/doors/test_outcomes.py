@@ -15,6 +15,7 @@ from postroad.api.routes.messages import SEND
 from postroad.campaigns.reading import BadFile, open_source
 from postroad.campaigns.template import NESTED_MAX, BadTemplate, Template
 from postroad.config import address
+from postroad.hub.http import Http
 from postroad.model.campaign import RowState
 from postroad.model.errors import BadDsn, BadInput, BadSetting, Reject
 from postroad.model.outcome import Kind
@@ -30,7 +31,7 @@ from postroad.stores.rabbitmq.wire.table import read_table
 from postroad.stores.rabbitmq.wire.wire import Wire
 from postroad.transports.job import body_reader
 from postroad.transports.sms.answers import judge
-from tests.doors.wires import Line, deep_tables, frame, message, overrun_tables
+from tests.doors.wires import Line, Patient, deep_tables, frame, hub, message, overrun_tables
 
 DEEP = b"[" * 50_000 + b"]" * 50_000
 WEEK_MS, DAY_MS = 7 * 86_400_000, 86_400_000
@@ -219,6 +220,23 @@ def test_a_long_cold_method_is_none() -> None:
     data = frame(METHOD, b"\0" * 20_000)
     with pytest.raises(ValueError, match="a method of 20000 bytes"):
         cold(data, 7, len(data) - 1)
+
+
+@pytest.mark.parametrize(("blanks", "status"), [(127, b"404"), (128, b"400"), (15_000, b"400")])
+def test_the_hub_refuses_what_its_parser_would_take_long_for(blanks: int, status: bytes) -> None:
+    said: list[bytes] = []
+
+    class Heard(Line):
+        def write(self, data: bytes) -> None:
+            said.append(data)
+
+    async def story() -> None:
+        http = Http(hub(), None, Patient())  # type: ignore[arg-type]
+        http.begin(Heard())  # type: ignore[arg-type]
+        http.data_received(b"GET /x HTTP/1.1\r\nhost: x\r\na:" + b" " * blanks + b"x\r\n\r\n")
+
+    asyncio.run(story())
+    assert said[0].split(b" ")[1] == status
 
 
 def test_a_workers_sign_that_cannot_be_read_is_none() -> None:
