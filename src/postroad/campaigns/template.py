@@ -53,10 +53,10 @@ class Template:
             self.variables = frozenset(meta.find_undeclared_variables(parsed))
         except TemplateSyntaxError as error:
             raise BadTemplate(f"template line {error.lineno}: {error.message}") from None
-        except (RecursionError, SyntaxError, MemoryError):
+        except (RecursionError, MemoryError, SyntaxError):  # of Python's compiler, too
             raise BadTemplate("the template is nested too deep: nest less") from None
-        except ValueError:
-            raise BadTemplate("the template has a number of too many digits") from None
+        except (ValueError, OverflowError) as error:  # a number of thousands of digits
+            raise BadTemplate(f"the template cannot be read: {str(error)[:200]}") from None
 
     def check(self, columns: tuple[str, ...]) -> None:
         """Whether every variable is a column."""
