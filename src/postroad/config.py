@@ -275,6 +275,7 @@ def _numbers(settings: Settings) -> Iterator[tuple[str, float]]:
 def address(listen: str, name: str = "listen") -> tuple[str, int]:
     """Host and port of `listen`, or of another setting of its kind."""
     host, mark, port = listen.rpartition(":")
-    if not mark or not host or not port.isdecimal() or int(port) > 65_535:
+    number = int(port) if port.isdecimal() and len(port) <= 5 else 65_536
+    if not mark or not host or number > 65_535:
         raise BadSetting(f"{name} = {listen!r}: give HOST:PORT, as in 127.0.0.1:8600")
-    return host.strip("[]"), int(port)
+    return host.strip("[]"), number

@@ -1,6 +1,7 @@
 """The dead set: which of its messages are meant, what is shown of them, and how they come back."""
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -77,6 +78,7 @@ class Page(Struct, frozen=True):
 
 
 Place = tuple[int, int]
+CURSOR_CHARACTERS_MAX: Final = 64
 TOP: Place = (NEVER, NEVER)
 """Before the first page."""
 
@@ -88,14 +90,15 @@ def cursor(last: DeadMessage) -> str:
 
 def place(text: str) -> Place:
     """The place that a cursor names."""
-    died_at, _, id_text = text.partition(".")
+    died_at, _, id_text = text[:CURSOR_CHARACTERS_MAX].partition(".")
     try:
         died_at_ms, number = int(died_at, 16), to_number(id_text)
     except (ValueError, UnknownMessage):
         died_at_ms, number = -1, 0
     if not 0 <= died_at_ms < NEVER:
         raise BadInput(
-            f"after={text!r} is not a cursor: give the `after` of the page before, or leave it out"
+            f"after={text[:CURSOR_CHARACTERS_MAX]!r} is not a cursor: give the `after` of the page "
+            "before, or leave it out"
         )
     return died_at_ms, number
 

@@ -15,6 +15,7 @@ from postroad.ports.campaigns import Credentials
 from postroad.ports.channel import BadCredential, Channel
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
+from postroad.verbs.bounding import bounded
 
 NAME_CHARACTERS_MAX: Final = 100
 SECRET_CHARACTERS_MIN: Final = 16
@@ -41,6 +42,7 @@ class CredentialView(Struct, frozen=True):
     created_at_ms: int
 
 
+@bounded
 class CredentialVerbs:
     """Who may send what, how fast."""
 

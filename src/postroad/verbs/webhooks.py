@@ -30,6 +30,7 @@ from postroad.transports.webhook.requests import check_header, check_headers
 from postroad.transports.webhook.resolving import Resolve
 from postroad.transports.webhook.signing import Signer
 from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport
+from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 
 ROTATE_BATCH: Final = 100
@@ -85,6 +86,7 @@ def webhook_transport(
     return WebhookTransport(rules, Endpoints(store, ring, rules, clock), clock, resolve=resolve)
 
 
+@bounded
 class Webhooks:
     """Settings of webhook queues, and the log of their tries."""
 
