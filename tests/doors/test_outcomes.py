@@ -231,7 +231,7 @@ def test_the_hub_refuses_what_its_parser_would_take_long_for(blanks: int, status
             said.append(data)
 
     async def story() -> None:
-        http = Http(hub(), None, Patient())  # type: ignore[arg-type]
+        http = Http(hub(), None, Patient(), lambda _: False)  # type: ignore[arg-type]
         http.begin(Heard())  # type: ignore[arg-type]
         http.data_received(b"GET /x HTTP/1.1\r\nhost: x\r\na:" + b" " * blanks + b"x\r\n\r\n")
 

@@ -99,14 +99,15 @@ def at_the_hubs_door(data: bytes) -> None:
 
 
 def asked_of_the_hub(data: bytes, size: int = 0) -> None:
-    http = Http(hub(), None, Patient())  # type: ignore[arg-type]
+    http = Http(hub(), None, Patient(), lambda _: False)  # type: ignore[arg-type]
     http.begin(Line())  # type: ignore[arg-type]
     in_loop(lambda: in_pieces(lambda: http.data_received, data, size or len(data)))
 
 
 def upgraded(data: bytes) -> None:
     request = SimpleNamespace(headers={"Sec-WebSocket-Protocol": data.decode("latin-1")})
-    in_loop(lambda: Server(hub(), Keys()).upgrade(request))  # type: ignore[arg-type]
+    door = HubDoor(Patient())  # type: ignore[arg-type]
+    in_loop(lambda: Server(hub(), Keys()).upgrade(door, request))  # type: ignore[arg-type]
 
 
 def commanded(data: bytes) -> None:

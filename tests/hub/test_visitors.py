@@ -238,6 +238,24 @@ async def test_who_says_goodbye_and_never_reads_does_not_stay(tmp_path: Path) ->
         way.close()
 
 
+async def test_a_hub_stops_although_somebody_never_reads(tmp_path: Path) -> None:
+    async with serving(tmp_path / "hub.db") as served:
+        async with served.client() as client:
+            boxes = await some_boxes(client, 30)
+            for box in boxes:
+                await client.send(box.box, box.sender_token, "x" * 20_000)
+            way, loop = deaf_socket(served), asyncio.get_running_loop()
+            await loop.sock_sendall(way, UPGRADE)
+            pairs = [[box.box, box.recipient_token] for box in boxes]
+            asked = json.dumps({"do": "sub", "boxes": pairs}).encode()
+            await loop.sock_sendall(way, frame(1, asked))
+            async with asyncio.timeout(30):
+                while not served.hub.shown().buffered_bytes:
+                    await asyncio.sleep(0.01)
+    await everybody_left(served, but=0)
+    way.close()
+
+
 UPGRADE = (
     b"GET / HTTP/1.1\r\nhost: hub\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
     b"sec-websocket-version: 13\r\nsec-websocket-key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n"
@@ -438,7 +456,7 @@ def test_what_is_wrong_with_the_files_is_named(tmp_path: Path) -> None:
     cert, key = str(certificates.cert), str(certificates.key)
     assert server_tls("", "") is None
     for wrong in ((cert, ""), ("", key), (cert, str(tmp_path / "no.pem")), (key, cert)):
-        with pytest.raises(BadSetting, match="tls_(cert|key)_file"):
+        with pytest.raises(BadSetting, match=r"tls_(cert|key)_file"):
             server_tls(*wrong)
     with pytest.raises(BadSetting, match="not the key of"):
         server_tls(cert, str(others.key))

@@ -25,6 +25,8 @@ from postroad.ports.clock import Timer
 
 UPGRADE: Final = re.compile(rb"\r\nupgrade:[ \t]*websocket")
 HEAD_END: Final = b"\r\n\r\n"
+STOP_LOOKS: Final = 20
+STOP_LOOK_S: Final = 0.05
 READ_BYTES: Final = 4 * 1024
 """The read buffer that an idle WebSocket keeps."""
 KEEPALIVE: Final = (
@@ -48,6 +50,7 @@ class Server:
     def __init__(self, hub: Hub, keys: Keys | None = None) -> None:
         self.hub = hub
         self.visitors = Visitors(hub.limits, hub.clock, hub.log)
+        self.inside: set[asyncio.Transport] = set()
         self.address = ""
         """Where it listens, as a number."""
         self.commands = Commands(hub, keys or Keys())
@@ -85,6 +88,16 @@ class Server:
             self._listening.close()
         for client in list(self.hub.core.clients.values()):
             client.link.close(1001, "the hub goes away")
+        await self._let_go()
+
+    async def _let_go(self) -> None:
+        """Whoever does not take its last words is cut off: the loop would never close."""
+        for _ in range(STOP_LOOKS):
+            if not any(each.get_write_buffer_size() for each in self.inside):
+                return
+            await self.hub.clock.sleep(STOP_LOOK_S)
+        for each in list(self.inside):
+            each.abort()
 
     def expect(self, protocol: Expected, seconds: float | None) -> None:
         """The next thing from it must have come by then; None: it has."""
@@ -159,6 +172,8 @@ class Door(asyncio.Protocol):
         """Somebody comes."""
         self._transport = cast("asyncio.Transport", transport)
         server = self._server
+        server.inside.add(self._transport)
+        self._inside = self._transport
         if not self._network:
             peer = transport.get_extra_info("peername")
             self._network = network(peer[0]) if peer else "nowhere"
@@ -206,6 +221,7 @@ class Door(asyncio.Protocol):
         """It is gone."""
         self._transport = None
         self._server.expect(self, None)
+        self._server.inside.discard(self._inside)
         self._server.visitors.leave(self._network)
 
     def _end(self, status: int) -> None:
