@@ -68,6 +68,9 @@ class Line:
     def set_protocol(self, _protocol: object) -> None:
         pass
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def set_write_buffer_limits(self, high: int) -> None:
         pass
 
