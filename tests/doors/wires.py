@@ -80,7 +80,8 @@ class Line:
 
 def hub(address_max: int = 1_000) -> Any:
     limits = msgspec.structs.replace(HubLimits(), address_connections_max=address_max)
-    return SimpleNamespace(limits=limits, poke=lambda: None, core=None)
+    idle = {"poke": lambda: None, "core": None, "clock": None, "log": None}
+    return SimpleNamespace(limits=limits, **idle)
 
 
 class Patient:
