@@ -10,13 +10,20 @@ from typing import Any
 
 import msgspec
 from pamqp.exceptions import PAMQPException as AMQPError
+from uvicorn import Config
+from uvicorn.server import ServerState
 
+from postroad.api.connections import source_of
+from postroad.api.hosts import Hosts, Proxies
+from postroad.api.listening import Strict
 from postroad.hub.access import Keys
 from postroad.hub.frames import JSON, MSGPACK, Codec
 from postroad.hub.http import Http
 from postroad.hub.server import Door as HubDoor
 from postroad.hub.server import Server
-from postroad.model.errors import BadDsn, BadInput
+from postroad.hub.visitors import network
+from postroad.model.errors import BadDsn, BadInput, BadSetting
+from postroad.model.hubs import known_hub
 from postroad.model.mailbox import HubLimits
 from postroad.stores.naming import shown
 from postroad.stores.postgres.connections import read_address as read_postgres
@@ -57,6 +64,17 @@ class Line:
     def get_extra_info(self, _name: str) -> None:
         return None
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def pause_reading(self) -> None:
+        pass
+
+    resume_reading = write_eof = pause_reading
+
+    def can_write_eof(self) -> bool:
+        return True
+
     def write(self, _data: bytes) -> None:
         pass
 
@@ -77,7 +95,7 @@ class Line:
 
 def hub(address_max: int = 1_000) -> Any:
     limits = msgspec.structs.replace(HubLimits(), address_connections_max=address_max)
-    return SimpleNamespace(limits=limits, poke=lambda: None, core=None)
+    return SimpleNamespace(limits=limits, poke=lambda: None, core=None, clock=None, log=None)
 
 
 class Patient:
@@ -99,14 +117,53 @@ def at_the_hubs_door(data: bytes) -> None:
 
 
 def asked_of_the_hub(data: bytes, size: int = 0) -> None:
-    http = Http(hub(), None, Patient())  # type: ignore[arg-type]
+    http = Http(hub(), None, Patient(), None)  # type: ignore[arg-type]
     http.begin(Line())  # type: ignore[arg-type]
     in_loop(lambda: in_pieces(lambda: http.data_received, data, size or len(data)))
 
 
+def hosted(data: bytes) -> None:
+    text = data.decode("latin-1")
+    Hosts((), "127.0.0.1").takes(text)
+    Hosts((), text)
+    Proxies(("10.0.0.0/8",)).has(text)
+
+
+def hubs(data: bytes) -> None:
+    known = known_hub(data.decode("latin-1"))
+    assert known.place
+
+
+def asked_of_the_api(data: bytes, size: int = 0) -> None:
+    def act() -> None:
+        patience = SimpleNamespace(head_s=10.0, body_s=10.0, idle_s=10.0)
+        house: Any = SimpleNamespace(
+            patience=patience,
+            admit=lambda _one: True,
+            forget=lambda _one: None,
+            speaks=lambda _one: None,
+            is_silent=lambda _one: None,
+        )
+        wire = Strict(house, config=API, server_state=ServerState(), app_state={})
+        wire.connection_made(Line())  # type: ignore[arg-type]
+        in_pieces(lambda: wire.data_received, data, size or len(data))
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+
+    in_loop(act)
+
+
+async def nothing(_scope: object, _receive: object, _send: object) -> None:
+    """An application that answers nobody."""
+
+
+API = Config(nothing, lifespan="off", log_config=None, access_log=False, ws="none")
+
+
 def upgraded(data: bytes) -> None:
     request = SimpleNamespace(headers={"Sec-WebSocket-Protocol": data.decode("latin-1")})
-    in_loop(lambda: Server(hub(), Keys()).upgrade(request))  # type: ignore[arg-type]
+    door = SimpleNamespace(wrong=None)
+    in_loop(lambda: Server(hub(), Keys()).upgrade(door, request))  # type: ignore[arg-type]
 
 
 def commanded(data: bytes) -> None:
@@ -255,6 +312,53 @@ DOORS = (
         shapes={"small chunks": lambda n: POST + b"1\r\nx\r\n" * (n // 6) + b"0\r\n\r\n"},
     ),
     Door(
+        "where a client comes from",
+        lambda data: (network(data.decode("latin-1")), source_of(data.decode("latin-1"))),
+        ("hub/visitors.py:network", "api/connections.py:source_of"),
+        frames=(BARE, (b"::", b""), (b"::1%", b"")),
+    ),
+    Door(
+        "a request's host, and its proxy",
+        hosted,
+        tuple(f"api/hosts.py:{name}" for name in ("Proxies", "_is_address", "_is_loopback")),
+        frames=(BARE, (b"[::", b"]:1"), (b"1.2.3.", b":80")),
+    ),
+    Door(
+        "hubs in the settings",
+        hubs,
+        (
+            *(f"model/hubs.py:{name}" for name in ("HOST", "KnownHub", "is_number", "known_hub")),
+            "config.py:_hubs",
+            "config.py:_check_doors",
+            "transports/named_hubs.py:NamedHub",
+            "transports/webhook/guard.py:Guard",
+        ),
+        size=16_384,
+        frames=(BARE, (b"wss://:t@", b""), (b"wss://:t@h", b".x:1"), (b"wss://:t@h:1?allow=", b"")),
+        raises=(BadSetting,),
+    ),
+    Door(
+        "a request to the API",
+        asked_of_the_api,
+        ("api/listening.py:Strict",),
+        size=15_000,
+        frames=(
+            BARE,
+            (GET + b"a: ", b"\r\n\r\n"),
+            (GET + b"a:", b"\0\r\n\r\n"),
+            (b"GET /", b" HTTP/1.1\r\nhost: x\r\n\r\n"),
+        ),
+        shapes={"many headers": lambda n: GET + b"a: b\r\n" * (n // 6) + b"\r\n"},
+    ),
+    Door(
+        "a request to the API, byte by byte",
+        lambda data: asked_of_the_api(data, 1),
+        (),
+        size=15_000,
+        frames=((GET + b"a: ", b""),),
+        fills=("blanks", "letters"),
+    ),
+    Door(
         "a frame of the hub",
         commanded,
         ("hub/frames.py:Codec",),
@@ -311,7 +415,7 @@ DOORS = (
         "a cold method of the broker",
         cold_method,
         (f"{WIRE}/frames.py:cold",),
-        size=16_000,
+        size=4_000,
         frames=(BARE, (b"\x01aS\0\0\0\x10", b"")),
         shapes={
             "deep tables": deep_tables,
