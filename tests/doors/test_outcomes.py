@@ -31,7 +31,8 @@ from postroad.stores.rabbitmq.wire.table import read_table
 from postroad.stores.rabbitmq.wire.wire import Wire
 from postroad.transports.job import body_reader
 from postroad.transports.sms.answers import judge
-from tests.doors.wires import Line, Patient, deep_tables, frame, hub, message, overrun_tables
+from tests.doors.broker import deep_tables, frame, message, overrun_tables
+from tests.doors.wires import Line, Patient, hub
 
 DEEP = b"[" * 50_000 + b"]" * 50_000
 WEEK_MS, DAY_MS = 7 * 86_400_000, 86_400_000
