@@ -49,10 +49,11 @@ def _check_types(send: Send) -> None:
     if not isinstance(send.priority, int):
         raise BadInput(f"priority={send.priority!r}: give a whole number")
     if not isinstance(send.headers or {}, Mapping):
-        raise BadInput(f"headers={send.headers!r}: give a dict of texts")
+        raise BadInput(f"headers= is a {type(send.headers).__name__}: give a dict of texts")
     for header in (send.headers or {}).items():
         if not all(isinstance(text, str) for text in header):
-            raise BadInput(f"headers: {header!r} must be texts, name and value")
+            name, kind = header[0], type(header[1]).__name__  # the value may be a password
+            raise BadInput(f"headers: {name!r} ({kind}) must be texts, name and value")
 
 
 def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: int) -> Draft:

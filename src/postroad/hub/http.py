@@ -59,6 +59,8 @@ class Http(asyncio.Protocol):
         """Bytes that came while a request is being answered."""
         self._waiter: Waiter | None = None
         self._transport: asyncio.Transport | None = None
+        self._leaving: asyncio.Transport | None = None
+        """Closed, when the other side has taken what was written before."""
         self._full = False
         """The other side does not take its answers."""
 
@@ -69,7 +71,7 @@ class Http(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """It is gone; nobody waits any more."""
-        self._transport = None
+        self._transport = self._leaving = None
         self._patience.expect(self, None)
         if self._waiter is not None:
             self._hub.core.give_up(self._waiter)
@@ -101,13 +103,15 @@ class Http(asyncio.Protocol):
 
     def late(self) -> None:
         """Nothing whole came in time, or nothing was taken."""
+        if self._leaving is not None:
+            self._leaving.abort()
+            return
         if self._transport is not None and self._transport.get_write_buffer_size():
             self._transport.abort()  # closing would wait for it for ever
             self._transport = None
             return
         if self._wire.their_state is h11.IDLE and not self._wire.trailing_data[0]:
-            if self._transport is not None:
-                self._transport.close()  # between two requests: nobody waits for a word
+            self._close()  # between two requests: nobody waits for a word
             return
         self._fail(408, "the request took too long")
 
@@ -131,7 +135,7 @@ class Http(asyncio.Protocol):
                 self._patience.expect(self, None)
                 self._serve(self._request, bytes(self._body))
             elif isinstance(event, h11.ConnectionClosed):
-                self._transport.close()
+                self._close()
                 return
 
     def _next(self) -> Any:
@@ -236,7 +240,7 @@ class Http(asyncio.Protocol):
         self._say(h11.Response(status_code=status, headers=headers), payload)
         self._busy = False
         if self._wire.our_state is h11.MUST_CLOSE:
-            self._transport.close()
+            self._close()
             return
         self._wire.start_next_cycle()
         if not self._full:
@@ -265,11 +269,17 @@ class Http(asyncio.Protocol):
             payload = msgspec.json.encode({"error": "malformed", "text": text})
             headers = [("content-length", str(len(payload))), ("connection", "close")]
             self._say(h11.Response(status_code=status, headers=headers), payload)
-        if self._full:
-            self._transport.abort()
-        else:
-            self._transport.close()
-        self._transport = None
+        self._close()
+
+    def _close(self) -> None:
+        """Close it when the other side has taken what was written, but not for ever."""
+        transport, self._transport = self._transport, None
+        if transport is None:
+            return
+        transport.close()
+        if transport.get_write_buffer_size():
+            self._leaving = transport
+            self._patience.expect(self, self._hub.limits.stall_s)
 
 
 def _is_double(request: h11.Request) -> bool:

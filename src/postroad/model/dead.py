@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from postroad.model.errors import BadInput, UnknownMessage
@@ -100,3 +101,11 @@ def place(text: str) -> Place:
             "before, or leave it out"
         )
     return died_at_ms, number
+
+
+def headers_of(packed: bytes) -> dict[str, str]:
+    """The headers of a dead message by name; what a stranger put in their place is only counted."""
+    try:
+        return msgspec.json.decode(packed, type=dict[str, str]) if packed else {}
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {"unreadable": f"{len(packed)} bytes that are no headers"}

@@ -219,7 +219,7 @@ class Sending:
             if isinstance(transport, Vets):
                 transport.check(send.headers)
             if has_secrets(send.headers):
-                return sealed(self._drafted(send, queue, now_ms), self._ring)
+                return sealed(self._drafted(send, queue, now_ms), queue, self._ring)
         return self._drafted(send, queue, now_ms)
 
     def _drafted(self, send: Send, queue: Queue, now_ms: int) -> Draft:

@@ -160,7 +160,10 @@ class Webhooks:
         by itself."""
         after, done = 0, 0
         while rows := await self._store.hooks_not_under(self._ring.first, after, batch):
-            for row in rows if not plain_only else [row for row in rows if row.key == UNSEALED]:
+            for row in rows:
+                if plain_only and row.key != UNSEALED:
+                    self._ring.check(row.key)
+                    continue
                 hook, secret = open_row(row, self._ring, plain=True)
                 fresh = self._seal(row.queue, row.tenant, hook, secret)
                 # One that was set meanwhile is sealed with the first key already.
