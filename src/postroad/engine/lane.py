@@ -20,7 +20,7 @@ from postroad.engine.verdict import (
     suspected,
 )
 from postroad.model.block import BlockKind
-from postroad.model.circuit import Circuit
+from postroad.model.circuit import Circuit, early_ms
 from postroad.model.decide import STAYS, Move, Next, Situation, decide, expired, untroubled
 from postroad.model.limits import Limits
 from postroad.model.outcome import Outcome
@@ -29,6 +29,7 @@ from postroad.model.states import NEVER
 from postroad.model.words import Lane, Message
 from postroad.ports.pace import Line
 
+PROBES_SOON_MS: Final = 10_000
 NO_TURNS: Final[deque[Turn]] = deque()
 """Of all lanes where no queue waits for its turn; nothing is ever added to it."""
 
@@ -51,6 +52,10 @@ class LaneWorker(Struct, gc=False, eq=False):
     """It is given back as soon as what is in flight has ended."""
     starved: bool = False
     """Something could go, but this process has no room for it."""
+    arrived: bool = True
+    """Something came since the last probe. A lane that was claimed before the time of its next one
+    was so because of that."""
+    _early_ms: int = 0
     _busy_turns: int = 0
     _listed: deque[Turn] = field(default_factory=lambda: NO_TURNS)
     _probe: int = 0
@@ -89,8 +94,17 @@ class LaneWorker(Struct, gc=False, eq=False):
         if not self.circuit.is_open:
             return soonest
         if self.ahead.eager and not self._listed:
-            return self.circuit.until_ms  # what the probe is read from is known already
-        return max(soonest, self.circuit.until_ms)
+            return self.probe_at_ms()  # what the probe is read from is known already
+        return max(soonest, self.probe_at_ms())
+
+    def probe_at_ms(self) -> int:
+        """When the next probe of an open circuit may go."""
+        return self._early_ms if self.arrived else self.circuit.until_ms
+
+    def probes_soon(self, now_ms: int) -> bool:
+        """Whether it is worth keeping for a probe, of which another owner would not know."""
+        early = self.circuit.is_open and self.arrived and not self.leaving
+        return early and self._early_ms <= now_ms + PROBES_SOON_MS
 
     def look(self, now_ms: int) -> Look | None:
         """What to ask the store about rungs, if anything."""
@@ -161,7 +175,7 @@ class LaneWorker(Struct, gc=False, eq=False):
         if self.stopped or self.leaving or self.lane.paused:
             return False
         if self.circuit.opened:
-            return now_ms >= self.circuit.until_ms and not self._probe
+            return now_ms >= self.probe_at_ms() and not self._probe
         return not (self.trust.marking and self.in_flight)
 
     def next(self, now_ms: int, admits: Admits) -> Message | None:
@@ -264,7 +278,7 @@ class LaneWorker(Struct, gc=False, eq=False):
         return Verdict(
             result_of(self.lane, rung.row, message, outcome, after, attempt),
             self._change_queue(turn, after),
-            self._change_lane(after),
+            self._change_lane(after, now_ms),
         )
 
     def abandon(self, message: Message, started_ms: int) -> Verdict | None:
@@ -321,11 +335,13 @@ class LaneWorker(Struct, gc=False, eq=False):
         turn.unrecorded += 1
         return QueueChange(turn.queue.id, self.lane.id, self.lane.epoch, turn.block)
 
-    def _change_lane(self, after: Next) -> LaneChange | None:
+    def _change_lane(self, after: Next, now_ms: int) -> LaneChange | None:
         old, self.circuit = self.circuit, after.circuit
-        if self.circuit.opened == old.opened:
+        early = old.is_open and self.circuit.strikes != old.strikes  # a probe has failed, or none
+        if self.circuit.opened == old.opened and not early:
             return None
         self._unrecorded_changes += 1
+        self.arrived, self._early_ms = False, early_ms(self.circuit, now_ms)
         if self.circuit.is_open:
             self._give_up_all()
         else:
@@ -336,7 +352,8 @@ class LaneWorker(Struct, gc=False, eq=False):
 
     def change(self) -> LaneChange:
         """The lane's circuit and lost leases, to be written."""
-        return LaneChange(self.lane.id, self.lane.epoch, self.circuit, self.trust.lost_leases)
+        lost = self.trust.lost_leases
+        return LaneChange(self.lane.id, self.lane.epoch, self.circuit, lost, self._early_ms)
 
     def _give_up(self, turn: Turn) -> None:
         """A blocked queue's messages go back to their rungs, also those tried in place."""

@@ -195,7 +195,7 @@ class Owned:
             self._spent.add(number)
         else:
             self._spent.discard(number)
-        if quiet:
+        if quiet and not worker.probes_soon(now_ms):
             self._quiet.setdefault(number, self._clock.steady_s())
             self.unsettled.set()
             if worker.leaving:
