@@ -20,14 +20,15 @@ class JumpingSelector(selectors.DefaultSelector):
         self._heard_s = time.monotonic()
 
     def select(self, timeout: float | None = None) -> Any:
-        events = super().select(0)
+        busy = self.busy()
+        events = super().select(timeout if busy else 0)
         now_s = time.monotonic()
-        if events or self.busy():
+        if events or busy:
             self._heard_s = now_s
-        if events or timeout is None or timeout <= 0:
-            return events or super().select(timeout)
+        if events or busy or timeout is None or timeout <= 0:
+            return events or super().select(0 if busy else timeout)
         if now_s - self._heard_s < SETTLE_S:
-            return super().select(min(timeout, 0.001))
+            return super().select(min(timeout, SETTLE_S))
         self.ahead_s += timeout
         return []
 
