@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from postroad.engine import lane
+from postroad.engine import early
 from postroad.model.circuit import Circuit
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
@@ -59,7 +59,7 @@ def test_without_early_probes_it_is_found_later(monkeypatch: pytest.MonkeyPatch)
     def never_early(circuit: Circuit, _now_ms: int) -> int:
         return circuit.until_ms
 
-    monkeypatch.setattr(lane, "early_ms", never_early)
+    monkeypatch.setattr(early, "early_ms", never_early)
     late_s = [recovery_s(seed, 12, 0.3) for seed in SEEDS]
     assert max(late_s) > bound_s(12) + 0.3
     assert max(late_s) <= 1.7 * 12 + 2.5 + SLACK_S

@@ -208,7 +208,7 @@ class Engine:
         if rung == 0:
             self._paced.retry(worker)
         elif due_ms <= now_ms:
-            worker.arrived = True
+            worker.early.arrived = True
         self._pump(worker)
 
     def on_recall(self, lane: int, number: int) -> None:

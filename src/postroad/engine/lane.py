@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from postroad.engine.ahead import ReadAhead
+from postroad.engine.early import Early
 from postroad.engine.inhand import InHand
 from postroad.engine.trust import Trust
 from postroad.engine.turns import Admits, RungBuffer, Turn
@@ -20,7 +21,7 @@ from postroad.engine.verdict import (
     suspected,
 )
 from postroad.model.block import BlockKind
-from postroad.model.circuit import Circuit, early_ms
+from postroad.model.circuit import Circuit
 from postroad.model.decide import STAYS, Move, Next, Situation, decide, expired, untroubled
 from postroad.model.limits import Limits
 from postroad.model.outcome import Outcome
@@ -29,7 +30,6 @@ from postroad.model.states import NEVER
 from postroad.model.words import Lane, Message
 from postroad.ports.pace import Line
 
-PROBES_SOON_MS: Final = 10_000
 NO_TURNS: Final[deque[Turn]] = deque()
 """Of all lanes where no queue waits for its turn; nothing is ever added to it."""
 
@@ -52,10 +52,7 @@ class LaneWorker(Struct, gc=False, eq=False):
     """It is given back as soon as what is in flight has ended."""
     starved: bool = False
     """Something could go, but this process has no room for it."""
-    arrived: bool = True
-    """Something came since the last probe. A lane that was claimed before the time of its next one
-    was so because of that."""
-    _early_ms: int = 0
+    early: Early = field(default_factory=Early)
     _busy_turns: int = 0
     _listed: deque[Turn] = field(default_factory=lambda: NO_TURNS)
     _probe: int = 0
@@ -93,18 +90,8 @@ class LaneWorker(Struct, gc=False, eq=False):
         soonest = min(self.ahead.wake_at_ms(), self.hand.in_place.due_ms())
         if not self.circuit.is_open:
             return soonest
-        if self.ahead.eager and not self._listed:
-            return self.probe_at_ms()  # what the probe is read from is known already
-        return max(soonest, self.probe_at_ms())
-
-    def probe_at_ms(self) -> int:
-        """When the next probe of an open circuit may go."""
-        return self._early_ms if self.arrived else self.circuit.until_ms
-
-    def probes_soon(self, now_ms: int) -> bool:
-        """Whether it is worth keeping for a probe, of which another owner would not know."""
-        early = self.circuit.is_open and self.arrived and not self.leaving
-        return early and self._early_ms <= now_ms + PROBES_SOON_MS
+        known = self.ahead.eager and not self._listed  # what the probe is read from
+        return max(0 if known else soonest, self.early.probe_at_ms(self.circuit))
 
     def look(self, now_ms: int) -> Look | None:
         """What to ask the store about rungs, if anything."""
@@ -175,7 +162,7 @@ class LaneWorker(Struct, gc=False, eq=False):
         if self.stopped or self.leaving or self.lane.paused:
             return False
         if self.circuit.opened:
-            return now_ms >= self.probe_at_ms() and not self._probe
+            return now_ms >= self.early.probe_at_ms(self.circuit) and not self._probe
         return not (self.trust.marking and self.in_flight)
 
     def next(self, now_ms: int, admits: Admits) -> Message | None:
@@ -211,17 +198,14 @@ class LaneWorker(Struct, gc=False, eq=False):
             self._forget_in_place(waiting.take())
         if waiting.due_ms() > now_ms or self.in_flight >= self._window:
             return None
-        if not admits(waiting.first()):
-            self.starved = True
-            return None
-        return waiting.take()
+        self.starved = not admits(waiting.first())
+        return None if self.starved else waiting.take()
 
     def _next_turn(self, now_ms: int, admits: Admits) -> Message | None:
         if not self._listed or self.in_flight >= 2 * self._window:
             return None
-        full = self.in_flight >= self._window
+        full, visits = self.in_flight >= self._window, len(self._listed)
         share = max(1, self._window // max(1, self._busy_turns, len(self._listed)))
-        visits = len(self._listed)
         while visits:
             visits -= 1
             turn = self._listed.popleft()
@@ -337,11 +321,10 @@ class LaneWorker(Struct, gc=False, eq=False):
 
     def _change_lane(self, after: Next, now_ms: int) -> LaneChange | None:
         old, self.circuit = self.circuit, after.circuit
-        early = old.is_open and self.circuit.strikes != old.strikes  # a probe has failed, or none
-        if self.circuit.opened == old.opened and not early:
+        if self.circuit == old or not (old.opened or self.circuit.opened):
             return None
         self._unrecorded_changes += 1
-        self.arrived, self._early_ms = False, early_ms(self.circuit, now_ms)
+        self.early.changed(self.circuit, now_ms)
         if self.circuit.is_open:
             self._give_up_all()
         else:
@@ -352,8 +335,8 @@ class LaneWorker(Struct, gc=False, eq=False):
 
     def change(self) -> LaneChange:
         """The lane's circuit and lost leases, to be written."""
-        lost = self.trust.lost_leases
-        return LaneChange(self.lane.id, self.lane.epoch, self.circuit, lost, self._early_ms)
+        lost, early_ms = self.trust.lost_leases, self.early.at_ms
+        return LaneChange(self.lane.id, self.lane.epoch, self.circuit, lost, early_ms)
 
     def _give_up(self, turn: Turn) -> None:
         """A blocked queue's messages go back to their rungs, also those tried in place."""
