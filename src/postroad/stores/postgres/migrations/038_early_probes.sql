@@ -51,8 +51,9 @@ begin
     soonest as (select lane_id, level, min(ready_at) as at from woken group by 1, 2)
     select array_agg(lane_id), array_agg(level), array_agg(at) into v_lane, v_level, v_at from soonest;
   end if;
-  -- Mostly no circuit is open at all, which an index that is empty then tells.
-  if exists (select from lane where circuit_opened > 0 and owner is null limit 1) then
+  -- Mostly no circuit is open at all, which an index that is empty then tells; or only those of others.
+  if exists (select from lane where circuit_opened > 0 and owner is null limit 1)
+     and exists (select from lane where id = any (p_lane) and circuit_opened > 0 and owner is null) then
     -- Together: lower_v1 writes in order, whoever else does.
     with came as (
       select x.lane, least(r.level, 6) as level, r.ready_at as at
