@@ -65,6 +65,7 @@ AHEAD: Final = (
     "test_reading::test_what_is_not_due_is_left_out_and_its_time_is_told",
     "test_restart::test_a_queues_block_survives_a_restart",
     "test_restart::test_an_open_circuit_survives_a_restart",
+    "test_turns::test_a_claim_that_leaves_a_tenant_out_says_when_the_next_lane_is_ready",
 )
 LEASES: Final = (
     # A process that dies loses its link, and the broker counts that for each message: a message is

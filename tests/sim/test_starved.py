@@ -49,7 +49,7 @@ def test_lanes_without_room_are_asked_when_there_is_some(served: list[int]) -> N
 def test_otherwise_each_place_that_is_given_back_has_all_of_them_ask(
     served: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Room, "left", property(lambda _room: 1 << 30))
+    monkeypatch.setattr(Room, "left", lambda _room, _tenant: 1 << 30)
     simulate(1, burst, Limits(room=ROOM))
     assert served[0] > 10 * SERVERS * EACH
 

@@ -50,9 +50,16 @@ class Leases(Protocol):
         """A new owner number for this process."""
 
     async def claim(
-        self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+        self,
+        owner: int,
+        levels: Sequence[int],
+        pools: Sequence[str],
+        limit: int,
+        without: Sequence[str] = (),
     ) -> Claim:
-        """Own up to `limit` unowned lanes that are ready at these levels, whole, at a new epoch."""
+        """Own up to `limit` unowned lanes that are ready at these levels, whole, at a new epoch:
+        the longest ready first, and tenant by tenant in turn where there are more. Lanes of the
+        tenants `without` are left."""
 
     async def look(self, looks: Sequence[Look]) -> list[View]:
         """The rungs of owned lanes that became ready after a time, or are named."""
