@@ -32,6 +32,7 @@ from postroad.transports.handler import HandlerTransport
 from postroad.transports.hub import HubTransport
 from postroad.transports.threads import Calls, Threads
 from postroad.transports.webhook.resolving import Resolve
+from postroad.verbs.allowance import Allowance
 from postroad.verbs.bulk import Bulk
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.cron import Scheduler
@@ -94,7 +95,10 @@ class Postroad:
         self._transports = {transport.name: transport for transport in known}
         self.owner = 0
         bytes_max = self.settings.body_bytes_max
-        self._sending = Sending(self.store, self._transports, self._handlers, bytes_max, self.keys)
+        allowance = Allowance(self.store, self.settings.tenants)
+        self._sending = Sending(
+            self.store, self._transports, self._handlers, bytes_max, self.keys, allowance
+        )
         self.send, self.send_many = self._sending.send, self._sending.send_many
         self.send_each, self.send_in = self._sending.send_each, self._sending.send_in
         self._stop_asked = False
@@ -115,6 +119,7 @@ class Postroad:
         rules = self.settings.webhooks
         self.bulk = Bulk(self.store, self.keys, rules, self.log, own.idle, parts.resolve)
         self.campaigns, self.credentials = self.bulk.campaigns, self.bulk.credentials
+        self.campaigns.allowance = allowance
         beside = own_keys(self.dsn) if self._own_store else None
         self.sealing = Sealing(self.keys, self.settings.keys_file, beside, self.log)
         headers = HeaderSeals(self.store, self.keys)
@@ -122,7 +127,7 @@ class Postroad:
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain
         self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane
-        self.mailboxes = MailboxVerbs(self.store, self.log)
+        self.mailboxes = MailboxVerbs(self.store, self.log, allowance)
         self._reopening = Reopening(self.store, self._transports.values(), self.log)
         self.engine: Engine | None = None
 

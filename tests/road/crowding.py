@@ -45,6 +45,8 @@ def simulated_wait_s(lanes: int, most_s: float = 60.0) -> float:
         await fill(world.client, "crowd", lanes)
         world.start("one")
         await asyncio.sleep(CONNECT_S / 2)
+        await world.client.send("sim://dead/new", 1, tenant="crowd")  # a claim that brings nothing
+        await asyncio.sleep(0.0373)
         sent_s = world.loop.time()
         await world.client.send("sim://alive/a", 1, tenant="other")
         while not any(one.lane == "alive" for one in world.ledger.book):

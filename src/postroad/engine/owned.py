@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from itertools import repeat, takewhile
+from math import ceil
 from typing import Final
 
 from postroad.engine.crowd import GAP_S, Crowd
@@ -129,14 +130,14 @@ class Owned:
         while self._busy >= ALL_TENANTS * self._limits.room:
             self.room_free.clear()
             await self.room_free.wait()
-        rest_s = self._barren_s + GAP_S - self._clock.steady_s()
-        if rest_s <= 0 or not self._crowd.full():
-            return
-        timer = self._clock.later(max(1, int(rest_s * 1000)), self.room_free.set)
-        while self._crowd.full() and self._clock.steady_s() < self._barren_s + GAP_S:
+        while self._crowd.full():
+            rest_s = self._barren_s + GAP_S - self._clock.steady_s()
+            if rest_s <= 0:
+                return
             self.room_free.clear()
+            timer = self._clock.later(ceil(rest_s * 1000), self.room_free.set)
             await self.room_free.wait()
-        timer.cancel()
+            timer.cancel()
 
     async def _ask(
         self,

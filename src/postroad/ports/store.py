@@ -25,6 +25,7 @@ from postroad.ports.overview import Overviews
 from postroad.ports.pace import Slots
 from postroad.ports.private_headers import HeaderStore
 from postroad.ports.tokens import Tokens
+from postroad.ports.usage import Usage
 from postroad.ports.webhooks import HookStore
 
 
@@ -106,7 +107,7 @@ class Upkeep(Protocol):
         """Delete finished work older than these."""
 
 
-class Readers(Insight, Overviews, Tokens, HookStore, Protocol):
+class Readers(Insight, Overviews, Usage, Tokens, HookStore, Protocol):
     """What is asked and kept beside messages."""
 
 

@@ -17,6 +17,8 @@ from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.store import Store
+from postroad.ports.usage import Kept
+from postroad.verbs.allowance import Allowance
 from postroad.verbs.paging import check_page
 
 Quota = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -51,7 +53,8 @@ class MailboxVerbs:
     """The mailboxes of one store. `hub` is the one that this process serves, if it does; without
     it a verb that deletes is the store's hub for as long as that takes."""
 
-    def __init__(self, store: Store, log: Log) -> None:
+    def __init__(self, store: Store, log: Log, allowance: Allowance) -> None:
+        self._allowance = allowance
         self._store = store
         self._log = log
         self.hub: Hub | None = None
@@ -81,6 +84,7 @@ class MailboxVerbs:
         if not 0 <= quota <= 1_000_000 or not 0 <= kept_s <= 31_536_000:
             raise BadInput("quota: up to a million messages; ttl_s: up to a year, in seconds")
         store = self._mailboxes()
+        await self._allowance.one_more(Kept.mailboxes, tenant)
         box, made = new_box(HubLimits(), quota, ceil(kept_s), tenant)
         await store.box_create(box)
         return NewMailbox(made.box, made.sender_token, made.recipient_token, made.quota)

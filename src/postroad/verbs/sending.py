@@ -22,7 +22,9 @@ from postroad.ports.handing import HandsOver
 from postroad.ports.joining import Joins
 from postroad.ports.store import Store
 from postroad.ports.transport import Transport, Vets
+from postroad.ports.usage import Kept
 from postroad.transports.handler import HandlerTransport
+from postroad.verbs.allowance import Allowance
 
 SCHEMES: Final = {"http": "webhook", "https": "webhook"}
 """Schemes that are not named as their transport is."""
@@ -77,7 +79,9 @@ class Sending:
         local: HandlerTransport,
         bytes_max: int,
         ring: KeyRing,
+        allowance: Allowance,
     ) -> None:
+        self._allowance = allowance
         self._ring = ring
         self._store = store
         self._transports = transports
@@ -101,6 +105,7 @@ class Sending:
     def close(self) -> None:
         """No more."""
         self._intake = None
+        self._allowance.stop()
 
     def taking(self) -> Intake:
         """The way in, or the error that says that it is shut."""
@@ -146,6 +151,7 @@ class Sending:
 
     async def _send_many(self, asked: Sequence[Send]) -> list[Receipt]:
         intake = self.taking()
+        self._allowance.sends(send.tenant for send in asked)
         known = self._queues
         queues = [
             known.get((send.tenant, send.queue)) or await self._queue(send.tenant, send.queue)
@@ -176,6 +182,7 @@ class Sending:
 
     async def _queue_or_why(self, send: Send) -> Queue | PostroadError:
         try:
+            self._allowance.sends((send.tenant,))
             return await self._queue(send.tenant, send.queue)
         except PostroadError as error:
             return error
@@ -200,11 +207,14 @@ class Sending:
                 "your commit; or use a road on PostgreSQL or SQLite, which can"
             )
         send = Send(queue, body, **options)
+        self._allowance.sends((send.tenant,))
         known = self._queues.get((send.tenant, queue))
         found = known or await self._store.find_queue(send.tenant, queue)
         if found is None:
             await self._vet(queue)
-            found = await self._store.queue_in(connection, self._spec(send.tenant, queue))
+            spec = self._spec(send.tenant, queue)
+            await self._check_room(spec)
+            found = await self._store.queue_in(connection, spec)
         drafted = self._draft(send, found, self._store.clock.now_ms())
         answers = await self._store.send_in(connection, [drafted])
         return _receipts([send], answers)[0]
@@ -270,16 +280,27 @@ class Sending:
 
     async def open_queue(self, tenant: str, name: str) -> Queue:
         """The queue as this process knows it, made when it is not there."""
-        (queue,) = await self._store.open_queues([self._spec(tenant, name)])
+        return await self._open(self._spec(tenant, name))
+
+    async def _open(self, spec: QueueSpec) -> Queue:
+        await self._check_room(spec)
+        (queue,) = await self._store.open_queues([spec])
         return self._know(queue)
+
+    async def _check_room(self, spec: QueueSpec) -> None:
+        """TenantFull when a new queue or its lanes are more than its tenant may have."""
+        for kept, more in ((Kept.queues, 1), (Kept.lanes, spec.shards)):
+            if await self._allowance.has_room(kept, spec.tenant, more):
+                continue
+            if await self._store.find_queue(spec.tenant, spec.name) is None:
+                raise self._allowance.refusal(kept, spec.tenant)
 
     async def open_webhook(self, tenant: str, url: str, policy: Policy, credential: str) -> Queue:
         """A webhook's queue with this policy; where it is new, on the lane of a credential."""
         await self._vet(url)
         spec = self._spec(tenant, url)
         spec = replace(spec, policy=policy, lane=replace(spec.lane, credential=credential))
-        (queue,) = await self._store.open_queues([spec])
-        return self._know(queue)
+        return await self._open(spec)
 
 
 def _of_pair(pair: object) -> Send:

@@ -32,6 +32,7 @@ from postroad.stores.sqlite.pacing import PaceVerbs
 from postroad.stores.sqlite.private_headers import HeaderVerbs
 from postroad.stores.sqlite.ticks import TickVerbs
 from postroad.stores.sqlite.tokens import TokenVerbs
+from postroad.stores.sqlite.usage import UsageVerbs
 from postroad.stores.sqlite.webhooks import WebhookVerbs
 
 RETAIN_SLICE: Final = 1_000
@@ -218,7 +219,7 @@ class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, OverviewVerbs, PaceVerbs
     """What users do, besides sending."""
 
 
-class KeeperVerbs(HeaderVerbs, MailboxVerbs, TokenVerbs, WebhookVerbs):
+class KeeperVerbs(HeaderVerbs, MailboxVerbs, TokenVerbs, UsageVerbs, WebhookVerbs):
     """What is kept beside messages."""
 
 
