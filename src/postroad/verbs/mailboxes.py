@@ -84,7 +84,8 @@ class MailboxVerbs:
         if not 0 <= quota <= 1_000_000 or not 0 <= kept_s <= 31_536_000:
             raise BadInput("quota: up to a million messages; ttl_s: up to a year, in seconds")
         store = self._mailboxes()
-        await self._allowance.one_more(Kept.mailboxes, tenant)
+        if not await self._allowance.has_room(Kept.mailboxes, tenant, 1):
+            raise self._allowance.refusal(Kept.mailboxes, tenant)
         box, made = new_box(HubLimits(), quota, ceil(kept_s), tenant)
         await store.box_create(box)
         return NewMailbox(made.box, made.sender_token, made.recipient_token, made.quota)

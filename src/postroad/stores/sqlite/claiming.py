@@ -54,7 +54,7 @@ def _look(db: Database, ask: Ask) -> Found:
         for pool in ask.pools:
             rows = db.all("claim_ready", pool, level, ask.now_ms, ask.limit)
             ready = [one for row in rows if (one := Ready(*row)).tenant not in ask.without]
-            if len(rows) >= ask.limit:
+            if len(rows) >= ask.limit and db.number("claim_several", pool, level):
                 # There are more than it takes: whose turn it is counts, not who is longest ready.
                 ready, end, more = _by_tenant(db, ask, pool, level, after)
                 found.more = found.more or more

@@ -3,6 +3,7 @@
 -- "C": tenants are told apart and skipped over, not shown in order.
 alter table lane_level add column tenant text collate "C" not null default '';
 update lane_level v set tenant = l.tenant from lane l where l.id = v.lane_id;
+create index mailbox_tenant on mailbox (tenant);
 create index lane_level_turn on lane_level (pool, level, tenant, ready_at, lane_id)
  where ready_at < 4611686018427387904;
 
@@ -103,7 +104,10 @@ begin
          array_agg(row) filter (where wanted), array_agg(0) filter (where wanted)
     into v_found, hits, oldest, lane, at, place, turn from ranked;
   more := v_found >= p_limit;
-  if more then
+  if more and not several_v1(p_levels, p_pools) then
+    more := hits > 0;  -- of the only one: all of them, or none
+    oldest := case when hits < v_found then oldest end;
+  elsif more then
     select y.* into hits, lane, at, place, turn, more, last
       from by_tenant_v1(p_levels, p_floors, p_pools, p_limit, p_now, p_without, p_after) y;
   elsif hits = v_found then
@@ -116,6 +120,20 @@ begin
                                     and t.ready_at > p_now and t.ready_at < never()
                                   order by t.ready_at limit 1) n), never()))
     into next from unnest(p_levels) v(level);
+end $$;
+
+-- Whether lanes of more than one tenant are or will be ready. Most roads have one.
+create function several_v1(p_levels int[], p_pools text[]) returns boolean
+language plpgsql set enable_sort = off as $$
+begin
+  return (
+    select min(f.tenant) <> max(b.tenant) from unnest(p_levels) v(level) cross join unnest(p_pools) p(pool)
+     cross join lateral (select t.tenant from lane_level t
+                          where t.pool = p.pool and t.level = v.level and t.ready_at < never()
+                          order by t.tenant limit 1) f
+     cross join lateral (select t.tenant from lane_level t
+                          where t.pool = p.pool and t.level = v.level and t.ready_at < never()
+                          order by t.tenant desc limit 1) b);
 end $$;
 
 -- The lanes of up to 256 tenants at each level and pool, the longest ready first.
@@ -177,6 +195,7 @@ declare
   v_share record;
   v_next jsonb;
   v_left bigint;
+  v_floor bigint;
   v_rows tid[];
 begin
   select * into v_ready from ready_v2(p_levels, p_floors, p_pools, p_limit, v_now, p_without, p_after);
@@ -189,9 +208,9 @@ begin
         from unnest(v_ready.lane, v_ready.at, v_ready.place, v_ready.turn) x(lane, at, row, turn)),
     fate as (select r.*, r.n <= p_limit as near,
                     r.n <= v_share.share - p_mine or r.at <= v_now - 1000 as ours from ranked r)
-    select min(f.at) filter (where near and not ours),
+    select min(f.at) filter (where near and not ours), max(f.at) filter (where near),
            coalesce(array_agg(f.row) filter (where near and ours), '{}')
-      into v_left, v_rows from fate f;
+      into v_left, v_floor, v_rows from fate f;
     select t.lanes, t.taken into lanes, taken from take_v2(p_owner, v_rows, p_levels) t;
     if taken is not null then
       perform count_v1(p_owner, p_mine + cardinality(taken));
@@ -203,8 +222,9 @@ begin
   end if;
   answer := jsonb_build_object(
     'next', v_next, 'full', v_ready.more and v_left is null, 'after', v_ready.last,
-    'floor', case when v_left is not null then least(v_left, v_ready.oldest)
-                  else coalesce(v_ready.oldest, v_now) end,
+    'floor', case when v_left is not null or v_ready.oldest is not null then least(v_left, v_ready.oldest)
+                  when v_ready.hits < p_limit then v_now
+                  else v_floor end,
     'surplus', v_share.surplus,
     'owned', exists (select from process where owning),
     'arrivals', exists (select from arrival));
