@@ -3,7 +3,7 @@
 -- "C": tenants are told apart and skipped over, not shown in order.
 alter table lane_level add column tenant text collate "C" not null default '';
 update lane_level v set tenant = l.tenant from lane l where l.id = v.lane_id;
-create index mailbox_tenant on mailbox (tenant);
+create index mailbox_tenant on mailbox (tenant, name);
 create index lane_level_turn on lane_level (pool, level, tenant, ready_at, lane_id)
  where ready_at < 4611686018427387904;
 
