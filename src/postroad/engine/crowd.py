@@ -8,8 +8,9 @@ from postroad.engine.room import share
 LEAST: Final = 8
 """So many busy lanes every tenant may have, whatever others have."""
 GAP_S: Final = 0.1
-"""While somebody's lanes are left out, and the last claim brought none of anybody else's, this
-long passes until the next one: each lane that is added to them rings."""
+"""So long after a claim of everybody's lanes, or of others' that found none, the next one waits
+while somebody is to be left out: each lane that is added to a crowd rings, and most crowds are
+gone in a moment."""
 
 
 class Crowd:

@@ -79,8 +79,8 @@ class Owned:
         """When a claim last left lanes for the next one."""
         self._tick = asyncio.Event()
         self._crowd = Crowd(limits.room)
-        self._barren_s = -GAP_S
-        """When a claim that left some tenants out last brought nothing."""
+        self._asked_s = -GAP_S
+        """When a claim last asked for everybody's lanes, or found none of those who were asked for."""
         self._early: dict[int, list[tuple[int, int]]] = {}
         """Rings for lanes that may be among those which a claim under way brings."""
 
@@ -113,7 +113,8 @@ class Owned:
                 claim = await self._take_in(claim, self._ask(levels, pools, asks, full))
             if full:
                 self._crowd.left_out(full, levels)
-                self._barren_s = -GAP_S if claim.lanes else self._clock.steady_s()
+            others = full and claim.lanes
+            self._asked_s = -GAP_S if others else self._clock.steady_s()
             self._adopt_all(claim)
             self._early.clear()
         if claim.surplus:
@@ -130,14 +131,23 @@ class Owned:
         while self._busy >= ALL_TENANTS * self._limits.room:
             self.room_free.clear()
             await self.room_free.wait()
-        while self._crowd.full():
-            rest_s = self._barren_s + GAP_S - self._clock.steady_s()
-            if rest_s <= 0:
-                return
+        rest_s = self._asked_s + GAP_S - self._clock.steady_s()
+        if rest_s > 0 and self._crowd.full():
+            await self._crowd_ends(ceil(rest_s * 1000))
+
+    async def _crowd_ends(self, most_ms: int) -> None:
+        over = False
+
+        def end() -> None:
+            nonlocal over
+            over = True
+            self.room_free.set()
+
+        timer = self._clock.later(most_ms, end)
+        while not over and self._crowd.full():
             self.room_free.clear()
-            timer = self._clock.later(ceil(rest_s * 1000), self.room_free.set)
             await self.room_free.wait()
-            timer.cancel()
+        timer.cancel()
 
     async def _ask(
         self,
