@@ -86,7 +86,7 @@ def test_no_query_walks_a_table_or_sorts(name: str, plans: dict[str, list[str]])
 
 INDEXES: Final = {
     "claim_ready": "COVERING INDEX lane_level_ready (pool=? AND level=? AND ready_at<?)",
-    "claim_next": "COVERING INDEX lane_level_ready (pool=? AND level=? AND ready_at>?)",
+    "claim_next": "COVERING INDEX lane_level_ready (pool=? AND level=? AND ready_at>? AND ready_at<?)",
     "claim_take": "INTEGER PRIMARY KEY",
     "claim_hide": "PRIMARY KEY (lane_id=?)",
     "look_due": "INDEX rung_ready (lane_id=? AND ready_at>? AND ready_at<?)",

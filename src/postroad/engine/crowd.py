@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from postroad.engine.room import share
+from postroad.engine.room import plenty, share
 
 LEAST: Final = 8
 """So many busy lanes every tenant may have, whatever others have."""
@@ -19,8 +19,8 @@ class Crowd:
     def __init__(self, room: int) -> None:
         self._room = room
         self._busy: dict[str, int] = {}
-        self._counted = 0
-        """All busy lanes, of no tenant more than the room: a claim may bring one more than that."""
+        self._all = 0
+        self._plenty = plenty(room)
         self._left_out: set[str] = set()
         self._levels: set[int] = set()
         """Tenants whose lanes were left out by claims of these levels."""
@@ -29,14 +29,13 @@ class Crowd:
 
     def change(self, tenant: str, change: int) -> None:
         """A tenant has one busy lane more or less."""
-        old = self._busy.get(tenant, 0)
-        new = old + change
-        if new:
-            self._busy[tenant] = new
+        self._all += change
+        busy = self._busy.get(tenant, 0) + change
+        if busy:
+            self._busy[tenant] = busy
         else:
-            self._busy.pop(tenant, None)
-        self._counted += min(new, self._room) - min(old, self._room)
-        if change < 0 and self._left_out and not all(map(self._is_full, self._left_out)):
+            del self._busy[tenant]
+        if change < 0 and self._left_out and not self._left_out.issubset(self.full()):
             levels, self._levels = self._levels, set()
             self._left_out.clear()
             for level in levels:
@@ -44,12 +43,16 @@ class Crowd:
 
     def full(self) -> list[str]:
         """Tenants that have as many busy lanes as they may."""
-        return [tenant for tenant in self._busy if self._is_full(tenant)]
-
-    def _is_full(self, tenant: str) -> bool:
-        mine = self._busy.get(tenant, 0)
-        others = self._counted - min(mine, self._room)
-        return mine >= max(LEAST, share(self._room, others))
+        if self._all < self._plenty:
+            return []
+        room = self._room
+        # Of no tenant more than the room counts: a claim may bring one more than that.
+        counted = sum(min(busy, room) for busy in self._busy.values())
+        return [
+            tenant
+            for tenant, busy in self._busy.items()
+            if busy >= max(LEAST, share(room, counted - min(busy, room)))
+        ]
 
     def left_out(self, tenants: Iterable[str], levels: Iterable[int]) -> None:
         """A claim of these levels did not ask for lanes of these tenants."""

@@ -80,7 +80,7 @@ class Owned:
         self._tick = asyncio.Event()
         self._crowd = Crowd(limits.room)
         self._asked_s = -GAP_S
-        """When a claim last asked for everybody's lanes, or found none of those who were asked for."""
+        """When a claim last asked for everybody's lanes, or for others' and found none."""
         self._early: dict[int, list[tuple[int, int]]] = {}
         """Rings for lanes that may be among those which a claim under way brings."""
 

@@ -18,6 +18,12 @@ def share(room: int, others: int) -> int:
     return room * (most - others) // most
 
 
+def plenty(room: int) -> int:
+    """With less taken by all together, nobody can have more than a share."""
+    most = room + max(1, room // OTHERS)
+    return room * most // (room + most)
+
+
 class Room:
     """Retries may fill at most half of a tenant's share, so that first attempts always find a
     place."""
@@ -33,9 +39,8 @@ class Room:
         self._retries: Counter[str] = Counter()
         self._by_level: Counter[tuple[str, int]] = Counter()
         self.taken = 0
-        most = limits.room + max(1, limits.room // OTHERS)
-        self._plenty = limits.room * most // (limits.room + most)
-        """With less taken, nobody can have more than a share: that is most of the time."""
+        self._plenty = plenty(limits.room)
+        """That is most of the time."""
 
     def left(self, tenant: str) -> int:
         """So many more of a tenant may start, if nothing else limits them."""

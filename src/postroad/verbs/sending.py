@@ -250,6 +250,7 @@ class Sending:
             found = await self._store.find_queue(tenant, name)
         if found is None:
             await self._vet(name)
+            await self._check_room(self._spec(tenant, name))
             return await self.open_queue(tenant, name)
         return self._know(found)
 
@@ -279,12 +280,8 @@ class Sending:
         return QueueSpec(tenant, name, lane, transport.shards, transport.policy(name))
 
     async def open_queue(self, tenant: str, name: str) -> Queue:
-        """The queue as this process knows it, made when it is not there."""
-        return await self._open(self._spec(tenant, name))
-
-    async def _open(self, spec: QueueSpec) -> Queue:
-        await self._check_room(spec)
-        (queue,) = await self._store.open_queues([spec])
+        """The queue as this process knows it, made if need be, whatever its tenant has."""
+        (queue,) = await self._store.open_queues([self._spec(tenant, name)])
         return self._know(queue)
 
     async def _check_room(self, spec: QueueSpec) -> None:
@@ -300,7 +297,9 @@ class Sending:
         await self._vet(url)
         spec = self._spec(tenant, url)
         spec = replace(spec, policy=policy, lane=replace(spec.lane, credential=credential))
-        return await self._open(spec)
+        await self._check_room(spec)
+        (queue,) = await self._store.open_queues([spec])
+        return self._know(queue)
 
 
 def _of_pair(pair: object) -> Send:
