@@ -94,11 +94,8 @@ class Postroad:
         known: tuple[Transport, ...] = (self._handlers, own, hubs, *transports)
         self._transports = {transport.name: transport for transport in known}
         self.owner = 0
-        bytes_max = self.settings.body_bytes_max
-        allowance = Allowance(self.store, self.settings.tenants)
-        self._sending = Sending(
-            self.store, self._transports, self._handlers, bytes_max, self.keys, allowance
-        )
+        allowance = Allowance(self.store, self.settings.tenants, self.settings.body_bytes_max)
+        self._sending = Sending(self.store, self._transports, self._handlers, self.keys, allowance)
         self.send, self.send_many = self._sending.send, self._sending.send_many
         self.send_each, self.send_in = self._sending.send_each, self._sending.send_in
         self._stop_asked = False
@@ -117,9 +114,8 @@ class Postroad:
         self.tokens = TokenVerbs(self.store, self.store.clock)
         self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
         rules = self.settings.webhooks
-        self.bulk = Bulk(self.store, self.keys, rules, self.log, own.idle, parts.resolve)
+        self.bulk = Bulk(self.store, self.keys, rules, self.log, own.idle, allowance, parts.resolve)
         self.campaigns, self.credentials = self.bulk.campaigns, self.bulk.credentials
-        self.campaigns.allowance = allowance
         beside = own_keys(self.dsn) if self._own_store else None
         self.sealing = Sealing(self.keys, self.settings.keys_file, beside, self.log)
         headers = HeaderSeals(self.store, self.keys)

@@ -22,7 +22,9 @@ class Allowance:
     """What one process knows of how much tenants have. It is late, never by much: by FRESH_S for
     queues and lanes that other processes make, by one walk over all messages for those stored."""
 
-    def __init__(self, store: Store, limits: TenantLimits) -> None:
+    def __init__(self, store: Store, limits: TenantLimits, body_bytes_max: int) -> None:
+        self.body_bytes_max = body_bytes_max
+        """Of one message."""
         self._store = store
         self._limits = limits
         self._known: dict[tuple[Kept, str], tuple[float, int]] = {}

@@ -66,14 +66,18 @@ class CampaignVerbs:
     """One template to many recipients."""
 
     def __init__(
-        self, store: CampaignStore, credentials: CredentialVerbs, clock: Clock, turn: Turn
+        self,
+        store: CampaignStore,
+        credentials: CredentialVerbs,
+        clock: Clock,
+        turn: Turn,
+        allowance: Allowance,
     ) -> None:
+        self._allowance = allowance
         self._store = store
         self._turn = turn
         self._credentials = credentials
         self._clock = clock
-        self.allowance: Allowance | None = None
-        """What tenants may have; the road gives its own."""
         self._seen: dict[int, tuple[float, int, float]] = {}
         """When a campaign was last looked at, how many results it had, and its rate then."""
 
@@ -96,14 +100,10 @@ class CampaignVerbs:
         _ = template_of(template)  # whether it can be read
         found = await self._credentials.get(credential, tenant)
         spec = Spec(template, recipient, jobs, halt or HaltRule())
-        await self._may_have(Kept.campaigns, tenant)
+        await self._allowance.one_more(Kept.campaigns, tenant)
         if not await self._store.create(tenant, name, found.id, spec):
             raise WrongState(f"there is a campaign {name!r} already: give another name")
         return await self.show(name, tenant=tenant)
-
-    async def _may_have(self, kept: Kept, tenant: str) -> None:
-        if self.allowance is not None:
-            await self.allowance.one_more(kept, tenant)
 
     async def list(
         self, *, after: int = 0, limit: int = 100, tenant: str = DEFAULT_TENANT
@@ -138,7 +138,7 @@ class CampaignVerbs:
         check_move(campaign.state, Verb.change, name)
         credential = await self._credential(campaign)
         if await self._store.importing(campaign.id) is None:  # else it goes on
-            await self._may_have(Kept.imports, tenant)
+            await self._allowance.one_more(Kept.imports, tenant)
         importer = Importer(self._store, CHECKS[credential.kind])
         return await importer.run(
             campaign, Path(path), encoding=encoding, skip_invalid=skip_invalid, progress=progress

@@ -77,7 +77,6 @@ class Sending:
         store: Store,
         transports: Mapping[str, Transport],
         local: HandlerTransport,
-        bytes_max: int,
         ring: KeyRing,
         allowance: Allowance,
     ) -> None:
@@ -86,7 +85,7 @@ class Sending:
         self._store = store
         self._transports = transports
         self._local = local
-        self._bytes_max = bytes_max
+        self._bytes_max = allowance.body_bytes_max
         self._queues: dict[tuple[str, str], Queue] = {}
         self._far = store if isinstance(store, HandsOver) else None  # 3 µs to ask
         self._ids = IdSequence(0)
