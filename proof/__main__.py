@@ -41,6 +41,7 @@ ITEMS = {
     "rabbit-times": "proof.rabbit:prove_times",
     "server-kills": "proof.serving:prove",
     "schema": "proof.schema:prove",
+    "tenants": "proof.tenants:prove",
     "hostile-text": "proof.schema:prove_hostile",
 }
 

@@ -31,6 +31,7 @@ from postroad.transports.complaints import Complaints
 from postroad.transports.handler import HandlerTransport
 from postroad.transports.threads import Calls, Threads
 from postroad.transports.webhook.resolving import Resolve
+from postroad.verbs.allowance import Allowance
 from postroad.verbs.bulk import Bulk
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.cron import Scheduler
@@ -91,8 +92,8 @@ class Postroad:
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs, *transports)
         self._transports = {transport.name: transport for transport in known}
         self.owner = 0
-        bytes_max = self.settings.body_bytes_max
-        self._sending = Sending(self.store, self._transports, self._handlers, bytes_max, self.keys)
+        allowance = Allowance(self.store, self.settings.tenants, self.settings.body_bytes_max)
+        self._sending = Sending(self.store, self._transports, self._handlers, self.keys, allowance)
         self.send, self.send_many = self._sending.send, self._sending.send_many
         self.send_each, self.send_in = self._sending.send_each, self._sending.send_in
         self._stop_asked = False
@@ -110,7 +111,7 @@ class Postroad:
         self.look = Looking(self.store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenVerbs(self.store, self.store.clock)
         self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
-        self.bulk = Bulk(self.store, self.keys, rules, self.log, own.idle, parts.resolve)
+        self.bulk = Bulk(self.store, self.keys, rules, self.log, own.idle, allowance, parts.resolve)
         self.campaigns, self.credentials = self.bulk.campaigns, self.bulk.credentials
         beside = own_keys(self.dsn) if self._own_store else None
         self.sealing = Sealing(self.keys, self.settings.keys_file, beside, self.log)
@@ -119,7 +120,7 @@ class Postroad:
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain
         self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane
-        self.mailboxes = MailboxVerbs(self.store, self.log)
+        self.mailboxes = MailboxVerbs(self.store, self.log, allowance)
         self._reopening = Reopening(self.store, self._transports.values(), self.log)
         self.engine: Engine | None = None
 

@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 from postroad.model.errors import BadSetting
 from postroad.model.hubs import KnownHub, known_hub
 from postroad.model.limits import Limits
+from postroad.model.tenant_limits import TenantLimits
 from postroad.model.webhook import WebhookRules
 
 FILE: Final = "postroad.toml"
@@ -54,11 +55,13 @@ class Settings(Struct, frozen=True):
     watchdog_s: float = 10.0
     keys_file: str = ""
     limits: Limits = Limits()
+    tenants: TenantLimits = TenantLimits()
     webhooks: WebhookRules = WebhookRules()
 
 
-SECTIONS: Final[dict[str, type[Limits | WebhookRules]]] = {
+SECTIONS: Final[dict[str, type[Limits | TenantLimits | WebhookRules]]] = {
     "limits": Limits,
+    "tenants": TenantLimits,
     "webhooks": WebhookRules,
 }
 

@@ -133,8 +133,9 @@ class Bench(Ground):
         pools: Sequence[str] = (POOL,),
         limit: int = 100,
         owner: int = 0,
+        without: Sequence[str] = (),
     ) -> Claim:
-        claim = await self.store.claim(owner or self.owner, levels, pools, limit)
+        claim = await self.store.claim(owner or self.owner, levels, pools, limit, without)
         self._epochs |= {lane.id: lane.epoch for lane in claim.lanes}
         return claim
 

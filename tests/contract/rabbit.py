@@ -106,11 +106,16 @@ class PatientStore(RabbitStore):
         return accepted
 
     async def claim(
-        self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+        self,
+        owner: int,
+        levels: Sequence[int],
+        pools: Sequence[str],
+        limit: int,
+        without: Sequence[str] = (),
     ) -> Claim:
         await self.serving.start(owner, pools)
         await self.settled()
-        return await super().claim(owner, levels, pools, limit)
+        return await super().claim(owner, levels, pools, limit, without)
 
     async def record(self, record: Record) -> Recorded:
         recorded = await super().record(record)

@@ -17,17 +17,24 @@ from tests.contract.rigs import SqliteRig
 
 # Queries that may walk a whole table, or sort, each with the reason why that is no harm.
 WALKS: Final = {
+    "claim_several": "the only row is its answer",
     "counts": "asked by people, never by the engine",
     "box_find": "the walk is over the names that are asked for",
     "hooks_read": "the walk is over the queues that are asked for",
     "dead_reasons": "asked by people, never by the engine",
     "dead_trim": "once an hour, and it stops at a slice",
     "forget_idle": "once an hour, over processes",
+    "has_campaigns": "stops at what a tenant may have; when a campaign is made",
+    "has_imports": "stops at what a tenant may have; when an import begins",
+    "has_lanes": "stops at what a tenant may have; every ten seconds while queues are made",
+    "has_mailboxes": "stops at what a tenant may have; every ten seconds while some are made",
+    "has_queues": "stops at what a tenant may have; every ten seconds while some are made",
     "heaps": "asked by people and for metrics, never by the engine",
     "lane_page": "the walks are over the page and its rungs",
     "letter_read": "the walk is over the letters that are asked for",
     "others_due": "the walk is over its own count, which stops at a thousand",
     "queue_page": "the walks are over the page and its rungs",
+    "stored": "the walk is over one slice",
     "spells": "walks a partial index that holds only the queues in a spell",
     "token_page": "asked by people, over access tokens",
     "tries_retain": "from the oldest on, and it stops at a slice",
@@ -43,6 +50,7 @@ SORTS: Final = {
     "letter_old": "of what has expired alone",
     "queue_page": "one page",
     "queue_tally": "asked by people, never by the engine",
+    "stored": "of one slice, by tenant",
     "token_page": "asked by people, over access tokens",
     "tries_of": "of one message",
 }
@@ -78,7 +86,7 @@ def test_no_query_walks_a_table_or_sorts(name: str, plans: dict[str, list[str]])
 
 INDEXES: Final = {
     "claim_ready": "COVERING INDEX lane_level_ready (pool=? AND level=? AND ready_at<?)",
-    "claim_next": "COVERING INDEX lane_level_ready (pool=? AND level=? AND ready_at>?)",
+    "claim_next": "COVERING INDEX lane_level_ready (pool=? AND level=? AND ready_at>? AND ready_at<?)",
     "claim_take": "INTEGER PRIMARY KEY",
     "claim_hide": "PRIMARY KEY (lane_id=?)",
     "look_due": "INDEX rung_ready (lane_id=? AND ready_at>? AND ready_at<?)",

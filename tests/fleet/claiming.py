@@ -72,7 +72,8 @@ async def _claim_once(connection: Connection) -> Cost:
     """A claim that is undone."""
     owner = await connection.fetchval("select max(id) from postroad.process") or 1
     floors = [0] * len(LEVELS)
-    values = (owner, 0, 0, "here", os.getpid(), LEVELS, floors, ["door"], Limits().claim_batch)
+    who = (owner, 0, 0, "here", os.getpid())
+    values = (*who, LEVELS, floors, ["door"], Limits().claim_batch, list[str](), "")
     statement = f"explain (analyze, buffers, format json) {QUERIES['claim']}"
     undo = connection.transaction()
     await undo.start()

@@ -50,12 +50,16 @@ def test_the_next_claim_leaves_before_the_last_answer_is_taken_in(dsn: str, with
             claim = road.store.claim
 
             async def watched(
-                owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+                owner: int,
+                levels: Sequence[int],
+                pools: Sequence[str],
+                limit: int,
+                without: Sequence[str] = (),
             ) -> Claim:
                 nonlocal given
                 known = len(road.engine.lanes) if road.engine else 0
                 seen.append((known, given))
-                claimed = await claim(owner, levels, pools, limit)
+                claimed = await claim(owner, levels, pools, limit, without)
                 given += len(claimed.lanes)
                 return claimed
 
@@ -128,11 +132,15 @@ def test_lanes_of_a_claim_ahead_whose_answer_is_lost_are_served_all_the_same(
             asked = 0
 
             async def cut(
-                owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+                owner: int,
+                levels: Sequence[int],
+                pools: Sequence[str],
+                limit: int,
+                without: Sequence[str] = (),
             ) -> Claim:
                 nonlocal asked, lost
                 asked += 1
-                claimed = await claim(owner, levels, pools, limit)
+                claimed = await claim(owner, levels, pools, limit, without)
                 if asked == 2:
                     lost = len(claimed.lanes)
                     raise StoreUnavailable("the answer was lost on its way")

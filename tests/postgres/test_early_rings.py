@@ -20,9 +20,13 @@ def test_a_ring_that_comes_before_the_answer_of_the_claim_counts(dsn: str, withi
             brought: list[int] = []
 
             async def slowly(
-                owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+                owner: int,
+                levels: Sequence[int],
+                pools: Sequence[str],
+                limit: int,
+                without: Sequence[str] = (),
             ) -> Claim:
-                claimed = await claim(owner, levels, pools, limit)
+                claimed = await claim(owner, levels, pools, limit, without)
                 brought.extend(len(r.messages) for r in claimed.readings.values())
                 if brought == [1]:
                     await road.send(door(1), "second")

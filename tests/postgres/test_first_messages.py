@@ -64,9 +64,13 @@ def test_of_two_that_are_not_due_the_first_one_counts(dsn: str, within: Within) 
             said: asyncio.Queue[int] = asyncio.Queue()
 
             async def watched(
-                owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+                owner: int,
+                levels: Sequence[int],
+                pools: Sequence[str],
+                limit: int,
+                without: Sequence[str] = (),
             ) -> Claim:
-                claimed = await claim(owner, levels, pools, limit)
+                claimed = await claim(owner, levels, pools, limit, without)
                 for reading in claimed.readings.values():
                     said.put_nowait(reading.next_due_ms)
                 return claimed

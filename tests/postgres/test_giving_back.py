@@ -29,13 +29,17 @@ def test_a_release_that_fails_while_a_claim_is_under_way_leaves_no_lane_to_nobod
                 raise StoreUnavailable("the connection was lost")
 
             async def take(
-                owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+                owner: int,
+                levels: Sequence[int],
+                pools: Sequence[str],
+                limit: int,
+                without: Sequence[str] = (),
             ) -> Claim:
                 if wanted.is_set() and not failed.is_set():
                     asked.set()
                     await failed.wait()
                     await asyncio.sleep(0.1)  # the failure is heard of before the answer
-                return await claim(owner, levels, pools, limit)
+                return await claim(owner, levels, pools, limit, without)
 
             road.store.release = give_back  # type: ignore[method-assign]
             road.store.claim = take  # type: ignore[method-assign]

@@ -13,7 +13,7 @@ GUARD = "perform pg_advisory_xact_lock(1383031140, 68);"
 async def ask(by: Connection, owner: int) -> None:
     """A process asks for lanes for the first time."""
     who = (owner, 0, 0, "here", owner)
-    await by.fetchval(QUERIES["claim"], *who, list(LEVELS), [0] * len(LEVELS), [POOL], 10)
+    await by.fetchval(QUERIES["claim"], *who, list(LEVELS), [0] * len(LEVELS), [POOL], 10, [], "")
 
 
 async def asked_together(on: Stand) -> list[str]:

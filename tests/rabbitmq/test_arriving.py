@@ -125,7 +125,7 @@ class World:
     def all_owned(self) -> Sequence[Message]:
         """The messages that could go, now of an owner."""
         now_ms = self.clock.now_ms()
-        (lane,) = self.table.claim(OWNER, range(7), ["web"], 10, now_ms).lanes
+        (lane,) = self.table.claim(OWNER, range(7), ["web"], 10, (), now_ms).lanes
         (rung,) = self.table.look(Look(lane.id, -1), now_ms).rungs
         return self.table.fetch(Want(rung.id, -1, -1, 9), now_ms).messages
 

@@ -79,7 +79,7 @@ async def test_what_is_parked_and_could_not_be_noted_is_not_tried(tmp_path: Path
             await parking.park()
         await pause(world, paused=False)
         now_ms = world.clock.now_ms()
-        assert world.table.claim(1, range(7), ["web"], 10, now_ms).lanes == []
+        assert world.table.claim(1, range(7), ["web"], 10, (), now_ms).lanes == []
         assert readable(world) == []
         assert await parking.park() == 1
         assert (world.outlet.ids, slip.said, world.table.entries) == ([7], ["ack"], {})

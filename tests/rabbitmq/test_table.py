@@ -65,7 +65,7 @@ class World:
         return entry
 
     def claim(self, owner: int = 1, now_ms: int = NOW_MS) -> list[Lane]:
-        return self.table.claim(owner, LEVELS, ["web"], 10, now_ms).lanes
+        return self.table.claim(owner, LEVELS, ["web"], 10, (), now_ms).lanes
 
     def due(self, now_ms: int = NOW_MS) -> list[int]:
         view = self.table.look(Look(5, -1), now_ms)

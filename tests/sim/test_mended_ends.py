@@ -93,9 +93,13 @@ def test_a_road_that_runs_again_serves_a_lane_whose_claim_was_answered_late() ->
         real = world.store.claim
 
         async def late(
-            owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+            owner: int,
+            levels: Sequence[int],
+            pools: Sequence[str],
+            limit: int,
+            without: Sequence[str] = (),
         ) -> Claim:
-            answer = await real(owner, levels, pools, limit)
+            answer = await real(owner, levels, pools, limit, without)
             if answer.lanes:
                 await asyncio.sleep(5)
             return answer

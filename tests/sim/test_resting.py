@@ -132,9 +132,13 @@ def test_lanes_that_another_process_is_to_have_are_given_back_under_pressure() -
         told: list[int] = []
 
         async def claim_with_surplus(
-            owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+            owner: int,
+            levels: Sequence[int],
+            pools: Sequence[str],
+            limit: int,
+            without: Sequence[str] = (),
         ) -> Claim:
-            claimed = await claim(owner, levels, pools, limit)
+            claimed = await claim(owner, levels, pools, limit, without)
             count = await owned_lanes(world)
             if told or count < SERVERS // 2:
                 return claimed

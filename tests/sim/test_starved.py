@@ -4,9 +4,11 @@ import asyncio
 
 import pytest
 
+from postroad.engine import runners
 from postroad.engine.lane import LaneWorker
 from postroad.engine.room import Room
 from postroad.engine.runners import Runners
+from postroad.engine.starved import Starved
 from postroad.model.limits import Limits
 from postroad.model.outcome import Outcome
 from postroad.testing import receivers
@@ -49,7 +51,11 @@ def test_lanes_without_room_are_asked_when_there_is_some(served: list[int]) -> N
 def test_otherwise_each_place_that_is_given_back_has_all_of_them_ask(
     served: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Room, "left", property(lambda _room: 1 << 30))
+    class Endless(Room):
+        def left(self, tenant: str) -> int:  # noqa: ARG002
+            return 1 << 30
+
+    monkeypatch.setattr(runners, "Starved", lambda _room: Starved(Endless(Limits(), {})))
     simulate(1, burst, Limits(room=ROOM))
     assert served[0] > 10 * SERVERS * EACH
 

@@ -31,6 +31,7 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.Forbidden: 403,
     errors.TooManyTries: 429,
     errors.Crowded: 429,
+    errors.TenantFull: 429,
     errors.Overloaded: 503,
     errors.NotOpen: 503,
     errors.StoreError: 503,

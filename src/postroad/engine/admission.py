@@ -10,13 +10,23 @@ from postroad.model.words import Message
 class Admission:
     """Asked by a runner for one message after the other of its lane."""
 
-    __slots__ = ("_paced", "_pool", "_quarantine", "_room", "_worker", "crowded", "unpaced")
+    __slots__ = (
+        "_paced",
+        "_pool",
+        "_quarantine",
+        "_room",
+        "_tenant",
+        "_worker",
+        "crowded",
+        "unpaced",
+    )
 
     def __init__(
         self, worker: LaneWorker, room: Room, quarantine: Quarantine, paced: Paced
     ) -> None:
         self._worker = worker
         self._pool = worker.lane.key.pool
+        self._tenant = worker.lane.key.tenant
         self._room = room
         self._quarantine = quarantine
         self._paced = paced
@@ -30,7 +40,7 @@ class Admission:
         self.crowded = self.unpaced = False
         message = self._worker.next(now_ms, self.admits)
         if message is not None:
-            self._room.take(message.level, self._pool)
+            self._room.take(message.level, self._pool, self._tenant)
             if self._worker.trust.marking:
                 self._quarantine.enter(self._worker, message)
         return message
@@ -39,7 +49,7 @@ class Admission:
         """Whether it may start."""
         worker = self._worker
         noted = worker.trust.marking and not self._quarantine.admits(message)
-        if noted or not self._room.admits(message.level, self._pool):
+        if noted or not self._room.admits(message.level, self._pool, self._tenant):
             self.crowded = True
             return False
         queue = worker.ahead.turns[message.queue].queue
@@ -50,4 +60,4 @@ class Admission:
 
     def ended(self, message: Message) -> None:
         """It gives its place back."""
-        self._room.give(message.level, self._pool)
+        self._room.give(message.level, self._pool, self._tenant)

@@ -55,12 +55,12 @@ class Engine:
         self._recaller = Recaller(store, owner, log, self._pump)
         self._reader = Reader(store, log, self._pump, self.recorder.put)
         self._runners = Runners(store, owner, room, sessions)
-        self.owned.join(self._reader.feed, self._runners.line_up)
         self._pace = pace
         self._paced = Paced(pace, limits.window, self._slot_came)
         told = (self.recorder.put, self._runner_ended, self._rest, self._paced)
         self._runners.join(chance, log, self._may_start, *told)
         self.pollers = Pollers(store, limits, log, self._claim, self.owned.calm.set)
+        self.owned.join(self._reader.feed, self._runners.line_up, self.pollers.ring)
         self._loops: list[asyncio.Task[None]] = []
         self._claimers: list[asyncio.Task[None]] = []
         self._pacing: asyncio.Task[None] | None = None

@@ -5,8 +5,10 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from itertools import repeat, takewhile
+from math import ceil
 from typing import Final
 
+from postroad.engine.crowd import GAP_S, Crowd
 from postroad.engine.lane import LaneWorker
 from postroad.engine.sessions import Sessions
 from postroad.model.errors import StoreError
@@ -32,6 +34,8 @@ those that are ours are not more than this."""
 AHEAD_MAX: Final = 8
 """So many claims in a row may be asked for ahead: then others who wait for their end go first."""
 SHED_EVERY_S: Final = 5.0
+ALL_TENANTS: Final = 8
+"""So many times the room there may be busy lanes of all tenants; one may have about one room."""
 
 
 class Owned:
@@ -74,6 +78,9 @@ class Owned:
         self._full_s = -PRESSED_S
         """When a claim last left lanes for the next one."""
         self._tick = asyncio.Event()
+        self._crowd = Crowd(limits.room)
+        self._asked_s = -GAP_S
+        """When a claim last asked for everybody's lanes, or for others' and found none."""
         self._early: dict[int, list[tuple[int, int]]] = {}
         """Rings for lanes that may be among those which a claim under way brings."""
 
@@ -81,42 +88,78 @@ class Owned:
         self,
         feed: Callable[[LaneWorker, View, dict[int, Reading], int], None],
         start: Callable[[LaneWorker, int], bool],
+        ring: Callable[[int, int], None],
     ) -> None:
-        """Who takes in what comes with a claim, and who sends it."""
+        """Who takes in what comes with a claim, who sends it, and who asks for a level again."""
         self._feed = feed
         self._start = start
+        self._crowd.again = lambda level: ring(level, self._clock.now_ms())
 
     async def claim(
         self, levels: Sequence[int], pools: Sequence[str], asks: Callable[[], None]
     ) -> Claim:
-        """Own what is ready at these levels, when there is room for it; `asks` is called before
-        each question. While answers are full the next one is asked for before the last one is
-        taken in, so that store and engine work at the same time; the last answer counts."""
-        while self._is_full():
-            self.room_free.clear()
-            await self.room_free.wait()
+        """Own what is ready at these levels, of tenants for whose lanes there is room; `asks` is
+        called before each question. While answers are full the next one is asked for before the
+        last one is taken in, so that store and engine work at the same time; the last answer
+        counts."""
+        await self._room_for_more()
         async with self._claiming:
             await self._end_doubt()
-            claim = await self._ask(levels, pools, asks)
+            full = self._crowd.full()
+            claim = await self._ask(levels, pools, asks, full)
             for _ in range(AHEAD_MAX):
-                if not claim.full or self._is_full(len(claim.lanes)):
+                if not claim.full or self._busy + len(claim.lanes) >= self._limits.room:
                     break
-                claim = await self._take_in(claim, self._ask(levels, pools, asks))
+                claim = await self._take_in(claim, self._ask(levels, pools, asks, full))
+            if full:
+                self._crowd.left_out(full, levels)
+            others = full and claim.lanes
+            self._asked_s = -GAP_S if others else self._clock.steady_s()
             self._adopt_all(claim)
             self._early.clear()
         if claim.surplus:
             self._shed(claim.surplus)
         return claim
 
-    def _is_full(self, more: int = 0) -> bool:
-        return len(self.lanes) - len(self._spent) + more >= self._limits.room
+    @property
+    def _busy(self) -> int:
+        return len(self.lanes) - len(self._spent)
+
+    async def _room_for_more(self) -> None:
+        """Wait while there are too many busy lanes of all tenants, and for a moment while one has
+        all that it may and nobody else had any."""
+        while self._busy >= ALL_TENANTS * self._limits.room:
+            self.room_free.clear()
+            await self.room_free.wait()
+        rest_s = self._asked_s + GAP_S - self._clock.steady_s()
+        if rest_s > 0 and self._crowd.full():
+            await self._crowd_ends(ceil(rest_s * 1000))
+
+    async def _crowd_ends(self, most_ms: int) -> None:
+        over = False
+
+        def end() -> None:
+            nonlocal over
+            over = True
+            self.room_free.set()
+
+        timer = self._clock.later(most_ms, end)
+        while not over and self._crowd.full():
+            self.room_free.clear()
+            await self.room_free.wait()
+        timer.cancel()
 
     async def _ask(
-        self, levels: Sequence[int], pools: Sequence[str], asks: Callable[[], None]
+        self,
+        levels: Sequence[int],
+        pools: Sequence[str],
+        asks: Callable[[], None],
+        full: Sequence[str],
     ) -> Claim:
         asks()
         self._unanswered = True
-        claim = await self._store.claim(self._owner, levels, pools, self._limits.claim_batch)
+        batch = self._limits.claim_batch
+        claim = await self._store.claim(self._owner, levels, pools, batch, full)
         self._unanswered = False
         if claim.full:
             self._full_s = self._clock.steady_s()
@@ -176,6 +219,7 @@ class Owned:
             self.drop(old)  # it was taken from us and came back before we were told
         worker = LaneWorker.of(lane, self._limits)
         self.lanes[lane.id] = worker
+        self._crowd.change(lane.key.tenant, 1)
         if self._logs_claims:
             self._log.debug("lane claimed", lane=lane.key.server, epoch=lane.epoch)
         if view is not None:
@@ -191,10 +235,10 @@ class Owned:
         """Note whether the lane has anything to do, and when it next has."""
         number = worker.lane.id
         quiet = worker.quiet
-        if quiet or worker.spent:
-            self._spent.add(number)
-        else:
-            self._spent.discard(number)
+        spent = quiet or worker.spent
+        if spent != (number in self._spent):
+            (self._spent.add if spent else self._spent.discard)(number)
+            self._crowd.change(worker.lane.key.tenant, -1 if spent else 1)
         probes = worker.early.soon(worker.circuit, now_ms) and not worker.leaving
         if quiet and not probes:
             self._quiet.setdefault(number, self._clock.steady_s())
@@ -293,9 +337,11 @@ class Owned:
         worker.stopped = True
         if self.lanes.get(number) is worker:
             del self.lanes[number]
+            if number not in self._spent:
+                self._crowd.change(worker.lane.key.tenant, -1)
+            self._spent.discard(number)
         self._quiet.pop(number, None)
         self._parting.pop(number, None)
-        self._spent.discard(number)
         _, timer = self._timers.pop(number, (0, None))
         if timer is not None:
             timer.cancel()

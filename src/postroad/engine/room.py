@@ -1,12 +1,32 @@
-"""How many sends may be in flight in this process, by retry level and by pool."""
+"""How many sends may be in flight in this process, by tenant, retry level and pool."""
 
 from collections import Counter
+from typing import Final
 
 from postroad.model.limits import Limits
 
+OTHERS: Final = 4
+"""Beside the room that one tenant may fill there is a quarter more, which only others find. Dead
+addresses hold a place for the ten seconds of a connect: without it 6,000 of them, of one tenant,
+held up the next message of another for 20 s (decision 019)."""
+
+
+def share(room: int, others: int) -> int:
+    """How much one tenant may have beside what others have: all of the room when it is alone, and
+    the less the more others have, so that a newcomer always finds something free."""
+    most = room + max(1, room // OTHERS)
+    return room * (most - others) // most
+
+
+def plenty(room: int) -> int:
+    """With less taken by all together, nobody can have more than a share."""
+    most = room + max(1, room // OTHERS)
+    return room * most // (room + most)
+
 
 class Room:
-    """Retries may fill at most half of it, so that first attempts always find a place."""
+    """Retries may fill at most half of a tenant's share, so that first attempts always find a
+    place."""
 
     def __init__(self, limits: Limits, pools: dict[str, int]) -> None:
         self._limits = limits
@@ -14,34 +34,38 @@ class Room:
         self._pool_max = dict(self._usual)
         self.short: set[str] = set()
         """Pools that may have less than usual: this process lacks something to send theirs with."""
-        self._by_level: Counter[int] = Counter()
         self._by_pool: Counter[str] = Counter()
+        self._by_tenant: Counter[str] = Counter()
+        self._retries: Counter[str] = Counter()
+        self._by_level: Counter[tuple[str, int]] = Counter()
         self.taken = 0
-        self._retries = 0
+        self._plenty = plenty(limits.room)
+        """That is most of the time."""
 
-    @property
-    def left(self) -> int:
-        """So many more may start, if nothing else limits them."""
-        return self._limits.room - self.taken
+    def left(self, tenant: str) -> int:
+        """So many more of a tenant may start, if nothing else limits them."""
+        mine = self._by_tenant[tenant]
+        return share(self._limits.room, self.taken - mine) - mine
 
-    def admits(self, level: int, pool: str) -> bool:
+    def admits(self, level: int, pool: str, tenant: str) -> bool:
         """Whether one more may start."""
-        if self.taken >= self._limits.room:
+        if self.taken >= self._plenty and self.left(tenant) <= 0:
             return False
         if pool in self._pool_max and self._by_pool[pool] >= self._pool_max[pool]:
             return False
         if level == 0:
             return True
-        half_free = self._retries < self._limits.room - self._limits.room // 2
-        return half_free and self._by_level[level] < self._limits.level_workers
+        may_have = self._by_tenant[tenant] + self.left(tenant)
+        half_free = self._retries[tenant] < may_have - may_have // 2
+        return half_free and self._by_level[tenant, level] < self._limits.level_workers
 
-    def take(self, level: int, pool: str) -> None:
+    def take(self, level: int, pool: str, tenant: str) -> None:
         """One starts."""
-        self._count(level, pool, 1)
+        self._count(level, pool, tenant, 1)
 
-    def give(self, level: int, pool: str) -> None:
+    def give(self, level: int, pool: str, tenant: str) -> None:
         """One has ended."""
-        self._count(level, pool, -1)
+        self._count(level, pool, tenant, -1)
 
     def shrink(self, pool: str) -> None:
         """One of a pool that is under way could not be sent: no more than its others may be."""
@@ -61,9 +85,10 @@ class Room:
         if pool in self._usual:
             self._pool_max[pool] = self._usual[pool]
 
-    def _count(self, level: int, pool: str, change: int) -> None:
+    def _count(self, level: int, pool: str, tenant: str, change: int) -> None:
         self.taken += change
         self._by_pool[pool] += change
+        self._by_tenant[tenant] += change
         if level:
-            self._retries += change
-            self._by_level[level] += change
+            self._retries[tenant] += change
+            self._by_level[tenant, level] += change

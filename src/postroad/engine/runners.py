@@ -16,6 +16,7 @@ from postroad.engine.quarantine import Quarantine
 from postroad.engine.room import Room
 from postroad.engine.sessions import Sessions
 from postroad.engine.shortages import Shortages
+from postroad.engine.starved import Starved
 from postroad.engine.verdict import Attempt, Verdict
 from postroad.model.errors import BadKey, Shortage, StoreError
 from postroad.model.ids import to_text
@@ -75,8 +76,7 @@ class Runners:
         """Lanes that came with a claim, for the next runner that is free."""
         self._standing_by = 0
         self._quarantine = Quarantine()
-        self._passes = 0
-        self.starved: deque[LaneWorker] = deque()
+        self.starved = Starved(room)
         """Lanes that could go on, but this process had no room or must not start anything."""
 
     def join(
@@ -156,15 +156,10 @@ class Runners:
 
     def serve_starved(self) -> bool:
         """There may be room again for lanes that found none; True while some still do not."""
-        self._passes, left = len(self.starved), self._room.left
-        while self.starved and left > 0:
-            # One that is paused or blocked by now takes no place.
-            left -= self.start(self.starved.popleft(), self._clock.now_ms())
+        if self.starved:
+            now_ms = self._clock.now_ms()
+            self.starved.serve(lambda worker: self.start(worker, now_ms))
         return bool(self.starved)
-
-    def _starve(self, worker: LaneWorker) -> None:
-        if worker not in self.starved:
-            self.starved.append(worker)
 
     async def _run(self, worker: LaneWorker | None, runner: "list[asyncio.Task[None]]") -> None:
         task = runner[0]
@@ -213,18 +208,16 @@ class Runners:
                     self._log_attempt(verdict)
                 self._put(worker, verdict)
             count += 1
-            if self.starved:
+            if self.starved and self.starved.may_go():
                 # Others have waited for this place: to the end of the line.
-                self._passes = len(self.starved)
-                self._starve(worker)
+                self.starved.all_may_pass()
+                self.starved.add(worker)
                 break
             if count % YIELD_AFTER == 0:
                 await clock.sleep(0)
                 now_ms, now_s = clock.now_ms(), clock.steady_s()
-        while self.starved and self._passes and self._room.left > 0:
-            self._passes -= 1  # one who cannot use the place passes it on, once round
-            if self.start(self.starved.popleft(), now_ms):
-                break
+        if self.starved:
+            self.starved.pass_on(lambda waits: self.start(waits, now_ms))
         self._after(worker)
 
     def _next(
@@ -233,11 +226,11 @@ class Runners:
         if not self._may_start(now_s) or (
             self._shortages.lacked and self._shortages.rests(worker, now_s)
         ):
-            self._starve(worker)
+            self.starved.add(worker)
             return None
         message = admission.next(now_ms)
         if message is None and worker.starved and (admission.crowded or not admission.unpaced):
-            self._starve(worker)  # one that lacks nothing but a slot is woken for it
+            self.starved.add(worker)  # one that lacks nothing but a slot is woken for it
         return message
 
     async def _send(
@@ -369,14 +362,15 @@ class Runners:
         rest = session.remains(message.id) if isinstance(session, Lingers) else None
         if rest is None:
             return
-        pool, started_s = worker.lane.key.pool, self._clock.steady_s()
-        self._room.take(message.level, pool)
+        key, started_s = worker.lane.key, self._clock.steady_s()
+        pool, tenant = key.pool, key.tenant
+        self._room.take(message.level, pool, tenant)
         log, facts = self._log, {"pool": pool, "message": to_text(message.id)}
         taken = self._room.taken
         log.warning("cut, but its thread runs on and keeps its place", taken=taken, **facts)
 
         def ended(_rest: "asyncio.Future[None]") -> None:
-            self._room.give(message.level, pool)
+            self._room.give(message.level, pool, tenant)
             took_s = self._clock.steady_s() - started_s
             log.warning("a thread ended after it was cut", s=took_s, **facts)
             _ = self.serve_starved()  # where none may start, a later change asks again

@@ -112,6 +112,11 @@ class Crowded(Overloaded):
     this request was stored."""
 
 
+class TenantFull(PostroadError):
+    """A tenant has as many queues, lanes, messages, mailboxes, campaigns or imports as it may have;
+    the text says which setting raises that. Nothing of this request was stored."""
+
+
 class Shortage(Overloaded):
     """This process has no file descriptor left: nothing was sent, and nobody else is to blame."""
 

@@ -25,6 +25,7 @@ from postroad.ports.overview import Overviews
 from postroad.ports.pace import Slots
 from postroad.ports.private_headers import HeaderStore
 from postroad.ports.tokens import Tokens
+from postroad.ports.usage import Usage
 from postroad.ports.webhooks import HookStore
 
 
@@ -50,9 +51,16 @@ class Leases(Protocol):
         """A new owner number for this process."""
 
     async def claim(
-        self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+        self,
+        owner: int,
+        levels: Sequence[int],
+        pools: Sequence[str],
+        limit: int,
+        without: Sequence[str] = (),
     ) -> Claim:
-        """Own up to `limit` unowned lanes that are ready at these levels, whole, at a new epoch."""
+        """Own up to `limit` unowned lanes that are ready at these levels, whole, at a new epoch:
+        the longest ready first, and tenant by tenant in turn where there are more. Lanes of the
+        tenants `without` are left."""
 
     async def look(self, looks: Sequence[Look]) -> list[View]:
         """The rungs of owned lanes that became ready after a time, or are named."""
@@ -99,7 +107,7 @@ class Upkeep(Protocol):
         """Delete finished work older than these."""
 
 
-class Readers(Insight, Overviews, Tokens, HookStore, Protocol):
+class Readers(Insight, Overviews, Usage, Tokens, HookStore, Protocol):
     """What is asked and kept beside messages."""
 
 

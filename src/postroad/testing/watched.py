@@ -10,7 +10,8 @@ from postroad.model.record import Claim, Record, Recorded, Result
 from postroad.model.states import FINAL, State
 from postroad.model.words import Lane
 from postroad.ports.clock import Clock
-from postroad.stores.sqlite import control, leases, recording
+from postroad.stores.sqlite import claiming, control, leases, recording
+from postroad.stores.sqlite.claiming import Ask
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.stores.sqlite.writer import InlineDrive
@@ -54,14 +55,19 @@ class WatchedStore(SqliteStore):
             self._touched[row] = None
 
     async def claim(
-        self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+        self,
+        owner: int,
+        levels: Sequence[int],
+        pools: Sequence[str],
+        limit: int,
+        without: Sequence[str] = (),
     ) -> Claim:
         """As in the real one, and noted inside the transaction's turn."""
-        now_ms = self.clock.now_ms()
+        ask = Ask(levels, pools, limit, frozenset(without), self.clock.now_ms())
 
         def watched(db: Database) -> Claim:
             self.claims += 1
-            claim = leases.claim(db, owner, levels, pools, limit, now_ms)
+            claim = claiming.claim(db, owner, ask)
             for lane in claim.lanes:
                 self._ledger.claimed(f"{lane.key.server}/{lane.key.shard}", lane.epoch, owner)
             return claim

@@ -24,6 +24,7 @@ from postroad.transports.ways import Ways
 from postroad.transports.webhook.channel import WebhookChannel
 from postroad.transports.webhook.connections import Idle
 from postroad.transports.webhook.resolving import Resolve
+from postroad.verbs.allowance import Allowance
 from postroad.verbs.campaigns import CampaignVerbs
 from postroad.verbs.credentials import CredentialVerbs
 
@@ -41,6 +42,7 @@ class Bulk:
         rules: WebhookRules,
         log: Log,
         idle: Idle,
+        allowance: Allowance,
         resolve: Resolve | None = None,
     ) -> None:
         self._road = road
@@ -51,7 +53,7 @@ class Bulk:
         clock: Clock = road.clock
         self.store = campaign_store(road)
         self.credentials = CredentialVerbs(self.store, road, ring, self._channel, clock)
-        self.campaigns = CampaignVerbs(self.store, self.credentials, clock, self._turn)
+        self.campaigns = CampaignVerbs(self.store, self.credentials, clock, self._turn, allowance)
 
     @asynccontextmanager
     async def sending(

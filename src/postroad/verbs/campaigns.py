@@ -33,6 +33,8 @@ from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Answer, BadCredential
 from postroad.ports.clock import Clock
+from postroad.ports.usage import Kept
+from postroad.verbs.allowance import Allowance
 from postroad.verbs.bounding import bounded
 from postroad.verbs.credentials import CredentialVerbs, moment_ms
 
@@ -66,8 +68,14 @@ class CampaignVerbs:
     """One template to many recipients."""
 
     def __init__(
-        self, store: CampaignStore, credentials: CredentialVerbs, clock: Clock, turn: Turn
+        self,
+        store: CampaignStore,
+        credentials: CredentialVerbs,
+        clock: Clock,
+        turn: Turn,
+        allowance: Allowance,
     ) -> None:
+        self._allowance = allowance
         self._store = store
         self._turn = turn
         self._credentials = credentials
@@ -94,6 +102,7 @@ class CampaignVerbs:
         _ = template_of(template)  # whether it can be read
         found = await self._credentials.get(credential, tenant)
         spec = Spec(template, recipient, jobs, halt or HaltRule())
+        await self._allowance.one_more(Kept.campaigns, tenant)
         if not await self._store.create(tenant, name, found.id, spec):
             raise WrongState(f"there is a campaign {name!r} already: give another name")
         return await self.show(name, tenant=tenant)
@@ -130,6 +139,8 @@ class CampaignVerbs:
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.change, name)
         credential = await self._credential(campaign)
+        if await self._store.importing(campaign.id) is None:  # else it goes on
+            await self._allowance.one_more(Kept.imports, tenant)
         importer = Importer(self._store, CHECKS[credential.kind])
         return await importer.run(
             campaign, Path(path), encoding=encoding, skip_invalid=skip_invalid, progress=progress

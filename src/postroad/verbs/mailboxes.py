@@ -18,8 +18,10 @@ from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.store import Store
+from postroad.ports.usage import Kept
 from postroad.transports.hub import HubTransport
 from postroad.transports.webhook.resolving import Resolve
+from postroad.verbs.allowance import Allowance
 from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 
@@ -70,7 +72,8 @@ class MailboxVerbs:
     """The mailboxes of one store. `hub` is the one that this process serves, if it does; without
     it a verb that deletes is the store's hub for as long as that takes."""
 
-    def __init__(self, store: Store, log: Log) -> None:
+    def __init__(self, store: Store, log: Log, allowance: Allowance) -> None:
+        self._allowance = allowance
         self._store = store
         self._log = log
         self.hub: Hub | None = None
@@ -100,6 +103,8 @@ class MailboxVerbs:
         if not 0 <= quota <= 1_000_000 or not 0 <= kept_s <= 31_536_000:
             raise BadInput("quota: up to a million messages; ttl_s: up to a year, in seconds")
         store = self._mailboxes()
+        if not await self._allowance.has_room(Kept.mailboxes, tenant, 1):
+            raise self._allowance.refusal(Kept.mailboxes, tenant)
         box, made = new_box(HubLimits(), quota, ceil(kept_s), tenant)
         await store.box_create(box)
         return NewMailbox(made.box, made.sender_token, made.recipient_token, made.quota)

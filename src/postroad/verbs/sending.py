@@ -23,7 +23,9 @@ from postroad.ports.handing import HandsOver
 from postroad.ports.joining import Joins
 from postroad.ports.store import Store
 from postroad.ports.transport import Admits, Transport, Vets
+from postroad.ports.usage import Kept
 from postroad.transports.handler import HandlerTransport
+from postroad.verbs.allowance import Allowance
 
 SCHEMES: Final = {"http": "webhook", "https": "webhook"}
 """Schemes that are not named as their transport is."""
@@ -76,14 +78,15 @@ class Sending:
         store: Store,
         transports: Mapping[str, Transport],
         local: HandlerTransport,
-        bytes_max: int,
         ring: KeyRing,
+        allowance: Allowance,
     ) -> None:
+        self._allowance = allowance
         self._ring = ring
         self._store = store
         self._transports = transports
         self._local = local
-        self._bytes_max = bytes_max
+        self._bytes_max = allowance.body_bytes_max
         self._queues: dict[tuple[str, str], Queue] = {}
         self._far = store if isinstance(store, HandsOver) else None  # 3 µs to ask
         self._ids = IdSequence(0)
@@ -102,6 +105,7 @@ class Sending:
     def close(self) -> None:
         """No more."""
         self._intake = None
+        self._allowance.stop()
 
     def taking(self) -> Intake:
         """The way in, or the error that says that it is shut."""
@@ -147,6 +151,7 @@ class Sending:
 
     async def _send_many(self, asked: Sequence[Send]) -> list[Receipt]:
         intake = self.taking()
+        self._allowance.sends(send.tenant for send in asked)
         known = self._queues
         queues = [
             known.get((send.tenant, send.queue)) or await self._queue(send.tenant, send.queue)
@@ -177,6 +182,7 @@ class Sending:
 
     async def _queue_or_why(self, send: Send) -> Queue | PostroadError:
         try:
+            self._allowance.sends((send.tenant,))
             return await self._queue(send.tenant, send.queue)
         except PostroadError as error:
             return error
@@ -201,6 +207,7 @@ class Sending:
                 "your commit; or use a road on PostgreSQL or SQLite, which can"
             )
         send = Send(queue, body, **options)
+        self._allowance.sends((send.tenant,))
         known = self._queues.get((send.tenant, queue))
         if known is None:
             await self._admit(queue, send.tenant)
@@ -208,7 +215,9 @@ class Sending:
         if found is None:
             _ = checked("queue", queue), checked("tenant", send.tenant)  # short enough
             await self._vet(queue)
-            found = await self._store.queue_in(connection, self._spec(send.tenant, queue))
+            spec = self._spec(send.tenant, queue)
+            await self._check_room(spec)
+            found = await self._store.queue_in(connection, spec)
         drafted = self._draft(send, found, self._store.clock.now_ms())
         answers = await self._store.send_in(connection, [drafted])
         return _receipts([send], answers)[0]
@@ -246,6 +255,7 @@ class Sending:
             found = await self._store.find_queue(tenant, name)
         if found is None:
             await self._vet(name)
+            await self._check_room(self._spec(tenant, name))
             return await self.open_queue(tenant, name)
         return self._know(found)
 
@@ -280,15 +290,24 @@ class Sending:
         return QueueSpec(tenant, name, lane, transport.shards, transport.policy(name))
 
     async def open_queue(self, tenant: str, name: str) -> Queue:
-        """The queue as this process knows it, made when it is not there."""
+        """The queue as this process knows it, made if need be, whatever its tenant has."""
         (queue,) = await self._store.open_queues([self._spec(tenant, name)])
         return self._know(queue)
+
+    async def _check_room(self, spec: QueueSpec) -> None:
+        """TenantFull when a new queue or its lanes are more than its tenant may have."""
+        for kept, more in ((Kept.queues, 1), (Kept.lanes, spec.shards)):
+            if await self._allowance.has_room(kept, spec.tenant, more):
+                continue
+            if await self._store.find_queue(spec.tenant, spec.name) is None:
+                raise self._allowance.refusal(kept, spec.tenant)
 
     async def open_webhook(self, tenant: str, url: str, policy: Policy, credential: str) -> Queue:
         """A webhook's queue with this policy; where it is new, on the lane of a credential."""
         await self._vet(url)
         spec = self._spec(tenant, url)
         spec = replace(spec, policy=policy, lane=replace(spec.lane, credential=credential))
+        await self._check_room(spec)
         (queue,) = await self._store.open_queues([spec])
         return self._know(queue)
 

@@ -58,6 +58,8 @@ class Base:
             for name in ("read", "write", "accept", "side", "pace")
         ]
         self._floors = Floors()
+        self._turns: dict[int, str] = {}
+        """By owner: the tenant after which its next claim of many goes on."""
         self.bell = FleetBell(self.clock, self._notify, self._arrived, self._floors)
         self._ear = Ear(self.address, self.bell, self._counts, clock, chance, self.log)
         self._arrivals = asyncio.Event()

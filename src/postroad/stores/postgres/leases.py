@@ -61,6 +61,8 @@ class Ahead(Struct, frozen=True):
     floor: int
     surplus: int
     arrivals: bool
+    after: str
+    """The tenant after which the next claim of many goes on."""
 
 
 class Claimed(Answer, frozen=True, kw_only=True):
@@ -142,7 +144,12 @@ class LeaseVerbs(Base):
         return int(await self._one(self._side, "join", "join", socket.gethostname(), os.getpid()))
 
     async def claim(
-        self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+        self,
+        owner: int,
+        levels: Sequence[int],
+        pools: Sequence[str],
+        limit: int,
+        without: Sequence[str] = (),
     ) -> Claim:
         """Own lanes that are ready at these levels."""
         safety = len(levels) > 1
@@ -150,7 +157,8 @@ class LeaseVerbs(Base):
         mine = self.bell.lanes.setdefault(owner, set())
         who = (owner, self._reaped.get(owner, 0), len(mine), socket.gethostname(), os.getpid())
         with self._floors.asked(owner, levels, whole=safety or not self.bell.alive) as asked:
-            values = (*who, list(levels), asked.floors, list(pools), limit)
+            ask = (list(levels), asked.floors, list(pools), limit, list(without))
+            values = (*who, *ask, self._turns.get(owner, ""))
             self._check_open()
             if safety and (probe := self._ear.probe()):
                 first, *rows = await self._side.rows(label, "claim_proving", (*values, probe))
@@ -159,6 +167,7 @@ class LeaseVerbs(Base):
             claimed = self._read_answer(first["answer"], CLAIMED)
             ahead = claimed.claim
             asked.next, asked.full = ahead.floor, ahead.full
+            self._turns[owner] = ahead.after
         lanes = [row.lane() for row in claimed.lanes]
         mine.update([lane.id for lane in lanes])
         if ahead.arrivals:
@@ -265,6 +274,7 @@ class LeaseVerbs(Base):
         self.bell.leave(owner)
         self.bell.lanes.pop(owner, None)
         self._floors.leave(owner)
+        self._turns.pop(owner, None)
         # Its rings are passed on.
         _ = self._read_answer(await self._one(self._side, "leave", "leave", owner), ANSWER)
 

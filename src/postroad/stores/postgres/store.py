@@ -13,6 +13,7 @@ from postroad.stores.postgres.sending import JoinVerbs
 from postroad.stores.postgres.ticks import TickVerbs
 from postroad.stores.postgres.tokens import TokenVerbs
 from postroad.stores.postgres.upkeep import UpkeepVerbs
+from postroad.stores.postgres.usage import UsageVerbs
 from postroad.stores.postgres.webhooks import WebhookVerbs
 
 
@@ -24,7 +25,7 @@ class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, OverviewVerbs, TickVerbs
     """What users do, besides sending."""
 
 
-class KeeperVerbs(HeaderVerbs, MailboxVerbs, TokenVerbs, WebhookVerbs):
+class KeeperVerbs(HeaderVerbs, MailboxVerbs, TokenVerbs, UsageVerbs, WebhookVerbs):
     """What is kept beside messages."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from postroad.model.words import Lane, Queue, QueueSpec
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
+from postroad.ports.usage import Kept
 from postroad.stores.rabbitmq.state.state import BrokerState
 from postroad.stores.rabbitmq.table import Table
 
@@ -33,6 +34,10 @@ class Book:
         for queue in queues:
             await self._learn(queue)
         return queues
+
+    async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:
+        """How many of these a tenant has."""
+        return await self._store.tenant_has(kept, tenant, most)
 
     async def find(self, name: Name) -> Queue | None:
         """The queue of that name, as it is now."""

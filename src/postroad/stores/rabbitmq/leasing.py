@@ -30,7 +30,12 @@ class LeaseVerbs(Base):
         return owner
 
     async def claim(
-        self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+        self,
+        owner: int,
+        levels: Sequence[int],
+        pools: Sequence[str],
+        limit: int,
+        without: Sequence[str] = (),
     ) -> Claim:
         """Own lanes that are ready at these levels. The first one starts to consume; one for all
         levels that finds nothing waits until something came, or all that the broker holds ready
@@ -38,13 +43,14 @@ class LeaseVerbs(Base):
         self._check_open()
         await self.serving.start(owner, pools)
         self._owners[owner] = now_ms = self.clock.now_ms()
-        claim = self.table.claim(owner, levels, pools, limit, now_ms)
+        ask = (levels, pools, limit, without)
+        claim = self.table.claim(owner, *ask, now_ms)
         if claim.lanes or len(levels) <= LAST_POLLED_LEVEL:
             return claim
         entries, known = self.table.entries, len(self.table.entries)
         await self.serving.caught_up(lambda: len(entries) > known)
         self._owners[owner] = now_ms = self.clock.now_ms()
-        return self.table.claim(owner, levels, pools, limit, now_ms)
+        return self.table.claim(owner, *ask, now_ms)
 
     async def look(self, looks: Sequence[Look]) -> list[View]:
         """The rungs of owned lanes that became ready after a time, or are named."""

@@ -20,6 +20,7 @@ from postroad.stores.rabbitmq.publishing import Parcel
 from postroad.stores.rabbitmq.showing import FactVerbs
 from postroad.stores.rabbitmq.stacks import HOLD_MS
 from postroad.stores.rabbitmq.state.state import Batch
+from postroad.stores.rabbitmq.usage import UsageVerbs
 
 INSTEAD: Final = "a road on SQLite or PostgreSQL can"
 
@@ -204,7 +205,7 @@ class KeepVerbs(Base):
         return stored
 
 
-class ShowVerbs(InsightVerbs, OverviewVerbs, FactVerbs):
+class ShowVerbs(InsightVerbs, OverviewVerbs, UsageVerbs, FactVerbs):
     """What can be asked."""
 
 

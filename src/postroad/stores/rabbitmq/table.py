@@ -12,6 +12,7 @@ from postroad.model.circuit import CLOSED
 from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.record import Claim, Look, Reading, View, Want
 from postroad.model.states import NEVER
+from postroad.model.turn import Ready, in_turn
 from postroad.model.words import Lane, Queue, Rung
 from postroad.stores.rabbitmq.gates import lane_gate_ms, queue_gate_ms
 from postroad.stores.rabbitmq.stacks import Entry, Spot, Stack
@@ -194,10 +195,16 @@ class Table:
     # Owning and reading
 
     def claim(
-        self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int, now_ms: int
+        self,
+        owner: int,
+        levels: Sequence[int],
+        pools: Sequence[str],
+        limit: int,
+        without: Sequence[str],
+        now_ms: int,
     ) -> Claim:
-        """Own lanes that are ready at these levels, the longest ready first."""
-        ready: list[tuple[int, int]] = []
+        """Own lanes that are ready at these levels, of those that the broker brought."""
+        ready: list[Ready] = []
         next_at_ms = dict.fromkeys(levels, NEVER) if pools else {}
         for number, spot in self.spots.items():
             if spot.owner is not None or spot.lane.key.pool not in pools:
@@ -205,13 +212,12 @@ class Table:
             for level, at_ms in self._levels(spot).items():
                 if level not in next_at_ms:
                     continue
-                if at_ms <= now_ms:
-                    ready.append((at_ms, number))
-                else:
+                if at_ms > now_ms:
                     next_at_ms[level] = min(next_at_ms[level], at_ms)
-        ready.sort()
-        taken = list(dict.fromkeys(number for _, number in ready))
-        lanes = [self._take(self.spots[number], owner) for number in taken[:limit]]
+                elif spot.lane.key.tenant not in without:
+                    ready.append(Ready(at_ms, number, spot.lane.key.tenant))
+        taken = in_turn(ready, limit)
+        lanes = [self._take(self.spots[number], owner) for number in taken]
         owned = any(spot.owner is not None for spot in self.spots.values())
         return Claim(lanes, next_at_ms, len(taken) >= limit, owned)
 

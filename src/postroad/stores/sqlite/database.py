@@ -43,6 +43,8 @@ class Database:
         self.rings: list[Ring] = []
         self.rungs: dict[RungKey, int] = {}
         """Rung numbers by (lane, queue, level, priority, slot); forgotten on rollback."""
+        self.turn = ""
+        """The tenant after which the next claim of many goes on."""
         if connection is not None:
             self.connection = connection
             return

@@ -133,7 +133,7 @@ def wake(db: Database, rung: int, due_ms: int) -> None:
     row = db.one("rung_state", rung)
     if row is None:  # pragma: no cover - rungs are never deleted
         return
-    level, ready_at, blocked_until, lane, owner, pool, lane_until = row
+    level, ready_at, blocked_until, lane, owner, pool, tenant, lane_until = row
     if owner is not None:
         if blocked_until < NEVER:
             db.rings.append(Ring(owner, lane, rung, level, max(due_ms, blocked_until)))
@@ -141,5 +141,5 @@ def wake(db: Database, rung: int, due_ms: int) -> None:
     ready_ms = max(ready_at, lane_until)
     if ready_ms < NEVER:
         level = min(level, LAST_POLLED_LEVEL)
-        db.run("lane_level_wake", lane, level, pool, ready_ms)
+        db.run("lane_level_wake", lane, level, pool, tenant, ready_ms)
         db.rings.append(Ring(None, lane, rung, level, ready_ms))

@@ -1,12 +1,10 @@
 """Who owns which lane, and what its owner reads."""
 
-import os
-import socket
 from collections.abc import Sequence
 from typing import Final
 
 from postroad.model.circuit import Circuit
-from postroad.model.record import Claim, Look, Reading, Reaped, Release, View, Want
+from postroad.model.record import Look, Reading, Reaped, Release, View, Want
 from postroad.model.states import NEVER
 from postroad.model.words import Lane, LaneKey, Message, Rung
 from postroad.stores.sqlite.bell import Ring
@@ -15,35 +13,6 @@ from postroad.stores.sqlite.inbox import read_queue
 
 READ_BYTES_MAX: Final = 4 << 20
 """One reading stops here: bodies may be a megabyte each."""
-
-
-def claim(
-    db: Database, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int, now_ms: int
-) -> Claim:
-    """Own lanes that are ready at these levels, the longest ready first."""
-    ready: list[tuple[int, int]] = []
-    next_at_ms: dict[int, int] = {}
-    for level in levels:
-        for pool in pools:
-            found = db.all("claim_ready", pool, level, now_ms, limit)
-            ready += [(ready_at, lane) for lane, ready_at in found]
-            if len(found) < limit:
-                soonest = db.number("claim_next", pool, level, now_ms) or NEVER
-                next_at_ms[level] = min(next_at_ms.get(level, NEVER), soonest)
-    ready.sort()
-    taken = list(dict.fromkeys(lane for _, lane in ready))[:limit]
-    if taken:
-        db.run("beat_new", owner, now_ms, socket.gethostname(), os.getpid())
-    lanes = [_take(db, owner, lane) for lane in taken]
-    return Claim(lanes, next_at_ms, len(ready) >= limit, db.one("any_owned") is not None)
-
-
-def _take(db: Database, owner: int, lane: int) -> Lane:
-    row = db.one("claim_take", lane, owner)
-    if row is None:
-        raise LookupError(f"lane {lane} is ready for claiming and owned at once")
-    db.run("claim_hide", lane)
-    return read_lane(row)
 
 
 def read_lane(row: Row) -> Lane:

@@ -20,8 +20,9 @@ from postroad.model.record import (
 )
 from postroad.model.states import NEVER
 from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
-from postroad.stores.sqlite import control, inbox, leases, recording, upkeep
+from postroad.stores.sqlite import claiming, control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.claiming import Ask
 from postroad.stores.sqlite.deadset import DeadVerbs
 from postroad.stores.sqlite.insight import InsightVerbs
 from postroad.stores.sqlite.joining import JoinVerbs
@@ -31,6 +32,7 @@ from postroad.stores.sqlite.pacing import PaceVerbs
 from postroad.stores.sqlite.private_headers import HeaderVerbs
 from postroad.stores.sqlite.ticks import TickVerbs
 from postroad.stores.sqlite.tokens import TokenVerbs
+from postroad.stores.sqlite.usage import UsageVerbs
 from postroad.stores.sqlite.webhooks import WebhookVerbs
 
 RETAIN_SLICE: Final = 1_000
@@ -68,14 +70,17 @@ class LeaseVerbs(Base):
         return await self._write("join", lambda db: db.number("join", now_ms, host, pid) or 0)
 
     async def claim(
-        self, owner: int, levels: Sequence[int], pools: Sequence[str], limit: int
+        self,
+        owner: int,
+        levels: Sequence[int],
+        pools: Sequence[str],
+        limit: int,
+        without: Sequence[str] = (),
     ) -> Claim:
         """Own lanes that are ready at these levels."""
-        now_ms = self.clock.now_ms()
+        ask = Ask(levels, pools, limit, frozenset(without), self.clock.now_ms())
         label = f"level {levels[0]}" if len(levels) == 1 else "safety poll"
-        return await self._write(
-            label, lambda db: leases.claim(db, owner, levels, pools, limit, now_ms)
-        )
+        return await self._write(label, lambda db: claiming.claim(db, owner, ask))
 
     async def look(self, looks: Sequence[Look]) -> list[View]:
         """The rungs of owned lanes that became ready after a time, or are named."""
@@ -214,7 +219,7 @@ class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, OverviewVerbs, PaceVerbs
     """What users do, besides sending."""
 
 
-class KeeperVerbs(HeaderVerbs, MailboxVerbs, TokenVerbs, WebhookVerbs):
+class KeeperVerbs(HeaderVerbs, MailboxVerbs, TokenVerbs, UsageVerbs, WebhookVerbs):
     """What is kept beside messages."""
 
 

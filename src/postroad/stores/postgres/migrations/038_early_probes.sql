@@ -1,17 +1,17 @@
 -- From when on new traffic may have a probe of a lane whose circuit is open.
 alter table lane add column circuit_early bigint not null default 4611686018427387904;
 
--- As 003, but what becomes ready in a lane whose circuit is open may have an early probe.
+-- As 033, but what becomes ready in a lane whose circuit is open may have an early probe.
 create or replace function lower_v1(p_lane bigint[], p_level int[], p_at bigint[]) returns jsonb
 language plpgsql set enable_nestloop = off as $$
 declare
   v_rings jsonb;
 begin
   with lowered as (
-    insert into lane_level (lane_id, level, pool, ready_at)
-    select x.lane, x.level, l.pool, greatest(x.at, least(l.circuit_early, l.circuit_until), now_ms())
+    insert into lane_level (lane_id, level, pool, tenant, ready_at)
+    select x.lane, x.level, l.pool, l.tenant, greatest(x.at, least(l.circuit_early, l.circuit_until), now_ms())
       from unnest(p_lane, p_level, p_at) x(lane, level, at)
-     cross join lateral (select pool, circuit_early, circuit_until from lane
+     cross join lateral (select pool, tenant, circuit_early, circuit_until from lane
                           where id = x.lane and owner is null and paused_at = 0 limit 1) l
      where x.at < never() order by 1, 2
     on conflict (lane_id, level) do update set ready_at = excluded.ready_at

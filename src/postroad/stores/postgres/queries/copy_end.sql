@@ -7,8 +7,8 @@ do $$ declare c record; last bigint; begin
     from postroad.rung r
    where r.held <> '' and r.slot > 0 and m.id = (
      select h.id from postroad.message h where h.rung_id = r.id order by h.place, h.id limit 1);
-  insert into postroad.lane_level (lane_id, level, pool, ready_at)
-  select id, 0, pool, 4611686018427387904 from postroad.lane on conflict do nothing;
+  insert into postroad.lane_level (lane_id, level, pool, tenant, ready_at)
+  select id, 0, pool, tenant, 4611686018427387904 from postroad.lane on conflict do nothing;
   for c in select table_name as name, column_name as number from information_schema.columns
             where table_schema = 'postroad' and is_identity = 'YES'
   loop

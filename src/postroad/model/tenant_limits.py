@@ -1,0 +1,18 @@
+"""How much one tenant may have."""
+
+from msgspec import Struct
+
+
+class TenantLimits(Struct, frozen=True):
+    """Above these a tenant is refused more, by name; others are not."""
+
+    queues_max: int = 1_000_000
+    lanes_max: int = 1_000_000
+    messages_max: int = 10_000_000
+    """Messages that are stored and not finished."""
+    messages_bytes_max: int = 64 << 30
+    """Bodies and headers of these."""
+    mailboxes_max: int = 1_000_000
+    campaigns_max: int = 10_000
+    imports_max: int = 100
+    """Imports into campaigns that were begun and not ended."""

@@ -1,0 +1,28 @@
+"""Turns: whose lanes are claimed when more are ready than a claim takes."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Ready(NamedTuple):
+    """A lane that is ready, and since when."""
+
+    at_ms: int
+    lane: int
+    tenant: str
+
+
+def in_turn(ready: Iterable[Ready], limit: int) -> list[int]:
+    """Up to so many lanes: one of each tenant after the other, the longest ready first."""
+    first: dict[int, str] = {}
+    for one in sorted(ready):
+        first.setdefault(one.lane, one.tenant)
+    if len(first) <= limit:
+        return list(first)
+    turns: Counter[str] = Counter()
+    places: list[tuple[int, int, int]] = []
+    for place, (lane, tenant) in enumerate(first.items()):
+        turns[tenant] += 1
+        places.append((turns[tenant], place, lane))
+    return [lane for _, _, lane in sorted(places)[:limit]]

@@ -1,0 +1,34 @@
+"""How much a tenant has."""
+
+from enum import StrEnum
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class Kept(StrEnum):
+    """What is counted of a tenant."""
+
+    queues = "queues"
+    lanes = "lanes"
+    mailboxes = "mailboxes"
+    campaigns = "campaigns"
+    imports = "imports"
+
+
+class Slice(Struct, frozen=True):
+    """Some of the stored messages, by tenant: how many, and how many bytes."""
+
+    found: list[tuple[str, int, int]]
+    last: int
+    """Up to which id they were counted; 0 after the last one."""
+
+
+class Usage(Protocol):
+    """What limits of tenants are checked by."""
+
+    async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:
+        """How many it has; no more than `most` are counted."""
+
+    async def stored(self, after: int, limit: int) -> Slice:
+        """Messages that are not finished, of all tenants, the next so many in order of id."""

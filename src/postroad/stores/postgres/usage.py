@@ -1,0 +1,20 @@
+"""How much tenants have."""
+
+from postroad.ports.usage import Kept, Slice
+from postroad.stores.postgres.base import Base
+
+
+class UsageVerbs(Base):
+    """What limits of tenants are checked by."""
+
+    async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:
+        """How many it has, up to a number."""
+        return int(await self._one(self._read, "usage", f"has_{kept}", tenant, most))
+
+    async def stored(self, after: int, limit: int) -> Slice:
+        """The next messages by tenant, in order of id."""
+        self._check_open()
+        found = await self._read.rows("usage", "stored", (after, limit))
+        rows = [(row["tenant"], row["n"], row["bytes"]) for row in found]
+        seen, last = sum(row[1] for row in rows), max((row["last"] for row in found), default=0)
+        return Slice(rows, last if seen >= limit else 0)

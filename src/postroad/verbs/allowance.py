@@ -1,0 +1,107 @@
+"""Allowance: whether a tenant may have one more of what is kept for it."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+from postroad.model.errors import StoreError, TenantFull
+from postroad.model.tenant_limits import TenantLimits
+from postroad.ports.store import Store
+from postroad.ports.usage import Kept
+
+FRESH_S: Final = 10.0
+"""A count of queues or lanes is believed for so long; what is made here meanwhile is added."""
+SLICE: Final = 10_000
+SLICE_EVERY_S: Final = 1.0
+"""While somebody sends, stored messages are counted in slices, one a second: 10 to 20 ms each on
+SQLite. Ten millions take a quarter of an hour; a road with few is counted every second."""
+RAISE: Final = "raise the setting `tenants.{}`, or finish and delete what is not needed"
+
+
+class Allowance:
+    """What one process knows of how much tenants have. It is late, never by much: by FRESH_S for
+    queues and lanes that other processes make, by one walk over all messages for those stored."""
+
+    def __init__(self, store: Store, limits: TenantLimits, body_bytes_max: int) -> None:
+        self.body_bytes_max = body_bytes_max
+        """Of one message."""
+        self._store = store
+        self._limits = limits
+        self._known: dict[tuple[Kept, str], tuple[float, int]] = {}
+        self._full: dict[str, str] = {}
+        """Tenants that have stored as much as they may, and what they are told."""
+        self._walk: asyncio.Task[None] | None = None
+        self._used = False
+
+    async def one_more(self, kept: Kept, tenant: str) -> None:
+        """TenantFull when it has as many as it may; counted each time."""
+        most: int = getattr(self._limits, f"{kept}_max")
+        if await self._store.tenant_has(kept, tenant, most) >= most:
+            raise TenantFull(_told(tenant, most, kept, f"{kept}_max"))
+
+    async def has_room(self, kept: Kept, tenant: str, more: int) -> bool:
+        """Whether it may have more: so many, which are then counted as made. From memory where
+        that is fresh; before somebody is refused they are counted again."""
+        most: int = getattr(self._limits, f"{kept}_max")
+        now_s = self._store.clock.steady_s()
+        at_s, count = self._known.get((kept, tenant), (now_s - FRESH_S, 0))
+        if now_s - at_s >= FRESH_S or count + more > most:
+            at_s, count = now_s, await self._store.tenant_has(kept, tenant, most)
+        self._known[kept, tenant] = at_s, count + more
+        return count < most
+
+    def refusal(self, kept: Kept, tenant: str) -> TenantFull:
+        """What is told to a tenant that has no room for more of these."""
+        most: int = getattr(self._limits, f"{kept}_max")
+        return TenantFull(_told(tenant, most, kept, f"{kept}_max"))
+
+    def sends(self, tenants: Iterable[str]) -> None:
+        """TenantFull when one of these has stored as much as it may."""
+        self._used = True
+        if self._walk is None:
+            self._walk = asyncio.get_running_loop().create_task(self._count())
+        if self._full:
+            for tenant in tenants:
+                if tenant in self._full:
+                    raise TenantFull(self._full[tenant])
+
+    def stop(self) -> None:
+        """Count no more."""
+        if self._walk is not None:
+            self._walk.cancel()
+            self._walk = None
+
+    async def _count(self) -> None:
+        """Count slice after slice while somebody sends, and to the end of a walk."""
+        counts: dict[str, tuple[int, int]] = {}
+        after = 0
+        while self._used or after:
+            await self._store.clock.sleep(SLICE_EVERY_S)
+            self._used = False
+            try:
+                part = await self._store.stored(after, SLICE)
+            except StoreError:
+                continue  # senders are told themselves
+            for tenant, count, size in part.found:
+                old = counts.get(tenant, (0, 0))
+                counts[tenant] = old[0] + count, old[1] + size
+            after = part.last
+            if not after:
+                self._full = dict(self._over(counts))
+                counts = {}
+        self._walk = None
+
+    def _over(self, counts: dict[str, tuple[int, int]]) -> Iterable[tuple[str, str]]:
+        limits = self._limits
+        for tenant, (count, size) in counts.items():
+            if count >= limits.messages_max:
+                yield tenant, _told(tenant, count, "messages stored", "messages_max")
+            elif size >= limits.messages_bytes_max:
+                yield tenant, _told(tenant, size, "bytes of messages stored", "messages_bytes_max")
+
+
+def _told(tenant: str, count: int, what: str, setting: str) -> str:
+    return (
+        f"tenant {tenant!r} has {count:,} {what}, as much as it may have; nothing of this was "
+        f"stored: {RAISE.format(setting)}"
+    )

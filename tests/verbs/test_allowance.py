@@ -1,0 +1,109 @@
+"""A tenant that has as much as it may is refused more, by name; others are not."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from postroad import Postroad
+from postroad.config import Settings
+from postroad.engine.drafting import Send
+from postroad.model.errors import TenantFull
+from postroad.model.tenant_limits import TenantLimits
+from postroad.testing.receivers import Receivers
+from postroad.verbs import allowance
+
+Opening = Callable[[TenantLimits], AbstractAsyncContextManager[Postroad]]
+
+
+@pytest.fixture
+def opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opening:
+    """Opens a road on a file of its own under these limits."""
+    monkeypatch.setattr(allowance, "SLICE_EVERY_S", 0.01)
+
+    @asynccontextmanager
+    async def opened(limits: TenantLimits) -> AsyncIterator[Postroad]:
+        settings = Settings(tenants=limits, log_level="error")
+        receivers = Receivers(lambda: 0, lambda: 0.0)
+        dsn = f"sqlite:///{tmp_path}/road.db"
+        async with Postroad(dsn, settings=settings, transports=[receivers]) as road:
+            yield road
+
+    return opened
+
+
+def test_a_queue_too_many_is_refused_and_nothing_is_stored(opening: Opening) -> None:
+    async def story() -> None:
+        async with opening(TenantLimits(queues_max=2)) as road:
+            for name in ("a", "b"):
+                await road.send(f"sim://{name}/1", 1, tenant="t")
+            wanted = Send("sim://a/1", 1, tenant="t"), Send("sim://c/1", 1, tenant="t")
+            with pytest.raises(TenantFull, match=r"'t' has 2 queues.*tenants\.queues_max"):
+                await road.send_many(wanted)
+            good, bad = await road.send_each(wanted)
+            assert not isinstance(good, Exception)
+            assert isinstance(bad, TenantFull)
+            await road.send("sim://c/1", 1, tenant="another")
+            assert (await road.store.counts())["waiting"] == 4
+
+    asyncio.run(story())
+
+
+def test_a_queue_that_is_there_is_used_also_when_there_may_be_no_more(opening: Opening) -> None:
+    async def story() -> None:
+        async with opening(TenantLimits(queues_max=1)) as road:
+            await road.send("sim://a/1", 1)
+        async with opening(TenantLimits(queues_max=1)) as road:
+            await road.send("sim://a/1", 1)
+
+    asyncio.run(story())
+
+
+def test_lanes_are_counted_too(opening: Opening) -> None:
+    async def story() -> None:
+        async with opening(TenantLimits(lanes_max=2)) as road:
+            for name in ("a/1", "a/2", "a/3", "b/1"):
+                await road.send(f"sim://{name}", 1)
+            with pytest.raises(TenantFull, match=r"lanes_max"):
+                await road.send("sim://c/1", 1)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "limits", [TenantLimits(messages_max=5), TenantLimits(messages_bytes_max=500)]
+)
+def test_who_has_stored_too_much_is_refused_until_it_is_less(
+    opening: Opening, limits: TenantLimits
+) -> None:
+    async def story() -> None:
+        async with opening(limits) as road:
+            async with asyncio.timeout(30):
+                with pytest.raises(TenantFull, match=r"tenants\.messages_"):
+                    while True:
+                        await road.send("sim://a/1", "x" * 100, tenant="t", delay=3_600)
+                        await asyncio.sleep(0.01)
+            await road.send("sim://a/1", 1, tenant="another")
+            assert await road.cancel_all(queue="sim://a/1", tenant="t")
+            async with asyncio.timeout(30):
+                while True:
+                    try:
+                        await road.send("sim://a/1", 1, tenant="t")
+                        break
+                    except TenantFull:
+                        await asyncio.sleep(0.01)
+
+    asyncio.run(story())
+
+
+def test_a_mailbox_too_many_is_refused(opening: Opening) -> None:
+    async def story() -> None:
+        async with opening(TenantLimits(mailboxes_max=1)) as road:
+            await road.mailboxes.create(tenant="t")
+            await road.mailboxes.create(tenant="another")
+            with pytest.raises(TenantFull, match="'t' has 1 mailboxes"):
+                await road.mailboxes.create(tenant="t")
+
+    asyncio.run(story())
