@@ -17,7 +17,7 @@ from postroad.api.watching import Watched
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.hub.serving import Station
-from postroad.model.errors import BadSetting, CannotListen, PostroadError
+from postroad.model.errors import BadSetting, CannotListen, PostroadError, UnsafeFile
 
 BACKLOG: Final = 2_048
 GRACE_S: Final = 10
@@ -99,7 +99,10 @@ class Server:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
         door = Door(self.url, self.context.access.local, os.getpid())
-        leave_note(self.road.dsn, door)
+        try:
+            leave_note(self.road.dsn, door)
+        except UnsafeFile as error:
+            self.road.log.warning("commands find this server only with --server", error=str(error))
         try:
             with watch or nullcontext():
                 await self._tasks(web, taken, started)
