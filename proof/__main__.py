@@ -41,6 +41,7 @@ ITEMS = {
     "rabbit-times": "proof.rabbit:prove_times",
     "server-kills": "proof.serving:prove",
     "schema": "proof.schema:prove",
+    "hostile": "proof.hostile.scenario:prove",
 }
 
 

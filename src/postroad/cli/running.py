@@ -10,13 +10,11 @@ from typing import Final
 
 import uvloop
 from msgspec import structs
-from rich.console import Console
-from rich.markup import escape
 
 from postroad.api.serving import Server
 from postroad.app import Postroad
 from postroad.cli.frame import Call
-from postroad.cli.printing import out
+from postroad.cli.printing import Screen, out, styled
 from postroad.config import Settings, address, unknown
 from postroad.hub.access import keys, new_token
 from postroad.hub.serving import Station, Where
@@ -87,10 +85,14 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
     async with server.road as road:  # first: whose road is in use has its port taken as well
         _ = server.bind()  # the server keeps it
         said = out()
-        said.print(f"[bold]Postroad {VERSION}[/] on {escape(shown(road.dsn))}", soft_wrap=True)
+        said.print(
+            styled((f"Postroad {VERSION}", "bold"), f" on {shown(road.dsn)}"), soft_wrap=True
+        )
         if api and not await road.tokens.list(tenant=None):
             new = await road.tokens.make("first", tenant=EVERY_TENANT)
-            said.print(f"Access token, shown this once: [bold]{new.secret}[/]", soft_wrap=True)
+            said.print(
+                styled("Access token, shown this once: ", (new.secret, "bold")), soft_wrap=True
+            )
         role = " and ".join(["the API"] * api + ["a worker"] * server.context.delivers) or "a hub"
         if station is not None:
             station = server.station = await _lead(station, said, alone=role == "a hub")
@@ -110,14 +112,14 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
                 await station.stop()
 
 
-async def _lead(station: Station, said: Console, *, alone: bool) -> Station | None:
+async def _lead(station: Station, said: Screen, *, alone: bool) -> Station | None:
     """Start the hub. In a fleet one process is it, and the others do without."""
     try:
         await station.start()
     except HubInUse as error:
         if alone:
             raise
-        said.print(f"No hub here: {error}", soft_wrap=True, markup=False)
+        said.print(f"No hub here: {error}", soft_wrap=True)
         return None
     return station
 
