@@ -51,7 +51,7 @@ def plays() -> dict[str, Play]:
 
 async def serve_one(play: Play, reader: StreamReader, writer: StreamWriter) -> None:
     """Requests on one connection, each answered badly."""
-    with suppress(OSError, EOFError, asyncio.LimitOverrunError, ValueError):
+    with suppress(OSError, EOFError, asyncio.LimitOverrunError, ValueError, RuntimeError):
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
             _ = await reader.readexactly(int(_value(head, LENGTH) or 0))
