@@ -1,6 +1,7 @@
 """All hostile clients at the same time, in one process: `python -m proof.hostile.attackers TARGET`.
 
-They go on until its standard input ends; TARGET is JSON. What each did is its last line."""
+They go on until its standard input ends; TARGET is JSON. When all that have an end are done it says
+so; how each ended is its last line."""
 
 import asyncio
 import os
@@ -10,7 +11,7 @@ from typing import Any
 import msgspec
 import uvloop
 
-from proof.hostile.clients import ATTACKS, Attack, Target
+from proof.hostile.clients import ATTACKS, ENDLESS, Attack, Target
 
 
 async def attack(target: Target, attacks: tuple[Attack, ...] = ATTACKS) -> dict[str, str]:
@@ -27,6 +28,9 @@ async def attack(target: Target, attacks: tuple[Attack, ...] = ATTACKS) -> dict[
             told[name] = repr(error)
 
     tasks = [asyncio.ensure_future(one(each)) for each in attacks]
+    ending = [task for task, each in zip(tasks, attacks, strict=True) if each not in ENDLESS]
+    over = asyncio.gather(*ending)
+    over.add_done_callback(lambda _: _say("over"))
     _ = await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     for task in tasks:
         task.cancel()
@@ -34,7 +38,15 @@ async def attack(target: Target, attacks: tuple[Attack, ...] = ATTACKS) -> dict[
     return told if ended else {}
 
 
+def _target() -> Target:
+    return msgspec.json.decode(sys.argv[1], type=Target)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 if __name__ == "__main__":
     os.nice(15)  # what they do to the road is the question, not what they do to the machine
-    ended = uvloop.run(attack(msgspec.json.decode(sys.argv[1], type=Target)))
-    sys.stdout.write(msgspec.json.encode(ended).decode() + "\n")
+    _say(msgspec.json.encode(uvloop.run(attack(_target()))).decode())

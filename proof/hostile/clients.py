@@ -20,13 +20,18 @@ class Target(Struct, frozen=True):
 
     host: str
     port: int
-    token: str
-    """Of another tenant, and only to send."""
+    tokens: tuple[str, str]
+    """Of two other tenants, and only to send."""
     hub_port: int
     dead_port: int
     """Where connections are refused."""
     strangers: dict[str, int]
     scale: float = 1.0
+
+    @property
+    def token(self) -> str:
+        """The first one."""
+        return self.tokens[0]
 
     def times(self, count: int) -> int:
         """So often at full size."""
@@ -52,13 +57,19 @@ async def post(
     """One request, with whatever it is answered with."""
     async with dialled(target, source) as (reader, writer):
         auth = f"authorization: Bearer {token}\r\n" if token else ""
+        auth += "connection: close\r\n"
         head = f"POST {path} HTTP/1.1\r\nhost: x\r\n{auth}{headers}content-length: {len(body)}\r\n"
         writer.write(head.encode() + b"\r\n")
         for at in range(0, len(body), PIECE):
             writer.write(body[at : at + PIECE])
             await writer.drain()
         async with asyncio.timeout(ANSWER_S):
-            return await reader.read(4_096)
+            said = b""
+            while piece := await reader.read(
+                PIECE
+            ):  # to its end: a batch stops when nobody listens
+                said = piece
+            return said
 
 
 async def slow_heads(target: Target) -> None:
@@ -184,7 +195,7 @@ async def dead_lanes(target: Target) -> None:
         f"http://127.{100 + n // 62_500}.{n // 250 % 250}.{1 + n % 250}:{target.dead_port}/"
         for n in range(target.times(6_000))
     )
-    await _send(target, list(urls))
+    await _send(target, list(urls), target.tokens[1])
 
 
 async def hostile_receivers(target: Target) -> None:
@@ -195,20 +206,18 @@ async def hostile_receivers(target: Target) -> None:
         for turn in range(target.times(4))
         for n, port in enumerate(mine.values(), 1)
     ]
-    await _send(target, urls)
+    await _send(target, urls, target.token)
     hubs = [f"hub://127.0.0.1:{port}/box" for port in mine.values()]
-    await _send(target, hubs)
+    await _send(target, hubs, target.token)
 
 
-async def _send(target: Target, queues: list[str]) -> None:
+async def _send(target: Target, queues: list[str], token: str) -> None:
     for at in range(0, len(queues), 500):
         lines = b"".join(
             msgspec.json.encode({"queue": queue, "body": {"n": 0, "bad": True}}) + b"\n"
             for queue in queues[at : at + 500]
         )
-        _ = await _heard(
-            post(target, "127.0.20.1", "/v1/messages:batch", lines, token=target.token)
-        )
+        _ = await _heard(post(target, "127.0.20.1", "/v1/messages:batch", lines, token=token))
 
 
 async def _many(one: Callable[[int], Awaitable[None]], count: int) -> None:
@@ -243,3 +252,5 @@ ATTACKS: Final[tuple[Attack, ...]] = (
     wrong_hub_tokens,
     slow_hub_heads,
 )
+ENDLESS: Final[tuple[Attack, ...]] = (slow_heads, slow_bodies, slow_hub_heads)
+"""These go on as long as they are let."""

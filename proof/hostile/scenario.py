@@ -14,7 +14,7 @@ from bench.lateness import over, p99_us
 from bench.others import Others
 from bench.stillness import Span, Spans, Stillness
 from proof.hostile.load import AHEAD_MS, Load
-from proof.hostile.stage import PATIENCE_S, Road, Stage, attacked, prepare_campaign
+from proof.hostile.stage import PATIENCE_S, Process, Road, Stage, attacked, prepare_campaign
 from proof.shape import Reached
 
 RATIO_MAX: Final = 1.5
@@ -87,18 +87,17 @@ async def _play(folder: Path, part_s: float, *, guards: bool, scale: float) -> P
 async def _parts(
     stage: Stage, road: Road, part_s: float, scale: float, watch: tuple[Stillness, Others]
 ) -> Pair:
-    known = {"postroad_tenant": "evil"}
-    asked = {"name": "x", "scopes": ["send"]}
-    token: str = road.ask("POST", "/v1/tokens", asked, **known)["secret"]
+    tokens = (road.token("evil"), road.token("dead"))
     prepare_campaign(road, stage.strangers["provider"], max(1, round(RECIPIENTS * scale)))
     load = Load("127.0.0.1", road.port, road.door.token, stage.urls)
     _ = await load.part(1.0, 0.0)  # connections and lanes are made
     calm = await load.part(part_s, 0.0)
     missing = [await _all_came(stage, load, road)]
-    with attacked(stage.target(road, token, scale)) as attacks:
+    with attacked(stage.target(road, tokens, scale)) as (attackers, attacks):
         road.ask("POST", "/v1/campaigns/x/start")
         troubled = await load.part(part_s, min(LEAD_S, part_s / 3))
         missing.append(await _all_came(stage, load, road))
+        missing.append(await _all_played(stage, road, attackers))
     alive = road.process.poll() is None
     rss_mb = road.rss_max_mb() if alive else 0.0
     stop_s = road.stop()
@@ -132,7 +131,17 @@ async def _all_came(stage: Stage, load: Load, road: Road) -> str:
     until = time.monotonic() + PATIENCE_S
     while (came := stage.came) < len(load.accepted):
         if time.monotonic() > until or road.process.poll() is not None:
-            return f"{len(load.accepted) - came} did not come in {PATIENCE_S:.0f} s"
+            return f"{len(load.accepted) - came} had not come, and nobody waited longer"
+        await asyncio.sleep(0.05)
+    return ""
+
+
+async def _all_played(stage: Stage, road: Road, attackers: Process) -> str:
+    """Wait until everybody has had their turn."""
+    until = time.monotonic() + PATIENCE_S
+    while stage.unmet() or not attackers.says_something(0):
+        if time.monotonic() > until or road.process.poll() is not None:
+            return f"the attack was not over; never asked: {sorted(stage.unmet())}"
         await asyncio.sleep(0.05)
     return ""
 

@@ -1,6 +1,7 @@
 """The stage: the road, honest receivers and strangers, each in a process of its own."""
 
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ import msgspec
 from postroad.api.door import Door, read_note
 from proof.hostile.clients import Target
 from proof.hostile.honest import ENTRY, entries
+from proof.hostile.receivers import RECEIVERS
 
 ROOT: Final = Path(__file__).parents[2]
 ENDPOINTS: Final = 100
@@ -44,6 +46,11 @@ class Process:
         if not said:
             raise AssertionError(f"{self._process.args!r} has ended")
         return said
+
+    def says_something(self, seconds: float) -> bool:
+        """Whether it does within so many seconds."""
+        said = self._process.stdout
+        return said is not None and bool(select.select([said], [], [], seconds)[0])
 
     def end(self) -> str:
         """Its input ends: what else it says."""
@@ -101,6 +108,11 @@ class Road:
             raise AssertionError(f"{method} {path}: {answer.status} {text[:500]!r}")
         return msgspec.json.decode(text) if text else None
 
+    def token(self, tenant: str) -> str:
+        """A new one of a tenant, which may only send."""
+        asked = {"name": tenant, "tenant": tenant, "scopes": ["send"]}
+        return str(self.ask("POST", "/v1/tokens", asked)["secret"])
+
     def log(self) -> list[str]:
         """Its lines so far."""
         return (self._folder / "log").read_text("utf-8", "replace").splitlines()
@@ -131,7 +143,8 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self._ledgers = [folder / f"ledger{n}" for n in range(2)]
         self._honest = [Process("proof.hostile.honest", str(each)) for each in self._ledgers]
-        self._strangers = Process("proof.hostile.strangers")
+        self._book = folder / "met"
+        self._strangers = Process("proof.hostile.strangers", str(self._book))
         self._dead = socket.socket()
         self._dead.bind(("0.0.0.0", 0))  # bound, not listening: refused, and nobody else's
         ports = [int(each.line()) for each in self._honest]
@@ -155,11 +168,16 @@ class Stage:
         """Number and moment of each."""
         return [entry for path in self._ledgers if path.exists() for entry in entries(path)]
 
-    def target(self, road: Road, token: str, scale: float) -> Target:
+    def unmet(self) -> set[str]:
+        """Strangers whom the road has to meet, and who were asked nothing yet."""
+        wanted = {each.__name__ for each in RECEIVERS} | {"provider"}
+        return wanted - set(self._book.read_text().split())
+
+    def target(self, road: Road, tokens: tuple[str, str], scale: float) -> Target:
         """What hostile clients need to know."""
         dead_port = self._dead.getsockname()[1]
         return Target(
-            "127.0.0.1", road.port, token, road.hub_port, dead_port, self.strangers, scale
+            "127.0.0.1", road.port, tokens, road.hub_port, dead_port, self.strangers, scale
         )
 
 
@@ -184,11 +202,11 @@ def prepare_campaign(road: Road, provider_port: int, recipients: int) -> None:
 
 
 @contextmanager
-def attacked(target: Target) -> Iterator[dict[str, str]]:
+def attacked(target: Target) -> Iterator[tuple[Process, dict[str, str]]]:
     """Hostile clients, while the block lasts; then how each ended."""
     process = Process("proof.hostile.attackers", msgspec.json.encode(target).decode())
     told: dict[str, str] = {}
     try:
-        yield told
+        yield process, told
     finally:
-        told |= msgspec.json.decode(process.end(), type=dict[str, str])
+        told |= msgspec.json.decode(process.end().splitlines()[-1], type=dict[str, str])

@@ -1,6 +1,7 @@
-"""All servers of strangers, in one process: `python -m proof.hostile.strangers`.
+"""All servers of strangers, in one process: `python -m proof.hostile.strangers FILE`.
 
-It prints the port of each by name, and serves until its standard input ends."""
+It prints the port of each by name, and serves until its standard input ends; who was asked something
+is appended to the file."""
 
 import asyncio
 import os
@@ -8,6 +9,7 @@ import sys
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -49,25 +51,26 @@ def plays() -> dict[str, Play]:
     return {**found, "provider": as_provider}
 
 
-async def serve_one(play: Play, reader: StreamReader, writer: StreamWriter) -> None:
+async def serve_one(
+    play: Play, reader: StreamReader, writer: StreamWriter, met: Callable[[], object]
+) -> None:
     """Requests on one connection, each answered badly."""
     with suppress(OSError, EOFError, asyncio.LimitOverrunError, ValueError, RuntimeError):
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
             _ = await reader.readexactly(int(_value(head, LENGTH) or 0))
+            met()
             await play(head, writer)
             await writer.drain()
     writer.close()
 
 
-async def serve() -> None:
+async def serve(path: str) -> None:
     ports: dict[str, int] = {}
+    book = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for name, play in plays().items():
-
-        def met(reader: StreamReader, writer: StreamWriter, play: Play = play) -> Awaitable[None]:
-            return serve_one(play, reader, writer)
-
-        server = await asyncio.start_server(met, "0.0.0.0", 0)
+        note = partial(os.write, book, f"{name}\n".encode())
+        server = await asyncio.start_server(partial(serve_one, play, met=note), "0.0.0.0", 0)
         ports[name] = server.sockets[0].getsockname()[1]
     sys.stdout.write(msgspec.json.encode(ports).decode() + "\n")
     sys.stdout.flush()
@@ -77,4 +80,4 @@ async def serve() -> None:
 
 if __name__ == "__main__":
     os.nice(15)  # what they do to the road is the question, not what they do to the machine
-    uvloop.run(serve())
+    uvloop.run(serve(sys.argv[1]))

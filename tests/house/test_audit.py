@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 LOCK = (
     "# made\nGood_One==1.0 \\\n    --hash=sha256:00\nbad-one[extra]==2.0 \\\n    --hash=sha256:11\n"
 )
-GOOD = {"info": {}, "vulnerabilities": []}
+GOOD: dict[str, object] = {"info": {}, "vulnerabilities": []}
 BAD = {"vulnerabilities": [{"id": "PYSEC-1\x1b[2J", "fixed_in": ["2.1"], "withdrawn": None}]}
 OLD = {"vulnerabilities": [{"id": "PYSEC-2", "withdrawn": "2026-01-01"}]}
 
