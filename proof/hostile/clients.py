@@ -58,7 +58,7 @@ async def post(
     async with dialled(target, source) as (reader, writer):
         auth = f"authorization: Bearer {token}\r\n" if token else ""
         auth += "connection: close\r\n"
-        head = f"POST {path} HTTP/1.1\r\nhost: x\r\n{auth}{headers}content-length: {len(body)}\r\n"
+        head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n{auth}{headers}content-length: {len(body)}\r\n"
         writer.write(head.encode() + b"\r\n")
         for at in range(0, len(body), PIECE):
             writer.write(body[at : at + PIECE])
@@ -91,7 +91,9 @@ async def slow_bodies(target: Target) -> None:
 
     async def one(number: int) -> None:
         async with dialled(target, f"127.0.10.{1 + number % 8}") as (_, writer):
-            writer.write(b"POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 900000\r\n\r\n")
+            writer.write(
+                b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 900000\r\n\r\n"
+            )
             while not writer.is_closing():
                 writer.write(b" ")
                 await writer.drain()
@@ -123,7 +125,7 @@ async def deep_bodies(target: Target) -> None:
 
 async def two_ends(target: Target) -> None:
     """A request that ends in two places, with another one hidden behind the first end."""
-    hidden = b"0\r\n\r\nPOST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n"
+    hidden = b"0\r\n\r\nPOST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 0\r\n\r\n"
     for _ in range(target.times(50)):
         more = "transfer-encoding: chunked\r\n"
         _ = await _heard(post(target, "127.0.14.1", "/v1/messages", hidden, more, target.token))
@@ -169,7 +171,7 @@ async def wrong_hub_tokens(target: Target) -> None:
                 asyncio.timeout(ANSWER_S),
             ):
                 auth = b"authorization: Bearer %d\r\n" % number
-                writer.write(b"POST /m/x HTTP/1.1\r\nhost: x\r\n" + auth)
+                writer.write(b"POST /m/x HTTP/1.1\r\nhost: 127.0.0.1\r\n" + auth)
                 writer.write(b"content-length: 2\r\n\r\n{}")
                 _ = await reader.read(4_096)
 
@@ -207,6 +209,7 @@ async def hostile_receivers(target: Target) -> None:
         for n, port in enumerate(mine.values(), 1)
     ]
     await _send(target, urls, target.token)
+    # Those that settings name, and others that they do not.
     hubs = [f"hub://127.0.0.1:{port}/box" for port in mine.values()]
     await _send(target, hubs, target.token)
 

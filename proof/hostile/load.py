@@ -73,7 +73,7 @@ class Load:
         body = {"n": number, "text": PADDING}
         data = msgspec.json.encode({"queue": url, "body": body, "deliver_at": due})
         head = (
-            f"POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {self._token}\r\n"
+            f"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {self._token}\r\n"
             f"content-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
         )
         return head.encode() + data

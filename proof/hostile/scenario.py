@@ -77,7 +77,7 @@ def play(part_s: float, *, guards: bool = True, scale: float = 1.0) -> Pair:
 async def _play(folder: Path, part_s: float, *, guards: bool, scale: float) -> Pair:
     still, others = Stillness(), Others()
     with Stage(folder) as stage:
-        road = Road(folder, guards=guards)
+        road = Road(folder, stage.hubs, guards=guards)
         try:
             return await _parts(stage, road, part_s, scale, (still, others))
         finally:

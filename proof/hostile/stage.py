@@ -19,6 +19,7 @@ import msgspec
 from postroad.api.door import Door, read_note
 from proof.hostile.clients import Target
 from proof.hostile.honest import ENTRY, entries
+from proof.hostile.hubs import HUBS, KEYED
 from proof.hostile.receivers import RECEIVERS
 
 ROOT: Final = Path(__file__).parents[2]
@@ -31,6 +32,9 @@ SETTINGS: Final = (
     "webhooks.timeout_ms=2000",
     "webhooks.connect_timeout_ms=1000",
 )
+
+
+HUB_TOKEN: Final = "a-token-that-no-other-hub-sees"
 
 
 class Process:
@@ -61,10 +65,11 @@ class Process:
 class Road:
     """`postroad up`, from outside."""
 
-    def __init__(self, folder: Path, *, guards: bool) -> None:
+    def __init__(self, folder: Path, hubs: list[int], *, guards: bool) -> None:
         self._folder = folder
+        named = ",".join(f"ws://:{HUB_TOKEN}@127.0.0.1:{port}?tenants=*" for port in hubs)
         words = ["up", "--listen", "127.0.0.1:0", "--dsn", "sqlite:///road/road.db"]
-        words += [word for each in SETTINGS for word in ("--set", each)]
+        words += [word for each in (*SETTINGS, f"hubs={named}") for word in ("--set", each)]
         program = (sys.executable, "-m", "proof.hostile.server", "on" if guards else "off", *words)
         paths = os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", "")))
         with (folder / "said").open("wb") as said, (folder / "log").open("wb") as log:
@@ -158,6 +163,11 @@ class Stage:
         for process in (*self._honest, self._strangers):
             process.end()
         self._dead.close()
+
+    @property
+    def hubs(self) -> list[int]:
+        """Ports of those that the operator trusts by mistake."""
+        return [self.strangers[each.__name__] for each in (*HUBS, *KEYED)]
 
     @property
     def came(self) -> int:
