@@ -20,6 +20,7 @@ from postroad.hub.access import keys, new_token
 from postroad.hub.serving import Station, Where
 from postroad.model.errors import BadInput, HubInUse
 from postroad.model.tokens import EVERY_TENANT
+from postroad.observe.relay import relayed
 from postroad.observe.watchdog import end_when_stuck
 from postroad.ports.mailboxes import Mailboxes
 from postroad.stores.naming import make_folder, shown
@@ -52,7 +53,7 @@ def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False)
     server = _server(road, settings, station, delivers=delivers)
     # What is loaded by now stays: else each full collection looks through it, 45 ms of the loop.
     gc.freeze()
-    with closing(server):
+    with closing(server), relayed(road.log):
         uvloop.run(_until_stopped(server, station, api=api))
 
 
