@@ -14,12 +14,13 @@ import uvloop
 from proof.hostile.clients import ATTACKS, ENDLESS, Attack, Target
 
 
-async def attack(target: Target, attacks: tuple[Attack, ...] = ATTACKS) -> dict[str, str]:
+async def attack(target: Target) -> dict[str, str]:
     """Each until it is done or the input ends: how each ended."""
     told: dict[str, str] = {}
+    attacks = [each for each in ATTACKS if not target.only or each.__name__ in target.only]
 
     async def one(each: Attack) -> None:
-        name: str = getattr(each, "__name__", "")
+        name = each.__name__
         told[name] = "under way"
         try:
             await each(target)

@@ -5,7 +5,7 @@ import asyncio
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -27,6 +27,8 @@ class Target(Struct, frozen=True):
     """Where connections are refused."""
     strangers: dict[str, int]
     scale: float = 1.0
+    only: tuple[str, ...] = ()
+    """These attacks alone, by name; none named is all."""
 
     @property
     def token(self) -> str:
@@ -239,7 +241,15 @@ async def _heard(asked: Awaitable[bytes]) -> bytes:
         return b""
 
 
-Attack = Callable[[Target], Awaitable[None]]
+class Attack(Protocol):
+    """A function with a name."""
+
+    __name__: str
+
+    def __call__(self, target: Target, /) -> Awaitable[None]:
+        """Do one's worst."""
+
+
 ATTACKS: Final[tuple[Attack, ...]] = (
     hostile_receivers,
     dead_lanes,

@@ -25,6 +25,7 @@ PART_S: Final = 12.0
 LEAD_S: Final = 1.5
 RECIPIENTS: Final = 200
 PAIRS_MIN: Final = 2
+PROVIDER: Final = "provider"
 
 
 class Pair(Struct, frozen=True):
@@ -55,49 +56,65 @@ def prove(seconds: float) -> Reached:
     pairs: list[Pair] = []
     until_s = time.monotonic() + seconds
     while len(pairs) < PAIRS_MIN or time.monotonic() < until_s:
-        pairs.append(play(PART_S))
+        pairs.append(play(Plan()))
         _say(str(pairs[-1]))
         _say("".join(f"  {each}\n" for each in pairs[-1].breaches[:20]).rstrip())
     broken = sum(len(pair.breaches) for pair in pairs)
     ratio = over([p.attacked_us for p in pairs], [p.calm_us for p in pairs])
     _say(f"attacked over calm: {ratio}, at most {RATIO_MAX}")
-    control = play(PART_S, guards=False)
+    control = play(Plan(guards=False))
     _say(f"without guards: {control}; {len(control.breaches)} breaches")
     blind = not control.breaches and p99_us(control.attacked_us) < 2 * p99_us(control.calm_us)
     _say("the control was not seen" if blind else "".join(f"  {e}\n" for e in control.breaches[:5]))
     return Reached(floor=1 / RATIO_MAX, reached=1 / ratio.value, broken=broken + blind)
 
 
-def play(part_s: float, *, guards: bool = True, scale: float = 1.0) -> Pair:
-    """One pair. `scale`: how much of the attack."""
+class Plan(Struct, frozen=True):
+    """How a pair is played."""
+
+    part_s: float = PART_S
+    scale: float = 1.0
+    """How much of the attack."""
+    guards: bool = True
+    only: tuple[str, ...] = ()
+    """These attacks alone: to find out who makes the honest ones late."""
+
+
+def play(plan: Plan) -> Pair:
+    """One pair."""
     with tempfile.TemporaryDirectory(prefix="postroad-hostile-") as name:
-        return asyncio.run(_play(Path(name), part_s, guards=guards, scale=scale))
+        return asyncio.run(_play(Path(name), plan))
 
 
-async def _play(folder: Path, part_s: float, *, guards: bool, scale: float) -> Pair:
+async def _play(folder: Path, plan: Plan) -> Pair:
     still, others = Stillness(), Others()
-    with Stage(folder) as stage:
-        road = Road(folder, stage.hubs, guards=guards)
-        try:
-            return await _parts(stage, road, part_s, scale, (still, others))
-        finally:
-            _ = road.stop()  # once more does nothing
+    try:
+        with Stage(folder) as stage:
+            road = Road(folder, stage.hubs, guards=plan.guards)
+            try:
+                return await _parts(stage, road, plan, (still, others))
+            finally:
+                _ = road.stop()  # once more does nothing
+    finally:
+        if still.process.poll() is None:
+            _ = still.end()
 
 
-async def _parts(
-    stage: Stage, road: Road, part_s: float, scale: float, watch: tuple[Stillness, Others]
-) -> Pair:
+async def _parts(stage: Stage, road: Road, plan: Plan, watch: tuple[Stillness, Others]) -> Pair:
+    part_s, scale = plan.part_s, plan.scale
     tokens = (road.token("evil"), road.token("dead"))
     prepare_campaign(road, stage.strangers["provider"], max(1, round(RECIPIENTS * scale)))
     load = Load("127.0.0.1", road.port, road.door.token, stage.urls)
     _ = await load.part(1.0, 0.0)  # connections and lanes are made
     calm = await load.part(part_s, 0.0)
     missing = [await _all_came(stage, load, road)]
-    with attacked(stage.target(road, tokens, scale)) as (attackers, attacks):
-        road.ask("POST", "/v1/campaigns/x/start")
+    with attacked(stage.target(road, tokens, scale, plan.only)) as (attackers, attacks):
+        if not plan.only or PROVIDER in plan.only:
+            road.ask("POST", "/v1/campaigns/x/start")
         troubled = await load.part(part_s, min(LEAD_S, part_s / 3))
         missing.append(await _all_came(stage, load, road))
-        missing.append(await _all_played(stage, road, attackers))
+        if not plan.only:
+            missing.append(await _all_played(stage, road, attackers))
     alive = road.process.poll() is None
     rss_mb = road.rss_max_mb() if alive else 0.0
     stop_s = road.stop()

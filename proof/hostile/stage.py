@@ -183,12 +183,13 @@ class Stage:
         wanted = {each.__name__ for each in RECEIVERS} | {"provider"}
         return wanted - set(self._book.read_text().split())
 
-    def target(self, road: Road, tokens: tuple[str, str], scale: float) -> Target:
+    def target(
+        self, road: Road, tokens: tuple[str, str], scale: float, only: tuple[str, ...]
+    ) -> Target:
         """What hostile clients need to know."""
         dead_port = self._dead.getsockname()[1]
-        return Target(
-            "127.0.0.1", road.port, tokens, road.hub_port, dead_port, self.strangers, scale
-        )
+        place = ("127.0.0.1", road.port, tokens, road.hub_port, dead_port)
+        return Target(*place, self.strangers, scale, only)
 
 
 def prepare_campaign(road: Road, provider_port: int, recipients: int) -> None:

@@ -31,7 +31,7 @@ def test_a_complaint_is_one_line_and_comes_once_a_minute_with_its_count() -> Non
     lines = stream.getvalue().splitlines()
     assert len(lines) == 3
     assert 'event="bad request" library=some.library says="from 0\\u001b[2J"' in lines[0]
-    assert 'level=error event=odd' in lines[1]
+    assert "level=error event=odd" in lines[1]
     assert "again=299" in lines[2]
 
 
