@@ -30,7 +30,7 @@ async def attack(target: Target) -> dict[str, str]:
 
     tasks = [asyncio.ensure_future(one(each)) for each in attacks]
     ending = [task for task, each in zip(tasks, attacks, strict=True) if each not in ENDLESS]
-    over = asyncio.gather(*ending)
+    over = asyncio.gather(*ending, return_exceptions=True)
     over.add_done_callback(lambda _: _say("over"))
     _ = await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     for task in tasks:
