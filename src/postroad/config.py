@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from postroad.model.errors import BadSetting
+from postroad.model.hubs import KnownHub, known_hub
 from postroad.model.limits import Limits
 from postroad.model.webhook import WebhookRules
 
@@ -19,6 +20,8 @@ LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 DEFAULT: Final = "default"
 PREFIX: Final = "POSTROAD_"
+TOKEN_CHARACTERS_MIN: Final = 24
+"""Of tokens that people choose: 24 random letters and digits have 142 bits."""
 NO_SETTINGS: Final = ("config", "keys", "secret", "server", "tenant", "token")
 """Variables, by the rest of their names, that are no settings."""
 OTHERS: Final = re.compile(r"TEST_|(.*_)?(SERVICE_(HOST|PORT)|PORT)(_|$)")
@@ -36,6 +39,9 @@ class Settings(Struct, frozen=True):
     hub_listen: str = "127.0.0.1:8601"
     hub_token: str = ""
     hub_create_token: str = ""
+    hubs: tuple[KnownHub, ...] = ()
+    tls_cert_file: str = ""
+    tls_key_file: str = ""
     origins: tuple[str, ...] = ()
     request_bytes_max: int = 32 << 20
     batch_lines_max: int = 10_000
@@ -141,6 +147,8 @@ def _convert(name: str, value: Any, label: str, known: Mapping[str, Any]) -> Any
         near = get_close_matches(name, known, 1)
         hint = f": did you mean {near[0]}?" if near else "; see `postroad config show`"
         raise BadSetting(f"{label}: there is no setting {name!r}{hint}")
+    if name == "hubs":
+        return _hubs(value, label)
     if isinstance(value, str) and known[name] in (int, float):
         value = value.replace("_", "")
     elif isinstance(value, str) and known[name] not in (str, bool):
@@ -153,11 +161,28 @@ def _convert(name: str, value: Any, label: str, known: Mapping[str, Any]) -> Any
         raise BadSetting(f"{said}: {str(error).lower()}") from None
 
 
+def _hubs(value: Any, label: str) -> tuple[KnownHub, ...]:
+    """Tables in a file, lines elsewhere. Errors show no values: tokens are among them."""
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    if not isinstance(value, list | tuple):
+        raise BadSetting(f"{label}: give a list of hubs")
+    try:
+        return tuple(
+            known_hub(each) if isinstance(each, str) else msgspec.convert(each, KnownHub)
+            for each in value
+        )
+    except msgspec.ValidationError as error:
+        raise BadSetting(f"{label}: {str(error).lower()}") from None
+
+
 def checked(settings: object) -> Settings:
     """What a program gives as settings; BadSetting when types or values make no sense."""
     values = _fields(settings, Settings, "settings")
     for section, kind in SECTIONS.items():
         values[section] = _fields(values[section], kind, section)
+    hubs = values["hubs"] if isinstance(values["hubs"], tuple | list) else (values["hubs"],)
+    values["hubs"] = [_fields(each, KnownHub, "hubs") for each in hubs]
     try:
         sound = msgspec.convert(values, Settings)
     except msgspec.ValidationError as error:
@@ -181,6 +206,7 @@ def check(settings: Settings) -> None:
             raise BadSetting(f"{name} = {given!r}: give one of {', '.join(choices)}")
     _ = address(settings.listen)  # whether it can be read
     _ = address(settings.hub_listen, "hub_listen")  # whether it can be read
+    _check_hubs(settings)
     for name, number in _numbers(settings):
         may_be_zero = name in ("limits.linger_ms", "watchdog_s") and number == 0
         if not number > 0 and not may_be_zero:  # so that NaN is none
@@ -192,6 +218,20 @@ def check(settings: Settings) -> None:
             f"limits.stale_ms = {settings.limits.stale_ms}: give less than "
             f"limits.lease_ms, {settings.limits.lease_ms}"
         )
+
+
+def _check_hubs(settings: Settings) -> None:
+    for name in ("hub_token", "hub_create_token"):
+        if 0 < len(getattr(settings, name)) < TOKEN_CHARACTERS_MIN:
+            raise BadSetting(
+                f"{name}: give at least {TOKEN_CHARACTERS_MIN} characters, chosen at random: "
+                "`openssl rand -base64 24` makes 32"
+            )
+    servers = [hub.server for hub in settings.hubs]
+    if twice := {server for server in servers if servers.count(server) > 1}:
+        raise BadSetting(f"hubs: {min(twice)} is named twice")
+    if bool(settings.tls_cert_file) != bool(settings.tls_key_file):
+        raise BadSetting("tls_cert_file and tls_key_file belong together: set both, or none")
 
 
 def _numbers(settings: Settings) -> Iterator[tuple[str, float]]:

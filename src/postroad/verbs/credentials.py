@@ -17,6 +17,8 @@ from postroad.ports.clock import Clock
 from postroad.ports.store import Store
 
 NAME_CHARACTERS_MAX: Final = 100
+SECRET_CHARACTERS_MIN: Final = 16
+"""Whoever guesses it can sign callbacks. Twilio's have 32."""
 
 Make = Callable[[Credential, str], Channel]
 """A channel for a credential and its secret."""
@@ -63,12 +65,19 @@ class CredentialVerbs:
     ) -> CredentialView:
         """Keep a credential, sealed, instead of one of the same name; tested first."""
         self._look(name, kind, spec)
+        if kind == "twilio" and len(secret) < SECRET_CHARACTERS_MIN:
+            raise BadInput(
+                f"the secret has {len(secret)} characters: give all of it, which are at least "
+                f"{SECRET_CHARACTERS_MIN}"
+            )
         limit = read_limit(spec.rate, spec.segments_max) if spec.rate else None
         draft = Credential(0, tenant, name, kind, spec, self._ring.first, b"")
         sealed = self._ring.seal(secret.encode(), draft.place)
         credential = Credential(0, tenant, name, kind, spec, self._ring.first, sealed)
         if check:
             _ = await self._check(credential, secret)  # the account's name; a refusal is raised
+        else:
+            await self._make(credential, secret).close()  # whether its form is right
         await self._store.put_credential(credential)
         lane = credential.lane
         queues = await self._road.open_queues(

@@ -21,7 +21,7 @@ from postroad.observe import traces
 from postroad.ports.handing import HandsOver
 from postroad.ports.joining import Joins
 from postroad.ports.store import Store
-from postroad.ports.transport import Transport, Vets
+from postroad.ports.transport import Admits, Transport, Vets
 from postroad.transports.handler import HandlerTransport
 
 SCHEMES: Final = {"http": "webhook", "https": "webhook"}
@@ -201,6 +201,8 @@ class Sending:
             )
         send = Send(queue, body, **options)
         known = self._queues.get((send.tenant, queue))
+        if known is None:
+            await self._admit(queue, send.tenant)
         found = known or await self._store.find_queue(send.tenant, queue)
         if found is None:
             await self._vet(queue)
@@ -236,6 +238,7 @@ class Sending:
             elsewhere = name not in self._local.handlers
         else:
             elsewhere = isinstance(transport, Vets)
+        await self._admit(name, tenant)
         if elsewhere:
             found = await self._store.find_queue(tenant, name)
         if found is None:
@@ -262,6 +265,11 @@ class Sending:
         transport = self._transport(name)
         if isinstance(transport, Vets):
             await transport.vet(name)
+
+    async def _admit(self, name: str, tenant: str) -> None:
+        transport = self._transport(name)
+        if isinstance(transport, Admits):
+            await transport.admit(name, tenant)
 
     def _spec(self, tenant: str, name: str) -> QueueSpec:
         transport = self._transport(name)
