@@ -17,8 +17,8 @@ from typing import Any, Final, Self
 import msgspec
 
 from postroad.api.door import Door, read_note
-from postroad.config import names
 from proof.hostile.clients import Target
+from proof.hostile.control import patient_settings
 from proof.hostile.honest import ENTRY, entries
 from proof.hostile.hubs import HUBS, KEYED
 from proof.hostile.receivers import RECEIVERS
@@ -70,11 +70,8 @@ class Road:
         self._folder = folder
         named = ",".join(f"ws://:{HUB_TOKEN}@127.0.0.1:{port}?tenants=*" for port in hubs)
         words = ["up", "--listen", "127.0.0.1:0", "--dsn", "sqlite:///road/road.db"]
-        words += [
-            word
-            for each in (*SETTINGS, *([f"hubs={named}"] if "hubs" in names() else []))
-            for word in ("--set", each)
-        ]
+        chosen = [*SETTINGS, f"hubs={named}", *([] if guards else patient_settings())]
+        words += [word for each in chosen for word in ("--set", each)]
         program = (sys.executable, "-m", "proof.hostile.server", "on" if guards else "off", *words)
         paths = os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", "")))
         with (folder / "said").open("wb") as said, (folder / "log").open("wb") as log:
