@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ DEFAULT: Final = "default"
 PREFIX: Final = "POSTROAD_"
 TOKEN_CHARACTERS_MIN: Final = 24
 """Of tokens that people choose: 24 random letters and digits have 142 bits."""
-NO_SETTINGS: Final = ("config", "keys", "secret", "server", "tenant", "token")
+NO_SETTINGS: Final = ("ca_file", "config", "keys", "secret", "server", "tenant", "token")
 """Variables, by the rest of their names, that are no settings."""
 OTHERS: Final = re.compile(r"TEST_|(.*_)?(SERVICE_(HOST|PORT)|PORT)(_|$)")
 """What the tests read, and what Kubernetes sets for a service that is called postroad."""
@@ -40,10 +41,16 @@ class Settings(Struct, frozen=True):
     hub_token: str = ""
     hub_create_token: str = ""
     hubs: tuple[KnownHub, ...] = ()
+    origins: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
     tls_cert_file: str = ""
     tls_key_file: str = ""
-    origins: tuple[str, ...] = ()
     request_bytes_max: int = 32 << 20
+    upload_bytes_max: int = 1 << 30
+    head_wait_s: float = 10.0
+    body_wait_s: float = 30.0
+    connections_per_address_max: int = 256
     batch_lines_max: int = 10_000
     intake_max: int = 10_000
     store_wait_s: float = 5.0
@@ -207,6 +214,7 @@ def check(settings: Settings) -> None:
     _ = address(settings.listen)  # whether it can be read
     _ = address(settings.hub_listen, "hub_listen")  # whether it can be read
     _check_hubs(settings)
+    _check_doors(settings)
     for name, number in _numbers(settings):
         may_be_zero = name in ("limits.linger_ms", "watchdog_s") and number == 0
         if not number > 0 and not may_be_zero:  # so that NaN is none
@@ -230,8 +238,22 @@ def _check_hubs(settings: Settings) -> None:
     servers = [hub.server for hub in settings.hubs]
     if twice := {server for server in servers if servers.count(server) > 1}:
         raise BadSetting(f"hubs: {min(twice)} is named twice")
+
+
+def _check_doors(settings: Settings) -> None:
+    for proxy in settings.trusted_proxies:
+        try:
+            ip_network(proxy)
+        except ValueError:
+            raise BadSetting(
+                f"trusted_proxies: {proxy!r} is no address or network: give one as 10.0.0.7 or "
+                "10.0.0.0/24"
+            ) from None
+    for host in settings.allowed_hosts:
+        if not host or "/" in host or ":" in host.strip("[]").rpartition("]")[2]:
+            raise BadSetting(f"allowed_hosts: {host!r}: give a name alone, as ops.example.com")
     if bool(settings.tls_cert_file) != bool(settings.tls_key_file):
-        raise BadSetting("tls_cert_file and tls_key_file belong together: set both, or none")
+        raise BadSetting("tls_cert_file and tls_key_file go together: give both, or none")
 
 
 def _numbers(settings: Settings) -> Iterator[tuple[str, float]]:

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from msgspec import Struct
 
-from postroad.ports.tls import own_trust, server_tls
+from postroad.ports.tls import certificate, pinned_tls, server_tls
 
 PEM = serialization.Encoding.PEM
 
@@ -29,7 +29,7 @@ class Certificates(Struct):
         return ssl.create_default_context(cafile=str(self.ca))
 
     def own(self) -> ssl.SSLContext:
-        return own_trust(str(self.cert))
+        return pinned_tls(certificate(str(self.cert)))
 
 
 def made(folder: Path, host: str) -> Certificates:

@@ -11,15 +11,17 @@ from postroad.model.errors import UnsafeFile
 from postroad.stores.naming import file_of
 from postroad.stores.privacy import open_to_all, read_private, write_private
 
-BYTES_MAX: Final = 4_096
+BYTES_MAX: Final = 64 << 10
 
 
 class Door(Struct, frozen=True):
-    """Where the owner of a road's file listens, and a token of its own; only its user may read."""
+    """Where the owner of a road's file listens, and a token of its own; only its user may read.
+    `cert` is what it shows over TLS."""
 
     url: str
     token: str
     pid: int
+    cert: str = ""
 
 
 def note_of(dsn: str) -> Path | None:

@@ -47,9 +47,13 @@ class Template:
             parsed = JINJA.parse(text)
             _check(parsed)
             self._compiled = JINJA.from_string(text)
+            self.variables = frozenset(meta.find_undeclared_variables(parsed))
         except TemplateSyntaxError as error:
             raise BadTemplate(f"template line {error.lineno}: {error.message}") from None
-        self.variables = frozenset(meta.find_undeclared_variables(parsed))
+        except (RecursionError, MemoryError, SyntaxError):  # of Python's compiler, too
+            raise BadTemplate("the template is nested too deep") from None
+        except (ValueError, OverflowError) as error:  # a number of thousands of digits
+            raise BadTemplate(f"the template cannot be read: {str(error)[:200]}") from None
 
     def check(self, columns: tuple[str, ...]) -> None:
         """Whether every variable is a column."""

@@ -23,7 +23,7 @@ from postroad.model.tokens import EVERY_TENANT
 from postroad.observe.relay import relayed
 from postroad.observe.watchdog import end_when_stuck
 from postroad.ports.mailboxes import Mailboxes
-from postroad.ports.tls import own_trust, server_tls
+from postroad.ports.tls import certificate, pinned_tls, server_tls
 from postroad.stores.naming import make_folder, shown
 from postroad.transports.named_hubs import OwnHub
 from postroad.verbs.sealing import require_keys
@@ -133,7 +133,8 @@ async def _lead(station: Station, said: Screen, *, alone: bool) -> Station | Non
 def _send_to_own(road: Postroad, station: Station) -> None:
     """The road may send to the hub that is served beside it."""
     settings = road.settings
-    trusted = own_trust(settings.tls_cert_file) if settings.tls_cert_file else None
+    cert = certificate(settings.tls_cert_file)
+    trusted = pinned_tls(cert) if cert else None
     own = OwnHub(station.url, station.address, settings.hub_token, trusted)
     road.hubs.serve(own, station.servers)
 

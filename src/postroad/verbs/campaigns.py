@@ -11,7 +11,7 @@ from postroad.campaigns.checking import PHONES, URLS, Check
 from postroad.campaigns.estimate import Estimate, estimate, seconds_of
 from postroad.campaigns.exporting import export
 from postroad.campaigns.importing import Imported, Importer, Progress
-from postroad.campaigns.message import Letter, Writer, callback_url, template_of
+from postroad.campaigns.message import Letter, Writer, callback_url, is_called_back, template_of
 from postroad.campaigns.signature import signed
 from postroad.model.campaign import (
     MOVES,
@@ -258,10 +258,10 @@ class CampaignVerbs:
         """A provider's word about one message; False when it is not signed with the credential's
         token for the address that it was given, or about nothing that we know."""
         credential = await self._store.credential_of(campaign)
-        if credential is None or credential.kind != "twilio":
+        if credential is None or not is_called_back(credential):
             return False
         url = callback_url(credential, campaign, n)
-        if not url or not signed(self._credentials.secret(credential), url, form, signature):
+        if not signed(self._credentials.secret(credential), url, form, signature):
             return False
         status, sid = form.get("MessageStatus", ""), form.get("MessageSid", "")
         if status not in STATUSES or not sid:

@@ -99,7 +99,13 @@ def _letter(letter: DeadLetter) -> Letter:
     return Letter(letter.message, letter.headers, body, other, letter.tries)
 
 
-@give("/v1/dead:replay", scope=Scope.manage, status_code=200, operation_class=takes(ReplayRequest))
+@give(
+    "/v1/dead:replay",
+    scope=Scope.manage,
+    much=True,
+    status_code=200,
+    operation_class=takes(ReplayRequest),
+)
 async def dead_replay(request: Ask) -> Counted:
     """Send the dead again, all in one transaction."""
     asked = await read(request, REPLAY)
@@ -113,7 +119,13 @@ async def dead_replay(request: Ask) -> Counted:
     return Counted(count, asked.dry_run)
 
 
-@give("/v1/dead:purge", scope=Scope.manage, status_code=200, operation_class=takes(PurgeRequest))
+@give(
+    "/v1/dead:purge",
+    scope=Scope.manage,
+    much=True,
+    status_code=200,
+    operation_class=takes(PurgeRequest),
+)
 async def dead_purge(request: Ask) -> Counted:
     """Forget the dead, for ever."""
     asked = await read(request, PURGE)

@@ -119,7 +119,9 @@ def _bad(field: str, text: str) -> BadRequest:
     return BadRequest(f"{field}: {text}", (FieldError(field, text),))
 
 
-@give("/v1/messages", scope=Scope.send, status_code=201, operation_class=takes(SendRequest))
+@give(
+    "/v1/messages", scope=Scope.send, much=True, status_code=201, operation_class=takes(SendRequest)
+)
 async def send(
     request: Ask,
     idempotency_key: Annotated[str, HeaderParameter(name="Idempotency-Key", max_length=255)] = "",
