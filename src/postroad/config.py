@@ -19,6 +19,7 @@ from postroad.model.webhook import WebhookRules
 FILE: Final = "postroad.toml"
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
+WATCHDOG_S: Final = (0.1, 86_400.0)
 DEFAULT: Final = "default"
 PREFIX: Final = "POSTROAD_"
 TOKEN_CHARACTERS_MIN: Final = 24
@@ -219,6 +220,11 @@ def check(settings: Settings) -> None:
         may_be_zero = name in ("limits.linger_ms", "watchdog_s") and number == 0
         if not number > 0 and not may_be_zero:  # so that NaN is none
             raise BadSetting(f"{name} = {number}: give a number above zero")
+    if settings.watchdog_s and not WATCHDOG_S[0] <= settings.watchdog_s <= WATCHDOG_S[1]:
+        least, most = WATCHDOG_S
+        raise BadSetting(
+            f"watchdog_s = {settings.watchdog_s}: give {least:g} to {most:g}, or 0 for none"
+        )
     if not settings.limits.poll_intervals_s:
         raise BadSetting("limits.poll_intervals_s = (): give an interval for each retry level")
     if settings.limits.stale_ms >= settings.limits.lease_ms:
@@ -269,6 +275,7 @@ def _numbers(settings: Settings) -> Iterator[tuple[str, float]]:
 def address(listen: str, name: str = "listen") -> tuple[str, int]:
     """Host and port of `listen`, or of another setting of its kind."""
     host, mark, port = listen.rpartition(":")
-    if not mark or not host or not port.isdecimal() or int(port) > 65_535:
+    number = int(port) if port.isdecimal() and len(port) <= 5 else 65_536
+    if not mark or not host or number > 65_535:
         raise BadSetting(f"{name} = {listen!r}: give HOST:PORT, as in 127.0.0.1:8600")
-    return host.strip("[]"), int(port)
+    return host.strip("[]"), number

@@ -77,3 +77,19 @@ def test_a_value_is_never_read_as_a_template(value: str) -> None:
 def test_segments(text: str, count: int, encoding: str) -> None:
     found = segments(text)
     assert (found.count, found.encoding) == (count, encoding)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ " + "(" * 9_000 + "a" + ")" * 9_000 + " }}",
+        "{% if a %}" * 900 + "x" + "{% endif %}" * 900,
+        "{{ a" + "|upper" * 3_000 + " }}",
+        "{{ " + "not " * 4_000 + "a }}",
+        "{{ " + "a and " * 3_000 + "a }}",
+        "{{ " + "9" * 6_000 + " }}",
+    ],
+)
+def test_a_template_that_is_nested_too_deep_is_named(text: str) -> None:
+    with pytest.raises(BadTemplate):
+        Template(text)

@@ -44,7 +44,7 @@ def test_the_note_is_its_users_alone_whatever_the_umask(road: str, note: Path, u
     assert [each.name for each in note.parent.glob("*.door*")] == [note.name]
 
 
-@pytest.mark.parametrize("end", ["", ".new"])
+@pytest.mark.parametrize("end", ["", ".part"])
 def test_a_link_where_the_note_goes_is_replaced_and_not_followed(
     road: str, note: Path, tmp_path: Path, end: str
 ) -> None:

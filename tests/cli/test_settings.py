@@ -67,6 +67,7 @@ BAD = {
     "limits.linger_ms": ("-1", "above zero"),
     "limits.poll_intervals_s": ("5,-1", "above zero"),
     "limits.stale_ms": ("30000", "less than limits.lease_ms"),
+    "watchdog_s": ("inf", "or 0 for none"),
     "webhooks.ports": ("0", "above zero"),
     "hub_token": ("x" * 23, "at least 24 characters"),
     "hub_create_token": ("too short", "at least 24 characters"),

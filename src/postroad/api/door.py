@@ -32,17 +32,15 @@ def note_of(dsn: str) -> Path | None:
 
 def leave_note(dsn: str, door: Door) -> None:
     """Say where we are. Written whole or not at all, readable by our user alone."""
-    note = note_of(dsn)
-    if note is None:
+    note, road = note_of(dsn), file_of(dsn)
+    if note is None or road is None:
         return
-    draft = note.with_name(f"{note.name}.new")
     try:
         if open_to_all(note.parent):
             raise UnsafeFile(
                 f"every user may replace files in {note.parent}: `chmod o-w {note.parent}`"
             )
-        write_private(draft, msgspec.json.encode(door))
-        draft.replace(note)
+        write_private(note, msgspec.json.encode(door), road)
     except OSError as error:
         raise UnsafeFile(
             f"cannot write {error.filename or note}: {error.strerror}; see who put it there "

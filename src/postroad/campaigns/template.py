@@ -7,8 +7,11 @@ from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta, no
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from postroad.model.errors import BadInput
+from postroad.model.texts import TEMPLATE_MAX
 
-TEMPLATE_CHARACTERS_MAX: Final = 20_000
+NESTED_MAX: Final = 12
+"""Filters, `not`, `or` and so on within each other. Jinja2 compiles them in cubic time: 2,000
+characters of filters took 14 s."""
 FILTERS: Final = ("capitalize", "default", "lower", "title", "trim", "upper")
 # The sandbox bounds what a template may touch, this how long it takes: two nested loops would
 # take minutes for each of a million recipients.
@@ -40,8 +43,8 @@ class Template:
     def __init__(self, text: str) -> None:
         if not text.strip():
             raise BadTemplate("the template is empty")
-        if len(text) > TEMPLATE_CHARACTERS_MAX:
-            raise BadTemplate(f"the template has over {TEMPLATE_CHARACTERS_MAX} characters")
+        if len(text) > TEMPLATE_MAX:
+            raise BadTemplate(f"the template has over {TEMPLATE_MAX} characters")
         self.text = text
         try:
             parsed = JINJA.parse(text)
@@ -51,7 +54,7 @@ class Template:
         except TemplateSyntaxError as error:
             raise BadTemplate(f"template line {error.lineno}: {error.message}") from None
         except (RecursionError, MemoryError, SyntaxError):  # of Python's compiler, too
-            raise BadTemplate("the template is nested too deep") from None
+            raise BadTemplate("the template is nested too deep: nest less") from None
         except (ValueError, OverflowError) as error:  # a number of thousands of digits
             raise BadTemplate(f"the template cannot be read: {str(error)[:200]}") from None
 
@@ -72,7 +75,10 @@ class Template:
             raise BadTemplate(f"the template cannot be filled in: {error}") from None
 
 
-def _check(node: nodes.Node) -> None:
+def _check(node: nodes.Node, depth: int = 0) -> None:
+    depth += isinstance(node, nodes.Expr)
+    if depth > NESTED_MAX:
+        raise BadTemplate(f"template line {node.lineno}: nested over {NESTED_MAX} deep: nest less")
     if not isinstance(node, ALLOWED):
         what = type(node).__name__.lower()
         raise BadTemplate(
@@ -84,4 +90,4 @@ def _check(node: nodes.Node) -> None:
             f"template line {node.lineno}: no filter {node.name!r}: there are {', '.join(FILTERS)}"
         )
     for inner in node.iter_child_nodes():
-        _check(inner)
+        _check(inner, depth)

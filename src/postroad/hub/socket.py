@@ -51,6 +51,8 @@ class Socket(WSListener):
         if frame.msg_type == WSMsgType.CLOSE:
             transport.send_close(WSCloseCode.OK)
             transport.disconnect()
+            if self.buffered():  # that would wait for it for ever
+                _ = self._hub.clock.later(CLOSE_MS, transport.underlying_transport.abort)
             return
         if frame.msg_type not in DATA or self._client.gone:
             return

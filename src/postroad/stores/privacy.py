@@ -10,16 +10,22 @@ from postroad.model.errors import UnsafeFile
 
 OWN: Final = 0o600
 OTHERS: Final = 0o077
-BESIDE: Final = ("", "-wal", "-shm", ".lock", ".keys", ".keys.new", ".door", ".door.new")
+KEYS: Final = (".keys", ".keys.new", ".keys.new.part")
+BESIDE: Final = ("", "-wal", "-shm", ".lock", *KEYS, ".door", ".door.part")
 """What lies beside a road's file, by how its name goes on."""
 ROOT: Final = 0
 
 
 def create_private(path: Path) -> None:
     """Make the file, if there is none, before SQLite does: what it puts beside it gets the same
-    mode. Where that cannot be done, SQLite says why."""
+    mode. Where that cannot be done, SQLite says why.
+
+    One that is there is never opened: closing it would drop all locks that SQLite has on it in
+    this process, and the next program that looks into the file would delete its log (POSIX).
+    """
     with suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, OWN))
+        file = path.resolve()  # also where a link leads to nothing yet
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWN))
 
 
 def make_private(path: Path) -> list[Path]:
@@ -39,17 +45,23 @@ def make_private(path: Path) -> list[Path]:
     return changed
 
 
-def write_private(path: Path, data: bytes, *, sync: bool = False) -> None:
-    """Make a file of this name that is ours alone, whatever has that name now: a link is removed
-    and never followed. `sync`: it is on the disk before this returns."""
-    path.unlink(missing_ok=True)
+def write_private(path: Path, data: bytes, road: Path) -> None:
+    """Make a file of this name that is its user's alone, whole or not at all, whatever has that
+    name now: a link is removed and never followed. It is on the disk before this returns. For the
+    user whose road it is, as SQLite does with its own files: what an administrator's command made
+    would shut that one out."""
+    part = path.with_name(f"{path.name}.part")
+    part.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    with os.fdopen(os.open(path, flags, OWN), "wb") as file:
+    with os.fdopen(os.open(part, flags, OWN), "wb") as file:
         os.fchmod(file.fileno(), OWN)  # a umask may have taken our own rights
+        if os.geteuid() == ROOT:
+            owner = road.stat()
+            os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
         file.write(data)
         file.flush()
-        if sync:
-            os.fsync(file.fileno())
+        os.fsync(file.fileno())
+    part.replace(path)
 
 
 def read_private(path: Path, road: Path, bytes_max: int) -> bytes | None:

@@ -33,6 +33,7 @@ from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Answer, BadCredential
 from postroad.ports.clock import Clock
+from postroad.verbs.bounding import bounded
 from postroad.verbs.credentials import CredentialVerbs, moment_ms
 
 JOBS_MAX: Final = 64
@@ -60,6 +61,7 @@ class Standing(Struct, frozen=True):
     block_reason: str
 
 
+@bounded
 class CampaignVerbs:
     """One template to many recipients."""
 

@@ -16,11 +16,13 @@ from postroad.model.pace import read_limit
 from postroad.model.spans import Span, seconds_of
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.store import Store
+from postroad.verbs.bounding import bounded
 
 ASK_EVERY_S = 0.05
 PAGE = 500
 
 
+@bounded
 class Controls:
     """The store's verbs with names instead of numbers. `on_last_try`: whether an engine of
     this process has a try under way of a message that it was told to cancel."""
@@ -135,6 +137,7 @@ def _wait_s(wait: Span) -> float:
     return seconds
 
 
+@bounded
 class LaneControls:
     """Pause, resume, unblock and limit whole lanes, by their number."""
 

@@ -15,6 +15,7 @@ from postroad.ports.campaigns import Credentials
 from postroad.ports.channel import BadCredential, Channel
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
+from postroad.verbs.bounding import bounded
 
 NAME_CHARACTERS_MAX: Final = 100
 SECRET_CHARACTERS_MIN: Final = 16
@@ -41,6 +42,7 @@ class CredentialView(Struct, frozen=True):
     created_at_ms: int
 
 
+@bounded
 class CredentialVerbs:
     """Who may send what, how fast."""
 
@@ -111,7 +113,10 @@ class CredentialVerbs:
         done = after = 0
         while found := await self._store.not_under(self._ring.first, after, batch):
             after = found[-1].id
-            for one in found if not plain_only else [one for one in found if one.key == UNSEALED]:
+            for one in found:
+                if plain_only and one.key != UNSEALED:
+                    self._ring.check(one.key)
+                    continue
                 secret = self._ring.open(one.key, one.sealed, one.place, plain=True)
                 sealed = self._ring.seal(secret, one.place)
                 done += await self._store.reseal(one, self._ring.first, sealed)

@@ -13,6 +13,7 @@ from postroad.model.private_headers import shown
 from postroad.model.states import NEVER, DeadReason
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.deadset import DeadSet
+from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 
 PAGE_MAX: Final = 1_000
@@ -33,6 +34,7 @@ class Where(TypedDict, total=False):
     """Died before this time."""
 
 
+@bounded
 class Dead:
     """Messages that will not be tried again: inspect, replay, purge."""
 

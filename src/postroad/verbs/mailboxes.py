@@ -20,6 +20,7 @@ from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.store import Store
 from postroad.transports.hub import HubTransport
 from postroad.transports.webhook.resolving import Resolve
+from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 
 Quota = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -64,6 +65,7 @@ class MailboxPage(Struct, frozen=True):
     after: str = ""
 
 
+@bounded
 class MailboxVerbs:
     """The mailboxes of one store. `hub` is the one that this process serves, if it does; without
     it a verb that deletes is the store's hub for as long as that takes."""

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from postroad.model.errors import BadKey
-from postroad.model.keyring import new_key, read_keys
+from postroad.model.keyring import new_key, read_keys, written_key
 from postroad.ports.entropy import secret_bytes
-from postroad.stores.naming import file_of, keys_beside
+from postroad.stores.naming import file_of, keys_begun, keys_beside
 from postroad.stores.privacy import read_private, write_private
 
 NAME: Final = "own"
@@ -21,17 +21,35 @@ class OwnKeys:
     def __init__(self, road: Path) -> None:
         self._road = road
         self.path = keys_beside(road)
-        self._draft = self.path.with_name(f"{self.path.name}.new")
+        self._draft = keys_begun(road)
 
     def read(self) -> list[tuple[str, bytes]]:
         """The keys, the one that seals first; none when the road has not made any."""
-        return self._read(self.path) or []
+        return self.known() if os.path.lexists(self.path) else []
+
+    def known(self) -> list[tuple[str, bytes]]:
+        """The keys, and the one that a start began with which then died or was refused: something
+        may be sealed with it."""
+        keys = self._read(self.path)
+        return keys + [key for key in self._begun() if key not in keys]
+
+    @property
+    def lost(self) -> str:
+        """What to do about a file that is not there."""
+        return (
+            f"If it was this road's own key, put {self.path} back. If that is lost, so is what it "
+            f"sealed: put a new key there (`postroad keys new > {self.path}`), then delete "
+            "those secrets and set them anew"
+        )
 
     def begin(self) -> list[tuple[str, bytes]]:
         """A first key, or the one that a start before had begun with."""
-        if not read_private(self._draft, self._road, BYTES_MAX):
-            self._write(f"{new_key(f'{NAME}1', secret_bytes)}\n")
-        return self._read(self._draft) or []
+        if not self._begun():
+            self._write(f"{_new(1)}\n")
+        return self._begun()
+
+    def _begun(self) -> list[tuple[str, bytes]]:
+        return self._read(self._draft)
 
     def settle(self) -> None:
         """All is sealed that was not: from now on there are keys."""
@@ -40,31 +58,33 @@ class OwnKeys:
 
     def renew(self) -> list[tuple[str, bytes]]:
         """A new key before the others, which still open what they sealed."""
-        known = {name for name, _ in self.read()}
-        number = len(known) + 1
-        while f"{NAME}{number}" in known:
-            number += 1
-        old = (read_private(self.path, self._road, BYTES_MAX) or b"").decode()
-        self._write(f"{new_key(f'{NAME}{number}', secret_bytes)}\n{old}")
+        known = self.read()
+        old = "".join(f"{written_key(*key)}\n" for key in known)
+        self._write(f"{_new(len(known) + 1)}\n{old}")
         self.settle()
         return self.read()
 
     def _write(self, text: str) -> None:
-        """On the disk before anything is sealed with it: what a lost key sealed is lost."""
-        write_private(self._draft, text.encode(), sync=True)
-        _sync_folder(self._draft.parent)
-
-    def _read(self, path: Path) -> list[tuple[str, bytes]] | None:
         try:
-            data = read_private(path, self._road, BYTES_MAX)
-            keys = read_keys(data.decode()) if data is not None else None
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadKey(f"the keys in {path} cannot be read: {error}") from None
-        if keys == []:
+            write_private(self._draft, text.encode(), self._road)
+            _sync_folder(self._draft.parent)
+        except OSError as error:
             raise BadKey(
-                f"{path} holds no key: put back the one that sealed this road's secrets; without "
-                "it they are lost: then delete the file, and set them anew"
-            )
+                f"{self.path}, this road's own keys, cannot be written: {error.strerror}; check "
+                "the space in its folder, and who owns it"
+            ) from None
+
+    def _read(self, path: Path) -> list[tuple[str, bytes]]:
+        """None where there is no such file."""
+        data = read_private(path, self._road, BYTES_MAX)
+        if data is None:
+            return []
+        try:
+            keys = read_keys(data.decode())
+        except (UnicodeDecodeError, BadKey) as error:
+            raise BadKey(f"the keys in {path} cannot be read: {error}") from None
+        if not keys:
+            raise BadKey(f"{path} holds no key. {self.lost}")
         return keys
 
 
@@ -72,6 +92,12 @@ def own_keys(dsn: str) -> OwnKeys | None:
     """Those of a road on SQLite; others are told theirs."""
     file = file_of(dsn) if dsn.startswith("sqlite:") else None
     return OwnKeys(file) if file is not None else None
+
+
+def _new(number: int) -> str:
+    """Named by chance as well: another key must not take the place of one that is lost, or it
+    would be said of what that one sealed that somebody changed it."""
+    return new_key(f"{NAME}{number}_{secret_bytes(3).hex()}", secret_bytes)
 
 
 def _sync_folder(folder: Path) -> None:

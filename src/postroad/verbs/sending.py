@@ -16,6 +16,7 @@ from postroad.model.ids import IdSequence, to_text
 from postroad.model.keyring import KeyRing
 from postroad.model.private_headers import has_secrets, sealed
 from postroad.model.spans import Span
+from postroad.model.texts import checked
 from postroad.model.words import DEFAULT_TENANT, Accepted, Draft, Policy, Queue, QueueSpec
 from postroad.observe import traces
 from postroad.ports.handing import HandsOver
@@ -205,6 +206,7 @@ class Sending:
             await self._admit(queue, send.tenant)
         found = known or await self._store.find_queue(send.tenant, queue)
         if found is None:
+            _ = checked("queue", queue), checked("tenant", send.tenant)  # short enough
             await self._vet(queue)
             found = await self._store.queue_in(connection, self._spec(send.tenant, queue))
         drafted = self._draft(send, found, self._store.clock.now_ms())
@@ -217,7 +219,7 @@ class Sending:
             if isinstance(transport, Vets):
                 transport.check(send.headers)
             if has_secrets(send.headers):
-                return sealed(self._drafted(send, queue, now_ms), self._ring)
+                return sealed(self._drafted(send, queue, now_ms), queue, self._ring)
         return self._drafted(send, queue, now_ms)
 
     def _drafted(self, send: Send, queue: Queue, now_ms: int) -> Draft:
@@ -232,6 +234,7 @@ class Sending:
         known = self._queues.get((tenant, name))
         if known is not None:
             return known
+        _ = checked("queue", name), checked("tenant", tenant)  # whether they are short enough
         found = None
         transport = self._transport(name)
         if transport is self._local:

@@ -21,6 +21,7 @@ from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.clock import Clock
 from postroad.ports.secret import secret_bytes
 from postroad.ports.tokens import Tokens
+from postroad.verbs.bounding import bounded
 
 NAME_CHARACTERS_MAX = 200
 
@@ -32,6 +33,7 @@ class NewToken(Struct, frozen=True):
     secret: str
 
 
+@bounded
 class TokenVerbs:
     """The tokens of one road."""
 
@@ -113,7 +115,7 @@ def check_scopes(scopes: Iterable[str]) -> tuple[Scope, ...]:
     given = list(dict.fromkeys(scopes))
     for scope in given:
         if scope not in set(Scope):
-            raise BadInput(f"scopes: {scope!r} is none of {', '.join(Scope)}")
+            raise BadInput(f"scopes: {scope!r:.40} is none of {', '.join(Scope)}")
     if not given:
         raise BadInput(f"scopes: give at least one of {', '.join(Scope)}")
     return tuple(Scope(scope) for scope in given)

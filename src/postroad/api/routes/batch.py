@@ -57,13 +57,13 @@ async def batch(request: Ask) -> Stream:
     in order, and then a summary."""
     here, tenant = context(request), who(request).tenant
     most = here.settings.batch_lines_max
-    lines = _lines(await request.body(), most)
+    lines = lines_of(await request.body(), most)
     if len(lines) > most:
         raise BodyTooLarge(f"the batch has more than {most} lines, the limit: send less")
     return Stream(_answers(here, tenant, lines), media_type=NDJSON)
 
 
-def _lines(text: bytes, most: int) -> list[tuple[int, bytes]]:
+def lines_of(text: bytes, most: int) -> list[tuple[int, bytes]]:
     """The lines with something in them, each with its number; one more than `most` at the most.
     Empty ones are stepped over many at a time: 30 MB of them made 30 million objects."""
     found: list[tuple[int, bytes]] = []

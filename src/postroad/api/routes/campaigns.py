@@ -22,6 +22,7 @@ from postroad.campaigns.importing import Imported
 from postroad.campaigns.message import CALLBACKS, Letter, is_called_back
 from postroad.model.campaign import Counts, HaltRule, Recipient
 from postroad.model.errors import BadInput, BodyTooLarge, Forbidden
+from postroad.model.texts import ID_MAX, TEMPLATE_MAX, Name, QueueName
 from postroad.model.tokens import Scope
 from postroad.ports.channel import Answer
 from postroad.verbs.campaigns import CampaignVerbs, Standing
@@ -34,7 +35,9 @@ After = Annotated[int, QueryParameter(ge=0, le=BIG, description="The number of t
 Limit = Annotated[int, QueryParameter(ge=1, le=1_000)]
 State = Annotated[str, QueryParameter(pattern="^(unsent|sent|failed|uncertain|)$")]
 Format = Annotated[str, QueryParameter(pattern="^(csv|ndjson)$")]
-Encoding = Annotated[str, QueryParameter(description="Else it is found out, and said")]
+Encoding = Annotated[
+    str, QueryParameter(max_length=ID_MAX, description="Else it is found out, and said")
+]
 Skip = Annotated[bool, QueryParameter(description="Leave out invalid lines")]
 MEDIA: Final = dict(zip(FORMATS, ("text/csv", "application/x-ndjson"), strict=True))
 
@@ -42,10 +45,10 @@ MEDIA: Final = dict(zip(FORMATS, ("text/csv", "application/x-ndjson"), strict=Tr
 class CampaignRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A campaign to be made."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=200)]
-    credential: str
-    template: Annotated[str, Meta(min_length=1, max_length=20_000)]
-    recipient: Annotated[str, Meta(min_length=1)] = "recipient"
+    name: Annotated[Name, Meta(min_length=1)]
+    credential: Name
+    template: Annotated[str, Meta(min_length=1, max_length=TEMPLATE_MAX)]
+    recipient: Annotated[Name, Meta(min_length=1)] = "recipient"
     jobs: Annotated[int, Meta(ge=1, le=64)] = 1
     failures_min: Annotated[int, Meta(ge=0, le=BIG)] = 10
     failures_percent: Annotated[float, Meta(ge=0, le=100)] = 10.0
@@ -54,7 +57,7 @@ class CampaignRequest(Struct, frozen=True, forbid_unknown_fields=True):
 class TestRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Where one recipient's message is to go instead."""
 
-    to: Annotated[str, Meta(min_length=1)]
+    to: Annotated[QueueName, Meta(min_length=1)]
     row: Annotated[int, Meta(ge=1, le=BIG)] = 1
 
 

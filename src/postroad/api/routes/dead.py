@@ -10,9 +10,11 @@ from msgspec import Meta, Raw, Struct
 
 from postroad.api.context import Ask, context, who
 from postroad.api.doors import fetch, give
+from postroad.api.paging import After
 from postroad.api.reading import read, takes
 from postroad.model.dead import DeadLetter, DeadMessage, Page, ReplayMode
 from postroad.model.states import DeadReason
+from postroad.model.texts import ERROR_MAX, QUEUE_MAX, ErrorText, Id, QueueName
 from postroad.model.tokens import Scope
 from postroad.model.tries import Try
 from postroad.verbs.dead import PAGE_MAX, Where
@@ -24,10 +26,10 @@ Count = Annotated[int, Meta(ge=1, le=1 << 62)]
 class Which(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Which of the dead: by ids, or by all of the others that are given."""
 
-    ids: list[str] | None = None
-    queue: str | None = None
+    ids: list[Id] | None = None
+    queue: QueueName | None = None
     reason: DeadReason | None = None
-    error: str | None = None
+    error: ErrorText | None = None
     since: datetime | None = None
     until: datetime | None = None
     count: Count | None = None
@@ -69,10 +71,10 @@ PURGE: Final = msgspec.json.Decoder(PurgeRequest)
 async def dead_list(
     request: Ask,
     limit: Limit = 100,
-    after: Annotated[str, QueryParameter(description="The `after` of the page before")] = "",
-    queue: Annotated[str | None, QueryParameter()] = None,
+    after: After = "",
+    queue: Annotated[str | None, QueryParameter(max_length=QUEUE_MAX)] = None,
     reason: Annotated[DeadReason | None, QueryParameter()] = None,
-    error: Annotated[str | None, QueryParameter()] = None,
+    error: Annotated[str | None, QueryParameter(max_length=ERROR_MAX)] = None,
     since: Annotated[datetime | None, QueryParameter()] = None,
     until: Annotated[datetime | None, QueryParameter()] = None,
 ) -> Page:

@@ -9,19 +9,18 @@ from msgspec import Meta, Struct
 from postroad.api.context import Ask, context, who
 from postroad.api.doors import drop, fetch, give
 from postroad.api.reading import read, takes
+from postroad.model.texts import Name
 from postroad.model.tokens import Scope, Token
 from postroad.verbs.tokens import NewToken
-
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class TokenRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A token to be made. `tenant` is that of the one who asks, unless they speak for all. It ends
     with theirs at the latest."""
 
-    name: Name
+    name: Annotated[Name, Meta(min_length=1)]
     scopes: Annotated[tuple[Scope, ...], Meta(min_length=1)] = tuple(Scope)
-    tenant: str = ""
+    tenant: Name = ""
     lasts_s: Annotated[float, Meta(ge=1, le=3_162_240_000)] | None = None
 
 
