@@ -431,7 +431,7 @@ def test_what_is_wrong_with_the_files_is_named(tmp_path: Path) -> None:
     cert, key = str(certificates.cert), str(certificates.key)
     assert server_tls("", "") is None
     for wrong in ((cert, ""), ("", key), (cert, str(tmp_path / "no.pem")), (key, cert)):
-        with pytest.raises(BadSetting, match="tls_(cert|key)_file"):
+        with pytest.raises(BadSetting, match=r"tls_(cert|key)_file"):
             server_tls(*wrong)
     with pytest.raises(BadSetting, match="not the key of"):
         server_tls(cert, str(others.key))
