@@ -178,7 +178,7 @@ DOORS = (
     ),
     Door(
         "lines of a batch",
-        lambda data: batch._lines(data, 100_000),
+        lambda data: batch.lines_of(data, 100_000),
         ("api/routes/batch.py:FULL",),
         shapes={"a letter a line": lambda n: b"a\n" * (n // 2)},
     ),

@@ -198,6 +198,7 @@ class RecordBatch:
                 "since": change.circuit.since_ms,
                 "reason": plain(change.circuit.reason),
                 "crashes": change.crashes,
+                "early": change.early_ms,
             }
             for change in last.values()
         ]
