@@ -9,7 +9,7 @@ START := $(shell date +%s)
 # all that it imports: `postroad --version` took 0.8 s of CPU, and takes 0.3 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo up test lint suite ahead bench proof reference lock clean run-venv dev-venv
+.PHONY: demo up test lint suite ahead bench proof reference lock audit clean run-venv dev-venv
 .DEFAULT_GOAL := demo
 
 # The whole server on SQLite in ./road/, until interrupted. ARGS="--app tasks:road" brings handlers.
@@ -49,6 +49,10 @@ reference: dev-venv
 
 lock:
 	@PYTHON=$(PYTHON) LOCK_ARGS="$(LOCK_ARGS)" sh scripts/lock.sh
+
+# Every pin against the advisories of the package index; 3 when there is nobody to ask.
+audit:
+	@$(PYTHON) scripts/audit.py
 
 clean:
 	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist

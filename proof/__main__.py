@@ -42,6 +42,7 @@ ITEMS = {
     "server-kills": "proof.serving:prove",
     "schema": "proof.schema:prove",
     "tenants": "proof.tenants:prove",
+    "hostile": "proof.hostile.scenario:prove",
     "hostile-text": "proof.schema:prove_hostile",
 }
 

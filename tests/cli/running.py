@@ -51,11 +51,13 @@ def data(*words: str, given: str = "") -> Any:
 
 
 @contextmanager
-def running(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], Door]]:
+def running(
+    folder: Path, *words: str, without_note: bool = False
+) -> Iterator[tuple[subprocess.Popen[str], Door]]:
     """A server as a process of its own, until the block ends."""
     process = start(folder, *words)
     try:
-        yield process, door(process, folder)
+        yield process, Door("", "", 0) if without_note else door(process, folder)
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)

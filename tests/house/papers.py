@@ -10,17 +10,17 @@ ITEM = re.compile(r"`make (proof ITEM|bench NAME)=([\w-]+)[^`]*`")
 DECISION_FILE = re.compile(r"(\d{3})-[a-z0-9]+(-[a-z0-9]+)*\.md")
 
 
-def unproven_promises(root: Path) -> list[str]:
-    """Rows of docs/promises.md that name no proof, or one that does not exist.
+def unproven_promises(root: Path, paper: str = "docs/promises.md") -> list[str]:
+    """Rows of a paper's tables that name no proof, or one that does not exist.
 
     A proof is `tests/…/test_x.py::test_name`, `make proof ITEM=…` or `make bench NAME=…`.
     """
-    rows = promise_rows((root / "docs" / "promises.md").read_text())
+    rows = promise_rows((root / paper).read_text())
     if not rows:
-        return ["docs/promises.md: holds no promise"]
+        return [f"{paper}: holds no promise"]
     breaches = []
     for number, row in rows:
-        place = f"docs/promises.md:{number}"
+        place = f"{paper}:{number}"
         tests, items = TEST.findall(row), ITEM.findall(row)
         if not tests and not items:
             breaches.append(f"{place}: names no test, proof or benchmark")

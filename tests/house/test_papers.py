@@ -10,9 +10,19 @@ ROOT = Path(__file__).parents[2]
 HEAD = "# Promises\n\n| promise | proof |\n| --- | :-- |\n"
 
 
-def test_every_promise_names_a_proof_that_exists() -> None:
-    breaches = papers.unproven_promises(ROOT)
+@pytest.mark.parametrize("paper", ["docs/promises.md", "docs/threat-model.md"])
+def test_every_promise_names_a_proof_that_exists(paper: str) -> None:
+    breaches = papers.unproven_promises(ROOT, paper)
     assert not breaches, "\n".join(breaches)
+
+
+ACTORS = ("Tenant", "Receiver", "Provider", "Hub", "Broker", "Local user", "Operator")
+
+
+def test_the_threat_model_has_a_table_for_every_actor() -> None:
+    parts = (ROOT / "docs" / "threat-model.md").read_text().split("\n## ")
+    tables = [part.partition("\n")[0] for part in parts if papers.promise_rows(part)]
+    assert [actor for actor in ACTORS if not any(name.startswith(actor) for name in tables)] == []
 
 
 def test_every_decision_has_a_number_and_a_title() -> None:

@@ -1,12 +1,17 @@
 """The note beside a SQLite file that tells commands on this machine where its owner listens."""
 
-import os
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
+from postroad.model.errors import UnsafeFile
 from postroad.stores.naming import file_of
+from postroad.stores.privacy import open_to_all, read_private, write_private
+
+BYTES_MAX: Final = 64 << 10
 
 
 class Door(Struct, frozen=True):
@@ -27,28 +32,38 @@ def note_of(dsn: str) -> Path | None:
 
 def leave_note(dsn: str, door: Door) -> None:
     """Say where we are. Written whole or not at all, readable by our user alone."""
-    note = note_of(dsn)
-    if note is None:
+    note, road = note_of(dsn), file_of(dsn)
+    if note is None or road is None:
         return
-    draft = note.with_name(f"{note.name}.{door.pid}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(msgspec.json.encode(door))
-    draft.replace(note)
+    try:
+        if open_to_all(note.parent):
+            raise UnsafeFile(
+                f"every user may replace files in {note.parent}: `chmod o-w {note.parent}`"
+            )
+        write_private(note, msgspec.json.encode(door), road)
+    except OSError as error:
+        raise UnsafeFile(
+            f"cannot write {error.filename or note}: {error.strerror}; see who put it there "
+            f"(`ls -l {note}*`), and remove it"
+        ) from None
 
 
 def remove_note(dsn: str) -> None:
     """We are going."""
     note = note_of(dsn)
     if note is not None:
-        note.unlink(missing_ok=True)
+        with suppress(OSError):  # not ours to remove: then it is not believed either
+            note.unlink(missing_ok=True)
 
 
 def read_note(dsn: str) -> Door | None:
-    """Where the owner is; what a killed one left is of no use, and found out by asking."""
-    note = note_of(dsn)
-    if note is None:
+    """Where the owner is; what a killed one left is of no use, and found out by asking. One that
+    somebody else may have written is refused: it would lead commands, with all they carry, to
+    whomever it names."""
+    note, road = note_of(dsn), file_of(dsn)
+    if note is None or road is None:
         return None
     try:
-        return msgspec.json.decode(note.read_bytes(), type=Door)
-    except (OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(read_private(note, road, BYTES_MAX) or b"", type=Door)
+    except msgspec.MsgspecError:
         return None

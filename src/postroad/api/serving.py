@@ -22,7 +22,7 @@ from postroad.api.watching import Watched
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.hub.serving import Station
-from postroad.model.errors import BadSetting, CannotListen, PostroadError
+from postroad.model.errors import BadSetting, CannotListen, PostroadError, UnsafeFile
 from postroad.ports.clock import Clock
 from postroad.ports.tls import certificate, server_tls
 
@@ -104,7 +104,10 @@ class Server:
             loop.add_signal_handler(number, self.stop)
         cert = certificate(self._settings.tls_cert_file)
         door = Door(self.url, self.context.access.local, os.getpid(), cert)
-        leave_note(self.road.dsn, door)
+        try:
+            leave_note(self.road.dsn, door)
+        except UnsafeFile as error:
+            self.road.log.warning("commands find this server only with --server", error=str(error))
         try:
             with watch or nullcontext():
                 await self._tasks(web, taken, started)

@@ -97,4 +97,4 @@ def _tell(call: Call, answer: dict[str, Any], refused: int) -> None:
         as_json(answer)
     elif "problem" in answer and refused < SHOWN_MAX:
         detail = answer["problem"]["detail"]
-        err().print(f"line {answer['line']}: {detail}", markup=False, soft_wrap=True)
+        err().print(f"line {answer['line']}: {detail}", soft_wrap=True)

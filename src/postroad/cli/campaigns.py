@@ -1,6 +1,5 @@
 """`postroad campaign`: one template to many recipients, once, at the allowed rate."""
 
-import sys
 import time
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from postroad.api.inside import part
 from postroad.cli.frame import Call, command
-from postroad.cli.printing import as_json, err, facts, out, table, when
+from postroad.cli.printing import as_json, err, facts, out, pieces, table, when
 from postroad.model.errors import BadInput
 from postroad.model.telling import span
 
@@ -106,7 +105,7 @@ def show(
     with call.reach() as road:
         said = road.ask("GET", _path(name))
         while watch and said["state"] in LIVE:
-            err().print(_line(said), markup=False)
+            err().print(_line(said))
             time.sleep(1)  # noqa: TID251 - a person watches
             said = road.ask("GET", _path(name))
     _tell(call, said)
@@ -179,7 +178,7 @@ def import_file(
         ]
     )
     for one in said["problems"]:
-        err().print(f"line {one['line']}: {one['reason']}", markup=False)
+        err().print(f"line {one['line']}: {one['reason']}")
 
 
 def discard(call: Call, name: Name) -> None:
@@ -188,7 +187,7 @@ def discard(call: Call, name: Name) -> None:
     if call.json:
         as_json({"discarded": name})
     else:
-        out().print(f"discarded: the unfinished import of {name}", markup=False)
+        out().print(f"discarded: the unfinished import of {name}")
 
 
 def preview(call: Call, name: Name, row: Row = 1) -> None:
@@ -197,9 +196,9 @@ def preview(call: Call, name: Name, row: Row = 1) -> None:
     if call.json:
         as_json(said)
         return
-    out().print(said["parcel"]["body"], markup=False)
+    out().print(said["parcel"]["body"])
     note = f"to {said['parcel']['recipient']}, {said['cost']} segment(s), {said['encoding']}"
-    err().print(note, markup=False)
+    err().print(note)
 
 
 def try_message(
@@ -232,7 +231,7 @@ def estimate(call: Call, name: Name) -> None:
         ]
     )
     for one in said["invalid_rows"]:
-        err().print(f"{one['n']} {one['recipient']}: {one['reason']}", markup=False)
+        err().print(f"{one['n']} {one['recipient']}: {one['reason']}")
 
 
 def schedule(
@@ -273,7 +272,7 @@ def _settled(call: Call, said: dict[str, Any]) -> None:
     if call.json:
         as_json(said)
     else:
-        out().print(f"settled: {said['settled']}", markup=False)
+        out().print(f"settled: {said['settled']}")
 
 
 def recipients(
@@ -313,8 +312,7 @@ def export(
 ) -> None:
     """All results, on standard output."""
     with call.reach() as road:
-        for piece in road.export(name, form, state):
-            sys.stdout.buffer.write(piece)
+        pieces(road.export(name, form, state))
 
 
 def _asking(verb: str) -> Any:

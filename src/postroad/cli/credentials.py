@@ -54,7 +54,7 @@ def put(
     if call.json:
         as_json(said)
     else:
-        out().print(f"kept: {said['name']} ({said['rate'] or 'no limit'})", markup=False)
+        out().print(f"kept: {said['name']} ({said['rate'] or 'no limit'})")
 
 
 def _asked() -> str:
@@ -98,7 +98,7 @@ def check(call: Call, name: Name) -> None:
     if call.json:
         as_json(said)
     else:
-        out().print(f"works: {said['account']}", markup=False)
+        out().print(f"works: {said['account']}")
 
 
 def delete(call: Call, name: Name) -> None:
@@ -108,4 +108,4 @@ def delete(call: Call, name: Name) -> None:
     if call.json:
         as_json({"deleted": name})
     else:
-        out().print(f"deleted: {name}", markup=False)
+        out().print(f"deleted: {name}")

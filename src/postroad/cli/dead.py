@@ -58,7 +58,7 @@ def dead_list(
     ]
     table(("id", "queue", "reason", "died", "error"), rows, "nothing is dead here")
     if said["after"]:
-        out().print(f"more: --after {said['after']}", markup=False)
+        out().print(f"more: --after {said['after']}")
 
 
 def dead_show(
@@ -77,7 +77,7 @@ def dead_show(
     shown: list[tuple[str, object]] = [(name, row[name]) for name in names if row[name] != ""]
     shown += [("died", when(row["died_at_ms"])), ("accepted", when(row["accepted_at_ms"]))]
     facts([*shown, *[(f"header {name}", text) for name, text in said["headers"].items()]])
-    out().print(body, markup=False, soft_wrap=True)
+    out().print(body, soft_wrap=True)
     show_tries(said["tries"])
 
 

@@ -92,7 +92,7 @@ def list_endpoints(
     columns = ("webhook", "signing keys", "headers", "means never", "timeout", "fault")
     table(columns, rows, "nothing is set for any webhook: `postroad endpoint set`")
     if said["after"]:
-        out().print(f"more: --after {shlex.quote(said['after'])}", markup=False)
+        out().print(f"more: --after {shlex.quote(said['after'])}")
 
 
 def delete(call: Call, url: Url) -> None:
@@ -102,7 +102,7 @@ def delete(call: Call, url: Url) -> None:
     if call.json:
         as_json({"deleted": url})
     else:
-        out().print(f"deleted: {url}", markup=False)
+        out().print(f"deleted: {url}")
 
 
 def attempts(
@@ -149,5 +149,4 @@ def _tell(call: Call, said: dict[str, Any]) -> None:
         f"{said['url']}\nsigning keys: {said['secrets']}\nheaders: {names}\n"
         f"statuses that mean never: {rejects}\n"
         f"timeouts: {said['connect_timeout_ms']} ms to connect, {said['timeout_ms']} ms in all",
-        markup=False,
     )

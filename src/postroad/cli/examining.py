@@ -15,7 +15,7 @@ from postroad.cli.frame import Call
 from postroad.cli.reach import Refused
 from postroad.config import Settings, address, unknown
 from postroad.model.broker import BrokerFacts
-from postroad.model.errors import PostroadError, SchemaTooOld
+from postroad.model.errors import PostroadError, SchemaTooOld, UnsafeFile
 from postroad.model.ids import made_at_ms
 from postroad.ports.broker import Brokered
 from postroad.ports.clock import SystemClock
@@ -59,7 +59,11 @@ def examine(call: Call) -> list[Finding]:
         if not path.exists() and settings.dsn.startswith("sqlite:///"):
             mend = "start one with `postroad up`, or name one with --dsn"
             return [*found, Finding("store", "warn", f"there is no road at {path}", mend)]
-        if read_note(settings.dsn) is not None:
+        try:
+            note = read_note(settings.dsn)
+        except UnsafeFile as error:
+            return [*found, Finding("server", "fail", str(error), "commands use none of it")]
+        if note is not None:
             running = _running(call)
             if running:
                 return [*found, *running]

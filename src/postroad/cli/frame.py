@@ -2,19 +2,16 @@
 
 import inspect
 import os
-import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn, get_type_hints
 
-import msgspec
 import typer
 from msgspec import Struct, structs
-from rich.markup import escape
 
 from postroad.api.problems import Problem, problem
-from postroad.cli.printing import err
+from postroad.cli.printing import as_json, failed
 from postroad.cli.reach import Reach, Refused
 from postroad.config import FILE, Loaded, Settings, load
 from postroad.model.errors import (
@@ -208,7 +205,7 @@ def exit_code(error: PostroadError) -> int:
 def give_up(call: Call, told: Problem, code: int) -> NoReturn:
     """Say why, on standard error, and end."""
     if call.json:
-        sys.stderr.write(msgspec.json.encode(told).decode() + "\n")
+        as_json(told, error=True)
     else:
-        err().print(f"[bold red]postroad:[/] {escape(told.detail)}", soft_wrap=True)
+        failed(told.detail)
     raise typer.Exit(code)

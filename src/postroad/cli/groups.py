@@ -1,8 +1,9 @@
 """All groups of commands, joined."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from postroad.cli import (
     batch,
@@ -24,6 +25,8 @@ from postroad.cli import (
     tokens,
     top,
 )
+from postroad.cli.printing import out
+from postroad.model.visible import one_line
 from postroad.version import VERSION
 
 GROUPS = (
@@ -48,7 +51,22 @@ GROUPS = (
 )
 """A new group of commands is a file in cli/ with `add(app)`; it is added here."""
 
+
+class Root(TyperGroup):
+    """Shows what was wrong with a command line as everything else is shown."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if isinstance(said := getattr(error, "message", None), str):
+                error.message = one_line(said)  # type: ignore[attr-defined]
+            raise
+
+
 app = typer.Typer(
+    cls=Root,
     name="postroad",
     help="Hand it a message for somebody else's server, and it gets there.",
     no_args_is_help=True,
@@ -60,7 +78,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - how Typer calls it
     if wanted:
-        typer.echo(f"postroad {VERSION}")
+        out().print(f"postroad {VERSION}")
         raise typer.Exit
 
 

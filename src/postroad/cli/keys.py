@@ -31,8 +31,8 @@ def new(
     if call.json:
         as_json({"key": key})
         return
-    out().print(key, markup=False, soft_wrap=True)
-    err().print("shown this once: who has it can read the secrets that it seals", markup=False)
+    out().print(key, soft_wrap=True)
+    err().print("shown this once: who has it can read the secrets that it seals")
 
 
 def rotate(call: Call) -> None:
@@ -43,4 +43,4 @@ def rotate(call: Call) -> None:
     if call.json:
         as_json(said)
     else:
-        out().print(f"sealed with {said['key']}: {said['sealed']}", markup=False)
+        out().print(f"sealed with {said['key']}: {said['sealed']}")

@@ -7,10 +7,9 @@ from typing import Final
 
 import msgspec
 import uvloop
-from rich.markup import escape
 
 from postroad.cli.frame import Call
-from postroad.cli.printing import as_json, err, out
+from postroad.cli.printing import as_json, err, out, styled
 from postroad.cli.receiver import Heard, Manner, Receiver
 from postroad.ports.clock import SystemClock, system_chance
 from postroad.transports.webhook.signing import PUBLIC, Signer, check_public
@@ -49,18 +48,19 @@ def _tell_json(heard: Heard) -> None:
 
 def _tell(heard: Heard) -> None:
     color = "green" if 200 <= heard.status < 300 else "red"
-    mark = {"verified": "[green]verified[/]", "not checked": "[dim]not checked[/]"}
-    said = mark.get(heard.signature, f"[bold red]{heard.signature}[/]")
+    mark = {"verified": "green", "not checked": "dim"}.get(heard.signature, "bold red")
     number = heard.headers.get("webhook-id", "–")
-    to = heard.status or "reset"
+    to = (str(heard.status or "reset"), color)
     console = out()
     console.print(
-        f"[{color}]{to}[/] {heard.method} {escape(heard.path)} [bold]{escape(number)}[/] {said}",
+        styled(
+            *(to, f" {heard.method} {heard.path} ", (number, "bold"), " ", (heard.signature, mark))
+        ),
         soft_wrap=True,
     )
     try:
         text = msgspec.json.format(heard.body, indent=2).decode()
     except (msgspec.MsgspecError, UnicodeDecodeError):
         text = repr(heard.body[:200])
-    console.print(text, markup=False, style="dim", soft_wrap=True)
+    console.print(text, style="dim", soft_wrap=True)
     console.file.flush()

@@ -39,8 +39,8 @@ def create(
         as_json(said)
         return
     for name in ("box", "sender_token", "recipient_token"):
-        out().print(f"{name:<16} {said[name]}", markup=False, soft_wrap=True)
-    err().print("the tokens are shown this once", markup=False)
+        out().print(f"{name:<16} {said[name]}", soft_wrap=True)
+    err().print("the tokens are shown this once")
 
 
 def list_mailboxes(
@@ -60,7 +60,7 @@ def list_mailboxes(
     ]
     table(("mailbox", "waiting#", ""), rows, "no mailboxes: `postroad mailbox create`")
     if said["after"]:
-        out().print(f"more: --after '{said['after']}'", markup=False)
+        out().print(f"more: --after '{said['after']}'")
 
 
 def explain(call: Call, box: Box) -> None:
@@ -70,7 +70,7 @@ def explain(call: Call, box: Box) -> None:
     if call.json:
         as_json(said)
     else:
-        out().print(f"{said['state']}: {said['text']}", markup=False, soft_wrap=True)
+        out().print(f"{said['state']}: {said['text']}", soft_wrap=True)
 
 
 def delete(call: Call, box: Box) -> None:
@@ -80,7 +80,7 @@ def delete(call: Call, box: Box) -> None:
     if call.json:
         as_json({"deleted": box})
     else:
-        out().print(f"deleted: {box}", markup=False, soft_wrap=True)
+        out().print(f"deleted: {box}", soft_wrap=True)
 
 
 def stats(call: Call) -> None:

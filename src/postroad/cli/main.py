@@ -7,7 +7,9 @@ def main() -> None:
     """The program. Loading it takes a moment, in which Ctrl+C must end it as quietly as later."""
     try:
         from postroad.cli.groups import app
+        from postroad.cli.printing import crash
 
+        sys.excepthook = crash
         app()
     except KeyboardInterrupt:
         sys.exit(130)

@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.markup import escape
 
 from postroad.api.inside import part
 from postroad.cli.frame import Call, command
-from postroad.cli.printing import as_json, err, facts, out, table, when
+from postroad.cli.printing import as_json, err, facts, out, styled, table, when
 from postroad.model.errors import BadBody, BadInput
 
 Id = Annotated[str, typer.Argument(help="As in the receipt: msg_…")]
@@ -49,12 +48,12 @@ def send(
         as_json(receipt)
         return
     word = "was stored before, under the same key" if receipt["duplicate"] else "is stored"
-    out().print(f"[bold]{receipt['id']}[/] {word}", soft_wrap=True)
+    out().print(styled((receipt["id"], "bold"), f" {word}"), soft_wrap=True)
 
 
 def _body(given: str, *, text: bool) -> str | msgspec.Raw:
     if given == "-" and sys.stdin.isatty():
-        err().print("the body, then Ctrl+D:", markup=False)
+        err().print("the body, then Ctrl+D:")
     try:
         body = sys.stdin.buffer.read() if given == "-" else given.encode()
         words = body.decode()
@@ -134,7 +133,7 @@ def explain(call: Call, id: Id) -> None:  # noqa: A002
     if call.json:
         as_json(said)
         return
-    out().print(escape(said["sentence"]), soft_wrap=True)
+    out().print(said["sentence"], soft_wrap=True)
     show_tries(said["tries"])
 
 

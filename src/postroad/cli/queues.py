@@ -58,7 +58,7 @@ def _because(row: dict[str, Any]) -> str:
 
 def _more(after: str) -> None:
     if after:
-        out().print(f"more: --after '{after}'", markup=False)
+        out().print(f"more: --after '{after}'")
 
 
 def lanes(call: Call, limit: Limit = 100, after: After = "") -> None:
@@ -126,7 +126,7 @@ def explain(call: Call, queue: Queue = "", lane: LaneNumber = 0) -> None:
     if call.json:
         as_json(said)
     else:
-        out().print(said["sentence"], markup=False, soft_wrap=True)
+        out().print(said["sentence"], soft_wrap=True)
 
 
 def limit(call: Call, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, cost: Cost = 1) -> None:
@@ -138,7 +138,7 @@ def limit(call: Call, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, cost:
     if call.json:
         as_json(said)
     else:
-        out().print(f"{kind} {which} from now on: {rate}", markup=False, soft_wrap=True)
+        out().print(f"{kind} {which} from now on: {rate}", soft_wrap=True)
 
 
 def _meant(queue: str, lane: int) -> tuple[str, str | int]:
@@ -155,7 +155,7 @@ def _changing(verb: str, done: str) -> Callable[..., None]:
         if call.json:
             as_json(said)
         else:
-            out().print(f"{done}: {kind} {which}", markup=False, soft_wrap=True)
+            out().print(f"{done}: {kind} {which}", soft_wrap=True)
 
     change.__name__ = verb
     return change

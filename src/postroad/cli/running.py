@@ -10,18 +10,17 @@ from typing import Final
 
 import uvloop
 from msgspec import structs
-from rich.console import Console
-from rich.markup import escape
 
 from postroad.api.serving import Server
 from postroad.app import Postroad
 from postroad.cli.frame import Call
-from postroad.cli.printing import out
+from postroad.cli.printing import Screen, out, styled
 from postroad.config import Settings, address, unknown
 from postroad.hub.access import keys, new_token
 from postroad.hub.serving import Station, Where
 from postroad.model.errors import BadInput, HubInUse
 from postroad.model.tokens import EVERY_TENANT
+from postroad.observe.relay import relayed
 from postroad.observe.watchdog import end_when_stuck
 from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.tls import certificate, pinned_tls, server_tls
@@ -56,7 +55,7 @@ def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False)
     server = _server(road, settings, station, delivers=delivers)
     # What is loaded by now stays: else each full collection looks through it, 45 ms of the loop.
     gc.freeze()
-    with closing(server):
+    with closing(server), relayed(road.log):
         uvloop.run(_until_stopped(server, station, api=api))
 
 
@@ -90,10 +89,14 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
     async with server.road as road:  # first: whose road is in use has its port taken as well
         _ = server.bind()  # the server keeps it
         said = out()
-        said.print(f"[bold]Postroad {VERSION}[/] on {escape(shown(road.dsn))}", soft_wrap=True)
+        said.print(
+            styled((f"Postroad {VERSION}", "bold"), f" on {shown(road.dsn)}"), soft_wrap=True
+        )
         if api and not await road.tokens.list(tenant=None):
             new = await road.tokens.make("first", tenant=EVERY_TENANT)
-            said.print(f"Access token, shown this once: [bold]{new.secret}[/]", soft_wrap=True)
+            said.print(
+                styled("Access token, shown this once: ", (new.secret, "bold")), soft_wrap=True
+            )
         role = " and ".join(["the API"] * api + ["a worker"] * server.context.delivers) or "a hub"
         if station is not None:
             station = server.station = await _lead(station, said, alone=role == "a hub")
@@ -115,14 +118,14 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
                 await station.stop()
 
 
-async def _lead(station: Station, said: Console, *, alone: bool) -> Station | None:
+async def _lead(station: Station, said: Screen, *, alone: bool) -> Station | None:
     """Start the hub. In a fleet one process is it, and the others do without."""
     try:
         await station.start()
     except HubInUse as error:
         if alone:
             raise
-        said.print(f"No hub here: {error}", soft_wrap=True, markup=False)
+        said.print(f"No hub here: {error}", soft_wrap=True)
         return None
     return station
 

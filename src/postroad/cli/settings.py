@@ -27,7 +27,7 @@ def show(
 ) -> None:
     """Every setting with its value; passwords are left out."""
     for name, hint in unknown(os.environ).items():
-        err().print(f"nobody reads {name}: {hint}", soft_wrap=True, markup=False)
+        err().print(f"nobody reads {name}: {hint}", soft_wrap=True)
     loaded = call.loaded()
     values = {name: value_of(loaded, name) for name in names()}
     if call.json:

@@ -29,7 +29,7 @@ def migrate(call: Call) -> None:
     if call.json:
         as_json({"steps": steps, "version": version})
     else:
-        out().print(f"{shown(dsn)}: {steps} steps taken, schema {version}", markup=False)
+        out().print(f"{shown(dsn)}: {steps} steps taken, schema {version}")
 
 
 def copy_store(
@@ -59,7 +59,6 @@ def copy_store(
         err().print(
             f"Its secrets are sealed with the keys in {done.keys_file}: give every process of the "
             "new road the same ones, as POSTROAD_KEYS_FILE; they are not in the database",
-            markup=False,
             soft_wrap=True,
         )
     if done.already_ms:

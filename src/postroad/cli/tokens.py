@@ -37,9 +37,9 @@ def make(
     if call.json:
         as_json(said)
         return
-    out().print(said["secret"], markup=False, soft_wrap=True)
+    out().print(said["secret"], soft_wrap=True)
     scopes = ", ".join(said["token"]["scopes"])
-    err().print(f"may {scopes} for {said['token']['tenant']}; shown this once", markup=False)
+    err().print(f"may {scopes} for {said['token']['tenant']}; shown this once")
 
 
 def list_tokens(call: Call) -> None:
@@ -73,4 +73,4 @@ def revoke(
     if call.json:
         as_json({"revoked": id})
     else:
-        out().print(f"revoked: {id}", markup=False)
+        out().print(f"revoked: {id}")

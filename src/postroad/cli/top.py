@@ -7,7 +7,6 @@ import typer
 from rich import box
 from rich.console import Group
 from rich.live import Live
-from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
@@ -105,5 +104,5 @@ def _queues(rows: list[dict[str, Any]]) -> Table:
     for row in trouble[:SHOWN_MAX]:
         why = "paused" if row["paused"] else row["block"]
         counts = [str(row[name]) for name in ("waiting", "held", "blocked", "dead")]
-        grid.add_row(escape(row["queue"]), *counts, escape(why))
+        grid.add_row(row["queue"], *counts, why)
     return grid

@@ -41,6 +41,10 @@ class BadKey(BadInput):
     """A key for secrets at rest is malformed, missing, or does not open what it should."""
 
 
+class UnsafeFile(BadInput):
+    """A file beside a road that holds a secret may be somebody else's: it is not used."""
+
+
 class BadTime(BadInput):
     """A delay is negative, or a time makes no sense."""
 

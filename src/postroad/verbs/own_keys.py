@@ -8,8 +8,10 @@ from postroad.model.errors import BadKey
 from postroad.model.keyring import new_key, read_keys, written_key
 from postroad.ports.entropy import secret_bytes
 from postroad.stores.naming import file_of, keys_begun, keys_beside
+from postroad.stores.privacy import read_private, write_private
 
 NAME: Final = "own"
+BYTES_MAX: Final = 1 << 20
 
 
 class OwnKeys:
@@ -23,12 +25,12 @@ class OwnKeys:
 
     def read(self) -> list[tuple[str, bytes]]:
         """The keys, the one that seals first; none when the road has not made any."""
-        return self.known() if self.path.exists() else []
+        return self.known() if os.path.lexists(self.path) else []
 
     def known(self) -> list[tuple[str, bytes]]:
         """The keys, and the one that a start began with which then died or was refused: something
         may be sealed with it."""
-        keys = self._read(self.path) if self.path.exists() else []
+        keys = self._read(self.path)
         return keys + [key for key in self._begun() if key not in keys]
 
     @property
@@ -47,7 +49,7 @@ class OwnKeys:
         return self._begun()
 
     def _begun(self) -> list[tuple[str, bytes]]:
-        return self._read(self._draft) if self._draft.exists() else []
+        return self._read(self._draft)
 
     def settle(self) -> None:
         """All is sealed that was not: from now on there are keys."""
@@ -64,7 +66,8 @@ class OwnKeys:
 
     def _write(self, text: str) -> None:
         try:
-            _write(self._draft, text, self._road.stat())
+            write_private(self._draft, text.encode(), self._road)
+            _sync_folder(self._draft.parent)
         except OSError as error:
             raise BadKey(
                 f"{self.path}, this road's own keys, cannot be written: {error.strerror}; check "
@@ -72,9 +75,13 @@ class OwnKeys:
             ) from None
 
     def _read(self, path: Path) -> list[tuple[str, bytes]]:
+        """None where there is no such file."""
+        data = read_private(path, self._road, BYTES_MAX)
+        if data is None:
+            return []
         try:
-            keys = read_keys(path.read_text("utf-8"))
-        except (OSError, UnicodeDecodeError, BadKey) as error:
+            keys = read_keys(data.decode())
+        except (UnicodeDecodeError, BadKey) as error:
             raise BadKey(f"the keys in {path} cannot be read: {error}") from None
         if not keys:
             raise BadKey(f"{path} holds no key. {self.lost}")
@@ -91,23 +98,6 @@ def _new(number: int) -> str:
     """Named by chance as well: another key must not take the place of one that is lost, or it
     would be said of what that one sealed that somebody changed it."""
     return new_key(f"{NAME}{number}_{secret_bytes(3).hex()}", secret_bytes)
-
-
-def _write(path: Path, text: str, road: os.stat_result) -> None:
-    """On the disk before anything is sealed with it: what a lost key sealed is lost. Whole or not
-    at all: half a file would keep the road shut. For the user whose road it is, as SQLite does
-    with its own files: an administrator's command would shut that one out."""
-    part = path.with_name(f"{path.name}.part")
-    part.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    with os.fdopen(os.open(part, flags, 0o600), "w") as file:
-        if os.geteuid() == 0:
-            os.fchown(file.fileno(), road.st_uid, road.st_gid)
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-    _sync_folder(path.parent)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -12,10 +12,10 @@ from postroad.model.states import NEVER
 from postroad.observe.log import make_log
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
+from postroad.stores.privacy import make_private
 from postroad.stores.sqlite import leases
 from postroad.stores.sqlite.bell import LocalBell
 from postroad.stores.sqlite.database import Database
-from postroad.stores.sqlite.privacy import make_private
 from postroad.stores.sqlite.schema import FileLock, migrate
 from postroad.stores.sqlite.writer import Drive, ThreadDrive, Writer
 

@@ -15,9 +15,9 @@ from postroad.model.errors import (
     StoreError,
     StoreUnavailable,
 )
+from postroad.stores.privacy import create_private
 from postroad.stores.sql import load
 from postroad.stores.sqlite.bell import Ring
-from postroad.stores.sqlite.privacy import create_private
 
 QUERIES: Final = load("postroad.stores.sqlite", "queries")
 APPLICATION_ID: Final = 0x526F6164  # "Road"

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -23,16 +24,19 @@ class FileLock:
     def take(self) -> None:
         """Own the file, or say who does."""
         try:
-            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise ReadOnlyStore(
                 f"cannot write {self._path}: {error.strerror}; check that its folder is there, and "
                 "who owns it"
             ) from error
+        if not stat.S_ISREG(os.fstat(self._fd).st_mode):
+            self.drop()
+            raise ReadOnlyStore(f"{self._path} is no regular file: remove it")
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.read(self._fd, 32).decode() or "unknown"
+            holder = os.read(self._fd, 32).decode("ascii", "replace") or "unknown"
             os.close(self._fd)
             self._fd = -1
             raise RoadInUse(

@@ -1,0 +1,33 @@
+"""The guards of the road, taken away from outside: the scenario must see that they are gone."""
+
+import re
+from typing import Final
+
+from postroad.config import names
+from postroad.transports.webhook.reading import Reader
+
+CUBIC: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\0]*?)[ \t]*")
+"""A header, with three ways to take each blank: 2,200 of them and a NUL take seconds."""
+PATIENT: Final = {
+    "head_wait_s": "100000",
+    "body_wait_s": "100000",
+    "connections_per_address_max": "1000000",
+    "watchdog_s": "0",
+}
+
+
+def disarm() -> None:
+    """In this process answers are read as if blanks were free."""
+    read = Reader.read
+
+    def slowly(self: Reader, data: bytes) -> bool:
+        for line in data.split(b"\r\n"):
+            _ = CUBIC.fullmatch(line)  # whether it is one does not matter
+        return read(self, data)
+
+    setattr(Reader, "read", slowly)  # noqa: B010 - from outside, which is the point
+
+
+def patient_settings() -> list[str]:
+    """Settings with which nobody is ever hung up on."""
+    return [f"{name}={value}" for name, value in PATIENT.items() if name in names()]

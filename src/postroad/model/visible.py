@@ -1,0 +1,39 @@
+"""Text of strangers for a terminal: what would steer it is shown instead."""
+
+from typing import Final
+
+STEERING: Final = (
+    *range(0x20),
+    *range(0x7F, 0xA0),  # delete, and C1: what ESC begins, in one character
+    0x061C,  # from here on: marks that turn the direction of writing, and other breaks of lines
+    0x200E,
+    0x200F,
+    *range(0x2028, 0x202F),
+    *range(0x2066, 0x206A),
+    *range(0xD800, 0xE000),  # halves of characters, which no terminal can be sent
+)
+LAYOUT: Final = "\n\t"
+
+
+def _shown(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+ONE_LINE: Final = {code: _shown(code) for code in STEERING}
+LINES: Final = {code: text for code, text in ONE_LINE.items() if chr(code) not in LAYOUT}
+IN_JSON: Final = {code: f"\\u{code:04x}" for code in STEERING if code >= 0x20}
+
+
+def visible(text: str) -> str:
+    """The text with the number of each such character in its place; line breaks and tabs stay."""
+    return text if text.isascii() and text.isprintable() else text.translate(LINES)
+
+
+def one_line(text: str) -> str:
+    """The same, with line breaks and tabs shown as well."""
+    return text if text.isascii() and text.isprintable() else text.translate(ONE_LINE)
+
+
+def visible_json(text: str) -> str:
+    """JSON of the same meaning: what JSON lets stand raw is escaped too."""
+    return text if text.isascii() and "\x7f" not in text else text.translate(IN_JSON)

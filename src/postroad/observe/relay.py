@@ -1,0 +1,64 @@
+"""What libraries log, as lines of our own log: strangers who make them complain do not fill it."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from postroad.ports.clock import Clock, SystemClock
+from postroad.ports.log import Log
+
+EVERY_S: Final = 60.0
+KINDS_MAX: Final = 256
+CHARACTERS_MAX: Final = 500
+
+
+class Relay(logging.Handler):
+    """Writes a warning of a library as one line, and the same one again after a minute at the
+    earliest, with how often it came meanwhile."""
+
+    def __init__(self, log: Log, clock: Clock) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._kinds: dict[tuple[str, str], tuple[float, int]] = {}
+        """By who says what: when it was written, and how often it came since."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a record."""
+        first, _, rest = record.getMessage().partition("\n")
+        again = self._again((record.name, first[:100]))
+        if again is None:
+            return
+        raised = record.exc_info[1] if record.exc_info else None
+        facts: dict[str, object] = {"says": (repr(raised) if raised else rest)[:CHARACTERS_MAX]}
+        facts |= {"again": again} if again else {}
+        tell = self._log.error if record.levelno >= logging.ERROR else self._log.warning
+        tell(first[:CHARACTERS_MAX], library=record.name, **facts)
+
+    def _again(self, kind: tuple[str, str]) -> int | None:
+        """How often it came since it was written; None when that was just now."""
+        now_s = self._clock.steady_s()
+        with self._guard:
+            written_s, count = self._kinds.get(kind, (-EVERY_S, 0))
+            if now_s - written_s < EVERY_S:
+                self._kinds[kind] = (written_s, count + 1)
+                return None
+            if len(self._kinds) >= KINDS_MAX:
+                self._kinds.clear()
+            self._kinds[kind] = (now_s, 0)
+            return count
+
+
+@contextmanager
+def relayed(log: Log, clock: Clock | None = None) -> Iterator[None]:
+    """For a program of our own: libraries log through us meanwhile."""
+    relay = Relay(log, clock or SystemClock())
+    root = logging.getLogger()
+    root.addHandler(relay)
+    try:
+        yield
+    finally:
+        root.removeHandler(relay)
