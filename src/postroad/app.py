@@ -18,6 +18,7 @@ from postroad.model.words import DEFAULT_TENANT
 from postroad.observe import traces
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
+from postroad.observe.tasks import Broke, HasTasks
 from postroad.observe.tries import WatchedTransport
 from postroad.observe.watchdog import log_when_stuck
 from postroad.pacing.pacer import Pacer
@@ -180,6 +181,7 @@ class Postroad:
             self.store, self._watched(), self.owner, limits, self._chance, log, pace
         )
         engine.open_with(self.keys)
+        self.tell_broken(engine.broke)
         ears = Ears(self.stop if self.hears_signals else None)
         try:
             engine.start()
@@ -201,9 +203,16 @@ class Postroad:
                     await engine.stop()
         finally:
             await engine.close()
+            self.tell_broken(None)
             self.engine = None
             self._stop_asked = False
             ears.hand_on()
+
+    def tell_broken(self, broke: Broke | None) -> None:
+        """Who is to know when a task of the store's, or of the road's own, dies."""
+        self._reopening.tasks.tell(broke)
+        if isinstance(self.store, HasTasks):
+            self.store.tasks.tell(broke)
 
     def _watched(self) -> dict[str, Transport]:
         """The transports: counted where a server asks for it, traced where a program does."""

@@ -44,6 +44,7 @@ class Server:
         self._socket: socket.socket | None = None
         self._web: uvicorn.Server | None = None
         self._ends: list[asyncio.Task[None]] = []
+        self._broken: BaseException | None = None
 
     @property
     def url(self) -> str:
@@ -111,11 +112,21 @@ class Server:
             group.create_task(self._web_until_stopped(web, taken))
             if self.context.delivers:
                 group.create_task(self._deliver())
+            else:
+                self.road.tell_broken(self._broke)
             if self.station is not None:
                 self.road.mailboxes.hub = self.station.hub
                 watch = group.create_task(self._until_hub_ends(self.station))
                 self._ends.append(watch)
             started()
+
+        if self._broken is not None:
+            raise self._broken
+
+    def _broke(self, error: BaseException) -> None:
+        """A task of the store died: without it this server would go on in silence."""
+        self._broken = error
+        self.stop()
 
     async def _web_until_stopped(self, web: "Web", taken: socket.socket) -> None:
         try:

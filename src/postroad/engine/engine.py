@@ -19,6 +19,7 @@ from postroad.model.errors import StoreError
 from postroad.model.keyring import KeyRing
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
+from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Chance
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
@@ -67,6 +68,7 @@ class Engine:
         self._stop_asked = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._broken: BaseException | None = None
+        self._tasks = Tasks(log, self.broke)
 
     @property
     def lanes(self) -> dict[int, LaneWorker]:
@@ -110,21 +112,18 @@ class Engine:
         self._loops.append(self._task(loop, name))
 
     def _task(self, loop: Coroutine[object, object, None], name: str) -> "asyncio.Task[None]":
-        task = asyncio.get_running_loop().create_task(loop, name=f"postroad {name}")
-        task.add_done_callback(self._loop_ended)
-        return task
+        return self._tasks.start(loop, name)
 
-    def _loop_ended(self, task: "asyncio.Task[None]") -> None:
-        if not task.cancelled() and task.exception() is not None:
-            # A loop that dies silently stops deliveries for ever: the whole run ends with it.
-            self._log.error("the engine broke", loop=task.get_name(), exc_info=task.exception())
-            self._broken = task.exception()
-            self.owned.calm.set()
-            self._stop_asked.set()
+    def broke(self, error: BaseException) -> None:
+        """A loop that dies silently stops deliveries for ever: the whole run ends with it."""
+        self._broken = self._broken or error
+        self.owned.calm.set()
+        self._stop_asked.set()
 
     def _runner_ended(self, task: "asyncio.Task[None]") -> None:
         self.owned.calm.set()
-        self._loop_ended(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._tasks.fail(error, "runner")
 
     async def until_stopped(self) -> None:
         """Wait for `ask_to_stop`; raises when the engine itself breaks."""

@@ -29,6 +29,8 @@ from postroad.model.campaign import (
 )
 from postroad.model.credential import Credential
 from postroad.model.errors import BadInput, BadTime
+from postroad.model.foreign import NAME_CHARACTERS_MAX as ID_CHARACTERS_MAX
+from postroad.model.foreign import clean
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Answer, BadCredential
@@ -245,7 +247,7 @@ class CampaignVerbs:
                 after = page[-1].n
                 for one in page:
                     row = (await self._store.rows(campaign.id, one.n - 1, 1))[0]
-                    sid = await channel.lookup(writer.letter(row).parcel)
+                    sid = clean(await channel.lookup(writer.letter(row).parcel), ID_CHARACTERS_MAX)
                     if sid:
                         found += await self._store.callback(campaign.id, one.n, sid, "queued", "")
         finally:
@@ -263,10 +265,11 @@ class CampaignVerbs:
         url = callback_url(credential, campaign, n)
         if not url or not signed(self._credentials.secret(credential), url, form, signature):
             return False
-        status, sid = form.get("MessageStatus", ""), form.get("MessageSid", "")
+        status = form.get("MessageStatus", "")
+        sid = clean(form.get("MessageSid", ""), ID_CHARACTERS_MAX)
         if status not in STATUSES or not sid:
             return False
-        code = form.get("ErrorCode", "")
+        code = clean(form.get("ErrorCode", ""), ID_CHARACTERS_MAX)
         return await self._store.callback(campaign, n, sid, status, code)
 
     async def recipients(

@@ -61,7 +61,7 @@ def judge(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
     refused = _read_refused(body)
     code = str(refused.code or status)
     sub_type = SUB_TYPES.get(code, "")
-    error = refused.message[:200]
+    error = refused.message
     if status == 429 or code in THROTTLED:
         return Answer(
             RowState.unsent, Kind.quota, "", code, "throttled", error, retry_after_ms(headers)
