@@ -166,8 +166,9 @@ def test_the_log_prints_the_retry_levels_at_start_and_work_with_its_level(
     assert "while_bell_is_down=889 generic_polling=7200" in log
     assert "event=attempt retry_level=0" in log
     info = [line for line in log.splitlines() if "level=info" in line]
-    assert ["while_bell_is_down" in line for line in info] == [True, False]
-    assert "webhook guard" in info[1]
+    assert "made a key" in info[0]
+    assert ["while_bell_is_down" in line for line in info[1:]] == [True, False]
+    assert "webhook guard" in info[2]
 
 
 def test_stopping_finishes_what_is_quick_and_gives_back_what_is_not(

@@ -90,7 +90,7 @@ class CredentialVerbs(Base):
 
     async def delete_credential(self, tenant: str, name: str) -> bool:
         """Forget it."""
-        return bool(await self._write(lambda db: db.run("delete_credential", tenant, name)))
+        return bool(await self._write(lambda db: db.changed("delete_credential", tenant, name)))
 
     async def not_under(self, key: str, after: int, limit: int) -> list[Credential]:
         """Credentials that are not sealed with this key."""
@@ -100,7 +100,7 @@ class CredentialVerbs(Base):
     async def reseal(self, credential: Credential, key: str, sealed: bytes) -> bool:
         """Seal it with another key."""
         values = (credential.id, key, sealed, credential.sealed)
-        return bool(await self._write(lambda db: db.run("reseal", *values)))
+        return bool(await self._write(lambda db: db.changed("reseal", *values)))
 
     async def block_credential(self, id: int, until_ms: int, reason: str, streak: int) -> None:  # noqa: A002
         """Not before then."""
@@ -113,7 +113,7 @@ class GroundVerbs(Base):
     async def create(self, tenant: str, name: str, credential: int, spec: Spec) -> bool:
         """A new draft."""
         values = (tenant, name, credential, text(spec))
-        return bool(await self._write(lambda db: db.run("create", *values, db.now_ms)))
+        return bool(await self._write(lambda db: db.changed("create", *values, db.now_ms)))
 
     async def campaign(self, tenant: str, name: str) -> Campaign | None:
         """The one of that name."""
