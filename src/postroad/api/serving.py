@@ -18,6 +18,7 @@ from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.hub.serving import Station
 from postroad.model.errors import BadSetting, CannotListen, PostroadError
+from postroad.observe.tasks import HasTasks
 
 BACKLOG: Final = 2_048
 GRACE_S: Final = 10
@@ -112,8 +113,8 @@ class Server:
             group.create_task(self._web_until_stopped(web, taken))
             if self.context.delivers:
                 group.create_task(self._deliver())
-            else:
-                self.road.tell_broken(self._broke)
+            elif isinstance(self.road.store, HasTasks):
+                self.road.store.tasks.tell(self._broke)
             if self.station is not None:
                 self.road.mailboxes.hub = self.station.hub
                 watch = group.create_task(self._until_hub_ends(self.station))

@@ -1,7 +1,7 @@
 """The engine: joins pollers, owned lanes, runners, reader, recorder and janitor."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from typing import Final
 
 from postroad.engine.janitor import Janitor
@@ -79,9 +79,15 @@ class Engine:
         """Whether a try of this message is under way here."""
         return any(lane.hand.flies(number) for lane in self.lanes.values())
 
-    def on_last_try(self, number: int) -> bool:
-        """Whether a try is under way here of a message that is to be cancelled."""
-        return any(lane.hand.on_last_try(number) for lane in self.lanes.values())
+    def last_tries(self, numbers: Collection[int]) -> set[int]:
+        """Those of these messages, which are to be cancelled, of which a try is under way here."""
+        return {
+            number
+            for lane in self.lanes.values()
+            if lane.hand.any_recalled
+            for number in numbers
+            if lane.hand.on_last_try(number)
+        }
 
     def open_with(self, ring: KeyRing) -> None:
         """These keys open headers of messages that are sealed."""
