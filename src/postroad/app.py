@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.campaigns.crew import Crew
+from postroad.campaigns.importing import ImportLimits
 from postroad.config import Settings, checked
 from postroad.engine.engine import Engine
 from postroad.model.errors import BadInput, StoreError
@@ -117,6 +118,8 @@ class Postroad:
         rules = self.settings.webhooks
         self.bulk = Bulk(self.store, self.keys, rules, self.log, own.idle, parts.resolve)
         self.campaigns, self.credentials = self.bulk.campaigns, self.bulk.credentials
+        most = self.settings
+        self.campaigns.limits = ImportLimits(most.import_bytes_max, most.import_rows_max)
         beside = own_keys(self.dsn) if self._own_store else None
         self.sealing = Sealing(self.keys, self.settings.keys_file, beside, self.log)
         headers = HeaderSeals(self.store, self.keys)

@@ -143,7 +143,7 @@ class Sender:
             await self._changed()
             return True
         self._after = rows[-1].n
-        self._ahead.extend(self._writer.letter(row) for row in rows)
+        self._ahead.extend(self._writer.checked(row) for row in rows)
         return True
 
     async def _begin(self, room: int) -> bool:
@@ -191,7 +191,9 @@ class Sender:
             self._recorder.add(Result(n, tries, RowState.unsent))
             return
         started_ms = clock.now_ms()
-        if letter.cost > self._order.credential.spec.segments_max:
+        if letter.problem:
+            answer = Answer(RowState.failed, Kind.failed, sub_type="bad_text", error=letter.problem)
+        elif letter.cost > self._order.credential.spec.segments_max:
             answer = Answer(RowState.failed, Kind.failed, sub_type="too_many_segments")
         else:
             answer = await self._sent(letter.parcel)

@@ -1,14 +1,22 @@
 """Templates: Jinja2 in its sandbox, with columns, some filters and `if`; nothing loops or calls."""
 
 from collections.abc import Mapping
+from types import TracebackType
 from typing import Final
 
-from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta, nodes
+from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from postroad.model.errors import BadInput
 
 TEMPLATE_CHARACTERS_MAX: Final = 20_000
+RENDERED_CHARACTERS_MAX: Final = 100_000
+"""Of one message. A column that is named 4,000 times would make 40 MB of a long cell, and a
+thousand recipients are rendered ahead."""
+NESTED_MAX: Final = 20
+WORDS_MAX: Final = 50
+"""Of one expression: the parser calls itself a dozen times for each bracket in it."""
+NUMBER_CHARACTERS_MAX: Final = 20
 FILTERS: Final = ("capitalize", "default", "lower", "title", "trim", "upper")
 # The sandbox bounds what a template may touch, this how long it takes: two nested loops would
 # take minutes for each of a million recipients.
@@ -16,6 +24,9 @@ ALLOWED: Final = (
     *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Const, nodes.Filter),
     *(nodes.If, nodes.CondExpr, nodes.Compare, nodes.Operand, nodes.And, nodes.Or, nodes.Not),
 )
+BEGINS: Final = ("variable_begin", "block_begin")
+NAME: Final = "<template>"
+"""What Jinja2 calls a template that came from a text, in traces."""
 
 
 class BadTemplate(BadInput):
@@ -44,11 +55,14 @@ class Template:
             raise BadTemplate(f"the template has over {TEMPLATE_CHARACTERS_MAX} characters")
         self.text = text
         try:
+            _measure(text)
             parsed = JINJA.parse(text)
             _check(parsed)
             self._compiled = JINJA.from_string(text)
         except TemplateSyntaxError as error:
             raise BadTemplate(f"template line {error.lineno}: {error.message}") from None
+        except (ArithmeticError, LookupError, SyntaxError, TypeError, ValueError) as error:
+            raise BadTemplate(f"template line 1 or later: it cannot be read: {error}") from None
         self.variables = frozenset(meta.find_undeclared_variables(parsed))
 
     def check(self, columns: tuple[str, ...]) -> None:
@@ -62,10 +76,47 @@ class Template:
 
     def render(self, values: Mapping[str, str]) -> str:
         """The text for one recipient."""
+        parts, size = list[str](), 0
         try:
-            return self._compiled.render(values)
-        except (TemplateError, TypeError, ValueError) as error:
-            raise BadTemplate(f"the template cannot be filled in: {error}") from None
+            for part in self._compiled.generate(values):
+                parts.append(part)
+                size += len(part)
+                if size > RENDERED_CHARACTERS_MAX:
+                    break
+        except Exception as error:  # noqa: BLE001 - whatever it does is the template's fault
+            where = _line_of(error.__traceback__)
+            raise BadTemplate(f"template line {where}: it cannot be filled in: {error}") from None
+        if size > RENDERED_CHARACTERS_MAX:
+            raise BadTemplate(f"the message has over {RENDERED_CHARACTERS_MAX} characters")
+        return "".join(parts)
+
+
+def _line_of(trace: TracebackType | None) -> int:
+    """The line of the template in which something was raised."""
+    line = 1
+    while trace is not None:
+        line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == NAME else line
+        trace = trace.tb_next
+    return line
+
+
+def _measure(text: str) -> None:
+    """Refuse, with its line, what is nested so deep or so long that reading it breaks."""
+    nested = words = 0
+    before = ""
+    for line, kind, word in JINJA.lex(text):
+        if kind == "whitespace":
+            continue
+        words = 0 if kind in BEGINS else words + 1
+        if before == "block_begin" and word in ("if", "endif"):
+            nested += 1 if word == "if" else -1
+        before = kind
+        if nested > NESTED_MAX:
+            raise BadTemplate(f"template line {line}: over {NESTED_MAX} `if` in one another")
+        if words > WORDS_MAX:
+            raise BadTemplate(f"template line {line}: over {WORDS_MAX} words in one expression")
+        if kind in ("integer", "float") and len(word) > NUMBER_CHARACTERS_MAX:
+            raise BadTemplate(f"template line {line}: a number of over 20 digits")
 
 
 def _check(node: nodes.Node) -> None:

@@ -168,3 +168,6 @@ class Reaped(Struct, frozen=True):
 
     lost: int
     owned: bool
+    wishes: int = 0
+    """Messages that dead owners were asked to cancel, and are now. While there are some their lanes
+    stay shut: reap again."""

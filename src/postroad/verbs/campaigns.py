@@ -10,7 +10,7 @@ from msgspec import Struct
 from postroad.campaigns.checking import PHONES, URLS, Check
 from postroad.campaigns.estimate import Estimate, estimate, seconds_of
 from postroad.campaigns.exporting import export
-from postroad.campaigns.importing import Imported, Importer, Progress
+from postroad.campaigns.importing import Imported, Importer, ImportLimits, Progress
 from postroad.campaigns.message import Letter, Writer, callback_url, template_of
 from postroad.campaigns.signature import signed
 from postroad.model.campaign import (
@@ -38,6 +38,8 @@ from postroad.ports.clock import Clock
 from postroad.verbs.credentials import CredentialVerbs, moment_ms
 
 JOBS_MAX: Final = 64
+SLICE: Final = 1_000
+"""Recipients settled by one transaction: others write between two of them."""
 NAME_CHARACTERS_MAX: Final = 200
 CHECKS: Final[dict[str, Check]] = {"twilio": PHONES, "webhook": URLS}
 
@@ -72,6 +74,7 @@ class CampaignVerbs:
         self._turn = turn
         self._credentials = credentials
         self._clock = clock
+        self.limits = ImportLimits()
         self._seen: dict[int, tuple[float, int, float]] = {}
         """When a campaign was last looked at, how many results it had, and its rate then."""
 
@@ -130,7 +133,7 @@ class CampaignVerbs:
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.change, name)
         credential = await self._credential(campaign)
-        importer = Importer(self._store, CHECKS[credential.kind])
+        importer = Importer(self._store, CHECKS[credential.kind], self.limits)
         return await importer.run(
             campaign, Path(path), encoding=encoding, skip_invalid=skip_invalid, progress=progress
         )
@@ -233,7 +236,14 @@ class CampaignVerbs:
         if state not in (RowState.sent, RowState.unsent):
             raise BadInput(f"{state!r}: uncertain ones are settled as 'sent' or 'unsent'")
         campaign = await self._get(name, tenant)
-        return await self._store.settle(campaign.id, RowState(state), rows)
+        if rows:
+            return await self._store.settle(campaign.id, RowState(state), rows)
+        done = after = 0
+        while page := await self._store.page(campaign.id, RowState.uncertain, after, SLICE):
+            after = page[-1].n
+            numbers = [one.n for one in page]
+            done += await self._store.settle(campaign.id, RowState(state), numbers)
+        return done
 
     async def lookup(self, name: str, *, tenant: str = DEFAULT_TENANT) -> int:
         """Ask the provider about uncertain recipients; answers how many it has. The others stay

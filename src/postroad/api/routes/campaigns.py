@@ -153,6 +153,7 @@ async def campaign_import(
         path = Path(folder) / "recipients.csv"
         with path.open("wb") as file:
             async for chunk in request.stream():
+                campaigns.limits.check_bytes(file.tell() + len(chunk), "the file")
                 file.write(chunk)
         return await campaigns.import_file(
             name, path, encoding=encoding, skip_invalid=skip_invalid, tenant=tenant

@@ -96,3 +96,46 @@ begin
   end if;
   return (cancel_v1(p_tenant, v_ids)::jsonb || jsonb_build_object('after', v_after))::json;
 end $$;
+
+-- Free the lanes of owners that were not heard from; each has lost a lease. As before (025), but that what an
+-- owner was asked to cancel is cancelled in slices before its lanes are freed: `wishes` says to come again.
+create or replace function reap_v1(p_dead_after bigint) returns json language plpgsql
+set search_path = postroad, pg_temp set jit = off as $$
+declare
+  v_before bigint := now_ms() - p_dead_after;
+  v_owner bigint;
+  v_lanes bigint[];
+  v_unwanted bigint[];
+  v_lost int := 0;
+  v_wishes int := 0;
+  v_rings jsonb := '[]';
+begin
+  for v_owner in select id from process where owning and beat_at <= v_before order by id loop
+    -- Its own beat waits for us from here on; one whose row is locked is about to give one.
+    perform from process where id = v_owner and owning and beat_at <= v_before
+      for update skip locked;
+    continue when not found;
+    v_lanes := array(select id from lane where owner = v_owner);
+    perform lock_alone_v1(v_lanes);
+    select coalesce(array_agg(x.id), '{}') into v_lanes from (
+      select id from lane where id = any (v_lanes) and owner = v_owner order by id for no key update) x;
+    v_unwanted := array(
+      select m.id from message m
+       where m.unwanted = 1 and (select r.lane_id from rung r where r.id = m.rung_id) = any (v_lanes)
+       limit 500);
+    if cardinality(v_unwanted) > 0 then
+      v_rings := v_rings || bury_v1(v_unwanted, null, now_ms());
+      v_wishes := v_wishes + cardinality(v_unwanted);
+      continue;
+    end if;
+    update process
+       set reaped = reaped + (cardinality(v_lanes) > 0)::int, owning = false, lanes = 0,
+           asked_at = case when cardinality(v_lanes) > 0 then 0 else asked_at end
+     where id = v_owner;
+    update lane set owner = null, crashes = crashes + 1 where id = any (v_lanes);
+    v_rings := v_rings || open_lanes_v1(v_lanes);
+    v_lost := v_lost + cardinality(v_lanes);
+  end loop;
+  return json_build_object('now', now_ms(), 'lost', v_lost, 'rings', v_rings, 'wishes', v_wishes,
+                           'owned', exists (select from process where owning));
+end $$;
