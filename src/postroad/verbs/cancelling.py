@@ -8,11 +8,11 @@ from typing import Final
 from postroad.model.control import CancelledAll, CancelState, Cursor, MessageFilter
 from postroad.ports.store import Store
 
-SLICE: Final = 250
-"""Messages of one transaction: 5 to 10 ms of SQLite's only writer."""
+SLICE: Final = 500
+"""Messages of one transaction: 5 to 15 ms of SQLite's only writer."""
 WINDOW: Final = 2_000
 """Asked of the owners of their lanes and not yet answered: then the walk waits for them."""
-ASK_S, ASK_MAX_S = 0.01, 0.5
+ASK_S, ASK_MAX_S = 0.05, 0.5
 
 LastTries = Callable[[Collection[int]], set[int]]
 """Those of these messages of which a last try is under way in this process."""
@@ -27,12 +27,13 @@ class CancelAll:
         store: Store,
         which: MessageFilter,
         last_tries: LastTries,
-        until_s: float,
+        wait_s: float,
     ) -> None:
         self._store = store
         self._which = which
         self._last_tries = last_tries
-        self._until_s = until_s
+        self._wait_s = wait_s
+        self._answered_s = store.clock.steady_s()
         self._counts: Counter[CancelState] = Counter()
         self._waiting: dict[int, None] = {}
         self._sending: set[int] = set()
@@ -69,12 +70,14 @@ class CancelAll:
         while self._waiting and self._in_time:
             await self._ask_again()
             yield self.counted
-        await self._ask(list(self._sending))  # a last try may have ended since
+        # What was under way may have ended since.
+        await self._ask([*self._waiting, *self._sending])
         yield self.counted
 
     @property
     def _in_time(self) -> bool:
-        return self._store.clock.steady_s() < self._until_s
+        """Whether an owner that was asked has answered not long ago."""
+        return self._store.clock.steady_s() < self._answered_s + self._wait_s
 
     async def _ask_again(self) -> None:
         """What the owners of their lanes were asked for; at longer intervals while none answers."""
@@ -95,7 +98,9 @@ class CancelAll:
             if state is CancelState.pending:
                 pending.append(number)
                 continue
-            self._waiting.pop(number, None)
+            if number in self._waiting:
+                del self._waiting[number]
+                self._answered_s = self._store.clock.steady_s()
             self._sending.discard(number)
             if state is not CancelState.unknown:
                 self._counts[state] += 1

@@ -51,7 +51,7 @@ class Controls:
     ) -> CancelledAll:
         """Cancel all messages of a queue, or of one order key, that were there and not finished
         when this was called, in slices that hold up nobody; answers how many became what. `wait`
-        is how long to wait for the owners of their lanes."""
+        is how long to wait for owners of their lanes of which none answers."""
         said = CancelledAll()
         async for step in self.cancelling(queue, order_key=order_key, tenant=tenant, wait=wait):
             said = step
@@ -68,8 +68,7 @@ class Controls:
         """The same, step by step: how far it is after each slice, and at last the answer."""
         clock = self._store.clock
         which = MessageFilter(tenant, queue, order_key, clock.now_ms() + 1)
-        until_s = clock.steady_s() + _wait_s(wait)
-        return CancelAll(self._store, which, self._last_tries, until_s).steps()
+        return CancelAll(self._store, which, self._last_tries, _wait_s(wait)).steps()
 
     async def _cancel(self, number: int, tenant: str, until_s: float) -> CancelState:
         clock = self._store.clock
