@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.campaigns.crew import Crew
-from postroad.campaigns.importing import ImportLimits
 from postroad.config import Settings, checked
 from postroad.engine.engine import Engine
 from postroad.model.errors import BadInput, StoreError
@@ -105,9 +104,8 @@ class Postroad:
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
         self.meter: Meter | None = None
         controls = Controls(self.store, self._last_tries)
-        self.cancel, self.cancel_all = controls.cancel, controls.cancel_all
-        self.cancelling = controls.cancelling
-        self.settle = controls.settle
+        self.cancel, self.settle = controls.cancel, controls.settle
+        self.cancel_all, self.cancelling = controls.cancel_all, controls.cancelling
         self.pause, self.resume, self.unblock = controls.pause, controls.resume, controls.unblock
         self.limit = controls.limit
         self.lanes = LaneControls(self.store)
@@ -118,8 +116,6 @@ class Postroad:
         rules = self.settings.webhooks
         self.bulk = Bulk(self.store, self.keys, rules, self.log, own.idle, parts.resolve)
         self.campaigns, self.credentials = self.bulk.campaigns, self.bulk.credentials
-        most = self.settings
-        self.campaigns.limits = ImportLimits(most.import_bytes_max, most.import_rows_max)
         beside = own_keys(self.dsn) if self._own_store else None
         self.sealing = Sealing(self.keys, self.settings.keys_file, beside, self.log)
         headers = HeaderSeals(self.store, self.keys)

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from postroad import Postroad
+from postroad.campaigns.importing import ImportLimits
 from postroad.campaigns.reading import BadFile
 from tests.campaigns.provider import Provider
-from tests.campaigns.stories import LOCAL, local, numbers, prepare, reaches, running, write_csv
+from tests.campaigns.stories import local, numbers, prepare, reaches, running, write_csv
 
 Within = Callable[[Any], Any]
 
@@ -18,11 +17,11 @@ Within = Callable[[Any], Any]
 def test_a_file_of_too_many_bytes_or_rows_is_refused_and_nothing_of_it_is_kept(
     dsn: str, provider: Provider, tmp_path: Path, within: Within
 ) -> None:
-    small = replace(LOCAL, import_bytes_max=2_000, import_rows_max=10)
     file = tmp_path / "people.csv"
 
     async def story() -> None:
-        async with Postroad(dsn, settings=small) as road:
+        async with local(dsn) as road:
+            road.campaigns.limits = ImportLimits(bytes_max=2_000, rows_max=10)
             await prepare(road, provider, tmp_path, numbers(3))
             await road.campaigns.create("more", credential="main", template="x")
             for count, words in ((11, "over 10 recipients"), (200, "over 2000 bytes")):

@@ -46,7 +46,7 @@ class Imported(Struct, frozen=True):
 
 
 class ImportLimits(Struct, frozen=True):
-    """How large a file of recipients may be."""
+    """How large a file of recipients may be; `road.campaigns.limits` holds others."""
 
     bytes_max: int = 2 << 30
     rows_max: int = 10_000_000
@@ -55,16 +55,15 @@ class ImportLimits(Struct, frozen=True):
         """Before anything of it is read."""
         if size > self.bytes_max:
             raise BadFile(
-                f"{name} has over {self.bytes_max} bytes, the limit `import_bytes_max`: import it "
-                "in parts, as several campaigns"
+                f"{name} has over {self.bytes_max} bytes: import it in parts, as several campaigns"
             )
 
     def check_rows(self, count: int, name: str) -> None:
         """Before anything of it is stored."""
         if count > self.rows_max:
             raise BadFile(
-                f"{name} has over {self.rows_max} recipients, the limit `import_rows_max`: import "
-                "it in parts, as several campaigns"
+                f"{name} has over {self.rows_max} recipients: import it in parts, as several "
+                "campaigns"
             )
 
 

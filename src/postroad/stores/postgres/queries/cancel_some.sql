@@ -1,2 +1,2 @@
--- Cancel, or ask for, the next messages of a walk over a queue's rungs.
+-- Cancel the next messages of a walk over the rungs of a queue, or ask their owners to.
 select postroad.cancel_some_v1($1, $2, $3, $4, $5, $6, $7, $8)
