@@ -42,6 +42,7 @@ ITEMS = {
     "rabbit-times": "proof.rabbit:prove_times",
     "server-kills": "proof.serving:prove",
     "schema": "proof.schema:prove",
+    "hostile-text": "proof.schema:prove_hostile",
 }
 
 

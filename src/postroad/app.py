@@ -30,7 +30,6 @@ from postroad.ports.transport import Transport
 from postroad.stores.opening import open_store
 from postroad.transports.complaints import Complaints
 from postroad.transports.handler import HandlerTransport
-from postroad.transports.hub import HubTransport
 from postroad.transports.threads import Calls, Threads
 from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.bulk import Bulk
@@ -39,7 +38,7 @@ from postroad.verbs.cron import Scheduler
 from postroad.verbs.dead import Dead
 from postroad.verbs.hearing import Ears
 from postroad.verbs.looking import Looking
-from postroad.verbs.mailboxes import MailboxVerbs
+from postroad.verbs.mailboxes import MailboxVerbs, hub_transport
 from postroad.verbs.own_keys import own_keys
 from postroad.verbs.registering import Registry
 from postroad.verbs.reopening import Reopening
@@ -87,11 +86,10 @@ class Postroad:
         self.handler, self.every = self.registry.handler, self.registry.every
         self.extra_transports = tuple(transports)
         self.keys = key_ring(self.settings.keys_file)
-        own = webhook_transport(
-            self.store, self.keys, self.settings.webhooks, self.store.clock, parts.resolve
-        )
-        hubs = HubTransport(self.settings.hub_token)
-        known: tuple[Transport, ...] = (self._handlers, own, hubs, *transports)
+        rules = self.settings.webhooks
+        own = webhook_transport(self.store, self.keys, rules, self.store.clock, parts.resolve)
+        self.hubs = hub_transport(self.store, self.settings.hubs, rules.deny, parts.resolve)
+        known: tuple[Transport, ...] = (self._handlers, own, self.hubs, *transports)
         self._transports = {transport.name: transport for transport in known}
         self.owner = 0
         bytes_max = self.settings.body_bytes_max
@@ -113,7 +111,6 @@ class Postroad:
         self.look = Looking(self.store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenVerbs(self.store, self.store.clock)
         self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
-        rules = self.settings.webhooks
         self.bulk = Bulk(self.store, self.keys, rules, self.log, own.idle, parts.resolve)
         self.campaigns, self.credentials = self.bulk.campaigns, self.bulk.credentials
         beside = own_keys(self.dsn) if self._own_store else None

@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,15 +12,19 @@ import msgspec
 from msgspec import Struct, structs
 
 from postroad.model.errors import BadSetting
+from postroad.model.hubs import KnownHub, known_hub
 from postroad.model.limits import Limits
 from postroad.model.webhook import WebhookRules
 
 FILE: Final = "postroad.toml"
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
+WATCHDOG_S: Final = (0.1, 86_400.0)
 DEFAULT: Final = "default"
 PREFIX: Final = "POSTROAD_"
-NO_SETTINGS: Final = ("config", "keys", "secret", "server", "tenant", "token")
+TOKEN_CHARACTERS_MIN: Final = 24
+"""Of tokens that people choose: 24 random letters and digits have 142 bits."""
+NO_SETTINGS: Final = ("ca_file", "config", "keys", "secret", "server", "tenant", "token")
 """Variables, by the rest of their names, that are no settings."""
 OTHERS: Final = re.compile(r"TEST_|(.*_)?(SERVICE_(HOST|PORT)|PORT)(_|$)")
 """What the tests read, and what Kubernetes sets for a service that is called postroad."""
@@ -36,8 +41,17 @@ class Settings(Struct, frozen=True):
     hub_listen: str = "127.0.0.1:8601"
     hub_token: str = ""
     hub_create_token: str = ""
+    hubs: tuple[KnownHub, ...] = ()
     origins: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    tls_cert_file: str = ""
+    tls_key_file: str = ""
     request_bytes_max: int = 32 << 20
+    upload_bytes_max: int = 1 << 30
+    head_wait_s: float = 10.0
+    body_wait_s: float = 30.0
+    connections_per_address_max: int = 256
     batch_lines_max: int = 10_000
     intake_max: int = 10_000
     store_wait_s: float = 5.0
@@ -141,6 +155,8 @@ def _convert(name: str, value: Any, label: str, known: Mapping[str, Any]) -> Any
         near = get_close_matches(name, known, 1)
         hint = f": did you mean {near[0]}?" if near else "; see `postroad config show`"
         raise BadSetting(f"{label}: there is no setting {name!r}{hint}")
+    if name == "hubs":
+        return _hubs(value, label)
     if isinstance(value, str) and known[name] in (int, float):
         value = value.replace("_", "")
     elif isinstance(value, str) and known[name] not in (str, bool):
@@ -153,11 +169,28 @@ def _convert(name: str, value: Any, label: str, known: Mapping[str, Any]) -> Any
         raise BadSetting(f"{said}: {str(error).lower()}") from None
 
 
+def _hubs(value: Any, label: str) -> tuple[KnownHub, ...]:
+    """Tables in a file, lines elsewhere. Errors show no values: tokens are among them."""
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    if not isinstance(value, list | tuple):
+        raise BadSetting(f"{label}: give a list of hubs")
+    try:
+        return tuple(
+            known_hub(each) if isinstance(each, str) else msgspec.convert(each, KnownHub)
+            for each in value
+        )
+    except msgspec.ValidationError as error:
+        raise BadSetting(f"{label}: {str(error).lower()}") from None
+
+
 def checked(settings: object) -> Settings:
     """What a program gives as settings; BadSetting when types or values make no sense."""
     values = _fields(settings, Settings, "settings")
     for section, kind in SECTIONS.items():
         values[section] = _fields(values[section], kind, section)
+    hubs = values["hubs"] if isinstance(values["hubs"], tuple | list) else (values["hubs"],)
+    values["hubs"] = [_fields(each, KnownHub, "hubs") for each in hubs]
     try:
         sound = msgspec.convert(values, Settings)
     except msgspec.ValidationError as error:
@@ -181,10 +214,17 @@ def check(settings: Settings) -> None:
             raise BadSetting(f"{name} = {given!r}: give one of {', '.join(choices)}")
     _ = address(settings.listen)  # whether it can be read
     _ = address(settings.hub_listen, "hub_listen")  # whether it can be read
+    _check_hubs(settings)
+    _check_doors(settings)
     for name, number in _numbers(settings):
         may_be_zero = name in ("limits.linger_ms", "watchdog_s") and number == 0
         if not number > 0 and not may_be_zero:  # so that NaN is none
             raise BadSetting(f"{name} = {number}: give a number above zero")
+    if settings.watchdog_s and not WATCHDOG_S[0] <= settings.watchdog_s <= WATCHDOG_S[1]:
+        least, most = WATCHDOG_S
+        raise BadSetting(
+            f"watchdog_s = {settings.watchdog_s}: give {least:g} to {most:g}, or 0 for none"
+        )
     if not settings.limits.poll_intervals_s:
         raise BadSetting("limits.poll_intervals_s = (): give an interval for each retry level")
     if settings.limits.stale_ms >= settings.limits.lease_ms:
@@ -192,6 +232,34 @@ def check(settings: Settings) -> None:
             f"limits.stale_ms = {settings.limits.stale_ms}: give less than "
             f"limits.lease_ms, {settings.limits.lease_ms}"
         )
+
+
+def _check_hubs(settings: Settings) -> None:
+    for name in ("hub_token", "hub_create_token"):
+        if 0 < len(getattr(settings, name)) < TOKEN_CHARACTERS_MIN:
+            raise BadSetting(
+                f"{name}: give at least {TOKEN_CHARACTERS_MIN} characters, chosen at random: "
+                "`openssl rand -base64 24` makes 32"
+            )
+    servers = [hub.server for hub in settings.hubs]
+    if twice := {server for server in servers if servers.count(server) > 1}:
+        raise BadSetting(f"hubs: {min(twice)} is named twice")
+
+
+def _check_doors(settings: Settings) -> None:
+    for proxy in settings.trusted_proxies:
+        try:
+            ip_network(proxy)
+        except ValueError:
+            raise BadSetting(
+                f"trusted_proxies: {proxy!r} is no address or network: give one as 10.0.0.7 or "
+                "10.0.0.0/24"
+            ) from None
+    for host in settings.allowed_hosts:
+        if not host or "/" in host or ":" in host.strip("[]").rpartition("]")[2]:
+            raise BadSetting(f"allowed_hosts: {host!r}: give a name alone, as ops.example.com")
+    if bool(settings.tls_cert_file) != bool(settings.tls_key_file):
+        raise BadSetting("tls_cert_file and tls_key_file go together: give both, or none")
 
 
 def _numbers(settings: Settings) -> Iterator[tuple[str, float]]:
@@ -207,6 +275,7 @@ def _numbers(settings: Settings) -> Iterator[tuple[str, float]]:
 def address(listen: str, name: str = "listen") -> tuple[str, int]:
     """Host and port of `listen`, or of another setting of its kind."""
     host, mark, port = listen.rpartition(":")
-    if not mark or not host or not port.isdecimal() or int(port) > 65_535:
+    number = int(port) if port.isdecimal() and len(port) <= 5 else 65_536
+    if not mark or not host or number > 65_535:
         raise BadSetting(f"{name} = {listen!r}: give HOST:PORT, as in 127.0.0.1:8600")
-    return host.strip("[]"), int(port)
+    return host.strip("[]"), number

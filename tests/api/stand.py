@@ -17,9 +17,9 @@ from postroad.model.tokens import EVERY_TENANT
 class Stand:
     """`async with Stand(folder, settings):`; `say` asks as whoever holds the token."""
 
-    def __init__(self, folder: Path, settings: Settings | None = None) -> None:
+    def __init__(self, folder: Path, settings: Settings | None = None, dsn: str = "") -> None:
         self.settings = settings or Settings()
-        self.road = Postroad(f"sqlite:///{folder}/road.db", settings=self.settings)
+        self.road = Postroad(dsn or f"sqlite:///{folder}/road.db", settings=self.settings)
         self.seen: list[Any] = []
 
         @self.road.handler("good", retries=2)

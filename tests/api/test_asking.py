@@ -2,6 +2,8 @@
 
 import pytest
 
+from postroad.hub.pump import Hub
+from postroad.model.mailbox import HubLimits
 from tests.api.stand import Stand, fields, kind
 
 
@@ -232,3 +234,23 @@ async def test_no_route_shows_or_changes_anything_of_another_tenant(
     assert after == before
     stats = (await stand.say("GET", "/v1/stats", token=tokens[other])).json()
     assert (stats["held"], stats["dead"]) == (1, {"rejected": 1})
+
+
+async def test_counts_of_other_tenants_are_not_shown_to_the_token_of_one(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(stand.road.store), "queries", property(lambda _: {"level 0": 7}))
+    clock, limits = stand.road.store.clock, HubLimits()
+    stand.road.mailboxes.hub = Hub(stand.road.store, clock, stand.road.log, limits)  # type: ignore[arg-type]
+    one = (await stand.road.tokens.make("one", tenant="acme")).secret
+    refused = await stand.say("GET", "/v1/hub", token=one)
+    assert (refused.status, kind(refused)) == (403, "forbidden")
+    assert "/v1/mailboxes" in refused.json()["detail"]
+    assert (await stand.say("GET", "/v1/mailboxes", token=one)).status == 200
+    assert (await stand.say("GET", "/v1/stats", token=one)).json()["queries"] == {}
+    rows = (await stand.say("GET", "/v1/levels", token=one)).json()
+    assert {row["queries"] for row in rows} == {0}
+    # Whoever speaks for every tenant sees the process as it is.
+    assert (await stand.say("GET", "/v1/hub")).json()["clients"] == 0
+    assert (await stand.say("GET", "/v1/stats")).json()["queries"] == {"level 0": 7}
+    assert (await stand.say("GET", "/v1/levels")).json()[0]["queries"] == 7

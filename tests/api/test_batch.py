@@ -1,5 +1,6 @@
 """Many messages in one request: the good half is stored and said so."""
 
+import time
 import tracemalloc
 from typing import Any
 
@@ -7,6 +8,7 @@ import msgspec
 from msgspec import structs
 
 from postroad.api.inside import Answer
+from postroad.api.routes.batch import lines_of
 from postroad.config import Settings
 from tests.api.stand import Stand, kind
 
@@ -79,3 +81,21 @@ async def test_a_body_of_lines_without_end_costs_no_more_memory_than_its_limit(
             assert tracemalloc.get_traced_memory()[1] - before < 30 << 20
     finally:
         tracemalloc.stop()
+
+
+def test_lines_are_found_in_linear_time() -> None:
+    for piece in (b"\n", b" ", b" \r\n", b"1\n", b"1" * 100 + b"\n\n"):
+        small, large = (piece * (size // len(piece)) for size in (1 << 18, 1 << 22))
+        assert least_s(large) < 32 * least_s(small), piece
+    assert lines_of(b"a\n\n b\r\n\n\x0b\nc", 10) == [(1, b"a"), (3, b"b\r"), (6, b"c")]
+    assert len(lines_of(b"1\n" * 100, 10)) == 11
+
+
+def least_s(text: bytes) -> float:
+    """The least CPU time of five."""
+    times = []
+    for _ in range(5):
+        start = time.thread_time()
+        lines_of(text, len(text))
+        times.append(time.thread_time() - start)
+    return max(min(times), 1e-4)

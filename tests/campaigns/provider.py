@@ -11,7 +11,7 @@ from msgspec import Struct
 from postroad.model.credential import CredentialSpec
 
 ROOT = Path(__file__).parents[2]
-ACCOUNT, TOKEN = "AC1", "secret"
+ACCOUNT, TOKEN = "AC1", "a secret of the provider"
 
 
 class Arrival(Struct, frozen=True):

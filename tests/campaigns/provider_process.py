@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from tests.servers.stamps import receive, stamp_arrivals
 
-ACCOUNT, TOKEN = "AC1", "secret"
+ACCOUNT, TOKEN = "AC1", "a secret of the provider"
 
 
 class Provider:

@@ -59,7 +59,9 @@ def test_a_refused_credential_halts_the_campaign_with_the_reason(
     async def story() -> None:
         async with running(local(dsn)) as road:
             await prepare(road, provider, tmp_path, numbers(5))
-            await road.credentials.put("main", provider.spec(), "wrong", check=False)
+            await road.credentials.put(
+                "main", provider.spec(), "wrong, but long enough", check=False
+            )
             await road.campaigns.start("c")
             halted = await reaches(road, "halted")
             assert "Authenticate" in halted.reason

@@ -113,10 +113,12 @@ def test_what_is_too_deep_is_refused_with_its_line() -> None:
             Template("first line\n" + DEEP[name])
 
 
-def test_without_the_measure_the_reader_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_measure_the_reader_breaks_and_knows_no_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(template, "_measure", lambda _text: None)
-    with pytest.raises(RecursionError):
-        Template(DEEP["brackets"])
+    with pytest.raises(BadTemplate, match="line 1 or later: nested too deep"):
+        Template("first line\n" + DEEP["brackets"])
 
 
 def test_a_message_has_a_bound_however_often_a_column_is_named() -> None:
@@ -129,3 +131,19 @@ def test_a_message_has_a_bound_however_often_a_column_is_named() -> None:
 def test_a_value_that_does_not_fit_is_told_with_its_line() -> None:
     with pytest.raises(BadTemplate, match="template line 3: it cannot be filled in"):
         Template("one\ntwo\n{% if a < 5 %}x{% endif %}").render({"a": "1"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ " + "(" * 9_000 + "a" + ")" * 9_000 + " }}",
+        "{% if a %}" * 900 + "x" + "{% endif %}" * 900,
+        "{{ a" + "|upper" * 3_000 + " }}",
+        "{{ " + "not " * 4_000 + "a }}",
+        "{{ " + "a and " * 3_000 + "a }}",
+        "{{ " + "9" * 6_000 + " }}",
+    ],
+)
+def test_a_template_that_is_nested_too_deep_is_named(text: str) -> None:
+    with pytest.raises(BadTemplate):
+        Template(text)

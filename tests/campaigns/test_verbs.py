@@ -14,6 +14,7 @@ import pytest
 
 from postroad import Postroad
 from postroad.model.campaign import UnknownCampaign, WrongState
+from postroad.model.credential import CredentialSpec
 from postroad.model.errors import BadInput, BadTime, BadUrl
 from postroad.model.keyring import new_key
 from postroad.ports.channel import BadCredential
@@ -32,7 +33,7 @@ def test_a_credential_is_tested_sealed_and_never_shown_again(
     async def story() -> None:
         async with local(dsn) as road:
             with pytest.raises(BadCredential, match="does not know this account"):
-                await road.credentials.put("main", provider.spec(), "wrong")
+                await road.credentials.put("main", provider.spec(), "wrong, but long enough")
             assert await road.credentials.list() == []
             shown = await road.credentials.put("main", provider.spec(rate="50/s"), TOKEN)
             assert (shown.rate, shown.account) == ("50/s", "AC1")
@@ -45,6 +46,23 @@ def test_a_credential_is_tested_sealed_and_never_shown_again(
             await road.credentials.delete("main")
             with pytest.raises(BadCredential, match="no credential 'main'"):
                 await road.credentials.check("main")
+
+    within(story())
+
+
+def test_a_secret_that_is_too_short_is_refused_whether_or_not_it_is_tested(
+    dsn: str, provider: Provider, within: Within
+) -> None:
+    async def story() -> None:
+        async with local(dsn) as road:
+            for check in (True, False):
+                with pytest.raises(BadInput, match="at least 16"):
+                    await road.credentials.put("main", provider.spec(), "short", check=check)
+                with pytest.raises(BadInput, match="24 to 64"):
+                    await road.credentials.put(
+                        "hooks", CredentialSpec(""), "whsec_c2hvcnQ=", kind="webhook", check=check
+                    )
+            assert await road.credentials.list() == []
 
     within(story())
 

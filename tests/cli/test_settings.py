@@ -11,6 +11,7 @@ from msgspec import structs
 from postroad import Postroad, config, sync
 from postroad.config import Settings, load, names, unknown, variable
 from postroad.model.errors import BadSetting
+from postroad.model.hubs import KnownHub
 from postroad.model.limits import Limits
 from postroad.model.webhook import WebhookRules
 from tests.cli.running import UP, WAIT_S, data, postroad, running
@@ -38,8 +39,8 @@ def test_flags_come_before_environment_before_file(tmp_path: Path) -> None:
     }
 
 
-def test_there_are_at_most_forty_settings_and_all_can_be_set_everywhere() -> None:
-    assert len(names()) <= 40
+def test_there_are_few_settings_and_all_can_be_set_everywhere() -> None:
+    assert len(names()) <= 44
     assert set(names()) == set(load({}, {}, None, BASE).sources)
     lists = load(
         {"origins": "https://a, https://b"}, {"POSTROAD_LIMITS_POLL_INTERVALS_S": "1,2"}, None, BASE
@@ -66,7 +67,12 @@ BAD = {
     "limits.linger_ms": ("-1", "above zero"),
     "limits.poll_intervals_s": ("5,-1", "above zero"),
     "limits.stale_ms": ("30000", "less than limits.lease_ms"),
+    "watchdog_s": ("inf", "or 0 for none"),
     "webhooks.ports": ("0", "above zero"),
+    "hub_token": ("x" * 23, "at least 24 characters"),
+    "hub_create_token": ("too short", "at least 24 characters"),
+    "hubs": ("https://:secret@hub.example.com", "neither wss nor ws"),
+    "tls_cert_file": ("cert.pem", "set both"),
 }
 
 
@@ -95,6 +101,8 @@ IN_PYTHON: dict[str, tuple[Any, str]] = {
     "limits": (Settings(limits={"window": 1}), "give Limits(…), not dict"),  # type: ignore[arg-type]
     "webhooks.ports": (Settings(webhooks=WebhookRules(ports=("443",))), "expected `int`"),  # type: ignore[arg-type]
     "settings": ({"window": 1}, "give Settings(…), not dict"),
+    "hubs": (Settings(hubs=({"url": SECRET},)), "give KnownHub(…), not dict"),  # type: ignore[arg-type]
+    "hubs[0].token": (Settings(hubs=(KnownHub("wss://h", SECRET),)), "expected `str`"),  # type: ignore[arg-type]
 }
 
 
@@ -118,6 +126,54 @@ def test_a_token_that_is_no_text_is_not_shown(folder: Path) -> None:
     assert said.exit_code == 2
     assert "hub_token: expected `str`" in said.stderr
     assert str(SECRET) not in said.stderr
+
+
+HUBS = {
+    "wss://:to%40ken@hub.example.com": KnownHub("wss://hub.example.com:443", "to@ken"),
+    "ws://[::1]:8601": KnownHub("ws://[::1]:8601"),
+    "wss://:t@h:1?allow=10.0.0.0/8&allow=10.1.0.0/16&tenants=*&ca_file=/ca.pem": KnownHub(
+        "wss://h:1", "t", tenants=("*",), allow=("10.0.0.0/8", "10.1.0.0/16"), ca_file="/ca.pem"
+    ),
+}
+
+
+def test_hubs_are_named_by_lines_and_by_tables(tmp_path: Path) -> None:
+    lines = load({}, {"POSTROAD_HUBS": ", ".join(HUBS)}, None, BASE)
+    assert lines.settings.hubs == tuple(HUBS.values())
+    file = tmp_path / "postroad.toml"
+    file.write_text('[[hubs]]\nurl = "wss://h:1"\ntoken = "t"\nmailbox_tokens = {box = "b"}\n')
+    (hub,) = load({}, {}, file, BASE).settings.hubs
+    assert (hub.server, hub.token, hub.mailbox_tokens) == ("h:1", "t", {"box": "b"})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "wss://MINE@h:1",
+        "https://:MINE@h:1",
+        "wss://:MINE@h:1/path",
+        "wss://:MINE@h:1?colour=red",
+        "wss://:MINE@h:99999",
+        "wss://:MI/NE@h:1",
+        "wss://:MINE@[::",
+        "wss://:MINE@a b",
+        "wss://:MINE@",
+        "wss://:MINE@h:1, wss://:MINE@h:1",
+        "MINE",
+    ],
+)
+def test_a_bad_hub_is_refused_and_its_token_not_shown(line: str) -> None:
+    with pytest.raises(BadSetting, match="hubs") as raised:
+        load({}, {"POSTROAD_HUBS": line}, None, BASE)
+    assert "MI" not in str(raised.value)
+
+
+def test_tokens_of_hubs_are_not_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSTROAD_HUBS", "wss://:MINE@hub.example.com:8601")
+    said = postroad("config", "show", "--json")
+    assert json.loads(said.stdout)["hubs"] == ["wss://hub.example.com:8601"]
+    assert folder.exists()
+    assert "MINE" not in postroad("config", "show").output
 
 
 def test_a_bad_file_is_named(folder: Path) -> None:

@@ -184,7 +184,8 @@ def test_keys_rotate_seals_all_with_the_first_key_and_can_be_stopped(
     path = tmp_path / "road.db"
     old, new = (data("keys", "new", name)["key"] for name in ("old", "new"))
     asyncio.run(fill(path, 7))
-    assert sealed_under(path) == ["own1"] * 7  # the key that the road made for itself
+    (own,) = set(sealed_under(path))  # the key that the road made for itself
+    assert own.startswith("own1_")
     monkeypatch.setenv("POSTROAD_KEYS", old)
     words = ("keys", "rotate", "--dsn", f"sqlite:///{path}")
     assert data(*words) == {"key": "old", "sealed": 7}
@@ -261,7 +262,7 @@ def test_a_server_on_a_database_that_others_reach_refuses_to_start_without_a_key
     assert "postroad keys new" in result.stderr
     asyncio.run(fill(tmp_path / "r.db", 1))
     rotated = data("keys", "rotate", "--dsn", f"sqlite:///{tmp_path}/r.db")
-    assert rotated == {"key": "own2", "sealed": 1}
+    assert (rotated["key"][:5], rotated["sealed"]) == ("own2_", 1)
 
 
 def test_keys_rotate_beside_a_server_that_runs(

@@ -1,5 +1,6 @@
 """A real hub on a real store and a real port, in this process."""
 
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from postroad.ports.clock import SystemClock
 from postroad.ports.mailboxes import Mailboxes
 from postroad.stores.sqlite.store import SqliteStore
 
-CREATE, SEND = "let me make mailboxes", "let me send anywhere"
+CREATE, SEND = "let me make mailboxes here", "let me send to any mailbox"
 
 
 class Served(Struct):
@@ -32,10 +33,20 @@ class Served(Struct):
     def client(self) -> HubClient:
         return HubClient(self.url)
 
+    def secure_client(self, host: str, tls: ssl.SSLContext) -> HubClient:
+        async def here() -> list[str]:
+            return ["127.0.0.1"]
+
+        return HubClient(f"wss://{host}:{self.port}/", reach=here, tls=tls)
+
 
 @asynccontextmanager
 async def serving(
-    path: Path, limits: HubLimits | None = None, store: Mailboxes | None = None, port: int = 0
+    path: Path,
+    limits: HubLimits | None = None,
+    store: Mailboxes | None = None,
+    port: int = 0,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Served]:
     clock = SystemClock()
     own = None if store is not None else SqliteStore(path, clock)
@@ -45,7 +56,7 @@ async def serving(
     await hub.open()
     server = Server(hub, keys(CREATE, SEND))
     try:
-        yield Served(hub, server, await server.start(port=port))
+        yield Served(hub, server, await server.start(port=port, tls=tls))
     finally:
         await server.stop()
         await hub.close()

@@ -1,25 +1,32 @@
 """A client's connection breaks in the worst moments; what it subscribed to is kept all the same."""
 
 import asyncio
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
 
-from postroad.hub.client import HubClient, Told
+from postroad.hub.client import HubClient, Received, Told
 from postroad.hub.frames import (
     MSGPACK,
     Codec,
+    Continue,
     End,
     Error,
+    Event,
+    Message,
+    Quota,
     SendTo,
     Subscribe,
     Subscribed,
 )
 from postroad.hub.frames import Ok as Done
+from postroad.hub.inbox import Inbox
 from postroad.hub.pump import Hub
-from postroad.model.errors import HubAway, UnknownMailbox
+from postroad.model.errors import HubAway, HubLost, UnknownMailbox
 from postroad.model.mailbox import Why
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
@@ -150,3 +157,114 @@ async def test_messages_behind_one_that_was_polled_wake_the_next_poll(tmp_path: 
         async with asyncio.timeout(30):
             results = await asyncio.gather(first, second)
         assert sorted(each["body"] for _, each in results) == ["one", "two"]
+
+
+class Flooding:
+    """A hub that sends as much as it can to whoever subscribes, and answers what it is asked."""
+
+    def __init__(self, frames: Iterable[Event]) -> None:
+        self.frames = frames
+        self.closed: list[str | None] = []
+        self.sent = 0
+
+    async def __call__(self, socket: ServerConnection) -> None:
+        with suppress(ConnectionClosed):
+            async for frame in socket:
+                asked = CODEC.command(bytes(frame))  # type: ignore[arg-type]
+                if isinstance(asked, Subscribe):
+                    answer = Subscribed(n=asked.n, count=len(asked.boxes))
+                    await socket.send(CODEC.encode(answer))
+                    for each in self.frames:
+                        await socket.send(CODEC.encode(each))
+                        self.sent += 1
+                        await asyncio.sleep(0)  # the client is in this process, and has its turn
+        await socket.wait_closed()
+        self.closed.append(socket.close_reason)
+
+
+@asynccontextmanager
+async def flooded(hub: Flooding) -> AsyncIterator[HubClient]:
+    async with serve(hub, "127.0.0.1", 0, subprotocols=[MSGPACK]) as server:  # type: ignore[list-item]
+        port = server.sockets[0].getsockname()[1]
+        async with HubClient(f"ws://127.0.0.1:{port}/") as client:
+            yield client
+
+
+STRAYS: dict[str, Callable[[int], Event]] = {
+    "one mailbox again and again": lambda n: Message(box="a", id=n, at=0, data=b"x" * 60_000),
+    "mailboxes that nobody named": lambda n: Message(box=f"b{n}", id=1, at=0, data=b"x" * 60_000),
+    "quotas of mailboxes that nobody sends to": lambda n: Quota(box=f"b{n}"),
+    "words that mailboxes are open": lambda n: Continue(box=f"b{n}"),
+    "ends of nothing": lambda n: End(box=f"b{n}", why="taken over"),
+}
+
+
+@pytest.mark.parametrize("name", STRAYS)
+async def test_a_hub_that_floods_a_client_which_does_not_read_is_hung_up_on(name: str) -> None:
+    hub = Flooding(STRAYS[name](n) for n in range(1, 100_000))
+    async with flooded(hub) as client:
+        await client.subscribe({"a": "token"})
+        most = 0
+        async with asyncio.timeout(60):
+            while not hub.closed:
+                most = max(most, client._inbox._bytes, len(client._watched) * 64)
+                await asyncio.sleep(0.005)
+        assert hub.sent < 10_000
+        assert most <= 60_000  # the newest message of the one mailbox, or nothing
+        assert len(client._inbox) <= 1
+        assert not client._watched
+
+
+async def test_a_flood_is_kept_without_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be in memory: a queue of all that comes."""
+    kept: list[Received] = []
+    monkeypatch.setattr(Inbox, "put", lambda _, message: kept.append(message))
+    hub = Flooding(Message(box="a", id=n, at=0, data=b"x" * 1_000) for n in range(1, 5_000))
+    async with flooded(hub) as client:
+        await client.subscribe({"a": "token"})
+        async with asyncio.timeout(30):
+            while len(kept) < 4_999:
+                await asyncio.sleep(0.005)
+
+
+async def test_a_client_that_reads_slowly_keeps_little_and_gets_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("postroad.hub.inbox.INBOX_BYTES", 100_000)
+    async with serving(tmp_path / "hub.db") as served, served.client() as client:
+        boxes = await some_boxes(client, 40)
+        for box in boxes:
+            for n in range(2):
+                await client.send(box.box, box.sender_token, f"{n}" * 20_000)
+        assert await client.subscribe({box.box: box.recipient_token for box in boxes}) == []
+        await asyncio.sleep(0.2)
+        got: dict[str, list[str]] = {}
+        most = 0
+        async with asyncio.timeout(60):
+            for _ in range(80):
+                most = max(most, client._inbox._bytes)
+                message = await anext(client)
+                got.setdefault(message.box, []).append(message.text[0])
+                assert await message.ack()
+        assert got == {box.box: ["0", "1"] for box in boxes}
+        assert 100_000 < most <= 120_000
+
+
+async def test_what_is_no_frame_of_a_hub_ends_the_connection() -> None:
+    ended: list[str | None] = []
+
+    async def nonsense(socket: ServerConnection) -> None:
+        await socket.recv()
+        await socket.send(b"\x91" * 5_000)
+        await socket.wait_closed()
+        ended.append(socket.close_reason)
+
+    async with serve(nonsense, "127.0.0.1", 0, subprotocols=[MSGPACK]) as server:  # type: ignore[list-item]
+        port = server.sockets[0].getsockname()[1]
+        async with HubClient(f"ws://127.0.0.1:{port}/") as client:
+            with pytest.raises(HubLost):
+                await asyncio.wait_for(client.send("a", "token", "hello"), 30)
+            async with asyncio.timeout(30):
+                while not ended:
+                    await asyncio.sleep(0.01)
+    assert ended[0] == "that is no frame of a hub"

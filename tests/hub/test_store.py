@@ -32,7 +32,7 @@ from postroad.ports.mailboxes import Mailboxes
 from postroad.stores.postgres.store import PostgresStore
 from postroad.stores.sqlite.store import SqliteStore
 from tests.hub.hall import new_box, position_of, recipient, sender
-from tests.hub.serving import serving
+from tests.hub.serving import CREATE, serving
 from tests.servers.postgres import PrivatePostgres
 
 HOUR_MS = 3_600_000
@@ -182,7 +182,7 @@ async def test_a_batch_of_subscriptions_is_one_question(place: Place) -> None:
 async def test_traffic_over_sockets(place: Place, tmp_path: Path) -> None:
     async with place.open() as store, serving(tmp_path, store=store) as served:
         async with served.client() as sender_, served.client() as recipient_:
-            boxes = [await sender_.create("let me make mailboxes") for _ in range(20)]
+            boxes = [await sender_.create(CREATE) for _ in range(20)]
             await recipient_.subscribe({box.box: box.recipient_token for box in boxes})
             sends = [
                 sender_.send(box.box, box.sender_token, f"{box.box} {n}")

@@ -13,7 +13,7 @@ from postroad.model.errors import HubRefused
 from postroad.model.mailbox import Answer, Drop, Get, Heads, HubLimits, Post, Take
 from tests.hub.hall import Got, Hall, ack_settle, new_box, recipient, sender
 from tests.hub.raw import ask, closed, dial, hear, http
-from tests.hub.serving import serving, some_boxes
+from tests.hub.serving import CREATE, serving, some_boxes
 
 
 def hall_with(*names: str, **limits: int) -> Hall:
@@ -274,9 +274,7 @@ async def test_a_client_that_stops_reading_is_bounded_and_hurts_nobody(tmp_path:
     limits = HubLimits(stall_s=1.5)
     async with serving(tmp_path / "hub.db", limits) as served:
         async with served.client() as client, served.client() as other:
-            boxes = await asyncio.gather(
-                *[client.create("let me make mailboxes") for _ in range(1_000)]
-            )
+            boxes = await asyncio.gather(*[client.create(CREATE) for _ in range(1_000)])
             (fine,) = await some_boxes(client, 1)
             body = b"x" * 8_192
             await asyncio.gather(*[client.send(b.box, b.sender_token, body) for b in boxes])
@@ -311,7 +309,7 @@ async def test_a_client_that_stops_reading_is_bounded_and_hurts_nobody(tmp_path:
 async def test_idle_clients_cost_no_cpu(tmp_path: Path) -> None:
     """Five hundred subscriptions on fifty sockets: the loop has nothing to do at all."""
     async with serving(tmp_path / "hub.db") as served, served.client() as client:
-        boxes = await asyncio.gather(*[client.create("let me make mailboxes") for _ in range(500)])
+        boxes = await asyncio.gather(*[client.create(CREATE) for _ in range(500)])
         clients = [served.client() for _ in range(50)]
         for place, one in enumerate(clients):
             await one.open()

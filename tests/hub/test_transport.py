@@ -3,17 +3,19 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import structs
 
 from postroad import Postroad
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.block import BlockKind
 from postroad.model.errors import BadInput
+from postroad.model.hubs import KnownHub
 from postroad.model.mailbox import Create, Take
 from postroad.model.words import DEFAULT_TENANT
-from postroad.transports.hub import HubTransport
 from tests.hub.hall import new_box, recipient
 from tests.hub.serving import SEND, Served, serving, some_boxes
 
@@ -26,9 +28,9 @@ async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> 
             await asyncio.sleep(0.05)
 
 
-def road_at(path: Path, **options: object) -> Postroad:
-    transport = HubTransport(SEND, **options)  # type: ignore[arg-type]
-    return Postroad(f"sqlite:///{path}", settings=QUIET, transports=[transport])
+def road_at(path: Path, port: int, **options: Any) -> Postroad:
+    hub = KnownHub(f"ws://127.0.0.1:{port}", SEND, **options)
+    return Postroad(f"sqlite:///{path}", settings=structs.replace(QUIET, hubs=(hub,)))
 
 
 async def waiting(served: Served, names: list[str]) -> list[int | None]:
@@ -44,7 +46,7 @@ async def test_two_thousand_mailboxes_share_one_lane_and_a_full_one_holds_only_i
     async with serving(tmp_path / "hub.db") as served:
         await served.hub._store.box_commit([Create(new_box(name, quota=2)) for name in names])
         address = f"hub://127.0.0.1:{served.port}/"
-        async with road_at(tmp_path / "road.db") as road:
+        async with road_at(tmp_path / "road.db", served.port) as road:
             await road.send_many([Send(address + name, name) for name in names])
             for n in range(4):
                 await road.send_many([Send(address + name, f"more {n}") for name in full])
@@ -92,7 +94,7 @@ async def test_a_continue_that_comes_before_the_block_is_written_still_lifts_it(
     async with serving(tmp_path / "hub.db") as served:
         await served.hub._store.box_commit([Create(new_box("a", quota=1))])
         queue = f"hub://127.0.0.1:{served.port}/a"
-        async with road_at(tmp_path / "road.db") as road:
+        async with road_at(tmp_path / "road.db", served.port) as road:
             await road.send(queue, "one")
             run = asyncio.create_task(road.run())
             async with served.client() as reader:
@@ -116,7 +118,8 @@ async def test_a_hub_that_is_away_is_unreachable_and_its_return_is_enough(tmp_pa
         async with served.client() as client:
             (box,) = await some_boxes(client, 1)
         port = served.port
-    async with road_at(tmp_path / "road.db", tokens={box.box: box.sender_token}) as road:
+    tokens = {box.box: box.sender_token}
+    async with road_at(tmp_path / "road.db", port, mailbox_tokens=tokens) as road:
         receipt = await road.send(f"hub://127.0.0.1:{port}/{box.box}", "late")
         run = asyncio.create_task(road.run())
 
@@ -144,9 +147,12 @@ async def test_a_hub_that_is_away_is_unreachable_and_its_return_is_enough(tmp_pa
         "hub://host:1/a/b",
         "hub://host:1/a?b",
         "hub://host:x/a",
+        "hub://[/a",
+        "hub://[::1:8601/a",
+        "hub://host:1/" + "a" * 65,
     ],
 )
 async def test_a_bad_address_is_refused_by_name(tmp_path: Path, queue: str) -> None:
-    async with road_at(tmp_path / "road.db") as road:
+    async with road_at(tmp_path / "road.db", 1) as road:
         with pytest.raises(BadInput, match="hub://"):
             await road.send(queue, "x")

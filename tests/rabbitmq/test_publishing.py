@@ -301,6 +301,7 @@ def test_nothing_confirmed_is_lost_when_the_broker_is_killed(
         async with publishing_to(dsn, wait_s=60.0) as publisher:
             senders = [asyncio.create_task(send(publisher, lane)) for lane in range(8)]
             await until(lambda: len(confirmed) > 500)
+            await asyncio.to_thread(broker.write_out)
             await asyncio.to_thread(broker.kill)
             before = len(confirmed)
             await asyncio.to_thread(broker.start)

@@ -205,6 +205,7 @@ async def test_no_door_gives_a_receipt_while_the_broker_is_away(
             for each in dead:
                 await until_state(road, each, "dead")
         assert sorted(got) == [1] * (len(doors.all) - 1) + [7, 8]
+        await asyncio.to_thread(own_broker.write_out)
         await asyncio.to_thread(own_broker.kill)
         try:
             await away(doors)

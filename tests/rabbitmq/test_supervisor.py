@@ -94,6 +94,7 @@ def fault_operator(_proxy: Proxy, broker: PrivateRabbit) -> None:
 
 def fault_restart(_proxy: Proxy, broker: PrivateRabbit) -> None:
     """The broker is killed, and started again."""
+    broker.write_out()
     broker.kill()
     broker.start()
 

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from postroad import Postroad, Reject
-from postroad.model.errors import Conflict
+from postroad.model.errors import BadInput, BadKey, Conflict
 from postroad.model.keyring import new_key
 from postroad.stores.copying import copy
 from tests.servers.postgres import PrivatePostgres
@@ -68,6 +68,32 @@ def test_a_dead_message_shows_no_secret_and_is_replayed_with_it(tmp_path: Path) 
     asyncio.run(story())
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [[("authorization", "hush")], {"authorization": b"hush"}, "hush", {"cookie": ["hush"]}],
+)
+def test_headers_that_are_refused_are_not_in_the_error(tmp_path: Path, headers: Any) -> None:
+    async def story() -> None:
+        async with road_at(f"sqlite:///{tmp_path}/road.db", []) as road:
+            with pytest.raises(BadInput, match="texts") as refused:
+                await road.send("inbox", 1, headers=headers)
+            assert "hush" not in str(refused.value)
+
+    asyncio.run(story())
+
+
+def test_a_dead_message_with_a_strangers_headers_is_shown_all_the_same(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with road_at(f"sqlite:///{tmp_path}/road.db", [], works=False) as road:
+            number = (await road.send("inbox", 1, headers=GIVEN)).id
+            await road.run(until_idle=True)
+            road.connection().execute("update dead set headers = ?", (b'{"a":"\xff',))
+            letter = await road.dead.show(number)
+            assert (letter.body, list(letter.headers)) == (b"1", ["unreadable"])
+
+    asyncio.run(story())
+
+
 def test_a_key_means_the_same_message_whatever_its_token_is(tmp_path: Path) -> None:
     async def story() -> None:
         async with road_at(f"sqlite:///{tmp_path}/road.db", []) as road:
@@ -107,7 +133,47 @@ def test_a_sealed_header_opens_in_its_own_message_only(tmp_path: Path) -> None:
                     await asyncio.sleep(0.02)
             road.stop()
             await task
-            assert (tries[0].outcome, "moved here" in tries[0].error) == ("unreachable", True)
+            assert (tries[0].outcome, "moved here" in tries[0].error) == ("failed", True)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        b'{"authorization":"\\u0001gone:AAAA"}',
+        b'{"authorization":"\\u0001',
+        b'["\\u0001"]',
+        b'{"authorization":1,"x":"\\u0001"}',
+        b'{"x":"\\u0001\xff"}',
+    ],
+)
+def test_headers_that_cannot_be_opened_take_nobody_along(tmp_path: Path, stored: bytes) -> None:
+    """A stranger's, or damaged ones: their message fails by itself, the engine and its neighbours
+    go on, and so do the others when keys are changed."""
+    path, got = tmp_path / "road.db", list[dict[str, str]]()
+
+    async def story() -> None:
+        async with road_at(f"sqlite:///{path}", got) as road:
+            bad = (await road.send("inbox", 1, headers=GIVEN)).id
+            for _ in range(64):  # some of them are in its lane
+                await road.send("inbox", 2, headers=GIVEN)
+            mover = road.connection()
+            mover.execute("update message set headers = ? where body = ?", (stored, b"1"))
+            mover.close()
+        async with road_at(f"sqlite:///{path}", got) as road:
+            if b"gone" in stored:
+                with pytest.raises(BadKey, match=f"headers of 1 messages .* {bad}: .*'gone'"):
+                    await road.sealing.rotate()
+            else:
+                await road.sealing.rotate()
+            rows = road.connection().execute("select headers from message where body = x'32'")
+            assert all(road.keys.first.encode() in bytes(row[0]) for row in rows)
+            await road.run(until_idle=True)
+            told = await road.explain(bad)
+            assert [tried.outcome for tried in told.tries] == ["failed"]
+            assert {block.scope for block in told.blocks} == {"message"}
+        assert got == [GIVEN] * 64
 
     asyncio.run(story())
 

@@ -170,8 +170,28 @@ def two_lengths(client: socket.socket) -> None:
     client.sendall(HEAD + b"content-length: 2\r\ncontent-length: 5\r\n\r\nokokok")
 
 
+def blanks_and_a_nul(client: socket.socket) -> None:
+    take(client)
+    client.sendall(HEAD + b"x-blank: " + b" " * 60_000 + b"\0\r\ncontent-length: 0\r\n\r\n")
+
+
+def nothing_but_blanks(client: socket.socket) -> None:
+    take(client)
+    client.sendall(HEAD + b"x-blank: " + b" " * 60_000 + b"\r\ncontent-length: 0\r\n\r\n")
+
+
+def byte_by_byte(client: socket.socket) -> None:
+    take(client)
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for byte in HEAD + b"transfer-encoding: chunked\r\n\r\n2;a=b\r\nok\r\n0\r\nx: y\r\n\r\n":
+        client.sendall(bytes([byte]))
+
+
 FAULTS = (
     fine,
+    blanks_and_a_nul,
+    nothing_but_blanks,
+    byte_by_byte,
     reset_before_reading,
     reset_after_reading,
     close_after_reading,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from postroad.hub import calls  # noqa: F401 - it could not be read then
 from postroad.model.errors import Shortage
+from postroad.model.hubs import KnownHub
 from postroad.model.keyring import KeyRing
 from postroad.model.webhook import WebhookRules
 from postroad.model.words import LaneKey, Message, Policy, Queue
@@ -67,7 +68,8 @@ async def main(folder: Path) -> dict[str, str]:
     webhooks = WebhookTransport(LOCAL, endpoints, clock)
     webhook = await webhooks.open(webhooks.address(NOWHERE, "default"))
     await endpoints.ask(1)
-    hub = await HubTransport().open(LaneKey("hub", "127.0.0.1:9"))
+    hubs = HubTransport([KnownHub("ws://127.0.0.1:9")])
+    hub = await hubs.open(LaneKey("hub", "127.0.0.1:9"))
     guard, resolver = Guard(WebhookRules(), SystemResolver()), SystemResolver()
     ways = Ways(LOCAL, clock, Idle())
     sms = SmsChannel(Login(NOWHERE, "account", "token", "+4930"), ways)

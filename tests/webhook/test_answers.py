@@ -39,7 +39,8 @@ def test_the_table_of_statuses(status: int, kind: Kind) -> None:
         ("Thu Jan  1 00:01:00 2026", 60_000),
         ("Wed, 31 Dec 2025 23:00:00 GMT", 0),
         ("Thu, 01 Jan 2099 00:00:00 GMT", AFTER_MAX_MS),
-        ("999999999999", AFTER_MAX_MS), ("9" * 400, 0), ("Thu, 99 Foo 2026", 0),
+        ("999999999999", AFTER_MAX_MS), ("9" * 400, AFTER_MAX_MS), ("0" * 400 + "7", 7_000),
+        ("9" * 9_000, AFTER_MAX_MS), ("Thu, 99 Foo 2026", 0),
     ],
 )  # fmt: skip
 def test_retry_after_in_seconds_and_as_a_date(header: str, wait_ms: int) -> None:

@@ -42,6 +42,10 @@ OUTCOMES = {
     "endless_continue": ("unknown", 0, "timeout"),
     "garbage": ("unknown", 0, "protocol"),
     "two_lengths": ("unknown", 0, "protocol"),
+    # A pattern that was cubic in blanks held the loop for hours here.
+    "blanks_and_a_nul": ("unknown", 0, "protocol"),
+    "nothing_but_blanks": ("delivered", 200, ""),
+    "byte_by_byte": ("delivered", 200, ""),
     # A status is an answer, whatever becomes of its body.
     "endless_body": ("delivered", 200, ""),
     "endless_error_body": ("failed", 500, ""),

@@ -6,7 +6,10 @@ from typing import Any, Final
 
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
+from msgspec import structs
 
+from postroad.api.hosts import Hosts
+from postroad.api.inside import INSIDE
 from postroad.model.errors import BadInput, Forbidden, TooManyTries, Unauthorized
 from postroad.model.tokens import SECRET_BYTES, Scope, Who, digest, write
 from postroad.model.words import DEFAULT_TENANT
@@ -27,10 +30,13 @@ TENANT_HEADER: Final = "postroad-tenant"
 class Access:
     """Tells who asks. `local` is a token of this process alone, for commands on this machine."""
 
-    def __init__(self, tokens: TokenVerbs, clock: Clock, origins: tuple[str, ...]) -> None:
+    def __init__(
+        self, tokens: TokenVerbs, clock: Clock, origins: tuple[str, ...], hosts: Hosts
+    ) -> None:
         self._tokens = tokens
         self._clock = clock
         self._origins = frozenset(origins)
+        self._hosts = hosts
         self._known: OrderedDict[bytes, tuple[float, Who]] = OrderedDict()
         self._wrong: OrderedDict[str, list[float]] = OrderedDict()
         self.local = write(secret_bytes(4).hex(), secret_bytes(SECRET_BYTES))
@@ -38,6 +44,7 @@ class Access:
 
     async def check(self, asker: Asker, handler: BaseRouteHandler) -> None:
         """Runs before every route; the route's `scope` says what is needed."""
+        self._check_host(asker)
         self._check_origin(asker)
         scope: Scope | None = handler.opt.get("scope")
         if scope is None:
@@ -47,6 +54,13 @@ class Access:
             has = ", ".join(sorted(found.scopes))
             raise Forbidden(f"this needs a token with the scope {scope!r}; yours has: {has}")
         asker.scope["state"]["who"] = self._for_tenant(found, asker.headers.get(TENANT_HEADER))
+
+    def _check_host(self, asker: Asker) -> None:
+        host = asker.headers.get("host", "")
+        if host and asker.client != INSIDE and not self._hosts.takes(host):
+            raise Forbidden(
+                f"this server has no name {host[:100]!r}: see the setting allowed_hosts"
+            )
 
     def _check_origin(self, asker: Asker) -> None:
         origin = asker.headers.get("origin")
@@ -66,7 +80,7 @@ class Access:
             return Who(DEFAULT_TENANT, frozenset(Scope), "local", every_tenant=True)
         now_s = self._clock.steady_s()
         known = self._known.get(key)
-        if known is not None and now_s - known[0] < KNOWN_S:
+        if known is not None and now_s - known[0] < KNOWN_S and not self._is_over(known[1]):
             return known[1]
         address = asker.client.host if asker.client else ""
         if known is None:
@@ -80,6 +94,9 @@ class Access:
         while len(self._known) > KNOWN_MAX:
             self._known.popitem(last=False)
         return found
+
+    def _is_over(self, found: Who) -> bool:
+        return found.ends_at_ms is not None and found.ends_at_ms <= self._clock.now_ms()
 
     def _check_patience(self, address: str, now_s: float) -> None:
         recent = [at for at in self._wrong.get(address, ()) if now_s - at < WRONG_S]
@@ -100,7 +117,7 @@ class Access:
         check_tenant(tenant)
         if tenant == "*":
             raise BadInput("the tenant '*' is every tenant: name one")
-        return Who(tenant, found.scopes, found.token, every_tenant=True)
+        return structs.replace(found, tenant=tenant)
 
     def forget(self) -> None:
         """A token was revoked here: all are looked up again."""

@@ -4,7 +4,12 @@ from typing import Any, Final
 
 import msgspec
 from litestar import Request, Response
-from litestar.exceptions import HTTPException, NotFoundException, ValidationException
+from litestar.exceptions import (
+    HTTPException,
+    InternalServerException,
+    NotFoundException,
+    ValidationException,
+)
 from litestar.openapi.datastructures import ResponseSpec
 
 from postroad.api.problems import BadRequest, Problem, field_error, problem
@@ -41,8 +46,10 @@ def on_http_error(request: Ask, error: HTTPException) -> Response[bytes]:
     if isinstance(error, NotFoundException):
         detail = f"there is nothing at {request.url.path}: see /v1/openapi.json for what there is"
     elif status == 413:
-        most = request.app.state.context.settings.request_bytes_max
+        most = request.route_handler.resolve_request_max_body_size()
         detail = f"the request has more than {most} bytes: send less at once"
+    elif isinstance(error, InternalServerException):  # what reading a body raises
+        status, detail = 400, "the request broke off before its end"
     word = {404: "not-found", 405: "method-not-allowed", 413: "body-too-large"}.get(status)
     title = (word or "bad-request").replace("-", " ").capitalize()
     told = Problem(f"urn:postroad:problem:{word or 'bad-request'}", title, status, detail)

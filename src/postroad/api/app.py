@@ -80,7 +80,7 @@ async def refuse_unknown_parameters(request: "Request[Any, Any, Any]") -> None:
     """A mistyped filter must not mean "everything"."""
     known = request.route_handler.parsed_fn_signature.parameters
     for name in request.query_params:
-        if name not in known:
+        if name not in known or name == "request":
             raise BadRequest(
                 f"{name}: there is no such parameter", (FieldError(name, "unknown parameter"),)
             )

@@ -6,8 +6,9 @@ from litestar import Request
 
 from postroad.api.access import Access
 from postroad.api.gate import Gate
+from postroad.api.hosts import Hosts
 from postroad.app import Postroad
-from postroad.config import Settings
+from postroad.config import Settings, address
 from postroad.model.tokens import Who
 from postroad.observe.metrics import Meter
 from postroad.ports.log import Log
@@ -22,7 +23,8 @@ class Context:
         self.road = road
         self.settings = settings
         self.log = log
-        self.access = Access(road.tokens, road.store.clock, settings.origins)
+        hosts = Hosts(settings.allowed_hosts, address(settings.listen)[0])
+        self.access = Access(road.tokens, road.store.clock, settings.origins, hosts)
         self.meter = road.meter = road.meter or Meter()
         self.gate = Gate(self.meter, settings.intake_max, settings.store_wait_s)
         self.delivers = False

@@ -10,11 +10,13 @@ from postroad.stores.naming import file_of
 
 
 class Door(Struct, frozen=True):
-    """Where the owner of a road's file listens, and a token of its own; only its user may read."""
+    """Where the owner of a road's file listens, and a token of its own; only its user may read.
+    `cert` is what it shows over TLS."""
 
     url: str
     token: str
     pid: int
+    cert: str = ""
 
 
 def note_of(dsn: str) -> Path | None:

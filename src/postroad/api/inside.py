@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote, unquote, urlencode
 
 import msgspec
 from msgspec import Struct
 
 ASGI = Callable[[Any, Any, Any], Awaitable[None]]
+INSIDE: Final = ("inside", 0)
+"""Who asks from here: no network can have brought it."""
 
 
 class Answer(Struct, frozen=True):
@@ -61,8 +63,8 @@ async def ask(
         "root_path": "",
         "query_string": asked.query_text.encode(),
         "headers": [(name.lower().encode(), text.encode()) for name, text in given.items()],
-        "client": ("inside", 0),
-        "server": ("inside", 0),
+        "client": INSIDE,
+        "server": INSIDE,
     }
     said: list[Any] = []
     done = asyncio.Event()

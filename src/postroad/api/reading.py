@@ -11,6 +11,7 @@ from postroad.api.answering import Ask
 from postroad.api.problems import BadRequest, field_error
 
 T = TypeVar("T")
+SHOWN_CHARACTERS: Final = 300
 AT: Final = re.compile(r" - at `\$\.?(?P<field>[^`]*)`$")
 UNKNOWN: Final = re.compile(r"unknown field `(?P<field>[^`]*)`")
 MISSING: Final = re.compile(r"missing required field `(?P<field>[^`]*)`")
@@ -37,6 +38,8 @@ def decode(text: bytes, decoder: "msgspec.json.Decoder[T]") -> T:
 
 
 def _bad_field(text: str) -> BadRequest:
+    if len(text) > 2 * SHOWN_CHARACTERS:  # it quotes names and words of the one who asks
+        text = f"{text[:SHOWN_CHARACTERS]}…{text[-SHOWN_CHARACTERS:]}"
     place = AT.search(text)
     words = AT.sub("", text)
     words = words[:1].lower() + words[1:]

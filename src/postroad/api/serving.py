@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import Final
@@ -11,17 +12,24 @@ from typing import Final
 import uvicorn
 
 from postroad.api.app import make_app
+from postroad.api.connections import Connections, Patience
 from postroad.api.context import Context
 from postroad.api.door import Door, leave_note, remove_note
+from postroad.api.greeting import SecureServer
+from postroad.api.hosts import Proxies
+from postroad.api.listening import Strict
 from postroad.api.watching import Watched
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.hub.serving import Station
 from postroad.model.errors import BadSetting, CannotListen, PostroadError
 from postroad.observe.tasks import HasTasks
+from postroad.ports.clock import Clock
+from postroad.ports.tls import certificate, server_tls
 
 BACKLOG: Final = 2_048
 GRACE_S: Final = 10
+KEEP_ALIVE_S: Final = 5
 
 
 class Server:
@@ -46,6 +54,7 @@ class Server:
         self._web: uvicorn.Server | None = None
         self._ends: list[asyncio.Task[None]] = []
         self._broken: BaseException | None = None
+        self._secure = server_tls(settings.tls_cert_file, settings.tls_key_file)
 
     @property
     def url(self) -> str:
@@ -53,13 +62,15 @@ class Server:
         if self._socket is None:
             raise AssertionError("not bound yet")
         host, port = self._socket.getsockname()[:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        scheme = "https" if self._secure else "http"
+        return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     def bind(self) -> socket.socket:
         """Take the port, or say who might have it."""
         host, port = address(self._settings.listen)
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        taken = socket.socket(family, socket.SOCK_STREAM)
+        # Named as TCP: only then asyncio sends small answers at once, not 40 ms later.
+        taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             taken.bind((host, port))
@@ -84,29 +95,45 @@ class Server:
     ) -> None:
         """Serve until stopped. The road is open; `started` is called when it listens, and `watch`
         is entered meanwhile."""
-        config = uvicorn.Config(
-            Watched(make_app(self.context), self.context.meter, self.road.store.clock),
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            backlog=BACKLOG,
-            timeout_graceful_shutdown=GRACE_S,
-            ws="none",
-        )
-        web = self._web = Web(config)
+        web = self._web = self._make_web()
         taken = self._socket or self.bind()
-        taken.listen(BACKLOG)  # who reads the note may connect at once
+        taken.listen(web.config.backlog)  # who reads the note may connect at once
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
-        door = Door(self.url, self.context.access.local, os.getpid())
+        cert = certificate(self._settings.tls_cert_file)
+        door = Door(self.url, self.context.access.local, os.getpid(), cert)
         leave_note(self.road.dsn, door)
         try:
             with watch or nullcontext():
                 await self._tasks(web, taken, started)
         finally:
             remove_note(self.road.dsn)
+
+    def _make_web(self) -> "Web":
+        settings = self._settings
+        proxies = Proxies(settings.trusted_proxies)
+        patience = Patience(
+            settings.head_wait_s, settings.body_wait_s, settings.connections_per_address_max
+        )
+        connections = Connections(patience, self.road.log, proxies.has)
+        config = uvicorn.Config(
+            Watched(make_app(self.context), self.context.meter, self.road.store.clock),
+            http=Strict,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            # What waits to be accepted is accepted at one go, and has descriptors before it is
+            # counted.
+            backlog=min(BACKLOG, connections.most),
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=GRACE_S,
+            ws="none",
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=list(settings.trusted_proxies),
+        )
+        return Web(config, connections, self._secure, self.road.store.clock)
 
     async def _tasks(self, web: "Web", taken: socket.socket, started: Callable[[], None]) -> None:
         async with named(), asyncio.TaskGroup() as group:
@@ -172,7 +199,40 @@ async def named() -> AsyncIterator[None]:
 
 
 class Web(uvicorn.Server):
-    """uvicorn, with the signals left to us."""
+    """uvicorn, with signals and connections looked after by us."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        connections: Connections,
+        secure: ssl.SSLContext | None,
+        clock: Clock,
+    ) -> None:
+        super().__init__(config)
+        self._clock = clock
+        self._connections = connections
+        self._secure = secure
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen on one socket, which is bound."""
+        taken = (sockets or [])[0]
+        loop = asyncio.get_running_loop()
+        if self._secure is None:
+            backlog = self.config.backlog
+            self.servers = [await loop.create_server(self._plain, sock=taken, backlog=backlog)]
+        else:
+            own = SecureServer(self._plain, self._connections, self._secure, self._clock)
+            own.listen(taken)
+            self.servers = [own]  # type: ignore[list-item]
+        self.started = True
+
+    def _plain(self) -> Strict:
+        return Strict(
+            self._connections,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

@@ -28,6 +28,8 @@ class Watched:
             nonlocal status
             if event["type"] == "http.response.start":
                 status = event["status"]
+                if _unread(scope):
+                    event["headers"] = [*event["headers"], (b"connection", b"close")]
             await send(event)
 
         if traces.active():
@@ -40,6 +42,12 @@ class Watched:
             await self._app(scope, receive, tell)
         took_s = self._clock.steady_s() - start_s
         self._meter.answered(method_of(scope), route_of(scope), status, took_s)
+
+
+def _unread(scope: Any) -> bool:
+    """Whether the request still comes: an answer given now is the last one on its connection."""
+    exchange = scope.get("exchange")
+    return exchange is not None and exchange.more_body
 
 
 def route_of(scope: Any) -> str:

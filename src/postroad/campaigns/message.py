@@ -64,6 +64,11 @@ def callback_url(credential: Credential, campaign: int, n: int) -> str:
     return f"{base}{CALLBACKS}/{campaign}/{n}" if base else ""
 
 
+def is_called_back(credential: Credential) -> bool:
+    """Whether the provider may have something to say about what was sent."""
+    return credential.kind == "twilio" and bool(credential.spec.callback)
+
+
 @lru_cache(64)
 def template_of(text: str) -> "Template":
     """A template, read once."""

@@ -24,6 +24,9 @@ BOMS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+NOT_OF_FILES: Final = frozenset(
+    ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7")
+)
 ROW_CHARACTERS_MAX: Final = CHUNK_BYTES
 """Of all cells of a row, and of the lines that it goes over: what has no ends, or opens a quote and
 never closes it, is not read as one row."""
@@ -84,12 +87,28 @@ def open_source(path: Path, recipient: str, encoding: str = "") -> Source:
         raise BadFile(f"{path.name} cannot be read: {error.strerror}") from None
     if not start.strip():
         raise BadFile(f"{path.name} is empty: its first line names the columns")
+    if encoding:
+        _check_encoding(encoding)
     found, guessed = (encoding, False) if encoding else _detect(path, start, is_utf8=is_utf8)
     first = _first_line(path, found)
     delimiter = max(",;\t", key=first.count) if first.strip() else ","
-    columns = tuple(cell.strip() for cell in next(csv.reader([first], delimiter=delimiter), []))
+    try:
+        cells = next(csv.reader([first], delimiter=delimiter), [])
+    except csv.Error as error:
+        raise BadFile(f"{path.name}, line 1: broken CSV: {error}") from None
+    columns = tuple(cell.strip() for cell in cells)
     _check_columns(path, columns, recipient)
     return Source(path, found, guessed, delimiter, columns, digest, stamp)
+
+
+def _check_encoding(encoding: str) -> None:
+    """One of files, in which each byte is looked at once: `punycode` is read in quadratic time."""
+    try:
+        known = codecs.lookup(encoding).name not in NOT_OF_FILES
+    except (LookupError, ValueError):
+        known = False
+    if not known:
+        raise BadFile(f"there is no encoding {encoding!r} of files")
 
 
 def stamp_of(path: Path) -> tuple[int, int]:
@@ -136,8 +155,8 @@ def _first_line(path: Path, encoding: str) -> str:
         # Bad bytes of later lines are in the same chunk: they are told when they are reached.
         with path.open(encoding=encoding, errors="replace", newline="") as file:
             line = file.readline(CHUNK_BYTES).rstrip("\r\n")
-    except LookupError:
-        raise BadFile(f"there is no encoding {encoding!r}") from None
+    except (LookupError, ValueError):
+        raise BadFile(f"there is no encoding {encoding!r} of files") from None
     if LOST in line:
         raise BadFile(f"{path.name}, line 1: not readable as {encoding}: say which it has")
     return line

@@ -8,15 +8,19 @@ from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from postroad.model.errors import BadInput
+from postroad.model.foreign import told
+from postroad.model.texts import TEMPLATE_MAX
 
-TEMPLATE_CHARACTERS_MAX: Final = 20_000
 RENDERED_CHARACTERS_MAX: Final = 100_000
 """Of one message. A column that is named 4,000 times would make 40 MB of a long cell, and a
 thousand recipients are rendered ahead."""
-NESTED_MAX: Final = 20
+IFS_MAX: Final = 20
 WORDS_MAX: Final = 50
 """Of one expression: the parser calls itself a dozen times for each bracket in it."""
 NUMBER_CHARACTERS_MAX: Final = 20
+NESTED_MAX: Final = 12
+"""Filters, `not`, `or` and so on within each other. Jinja2 compiles them in cubic time: 2,000
+characters of filters took 14 s."""
 FILTERS: Final = ("capitalize", "default", "lower", "title", "trim", "upper")
 # The sandbox bounds what a template may touch, this how long it takes: two nested loops would
 # take minutes for each of a million recipients.
@@ -51,19 +55,22 @@ class Template:
     def __init__(self, text: str) -> None:
         if not text.strip():
             raise BadTemplate("the template is empty")
-        if len(text) > TEMPLATE_CHARACTERS_MAX:
-            raise BadTemplate(f"the template has over {TEMPLATE_CHARACTERS_MAX} characters")
+        if len(text) > TEMPLATE_MAX:
+            raise BadTemplate(f"the template has over {TEMPLATE_MAX} characters")
         self.text = text
         try:
             _measure(text)
             parsed = JINJA.parse(text)
             _check(parsed)
             self._compiled = JINJA.from_string(text)
+            self.variables = frozenset(meta.find_undeclared_variables(parsed))
         except TemplateSyntaxError as error:
             raise BadTemplate(f"template line {error.lineno}: {error.message}") from None
-        except (ArithmeticError, LookupError, SyntaxError, TypeError, ValueError) as error:
-            raise BadTemplate(f"template line 1 or later: it cannot be read: {error}") from None
-        self.variables = frozenset(meta.find_undeclared_variables(parsed))
+        except (RecursionError, MemoryError, SyntaxError):  # of Python's compiler, too
+            raise BadTemplate("template line 1 or later: nested too deep: nest less") from None
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            why = told(error)
+            raise BadTemplate(f"template line 1 or later: it cannot be read: {why}") from None
 
     def check(self, columns: tuple[str, ...]) -> None:
         """Whether every variable is a column."""
@@ -84,8 +91,8 @@ class Template:
                 if size > RENDERED_CHARACTERS_MAX:
                     break
         except Exception as error:  # noqa: BLE001 - whatever it does is the template's fault
-            where = _line_of(error.__traceback__)
-            raise BadTemplate(f"template line {where}: it cannot be filled in: {error}") from None
+            where, why = _line_of(error.__traceback__), told(error)
+            raise BadTemplate(f"template line {where}: it cannot be filled in: {why}") from None
         if size > RENDERED_CHARACTERS_MAX:
             raise BadTemplate(f"the message has over {RENDERED_CHARACTERS_MAX} characters")
         return "".join(parts)
@@ -111,15 +118,18 @@ def _measure(text: str) -> None:
         if before == "block_begin" and word in ("if", "endif"):
             nested += 1 if word == "if" else -1
         before = kind
-        if nested > NESTED_MAX:
-            raise BadTemplate(f"template line {line}: over {NESTED_MAX} `if` in one another")
+        if nested > IFS_MAX:
+            raise BadTemplate(f"template line {line}: over {IFS_MAX} `if` in one another")
         if words > WORDS_MAX:
             raise BadTemplate(f"template line {line}: over {WORDS_MAX} words in one expression")
         if kind in ("integer", "float") and len(word) > NUMBER_CHARACTERS_MAX:
             raise BadTemplate(f"template line {line}: a number of over 20 digits")
 
 
-def _check(node: nodes.Node) -> None:
+def _check(node: nodes.Node, depth: int = 0) -> None:
+    depth += isinstance(node, nodes.Expr)
+    if depth > NESTED_MAX:
+        raise BadTemplate(f"template line {node.lineno}: nested over {NESTED_MAX} deep: nest less")
     if not isinstance(node, ALLOWED):
         what = type(node).__name__.lower()
         raise BadTemplate(
@@ -131,4 +141,4 @@ def _check(node: nodes.Node) -> None:
             f"template line {node.lineno}: no filter {node.name!r}: there are {', '.join(FILTERS)}"
         )
     for inner in node.iter_child_nodes():
-        _check(inner)
+        _check(inner, depth)

@@ -65,7 +65,8 @@ class Call:
         token = ""
         if server:
             token = _token(self._options["token_file"])
-        return Reach(self.loaded().settings, server, token, self.tenant)
+        ca_file = str(self._options["ca_file"] or os.environ.get("POSTROAD_CA_FILE", ""))
+        return Reach(self.loaded().settings, server, token, self.tenant, ca_file)
 
 
 def _base() -> Settings:
@@ -108,6 +109,9 @@ def _shared() -> dict[str, Any]:
         ],
         "token_file": Annotated[
             Path | None, option("--token-file", text="A file with the server's token.")
+        ],
+        "ca_file": Annotated[
+            Path | None, option("--ca-file", text="Certificates that vouch for an https server.")
         ],
         "tenant": Annotated[str, option("--tenant", text="Whose queues are meant.")],
         "config": Annotated[

@@ -3,7 +3,6 @@ machine, or the store itself. Whichever it is, a command is a request to the sam
 
 import asyncio
 import http.client
-import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from postroad.api.problems import Problem
 from postroad.config import Settings
 from postroad.model.errors import BadInput, RoadInUse, StoreUnavailable
 from postroad.model.words import DEFAULT_TENANT
+from postroad.ports.tls import pinned_tls, trusting_tls
 from postroad.stores.naming import shown
 from postroad.stores.opening import has_road
 
@@ -52,8 +52,11 @@ class Refused(Exception):
 class Reach:
     """A way to the road, open inside `with`."""
 
-    def __init__(self, settings: Settings, server: str, token: str, tenant: str) -> None:
+    def __init__(
+        self, settings: Settings, server: str, token: str, tenant: str, ca_file: str = ""
+    ) -> None:
         self._settings = settings
+        self._ca_file, self._cert = ca_file, ""
         self._tenant = tenant
         self._server, self._token = server.rstrip("/"), token
         self._runner: asyncio.Runner | None = None
@@ -165,7 +168,7 @@ class Reach:
         door = read_note(self._settings.dsn)
         if door is None:
             return False
-        self._server, self._token = door.url, door.token
+        self._server, self._token, self._cert = door.url, door.token, door.cert
         known = {"authorization": f"Bearer {door.token}"}
         try:
             answer = self._over_http(Asked("GET", "/v1/tokens", headers=known))
@@ -208,7 +211,7 @@ class Reach:
     def _reply(
         self, asked: Asked, file: "Told | None" = None
     ) -> Iterator[http.client.HTTPResponse]:
-        line, base = _dialled(self._server)
+        line, base = _dialled(self._server, self._ca_file, self._cert)
         doubt = ""
         try:
             query = f"?{asked.query_text}" if asked.query_text else ""
@@ -223,12 +226,14 @@ class Reach:
             yield line.getresponse()
         except (OSError, http.client.HTTPException, UnicodeError) as error:
             late = f" in {line.timeout:g} s" if isinstance(error, TimeoutError) else ""
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                doubt = ". Name the certificate that vouches for it: --ca-file FILE"
             raise StoreUnavailable(f"no answer from {self._server}{late}: {error}{doubt}") from None
         finally:
             line.close()
 
 
-def _dialled(server: str) -> tuple[http.client.HTTPConnection, str]:
+def _dialled(server: str, ca_file: str, pinned: str) -> tuple[http.client.HTTPConnection, str]:
     """A connection to a server, and the path that all addresses there begin with."""
     bad = BadInput(f"server {server!r}: give an address like http://127.0.0.1:8600")
     try:
@@ -240,7 +245,7 @@ def _dialled(server: str) -> tuple[http.client.HTTPConnection, str]:
         raise bad
     if parts.scheme == "http":
         return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S), parts.path
-    secure = ssl.create_default_context()
+    secure = pinned_tls(pinned) if pinned else trusting_tls(ca_file)
     line = http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=secure)
     return line, parts.path
 

@@ -120,14 +120,14 @@ def _fault(secrets: Sequence[str], signed: Sequence[str], body: bytes, now_s: fl
 
 async def _body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
     if headers.get("transfer-encoding", "").lower() == "chunked":
-        body = b""
+        body = bytearray()
         while size := int(await reader.readuntil(b"\r\n"), 16):
             body += await reader.readexactly(size)
             await reader.readexactly(2)
             if len(body) > BODY_BYTES_MAX:
                 raise ValueError("the body is too large")
         await reader.readexactly(2)
-        return body
+        return bytes(body)
     size = int(headers.get("content-length", "0"))
     if not 0 <= size <= BODY_BYTES_MAX:
         raise ValueError("the body is too large")

@@ -24,7 +24,9 @@ from postroad.model.errors import BadInput, HubInUse
 from postroad.model.tokens import EVERY_TENANT
 from postroad.observe.watchdog import end_when_stuck
 from postroad.ports.mailboxes import Mailboxes
+from postroad.ports.tls import certificate, pinned_tls, server_tls
 from postroad.stores.naming import make_folder, shown
+from postroad.transports.named_hubs import OwnHub
 from postroad.verbs.sealing import require_keys
 from postroad.version import VERSION
 
@@ -71,7 +73,8 @@ def _station(road: Postroad, settings: Settings, *, any_port: bool) -> Station:
         raise BadInput("this store keeps no mailboxes: a hub needs SQLite or PostgreSQL")
     host, port = address(settings.hub_listen, "hub_listen")
     own = keys(settings.hub_create_token, settings.hub_token)
-    where = Where(host, port, own, any_port=any_port)
+    tls = server_tls(settings.tls_cert_file, settings.tls_key_file)
+    where = Where(host, port, own, any_port=any_port, tls=tls)
     return Station(road.store, road.store.clock, road.log, where)
 
 
@@ -94,6 +97,8 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
         role = " and ".join(["the API"] * api + ["a worker"] * server.context.delivers) or "a hub"
         if station is not None:
             station = server.station = await _lead(station, said, alone=role == "a hub")
+        if station is not None:
+            _send_to_own(road, station)
 
         def started() -> None:
             if station is not None:
@@ -120,6 +125,15 @@ async def _lead(station: Station, said: Console, *, alone: bool) -> Station | No
         said.print(f"No hub here: {error}", soft_wrap=True, markup=False)
         return None
     return station
+
+
+def _send_to_own(road: Postroad, station: Station) -> None:
+    """The road may send to the hub that is served beside it."""
+    settings = road.settings
+    cert = certificate(settings.tls_cert_file)
+    trusted = pinned_tls(cert) if cert else None
+    own = OwnHub(station.url, station.address, settings.hub_token, trusted)
+    road.hubs.serve(own, station.servers)
 
 
 def load_road(name: str) -> Postroad:

@@ -45,6 +45,8 @@ def value_of(loaded: Loaded, name: str) -> Any:
         return shown(settings.dsn)
     if name in SECRET:
         return "…" if getattr(settings, name) else ""
+    if name == "hubs":
+        return [hub.shown for hub in settings.hubs]
     section, _, inner = name.rpartition(".")
     held: Any = getattr(settings, section) if section else settings
     return structs.asdict(held)[inner]

@@ -10,10 +10,10 @@ from msgspec import Struct
 from postroad.model.errors import BadBody, BadInput, BadTime, BodyTooLarge
 from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.model.states import NEVER
+from postroad.model.texts import checked
 from postroad.model.words import PRIORITIES, Draft, Queue, shard_of, slot_of
 
 HEADERS_BYTES_MAX: Final = 16 << 10
-KEY_CHARACTERS_MAX: Final = 255
 TEXTS: Final = (str, str, str, str)
 RAW: Final = {"content-type": "application/octet-stream"}
 
@@ -49,10 +49,11 @@ def _check_types(send: Send) -> None:
     if not isinstance(send.priority, int):
         raise BadInput(f"priority={send.priority!r}: give a whole number")
     if not isinstance(send.headers or {}, Mapping):
-        raise BadInput(f"headers={send.headers!r}: give a dict of texts")
+        raise BadInput(f"headers= is a {type(send.headers).__name__}: give a dict of texts")
     for header in (send.headers or {}).items():
         if not all(isinstance(text, str) for text in header):
-            raise BadInput(f"headers: {header!r} must be texts, name and value")
+            name, kind = header[0], type(header[1]).__name__  # the value may be a password
+            raise BadInput(f"headers: {name!r} ({kind}) must be texts, name and value")
 
 
 def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: int) -> Draft:
@@ -86,9 +87,7 @@ def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: in
 
 def _check_keys(send: Send) -> None:
     for name, text in (("key", send.key), ("order_key", send.order_key)):
-        if len(text) > KEY_CHARACTERS_MAX:
-            raise BadInput(f"{name} has {len(text)} characters: at most {KEY_CHARACTERS_MAX}")
-        if not _is_text(text):
+        if not _is_text(checked(name, text)):
             raise BadInput(f"{name} has half a character (a lone surrogate) in it: give whole text")
 
 

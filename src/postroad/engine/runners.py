@@ -258,7 +258,7 @@ class Runners:
         outcome: Outcome | None = None
         try:
             if PACKED_MARK in message.headers:
-                attempt.sent = opened(message, self.ring)
+                attempt.sent = opened(message, queue, self.ring)
             if not attempt.noted and slot_s is None:
                 attempt.session = self._sessions.get(worker.lane.id)
             if attempt.session is None:
@@ -282,7 +282,8 @@ class Runners:
             self._log.error("a transport raised", exc_info=error)
             return failed(f"{type(error).__name__}: {error}")
         if isinstance(error, BadKey):
-            return unreachable(f"its headers cannot be opened: {error}")
+            # Its own fault alone: neither its queue nor its lane is to wait for it.
+            return failed(f"its headers cannot be opened: {error}", answered=False)
         raise error
 
     def _overdue(

@@ -1,18 +1,35 @@
 """One connection to a hub, from the client's side: questions by number, and what comes unasked."""
 
 import asyncio
-from collections.abc import Callable
+import logging
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
 from typing import Final
 
+from msgspec import DecodeError
 from msgspec.structs import replace
-from picows import WSCloseCode, WSError, WSFrame, WSListener, WSMsgType, WSTransport, ws_connect
+from picows import (
+    WSCloseCode,
+    WSError,
+    WSFrame,
+    WSListener,
+    WSMsgType,
+    WSParsedURL,
+    WSTransport,
+    ws_connect,
+)
 
 from postroad.hub.frames import MSGPACK, Asked, Codec, Error, Quota, Said
 from postroad.model.errors import HubAway, HubLost, HubRefused
 
 CONNECT_S: Final = 10.0
-BIG: Final = 16 << 20
+FRAME_BYTES_MAX: Final = 1 << 20
+"""A hub says at most a message of 64 KiB, or 256 names."""
+SAID_CHARACTERS: Final = 200
 CODEC: Final = Codec(MSGPACK)
+Reach = Callable[[], Awaitable[list[str]]]
+"""Asked before each connection: the addresses to try in this order, as numbers."""
 
 
 class Calls(WSListener):
@@ -27,20 +44,48 @@ class Calls(WSListener):
 
     @classmethod
     async def connect(
-        cls, url: str, heard: Callable[[Said], None], lost: Callable[[], None]
+        cls,
+        url: str,
+        heard: Callable[[Said], None],
+        lost: Callable[[], None],
+        reach: Reach | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> "Calls":
-        """A connection, or HubAway."""
+        """A connection, or HubAway. Redirects are not followed: a hub is where it is said to be."""
+        addresses: list[str | None] = [None] if reach is None else [*await reach()]
+        away = HubAway(f"{url} has no address")
+        for address in addresses:
+            try:
+                return await cls._connect(url, lambda: cls(heard, lost), address, tls)
+            except HubAway as error:
+                away = error
+        raise away
+
+    @classmethod
+    async def _connect(
+        cls,
+        url: str,
+        make: "Callable[[], Calls]",
+        address: str | None,
+        tls: ssl.SSLContext | None,
+    ) -> "Calls":
         try:
             async with asyncio.timeout(CONNECT_S):
                 _, calls = await ws_connect(
-                    lambda: cls(heard, lost),
+                    make,
                     url,
+                    ssl_context=tls,
                     extra_headers={"Sec-WebSocket-Protocol": MSGPACK},
                     websocket_handshake_timeout=CONNECT_S,
-                    max_frame_size=BIG,
+                    max_frame_size=FRAME_BYTES_MAX,
+                    max_redirects=0,
+                    logger_name=_silent(),
+                    socket_factory=None if address is None else _at(address),
                 )
         except (WSError, OSError, TimeoutError) as error:
-            raise HubAway(f"{url} cannot be reached: {type(error).__name__} {error}") from error
+            said = f"{url} cannot be reached: {type(error).__name__} {error}"
+            said = "".join(each if each.isprintable() else " " for each in said)
+            raise HubAway(said[: SAID_CHARACTERS + len(url)]) from error
         if not isinstance(calls, cls) or not calls.alive:  # it may have ended before we are told
             raise HubAway(f"{url} hung up at once")
         return calls
@@ -67,6 +112,12 @@ class Calls(WSListener):
             raise HubRefused(said.code, said.text)
         return said
 
+    def hang_up(self, why: str) -> None:
+        """End it for what the hub did."""
+        if self._transport is not None:
+            self._transport.send_close(WSCloseCode.POLICY_VIOLATION, why.encode())
+            self._transport.underlying_transport.abort()
+
     async def close(self) -> None:
         """Say goodbye."""
         transport, self._transport = self._transport, None
@@ -87,7 +138,11 @@ class Calls(WSListener):
             return
         if frame.msg_type != WSMsgType.BINARY:
             return
-        said = CODEC.event(frame.get_payload_as_bytes())
+        try:
+            said = CODEC.event(frame.get_payload_as_bytes())
+        except (DecodeError, UnicodeDecodeError, RecursionError):
+            self.hang_up("that is no frame of a hub")
+            return
         if isinstance(said, Quota) or not said.n:
             self._heard(said)  # in order: its continue may follow at once
         answer = self._open.get(said.n)
@@ -102,3 +157,27 @@ class Calls(WSListener):
                 answer.set_exception(HubLost("the connection broke before the hub answered"))
         self._open = {}
         self._lost()
+
+
+def _at(address: str) -> Callable[[WSParsedURL], Awaitable[socket.socket]]:
+    """Connects to this address, whatever the name in the URL leads to by now."""
+
+    async def connected(url: WSParsedURL) -> socket.socket:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        way = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            way.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(way, (address, url.port))
+        except BaseException:
+            way.close()
+            raise
+        return way
+
+    return connected
+
+
+def _silent() -> "logging.LoggerAdapter[logging.Logger]":
+    """Nothing that a stranger sends is worth a line in the log."""
+    log = logging.getLogger("postroad.picows")
+    log.setLevel(logging.CRITICAL + 1)
+    return logging.LoggerAdapter(log, {})

@@ -1,7 +1,7 @@
 """A client of a hub: send to mailboxes, and receive from many of them over one connection."""
 
 import asyncio
-from collections import deque
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NoReturn, Self
@@ -28,12 +28,13 @@ from postroad.hub.frames import (
     Unsubscribe,
     WatchFor,
 )
+from postroad.hub.inbox import Inbox
 from postroad.model.errors import HubAway, HubError, HubLost, HubRefused, MailboxFull
 from postroad.model.mailbox import HubLimits
 from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
 
 if TYPE_CHECKING:
-    from postroad.hub.calls import Calls
+    from postroad.hub.calls import Calls, Reach
 
 BATCH: Final = HubLimits().batch_max
 BACKOFF_S: Final = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -68,7 +69,9 @@ class Told(Struct):
 
 class HubClient:
     """Use it as `async with HubClient(url) as hub:`. A connection that breaks is made again, at
-    growing intervals, and what was subscribed to is subscribed to again."""
+    growing intervals, and what was subscribed to is subscribed to again. `tls`: whom to trust with
+    `wss://`, the system's certificates unless told; `reach`: where to connect to, instead of where
+    the URL's name leads."""
 
     def __init__(
         self,
@@ -77,8 +80,12 @@ class HubClient:
         told: Told | None = None,
         clock: Clock | None = None,
         chance: Chance | None = None,
+        reach: "Reach | None" = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.url = url
+        self._reach = reach
+        self._tls = tls
         self.told = told or Told()
         self.reconnects = 0
         self._clock = clock or SystemClock()
@@ -87,7 +94,7 @@ class HubClient:
         self._tokens: dict[str, str] = {}
         self._senders: dict[str, str] = {}
         self._watched: dict[str, None] = {}
-        self._inbox: deque[Received] = deque()
+        self._inbox: Inbox[Received] = Inbox()
         self._news = asyncio.Event()
         self._mender: asyncio.Task[None] | None = None
         self._broken: Exception | None = None
@@ -112,7 +119,7 @@ class HubClient:
     async def _dial(self) -> "Calls":
         from postroad.hub.calls import Calls  # a WebSocket library, which few roads need
 
-        return await Calls.connect(self.url, self._heard, self._lost)
+        return await Calls.connect(self.url, self._heard, self._lost, self._reach, self._tls)
 
     async def close(self) -> None:
         """Leave; what was not acked waits for the next subscriber."""
@@ -173,6 +180,7 @@ class HubClient:
         """No more from these."""
         for name in names:
             self._tokens.pop(name, None)
+        self._inbox.expect(names)
         for start in range(0, len(names), BATCH):
             # One answer alone is no error, and an error is raised.
             _ = await self._ask(Unsubscribe(boxes=list(names[start : start + BATCH])))
@@ -206,8 +214,19 @@ class HubClient:
             if self._broken is not None:
                 raise HubLost(f"{self.url} is not connected to again") from self._broken
             self._news.clear()
-            await self._news.wait()
-        return self._inbox.popleft()
+            if not await self._ask_again():
+                await self._news.wait()
+        return self._inbox.take()
+
+    async def _ask_again(self) -> bool:
+        """Subscribe again to what was let go; False when nothing was."""
+        asked = [(box, self._tokens[box]) for box in self._inbox.let_go(self._tokens)]
+        try:
+            for box in await self._subscribe(asked) if asked else ():
+                self.told.ended(box, "refused")
+        except HubError:
+            return False  # it is gone, and all are subscribed to again when it is back
+        return bool(asked)
 
     # How it works
 
@@ -222,24 +241,26 @@ class HubClient:
 
     def _heard(self, said: Said) -> None:
         match said:
-            case Message():
-                self._inbox.append(self._received(said))
+            case Message(box=box) if box in self._tokens:
+                self._inbox.put(self._received(said))
                 self._news.set()
-            case End(box=box, why=why):
-                self._tokens.pop(box, None)
+            case End(box=box, why=why) if box in self._tokens:
+                del self._tokens[box]
                 self.told.ended(box, why)
-            case Quota(box=box):
+            case Quota(box=box) if box in self._senders:
                 self._watched[box] = None
                 self.told.full(box)
-            case Continue(box=box):
-                self._watched.pop(box, None)
+            case Continue(box=box) if box in self._watched:
+                del self._watched[box]
                 self.told.continued(box)
             case _:
-                pass
+                self._inbox.stray()  # nobody asked
+        if self._calls is not None and self._inbox.flooded(len(self._tokens)):
+            self._calls.hang_up("the hub sends what nobody asked for")
 
     def _lost(self) -> None:
         self._calls = None
-        self._inbox.clear()  # what is not acked comes again
+        self._inbox.clear()
         if not self._closed and self._mender is None:
             loop = asyncio.get_running_loop()
             self._mender = loop.create_task(self._mend(), name="postroad hub client")

@@ -1,6 +1,6 @@
 """Who is connected, who awaits a CONTINUE, and the work that is gathered for the store."""
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 
 from postroad.hub.frames import Continue
@@ -34,7 +34,7 @@ class Connections:
         self.unacked: dict[Sub, None] = {}
         """In order of delivery."""
         self.watchers: dict[str, dict[Client, None]] = {}
-        self.waiters: dict[str, deque[Waiter]] = {}
+        self.waiters: dict[str, OrderedDict[Waiter, None]] = {}
         self.paused: dict[Client, None] = {}
         self.held: dict[Client, None] = {}
         """Something is ready for them that the store could not read."""
@@ -89,9 +89,8 @@ class Connections:
                 del self.subs[sub.name]
         for name in client.watching:
             self._unwatch(client, name)
-        for name in client.pulled:
-            for waiter in [w for w in self.waiters.get(name, ()) if w.client is client]:
-                self.give_up(waiter)
+        for waiter in list(client.waits):
+            self.give_up(waiter)
         client.subs, client.pulled, client.watching = {}, {}, set()
         client.ready.clear()
         client.notices = []
@@ -99,9 +98,11 @@ class Connections:
     def give_up(self, waiter: Waiter) -> None:
         """Whoever waited is gone, or has waited long enough."""
         waiter.until_s = -1.0
+        if waiter.client is not None:
+            waiter.client.waits.pop(waiter, None)
         waiters = self.waiters.get(waiter.name)
         if waiters and waiter in waiters:
-            waiters.remove(waiter)
+            del waiters[waiter]
             if not waiters:
                 del self.waiters[waiter.name]
 

@@ -1,7 +1,7 @@
 """The hub's rules for those who are connected. No I/O: work for the store is gathered in a batch,
 and what the store answered is settled in the same order."""
 
-from collections import deque
+from collections import OrderedDict
 from typing import Final
 
 from postroad.hub.connections import Settle, Waiter
@@ -91,7 +91,8 @@ class Core(Delivering):
             if wait_s > 0 and not gone and isinstance(answer, Heads) and answer.letters == [None]:
                 if client is not None:
                     client.pulled[get.name] = 0
-                self.waiters.setdefault(get.name, deque()).append(waiter)
+                    client.waits[waiter] = None
+                self.waiters.setdefault(get.name, OrderedDict())[waiter] = None
             else:
                 handed(answer)
 
@@ -100,7 +101,7 @@ class Core(Delivering):
         return waiter
 
     def _hand_over(self, name: str, letter: Letter) -> None:
-        waiter = self.waiters[name][0]
+        waiter = next(iter(self.waiters[name]))
         self.give_up(waiter)
         waiter.done(Heads([letter]))
 

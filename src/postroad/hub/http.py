@@ -1,8 +1,9 @@
 """Sending and getting by plain HTTP, for those who do not keep a connection."""
 
 import asyncio
+import re
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
 import h11
@@ -11,6 +12,7 @@ import msgspec
 from postroad.hub.commands import Commands
 from postroad.hub.connections import Waiter
 from postroad.hub.frames import message
+from postroad.hub.patience import Patience, Wrong
 from postroad.hub.pump import Hub
 from postroad.model.mailbox import (
     DENIED,
@@ -27,6 +29,8 @@ from postroad.model.mailbox import (
 )
 
 HEAD_BYTES_MAX: Final = 16 * 1024
+HEAD_END: Final = re.compile(rb"\n\r?\n")
+BLANKS: Final = b" " * 128
 NAME_CHARACTERS_MAX: Final = 64
 STATUS: Final = {
     Why.denied: 403,
@@ -38,28 +42,25 @@ STATUS: Final = {
 Reply = Callable[[int, object], None]
 
 
-class Patience(Protocol):
-    """Who closes connections that take too long."""
-
-    def expect(self, protocol: "Http", seconds: float | None) -> None:
-        """The next thing must have come by then; None: it has."""
-
-
 class Http(asyncio.Protocol):
     """One HTTP/1.1 connection: one request after the other."""
 
-    def __init__(self, hub: Hub, commands: Commands, patience: Patience) -> None:
+    def __init__(self, hub: Hub, commands: Commands, patience: Patience, wrong: Wrong) -> None:
         self._hub = hub
         self._commands = commands
         self._patience = patience
+        self._wrong = wrong
         self._wire = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
         self._request: h11.Request | None = None
-        self._body = b""
+        self._body = bytearray()
+        self._pieces = 0
         self._busy = False
         self._ahead = 0
         """Bytes that came while a request is being answered."""
         self._waiter: Waiter | None = None
         self._transport: asyncio.Transport | None = None
+        self._leaving: asyncio.Transport | None = None
+        """Closed, when the other side has taken what was written before."""
         self._full = False
         """The other side does not take its answers."""
 
@@ -70,7 +71,7 @@ class Http(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """It is gone; nobody waits any more."""
-        self._transport = None
+        self._transport = self._leaving = None
         self._patience.expect(self, None)
         if self._waiter is not None:
             self._hub.core.give_up(self._waiter)
@@ -102,35 +103,58 @@ class Http(asyncio.Protocol):
 
     def late(self) -> None:
         """Nothing whole came in time, or nothing was taken."""
-        if self._full and self._transport is not None:
+        if self._leaving is not None:
+            self._leaving.abort()
+            return
+        if self._transport is not None and self._transport.get_write_buffer_size():
             self._transport.abort()  # closing would wait for it for ever
             self._transport = None
             return
         if self._wire.their_state is h11.IDLE and not self._wire.trailing_data[0]:
-            if self._transport is not None:
-                self._transport.close()  # between two requests: nobody waits for a word
+            self._close()  # between two requests: nobody waits for a word
             return
         self._fail(408, "the request took too long")
 
     def _read(self) -> None:
         while not self._busy and not self._full and self._transport is not None:
-            event = self._wire.next_event()
+            event = self._next()
             if event is h11.NEED_DATA or event is h11.PAUSED:
                 return
             if isinstance(event, h11.Request):
-                self._request, self._body = event, b""
+                self._request, self._body, self._pieces = event, bytearray(), 0
+                if _is_double(event):
+                    self._fail(400, "a length and chunks as well: which of them counts?")
+                    return
             elif isinstance(event, h11.Data):
-                self._body += bytes(event.data)
-                if len(self._body) > self._hub.limits.body_bytes_max:
-                    self._fail(413, f"a body has {self._hub.limits.body_bytes_max} bytes at most")
+                self._body += event.data
+                self._pieces += event.chunk_start
+                if self._is_too_large():
                     return
             elif isinstance(event, h11.EndOfMessage) and self._request is not None:
                 self._busy = True
                 self._patience.expect(self, None)
-                self._serve(self._request, self._body)
+                self._serve(self._request, bytes(self._body))
             elif isinstance(event, h11.ConnectionClosed):
-                self._transport.close()
+                self._close()
                 return
+
+    def _next(self) -> Any:
+        """What comes next. h11's pattern for headers is quadratic in blanks: 16 KiB of them took
+        it 0.8 s."""
+        if self._wire.their_state is h11.IDLE:
+            held = self._wire.trailing_data[0]
+            end = HEAD_END.search(held)
+            if end and BLANKS in held[: end.start()].replace(b"\t", b" "):
+                raise h11.RemoteProtocolError("a header has too many blanks in a row")
+        return self._wire.next_event()
+
+    def _is_too_large(self) -> bool:
+        limits = self._hub.limits
+        if len(self._body) > limits.body_bytes_max:
+            self._fail(413, f"a body has {limits.body_bytes_max} bytes at most")
+        elif self._pieces > limits.pieces_max:
+            self._fail(413, f"a body comes in {limits.pieces_max} chunks at most")
+        return self._transport is None
 
     def _serve(self, request: h11.Request, body: bytes) -> None:
         path, _, query = request.target.decode("ascii", "replace").partition("?")
@@ -201,6 +225,9 @@ class Http(asyncio.Protocol):
         self._hub.core.take(take, done)
 
     def _refuse(self, refused: Refused) -> None:
+        if refused.why is Why.denied and self._wrong(1):
+            self._fail(429, "too many wrong tokens from your address: wait a minute")
+            return
         self._reply(STATUS.get(refused.why, 400), {"error": refused.why, "text": refused.text})
 
     def _reply(self, status: int, content: object) -> None:
@@ -213,7 +240,7 @@ class Http(asyncio.Protocol):
         self._say(h11.Response(status_code=status, headers=headers), payload)
         self._busy = False
         if self._wire.our_state is h11.MUST_CLOSE:
-            self._transport.close()
+            self._close()
             return
         self._wire.start_next_cycle()
         if not self._full:
@@ -242,11 +269,23 @@ class Http(asyncio.Protocol):
             payload = msgspec.json.encode({"error": "malformed", "text": text})
             headers = [("content-length", str(len(payload))), ("connection", "close")]
             self._say(h11.Response(status_code=status, headers=headers), payload)
-        if self._full:
-            self._transport.abort()
-        else:
-            self._transport.close()
-        self._transport = None
+        self._close()
+
+    def _close(self) -> None:
+        """Close it when the other side has taken what was written, but not for ever."""
+        transport, self._transport = self._transport, None
+        if transport is None:
+            return
+        transport.close()
+        if transport.get_write_buffer_size():
+            self._leaving = transport
+            self._patience.expect(self, self._hub.limits.stall_s)
+
+
+def _is_double(request: h11.Request) -> bool:
+    """Whether its length is told in two ways: somebody before us may have believed the other."""
+    names = {name for name, _ in request.headers}
+    return b"content-length" in names and b"transfer-encoding" in names
 
 
 def _token(headers: dict[str, str]) -> str:

@@ -4,7 +4,8 @@ import asyncio
 import logging
 import re
 import socket
-from collections import Counter
+import ssl
+from functools import partial
 from typing import Any, Final, cast
 
 from picows import WSAutoPingStrategy, WSUpgradeRequest, WSUpgradeResponse
@@ -14,12 +15,16 @@ from picows.picows import WSProtocol  # type: ignore[attr-defined]
 from postroad.hub.access import Keys
 from postroad.hub.commands import Commands
 from postroad.hub.frames import JSON, MSGPACK, Codec
+from postroad.hub.greeting import BACKLOG, Greeter
 from postroad.hub.http import HEAD_BYTES_MAX, Http
+from postroad.hub.patience import Expected
 from postroad.hub.pump import TICK_MS, Hub
 from postroad.hub.socket import Socket
+from postroad.hub.visitors import Visitors, network
 from postroad.ports.clock import Timer
 
 UPGRADE: Final = re.compile(rb"\r\nupgrade:[ \t]*websocket")
+HEAD_END: Final = b"\r\n\r\n"
 READ_BYTES: Final = 4 * 1024
 """The read buffer that an idle WebSocket keeps."""
 KEEPALIVE: Final = (
@@ -33,6 +38,7 @@ ENDINGS: Final = {
     408: "Request Timeout",
     429: "Too Many Requests",
     431: "Request Header Fields Too Large",
+    503: "Service Unavailable",
 }
 
 
@@ -41,33 +47,46 @@ class Server:
 
     def __init__(self, hub: Hub, keys: Keys | None = None) -> None:
         self.hub = hub
-        self.addresses: Counter[str] = Counter()
+        self.visitors = Visitors(hub.limits, hub.clock, hub.log)
+        self.address = ""
+        """Where it listens, as a number."""
         self.commands = Commands(hub, keys or Keys())
         self._codecs = {name: Codec(name) for name in (JSON, MSGPACK)}
         # Nothing that a stranger sends is worth a line in the log.
         self._log = logging.LoggerAdapter(logging.getLogger("postroad.picows"), {})
         self._log.logger.setLevel(logging.CRITICAL + 1)
-        self._due: dict[Door | Http, float] = {}
+        self._due: dict[Expected, float] = {}
         self._timer: Timer | None = None
         self._listening: asyncio.Server | None = None
+        self._greeter: Greeter | None = None
 
-    async def start(self, host: str = "127.0.0.1", port: int = 0) -> int:
+    async def start(
+        self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
+    ) -> int:
         """Listen; answers the port."""
+        found: int
+        if tls is not None:
+            visitors, clock, limit_s = self.visitors, self.hub.clock, self.hub.limits.handshake_s
+            self._greeter = Greeter(visitors, clock, tls, limit_s, lambda name: Door(self, name))
+            self.address, found = await self._greeter.start(host, port)
+            return found
         loop = asyncio.get_running_loop()
-        self._listening = await loop.create_server(lambda: Door(self), host, port, backlog=1_024)
-        found: int = self._listening.sockets[0].getsockname()[1]
+        self._listening = await loop.create_server(lambda: Door(self), host, port, backlog=BACKLOG)
+        self.address, found = self._listening.sockets[0].getsockname()[:2]
         return found
 
     async def stop(self) -> None:
         """Nobody new; those who are in are told to come again."""
         if self._timer is not None:
             self._timer.cancel()
+        if self._greeter is not None:
+            self._greeter.close()
         if self._listening is not None:
             self._listening.close()
         for client in list(self.hub.core.clients.values()):
             client.link.close(1001, "the hub goes away")
 
-    def expect(self, protocol: "Door | Http", seconds: float | None) -> None:
+    def expect(self, protocol: Expected, seconds: float | None) -> None:
         """The next thing from it must have come by then; None: it has."""
         if seconds is None:
             self._due.pop(protocol, None)
@@ -85,7 +104,7 @@ class Server:
         if self._due:
             self._timer = self.hub.clock.later(TICK_MS, self._tick)
 
-    def upgrade(self, request: WSUpgradeRequest) -> Upgrade:
+    def upgrade(self, door: "Door", request: WSUpgradeRequest) -> Upgrade:
         """The subprotocol that both know; JSON when none is named."""
         named = request.headers.get("Sec-WebSocket-Protocol", "")
         offered = [name.strip() for name in named.split(",") if name.strip()]
@@ -96,7 +115,8 @@ class Server:
         response = WSUpgradeResponse.create_101_response()
         if chosen:
             response.headers["Sec-WebSocket-Protocol"] = chosen
-        return Upgrade(response, Socket(self.hub, self.commands, self._codecs[chosen or JSON]))
+        codec = self._codecs[chosen or JSON]
+        return Upgrade(response, Socket(self.hub, self.commands, codec, door.wrong, self))
 
     def websocket(self, door: "Door") -> "Upgraded":
         """What speaks WebSocket on a connection from now on."""
@@ -104,7 +124,8 @@ class Server:
         return Upgraded(
             door,
             (
-                *(None, None, False, self.upgrade, self._log, True, limits.handshake_s),
+                *(None, None, False, partial(self.upgrade, door), self._log, True),
+                limits.handshake_s,
                 *(False, 20, 20, WSAutoPingStrategy.PING_WHEN_IDLE, True),
                 *(limits.frame_bytes_max, None, READ_BYTES),
             ),
@@ -127,22 +148,23 @@ class Upgraded(WSProtocol):  # type: ignore[misc]
 class Door(asyncio.Protocol):
     """A connection that has not said yet what it wants."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, counted: str = "") -> None:
         self._server = server
-        self._address = ""
-        self._head = b""
+        self._network = counted
+        """Where it comes from, if that was counted before."""
+        self._head = bytearray()
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Somebody comes."""
         self._transport = cast("asyncio.Transport", transport)
-        peer = transport.get_extra_info("peername")
-        self._address = peer[0] if peer else ""
         server = self._server
-        server.addresses[self._address] += 1
-        if server.addresses[self._address] > server.hub.limits.address_connections_max:
-            self._end(429)
-            return
+        if not self._network:
+            peer = transport.get_extra_info("peername")
+            self._network = network(peer[0]) if peer else "nowhere"
+            if refused := server.visitors.enter(self._network):
+                self._end(refused)
+                return
         for option in KEEPALIVE:
             transport.get_extra_info("socket").setsockopt(*option)
         server.expect(self, server.hub.limits.handshake_s)
@@ -151,38 +173,40 @@ class Door(asyncio.Protocol):
         """The head of the first request says what this connection is for."""
         if self._transport is None:
             return
+        begin = max(0, len(self._head) - len(HEAD_END) + 1)
         self._head += data
-        end = self._head.find(b"\r\n\r\n")
+        end = self._head.find(HEAD_END, begin)
         if end < 0:
             if len(self._head) > HEAD_BYTES_MAX:
                 self._end(431)
             return
-        head, transport = self._head[:end].lower(), self._transport
+        whole, transport = bytes(self._head), self._transport
+        self._head = bytearray()
         self._server.expect(self, None)
-        if UPGRADE.search(head):
+        if UPGRADE.search(whole[:end].lower()):
             upgraded = self._server.websocket(self)
             transport.set_protocol(upgraded)
             upgraded.connection_made(transport)
-            _feed(upgraded, self._head)
+            _feed(upgraded, whole)
         else:
-            server = self._server
-            http = Entered(self, server)
+            http = Entered(self, self._server)
             transport.set_protocol(http)
             http.begin(transport)
-            http.data_received(self._head)
-        self._head = b""
+            http.data_received(whole)
 
     def late(self) -> None:
         """It said nothing whole in time."""
         self._end(408)
 
+    def wrong(self, count: int) -> bool:
+        """So many wrong tokens came this way; True when that is enough."""
+        return self._server.visitors.wrong(self._network, count)
+
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """It is gone."""
         self._transport = None
         self._server.expect(self, None)
-        self._server.addresses[self._address] -= 1
-        if not self._server.addresses[self._address]:
-            del self._server.addresses[self._address]
+        self._server.visitors.leave(self._network)
 
     def _end(self, status: int) -> None:
         if self._transport is not None:
@@ -196,7 +220,7 @@ class Entered(Http):
     """An HTTP connection that says at the door when it ends."""
 
     def __init__(self, door: Door, server: Server) -> None:
-        super().__init__(server.hub, server.commands, server)
+        super().__init__(server.hub, server.commands, server, door.wrong)
         self._door = door
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -5,8 +5,10 @@ from typing import Final
 from picows import WSCloseCode, WSFrame, WSListener, WSMsgType, WSTransport
 
 from postroad.hub.commands import Commands
-from postroad.hub.frames import Codec, Error, Event
+from postroad.hub.frames import Codec, Error, Event, Subscribed, Watching
+from postroad.hub.patience import Patience, Wrong
 from postroad.hub.pump import Hub
+from postroad.model.mailbox import Why
 
 HIGH_BYTES: Final = 64 * 1024
 LOW_BYTES: Final = 16 * 1024
@@ -19,8 +21,12 @@ DATA: Final = (WSMsgType.TEXT, WSMsgType.BINARY, WSMsgType.CONTINUATION)
 class Socket(WSListener):
     """A client's connection. No task, no timer: it lives from frame to frame."""
 
-    def __init__(self, hub: Hub, commands: Commands, codec: Codec) -> None:
+    def __init__(
+        self, hub: Hub, commands: Commands, codec: Codec, wrong: Wrong, patience: Patience
+    ) -> None:
         self._hub = hub
+        self._wrong = wrong
+        self._patience = patience
         self._commands = commands
         self._codec = codec
         self._kind = WSMsgType.BINARY if codec.binary else WSMsgType.TEXT
@@ -45,6 +51,8 @@ class Socket(WSListener):
         if frame.msg_type == WSMsgType.CLOSE:
             transport.send_close(WSCloseCode.OK)
             transport.disconnect()
+            if self.buffered():  # that would wait for it for ever
+                _ = self._hub.clock.later(CLOSE_MS, transport.underlying_transport.abort)
             return
         if frame.msg_type not in DATA or self._client.gone:
             return
@@ -55,6 +63,8 @@ class Socket(WSListener):
             self._gather(payload, last=frame.fin)
 
     def _gather(self, payload: bytes, *, last: bool) -> None:
+        if self._parts is None or last:
+            self._patience.expect(self, None if last else self._hub.limits.request_s)
         parts = bytearray() if self._parts is None else self._parts
         parts += payload
         self._parts = None if last else parts
@@ -66,8 +76,13 @@ class Socket(WSListener):
 
     def on_ws_disconnected(self, transport: WSTransport) -> None:  # noqa: ARG002
         """It is gone."""
+        self._patience.expect(self, None)
         self._hub.parked.pop(self, None)
         self._hub.core.disconnect(self._client)
+
+    def late(self) -> None:
+        """The rest of a message did not come."""
+        self.close(1008, "the message took too long")
 
     def pause_writing(self) -> None:
         """The other side does not read."""
@@ -136,6 +151,8 @@ class Socket(WSListener):
             self._errors += 1
             if self._errors > self._hub.limits.errors_max:
                 self.close(1008, "too many errors")
+        if (count := _denied(frame)) and self._wrong(count):
+            self.close(1008, "too many wrong tokens: wait a minute")
         if self._deaf:
             self._listen()
 
@@ -150,3 +167,10 @@ class Socket(WSListener):
             self._transport.underlying_transport.pause_reading()
         else:
             self._transport.underlying_transport.resume_reading()
+
+
+def _denied(frame: Event) -> int:
+    """How many wrong tokens an answer speaks of."""
+    if isinstance(frame, Subscribed | Watching):
+        return len(frame.refused)
+    return int(isinstance(frame, Error) and frame.code == Why.denied)

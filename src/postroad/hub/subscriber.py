@@ -2,11 +2,14 @@
 
 from collections import OrderedDict
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from postroad.hub.frames import Continue, End, Event
+
+if TYPE_CHECKING:
+    from postroad.hub.connections import Waiter
 
 
 class State(StrEnum):
@@ -64,6 +67,7 @@ class Client:
         "reading",
         "ready",
         "subs",
+        "waits",
         "watching",
     )
 
@@ -76,6 +80,8 @@ class Client:
         a subscription, and no bodies."""
         self.pulled: dict[str, int] = {}
         """Mailboxes that this connection gets from, and the message that it got last."""
+        self.waits: dict[Waiter, None] = {}
+        """Its long polls."""
         self.watching: set[str] = set()
         self.notices: list[Event] = []
         """Kept for when the client reads again."""

@@ -1,7 +1,9 @@
 """The dead set: which of its messages are meant, what is shown of them, and how they come back."""
 
 from enum import StrEnum
+from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from postroad.model.errors import BadInput, UnknownMessage
@@ -76,6 +78,7 @@ class Page(Struct, frozen=True):
 
 
 Place = tuple[int, int]
+CURSOR_CHARACTERS_MAX: Final = 64
 TOP: Place = (NEVER, NEVER)
 """Before the first page."""
 
@@ -87,13 +90,22 @@ def cursor(last: DeadMessage) -> str:
 
 def place(text: str) -> Place:
     """The place that a cursor names."""
-    died_at, _, id_text = text.partition(".")
+    died_at, _, id_text = text[:CURSOR_CHARACTERS_MAX].partition(".")
     try:
         died_at_ms, number = int(died_at, 16), to_number(id_text)
     except (ValueError, UnknownMessage):
         died_at_ms, number = -1, 0
     if not 0 <= died_at_ms < NEVER:
         raise BadInput(
-            f"after={text!r} is not a cursor: give the `after` of the page before, or leave it out"
+            f"after={text[:CURSOR_CHARACTERS_MAX]!r} is not a cursor: give the `after` of the page "
+            "before, or leave it out"
         )
     return died_at_ms, number
+
+
+def headers_of(packed: bytes) -> dict[str, str]:
+    """The headers of a dead message by name; what a stranger put in their place is only counted."""
+    try:
+        return msgspec.json.decode(packed, type=dict[str, str]) if packed else {}
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {"unreadable": f"{len(packed)} bytes that are no headers"}

@@ -49,11 +49,12 @@ def to_text(number: int) -> str:
 
 def to_number(text: str) -> int:
     """The id as the store keeps it."""
-    digits = text.removeprefix(PREFIX)
+    digits = text[: len(PREFIX) + DIGITS + 1].removeprefix(PREFIX)
     known = set(digits) <= set(ALPHABET) and digits[:1] < "8"  # 63 bits
     if not (text.startswith(PREFIX) and len(digits) == DIGITS and known):
         raise UnknownMessage(
-            f"{text!r} is not a message id; ids look like {PREFIX}{'0' * DIGITS}, as in a receipt"
+            f"{text[:40]!r} is not a message id; ids look like {PREFIX}{'0' * DIGITS}, as in a "
+            "receipt"
         )
     number = 0
     for digit in digits:

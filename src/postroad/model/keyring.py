@@ -39,6 +39,14 @@ class KeyRing:
         """From now on these open too; those of the same name stay as they are."""
         self._keys = {name: AESGCM(key) for name, key in keys} | self._keys
 
+    def check(self, key: str) -> None:
+        """Whether a value that is sealed with this key can be opened, or BadKey."""
+        if key not in self._keys:
+            raise BadKey(
+                f"a secret is sealed with key {key!r}, which this road does not have: give it in "
+                "POSTROAD_KEYS, or in the file that POSTROAD_KEYS_FILE names"
+            )
+
     def seal(self, value: bytes, place: str) -> bytes:
         """The value as it may lie in the store; it opens only at that place."""
         if not self._keys:
@@ -55,14 +63,10 @@ class KeyRing:
             if self._keys and not plain:
                 raise BadKey(
                     "a secret is stored unsealed, though this road has keys: if it is from before "
-                    "that, run `postroad keys rotate`; otherwise set it anew"
+                    "that, run `postroad keys rotate`; otherwise delete it, and set it anew"
                 )
             return sealed
-        if key not in self._keys:
-            raise BadKey(
-                f"a secret is sealed with key {key!r}, which this road does not have: give it in "
-                "POSTROAD_KEYS, or in the file that POSTROAD_KEYS_FILE names"
-            )
+        self.check(key)
         if sealed[:1] != VERSION:
             raise BadKey(
                 "a sealed secret has an unknown form: it is damaged, or of a newer release"
@@ -99,4 +103,9 @@ def read_keys(text: str) -> list[tuple[str, bytes]]:
 
 def new_key(name: str, draw: Draw) -> str:
     """A new key as `read_keys` reads it."""
-    return f"{name}:{b64encode(draw(KEY_BYTES)).decode()}"
+    return written_key(name, draw(KEY_BYTES))
+
+
+def written_key(name: str, key: bytes) -> str:
+    """A key as `read_keys` reads it."""
+    return f"{name}:{b64encode(key).decode()}"

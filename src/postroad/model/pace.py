@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.errors import BadInput
+from postroad.model.texts import RATE_MAX, checked
 
 GRACE_US: Final = 40_000
 """A slot that could not be used is void so long after its time."""
@@ -32,7 +33,8 @@ STEP_US: Final = 60_000
 """One whose own limit has a slot soon looks this often whether the shared one has got there."""
 
 UNITS_S: Final = {"s": 1, "min": 60, "m": 60, "h": 3_600, "d": 86_400}
-WINDOW: Final = re.compile(r"(\d{1,9})\s*/\s*(\d{0,5})\s*(s|min|m|h|d)")
+COUNT: Final = re.compile(r"[0-9]{1,9}")
+SPAN: Final = re.compile(r"([0-9]{0,5})\s*(s|min|m|h|d)")
 
 
 class Window(Struct, frozen=True, array_like=True):
@@ -73,21 +75,24 @@ def read_limit(text: str, cost: int = 1) -> Limit:
     """`50/s`, `50/s,1000/h`, `100/10s`, `5000/d`; BadInput says what is wrong."""
     if not isinstance(text, str):
         raise BadInput(f"limit {text!r}: write it as a text, '50/s'")
-    windows: list[Window] = []
-    for part in text.split(","):
-        found = WINDOW.fullmatch(part.strip())
-        if found is None:
-            raise BadInput(f"limit {part.strip()!r}: write it as 50/s, 3000/min, 1000/h or 5000/d")
-        seconds = int(found[2] or 1) * UNITS_S[found[3]]
-        if not 1 <= seconds <= 31 * 86_400:
-            raise BadInput(f"limit {part.strip()!r}: a window is between a second and 31 days")
-        windows.append(Window(int(found[1]), seconds * 1_000_000))
+    windows = [_window(part.strip()) for part in checked("rate", text, RATE_MAX).split(",")]
     if cost < 1 or min(window.most for window in windows) < cost:
         raise BadInput(
             f"limit {text!r} with cost {cost}: a start costs at least 1, and every window has to "
             "allow at least one start; to stop a queue, pause it"
         )
     return Limit(text, tuple(windows), cost)
+
+
+def _window(text: str) -> Window:
+    most, _, span = text.partition("/")
+    count, found = COUNT.fullmatch(most.rstrip()), SPAN.fullmatch(span.lstrip())
+    if count is None or found is None:
+        raise BadInput(f"limit {text!r}: write it as 50/s, 3000/min, 1000/h or 5000/d")
+    seconds = int(found[1] or 1) * UNITS_S[found[2]]
+    if not 1 <= seconds <= 31 * 86_400:
+        raise BadInput(f"limit {text!r}: a window is between a second and 31 days")
+    return Window(int(count[0]), seconds * 1_000_000)
 
 
 class Ask(Struct, frozen=True):

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from postroad.model.errors import BadInput, BadKey
 from postroad.model.keyring import UNSEALED, KeyRing
-from postroad.model.words import Draft, Message
+from postroad.model.words import Draft, Message, Queue
 
 SEALED: Final = frozenset(
     ("api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token")
@@ -26,6 +26,8 @@ PACKED_MARK: Final = b'"\\u0001'
 """The same in JSON: found in the headers of few messages, and looked for in those of all."""
 DECODE: Final = msgspec.json.Decoder(dict[str, str]).decode
 ENCODE: Final = msgspec.json.Encoder().encode
+Address = tuple[str, str]
+"""A queue's tenant and name. Its number is another one in every state store beside a broker."""
 
 
 def has_secrets(headers: Mapping[str, str]) -> bool:
@@ -33,7 +35,7 @@ def has_secrets(headers: Mapping[str, str]) -> bool:
     return not SEALED.isdisjoint([name.lower() for name in headers])
 
 
-def sealed(draft: Draft, ring: KeyRing) -> Draft:
+def sealed(draft: Draft, queue: Queue, ring: KeyRing) -> Draft:
     """The draft as it may be stored. What a key is compared by leaves secrets out: a sender that
     asks again with a fresh token means the same message, and no digest of a password is kept."""
     headers = DECODE(draft.headers)
@@ -43,33 +45,41 @@ def sealed(draft: Draft, ring: KeyRing) -> Draft:
     said = ENCODE({**headers, **dict.fromkeys(names, "")})
     if not ring:
         return replace(draft, said=said)
+    to = (queue.tenant, queue.name)
     for name in names:
-        headers[name] = _sealed(headers[name], ring, _place(draft.queue, draft.id, name))
+        headers[name] = _sealed(headers[name], ring, _place(to, draft.id, name))
     return replace(draft, headers=ENCODE(headers), said=said)
 
 
-def opened(message: Message, ring: KeyRing) -> Message:
-    """The message as it is sent; a BadKey when a header does not open."""
-    headers = DECODE(message.headers)
+def opened(message: Message, queue: Queue, ring: KeyRing) -> Message:
+    """The message as it is sent; a BadKey when a header does not open. Headers that cannot be read
+    are a stranger's, and stay as they are: whoever sends them says so."""
+    headers, to = _read(message.headers), (queue.tenant, queue.name)
+    if headers is None:
+        return message
     for name, value in headers.items():
         if _is_sealed(name, value):
-            headers[name] = _opened(value, ring, _place(message.queue, message.id, name))
+            headers[name] = _opened(value, ring, _place(to, message.id, name))
     return replace(message, headers=ENCODE(headers))
 
 
 def resealed(
-    headers: bytes, queue: int, number: int, ring: KeyRing, *, plain_only: bool = False
+    headers: bytes, to: Address, number: int, ring: KeyRing, *, plain_only: bool = False
 ) -> bytes | None:
     """The same headers under the ring's first key, or only those that no key has sealed; None
-    when nothing is to be done."""
-    named = DECODE(headers)
+    when nothing is to be done, a BadKey when one is sealed with a key that is not there."""
+    named = _read(headers)
+    if named is None:
+        return None
     fresh = dict(named)
     for name, value in named.items():
-        place = _place(queue, number, name)
+        place = _place(to, number, name)
         if not _is_sealed(name, value):
             if name.lower() in SEALED:  # stored before the road had a key
                 fresh[name] = _sealed(value, ring, place)
-        elif not plain_only and value[1:].partition(":")[0] != ring.first:
+        elif plain_only:
+            ring.check(_key(value))
+        elif _key(value) != ring.first:
             fresh[name] = _sealed(_opened(value, ring, place), ring, place)
     return None if fresh == named else ENCODE(fresh)
 
@@ -81,13 +91,25 @@ def shown(headers: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def _read(headers: bytes) -> dict[str, str] | None:
+    try:
+        return DECODE(headers)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
 def _is_sealed(name: str, value: str) -> bool:
     return value.startswith(MARK) and name.lower() in SEALED
 
 
-def _place(queue: int, number: int, name: str) -> str:
+def _key(value: str) -> str:
+    return value[1:].partition(":")[0]
+
+
+def _place(to: Address, number: int, name: str) -> str:
     """A header opens in its own message only, and only for the queue that it was sent to."""
-    return f"message.headers/{queue}/{number}/{name}"
+    tenant, queue = to
+    return f"message.headers\0{tenant}\0{queue}\0{number}\0{name}"
 
 
 def _sealed(value: str, ring: KeyRing, place: str) -> str:

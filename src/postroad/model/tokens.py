@@ -47,6 +47,7 @@ class Who(Struct, frozen=True):
     scopes: frozenset[Scope]
     token: str
     every_tenant: bool = False
+    ends_at_ms: int | None = None
 
 
 def write(identity: str, secret: bytes) -> str:

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from postroad.model.outcome import Kind
+from postroad.model.texts import HeaderName
 
 ANSWER_KEPT_BYTES: Final = 16 << 10
 HEADERS: Final = msgspec.json.Decoder(dict[str, str])
@@ -30,9 +31,9 @@ class WebhookRules(Struct, frozen=True):
 class HeaderNames(Struct, frozen=True):
     """The names of the three headers; other than the standard's for receivers that expect so."""
 
-    id: str = "webhook-id"
-    timestamp: str = "webhook-timestamp"
-    signature: str = "webhook-signature"
+    id: HeaderName = "webhook-id"
+    timestamp: HeaderName = "webhook-timestamp"
+    signature: HeaderName = "webhook-signature"
 
 
 class Hook(Struct, frozen=True):

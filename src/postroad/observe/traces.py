@@ -25,6 +25,8 @@ from postroad.model.outcome import Kind, Outcome
 from postroad.model.words import Message
 
 HEADER: Final = "traceparent"
+STATE: Final = "tracestate"
+STATE_CHARACTERS_MAX: Final = 512
 PROPAGATOR: Final = TraceContextTextMapPropagator()
 HEADERS: Final = msgspec.json.Decoder(dict[str, str])
 
@@ -38,7 +40,7 @@ def active() -> bool:
 def asked(method: str, route: str, headers: Mapping[str, str]) -> Iterator[Span]:
     """A span around one request to the API, inside the asker's own trace where it gives one."""
     tracer = trace.get_tracer("postroad")
-    parent = PROPAGATOR.extract(headers)
+    parent = PROPAGATOR.extract(_carried(headers))
     with tracer.start_as_current_span(f"{method} {route}", parent, SpanKind.SERVER) as span:
         yield span
 
@@ -91,7 +93,14 @@ def _tell(span: Span, kind: str) -> None:
     span.set_attribute("messaging.operation.type", kind)
 
 
+def _carried(headers: Mapping[str, str]) -> dict[str, str]:
+    """What is read of a trace. OpenTelemetry's patterns are quadratic in blanks: no more than W3C
+    asks everybody to take."""
+    given = {name: headers[name] for name in (HEADER, STATE) if name in headers}
+    return {name: value for name, value in given.items() if len(value) <= STATE_CHARACTERS_MAX}
+
+
 def _links(message: Message) -> tuple[Link, ...]:
-    carried = PROPAGATOR.extract(HEADERS.decode(message.headers))
+    carried = PROPAGATOR.extract(_carried(HEADERS.decode(message.headers)))
     context = trace.get_current_span(carried).get_span_context()
     return (Link(context),) if context.is_valid else ()

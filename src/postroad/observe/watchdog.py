@@ -6,6 +6,7 @@ reads them is a thread in a program of somebody else's, and a process beside a s
 """
 
 import asyncio
+import ctypes
 import faulthandler
 import os
 import subprocess
@@ -17,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
-from postroad.observe.watcher import TICKS, debugged, read_stack
+from postroad.observe.watcher import END_FIRST, TICKS, debugged, read_stack
 from postroad.ports.clock import SystemClock
 from postroad.ports.log import Log
 
@@ -29,7 +30,7 @@ class Heartbeat:
 
     def __init__(self, stuck_after_s: float, log: Log, beaten: Callable[[], None]) -> None:
         self.tick_s = stuck_after_s / TICKS
-        self.dump: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed by stop()
+        self.dump = _scratch()
         self._stuck_after_s = stuck_after_s
         self._log = log
         self._beaten = beaten
@@ -142,18 +143,46 @@ def end_when_stuck(
     heartbeat = Heartbeat(stuck_after_s, log, beaten)
     dump = heartbeat.dump.fileno()
     numbers = (str(os.getpid()), str(stuck_after_s), str(dump))
-    process = subprocess.Popen(  # noqa: S603 - our own file
-        (sys.executable, "-I", "-S", str(watcher), *numbers, form),
-        stdin=beats_out,
-        stdout=subprocess.DEVNULL,
-        pass_fds=(dump,),
-        start_new_session=True,  # Ctrl+C is for the server
-    )
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        process = subprocess.Popen(  # noqa: S603 - our own file
+            (sys.executable, "-I", "-S", str(watcher), *numbers, form),
+            stdin=beats_out,
+            stdout=subprocess.DEVNULL,
+            pass_fds=(dump,),
+            start_new_session=True,  # Ctrl+C is for the server
+        )
+    except OSError as error:  # no process more is allowed here
+        log.warning("no watchdog: a stuck event loop ends nothing", error=str(error))
     os.close(beats_out)
+    if os.getpid() == 1:
+        _let_first_be_ended()
     heartbeat.start()
     try:
         yield
     finally:
         heartbeat.stop()
+        if process is not None:
+            # Before the beats end: a child that a handler forked has their pipe open as well, and
+            # then the watcher would take the end for a stall.
+            process.kill()
+            process.wait()
         os.close(beats_in)
-        process.wait()
+
+
+def _scratch() -> IO[bytes]:
+    """A file that both processes can have open, in memory where there is such a thing: a container
+    may have no folder that can be written to."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("postroad-stacks"), "w+b", buffering=0)
+    return tempfile.TemporaryFile(buffering=0)
+
+
+def _let_first_be_ended() -> None:
+    """The first process of a container gets no signal from inside that it has not asked for, not
+    even SIGKILL. Its handler for this one is the C function that ends it: Python's would wait for
+    the interpreter."""
+    libc = ctypes.CDLL(None)
+    libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
+    libc.signal.restype = ctypes.c_void_p
+    libc.signal(END_FIRST, ctypes.cast(libc._exit, ctypes.c_void_p))  # noqa: SLF001

@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import sys
+import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,11 @@ TICKS = 10
 seconds: while the machine sleeps, or both processes are frozen, none pass."""
 DEBUGGERS = ("/bdb.py", "/pdb.py", "/pydevd", "/debugpy/")
 STACK_BYTES_MAX = 64 << 10
+REPORT_S = 2.0
+"""How long a report may take: whoever reads it may be what the server waits for."""
+END_FIRST = getattr(signal, "SIGRTMAX", signal.SIGKILL)
+"""What ends a server that is the first process of its container, which SIGKILL from inside does
+not."""
 
 
 def held(pid: int) -> bool:
@@ -53,8 +59,15 @@ def report(form: str, stuck_s: float, stack: str) -> None:
     else:
         words = [f"{k}={json.dumps(v) if ' ' in str(v) else v}" for k, v in line.items()]
         text = " ".join(words) + "\n" + stack
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
+    left = f"{text}\n".encode()
+    while left:
+        left = left[os.write(2, left) :]
+
+
+def end(pid: int) -> None:
+    """End the server, if it is still ours: nobody else may have got its number."""
+    if os.getppid() == pid:
+        os.kill(pid, END_FIRST if pid == 1 else signal.SIGKILL)
 
 
 def watch(pid: int, stuck_after_s: float, dump: int, form: str) -> None:
@@ -79,9 +92,12 @@ def watch(pid: int, stuck_after_s: float, dump: int, form: str) -> None:
         if stack and debugged(stack):
             missed = 0
         elif stack or missed >= 2 * TICKS:
-            report(form, stuck_after_s, stack)
-            os.kill(pid, signal.SIGKILL)
-            return
+            told = threading.Thread(target=report, args=(form, stuck_after_s, stack), daemon=True)
+            told.start()
+            told.join(REPORT_S)
+            end(pid)
+            told.join(REPORT_S)  # whoever reads it may do so now
+            os._exit(0)
 
 
 if __name__ == "__main__":

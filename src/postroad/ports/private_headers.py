@@ -2,10 +2,19 @@
 
 from typing import Literal, Protocol
 
+from msgspec import Struct
+
 Kept = Literal["message", "dead"]
 """Where messages with headers lie: not finished yet, or dead."""
-HeaderRow = tuple[int, int, bytes]
-"""A message's id, its queue, and its headers as they are stored."""
+
+
+class HeaderRow(Struct, frozen=True):
+    """A message's id, its queue's tenant and name, and its headers as they are stored."""
+
+    id: int
+    tenant: str
+    queue: str
+    headers: bytes
 
 
 class HeaderStore(Protocol):

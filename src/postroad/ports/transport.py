@@ -86,6 +86,14 @@ class Vets(Protocol):
         """Whether a message's own headers can be sent; BadInput says why not."""
 
 
+@runtime_checkable
+class Admits(Protocol):
+    """A transport that some tenants may send to, and others not."""
+
+    async def admit(self, queue: str, tenant: str) -> None:
+        """Whether this tenant may send to this queue; BadInput says why not."""
+
+
 class Transport(Protocol):
     """A kind of recipient."""
 

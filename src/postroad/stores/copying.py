@@ -16,7 +16,7 @@ from msgspec import Struct
 from postroad.model.errors import BadDsn, CopyRefused
 from postroad.model.foreign import LOST
 from postroad.model.states import NEVER
-from postroad.stores.naming import keys_beside
+from postroad.stores.naming import keys_begun, keys_beside
 from postroad.stores.postgres import schema
 from postroad.stores.postgres.connections import QUERIES, Raw, dial, read_address
 from postroad.stores.postgres.errors import named
@@ -75,6 +75,11 @@ async def copy(source: str, target: str, told: Told) -> Copied:
     path = Path(source.removeprefix("sqlite:///"))
     if not path.exists():  # noqa: ASYNC240 - a command, and nothing else runs here
         raise CopyRefused(f"there is no road at {path}")
+    if keys_begun(path).exists() and not keys_beside(path).exists():
+        raise CopyRefused(
+            f"{path} was given its own key by a start that was not finished, and is half sealed: "
+            "start it once more (`postroad queues` will do), then copy it"
+        )
     with _source(path) as db:
         async with _target(target) as raw:
             tables = await _tables(db, raw)

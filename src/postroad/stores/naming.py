@@ -19,6 +19,11 @@ def keys_beside(road: Path) -> Path:
     return road.with_name(f"{road.name}.keys")
 
 
+def keys_begun(road: Path) -> Path:
+    """Where the first of them is until all that lay there unsealed is sealed with it."""
+    return road.with_name(f"{road.name}.keys.new")
+
+
 def shown(dsn: str) -> str:
     """A store's address without its passwords, which may also stand behind the question mark."""
     if dsn.startswith("sqlite:"):

@@ -1,11 +1,23 @@
 """Hub mailboxes as recipients: QUOTA holds a queue back, CONTINUE lets it go on at once."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 from urllib.parse import urlsplit
 
 from postroad.hub.client import HubClient, Told
-from postroad.model.errors import BadInput, HubAway, HubLost, HubRefused, MailboxFull, Shortage
+from postroad.model.errors import (
+    BadInput,
+    BadSetting,
+    BadUrl,
+    HubAway,
+    HubLost,
+    HubRefused,
+    MailboxFull,
+    Shortage,
+    UnknownMailbox,
+)
+from postroad.model.hubs import KnownHub, server_name
 from postroad.model.outcome import (
     DELIVERED,
     Outcome,
@@ -17,38 +29,75 @@ from postroad.model.outcome import (
 )
 from postroad.model.words import LaneKey, Message, Policy, Queue
 from postroad.ports.transport import Reopened
+from postroad.transports.named_hubs import HubPlace, NamedHub, OwnHub
+from postroad.transports.webhook.resolving import Resolve, SystemResolver
+
+OwnerOf = Callable[[str], Awaitable[str | None]]
+"""The tenant of a mailbox in this road's own store; None when there is no such mailbox."""
+NAME_CHARACTERS_MAX: Final = 64
 
 
 class HubTransport:
-    """Queues are named `hub://host:port/mailbox`; all of one hub share its lane. `token` is the
-    hub's own for senders, `tokens` those of single mailboxes."""
+    """Queues are named `hub://host:port/mailbox`; all of one hub share its lane. Only hubs that
+    are named here are connected to."""
 
     name = "hub"
     shards = 1
 
     def __init__(
-        self, token: str = "", tokens: Mapping[str, str] | None = None, *, secure: bool = False
+        self,
+        hubs: Sequence[KnownHub] = (),
+        *,
+        deny: Sequence[str] = (),
+        resolve: Resolve | None = None,
+        owner_of: OwnerOf | None = None,
     ) -> None:
-        self._token = token
-        self._tokens = tokens or {}
-        self._scheme = "wss" if secure else "ws"
+        resolve = resolve or SystemResolver()
+        self._hubs: dict[str, HubPlace] = {hub.server: NamedHub(hub, deny, resolve) for hub in hubs}
+        self._owner_of = owner_of
         self._ways: dict[str, Way] = {}
         self._reopened: Reopened = lambda _tenant, _queue, _still: None
         self._closing: asyncio.Task[None] | None = None
 
+    def serve(self, own: OwnHub, servers: Sequence[str]) -> None:
+        """This process serves a hub of its own, under these names: host and port."""
+        self._hubs.update(dict.fromkeys(servers, own))
+
     def address(self, queue: str, tenant: str) -> LaneKey:
         """The hub's lane."""
-        parts = urlsplit(queue)
-        mailbox = parts.path.removeprefix("/")
+        server, _ = self._read(queue)
+        return LaneKey(self.name, server, tenant=tenant)
+
+    async def admit(self, queue: str, tenant: str) -> None:
+        """Whether the settings name this hub for this tenant, and the mailbox is not another's."""
+        server, mailbox = self._read(queue)
+        hub = self._hubs.get(server)
+        if hub is None or not hub.admits(tenant):
+            raise BadInput(_unnamed(server, tenant, known=hub is not None))
+        if self._owner_of is None:
+            return
+        owner = await self._owner_of(mailbox)
+        if owner != tenant and (hub.own or owner is not None):
+            raise UnknownMailbox(f"there is no mailbox {mailbox!r} of tenant {tenant!r} here")
+
+    def _read(self, queue: str) -> tuple[str, str]:
+        """Host with port, and mailbox."""
         try:
+            parts = urlsplit(queue)
             port = parts.port
         except ValueError:
-            port = None
+            raise BadInput(f"{queue!r:.200}: name a mailbox as hub://host:port/mailbox") from None
+        mailbox = parts.path.removeprefix("/")
         if parts.scheme != self.name or not parts.hostname or not port or not mailbox:
-            raise BadInput(f"{queue!r}: name a mailbox as hub://host:port/mailbox")
-        if parts.username or "/" in mailbox or parts.query or parts.fragment:
-            raise BadInput(f"{queue!r}: nothing but host, port and mailbox; tokens go elsewhere")
-        return LaneKey(self.name, f"{parts.hostname}:{port}", tenant=tenant)
+            raise BadInput(f"{queue!r:.200}: name a mailbox as hub://host:port/mailbox")
+        if parts.username is not None or "/" in mailbox or parts.query or parts.fragment:
+            raise BadInput(
+                f"hub://{parts.hostname}:{port}/…: nothing but host, port and mailbox; tokens go "
+                "into the setting hubs"
+            )
+        if len(mailbox) > NAME_CHARACTERS_MAX or not mailbox.isascii():
+            raise BadInput(f"{queue!r:.200}: a mailbox has at most {NAME_CHARACTERS_MAX} letters")
+        return server_name(parts.hostname, port), mailbox
 
     def policy(self, _queue: str, /) -> Policy:
         """As a webhook's."""
@@ -66,16 +115,16 @@ class HubTransport:
         """Call when a mailbox takes messages again."""
         self._reopened = call
 
-    async def open(self, lane: LaneKey) -> "HubSession":
+    async def open(self, lane: LaneKey) -> "HubSession | NoHub":
         """The way to a hub is shared by its lanes, and outlives them while a mailbox is full."""
+        hub = self._hubs.get(lane.server)
+        if hub is None or not hub.admits(lane.tenant):
+            return NoHub(_unnamed(lane.server, lane.tenant, known=hub is not None))
         way = self._ways.get(lane.server)
         if way is None:
-            way = self._ways[lane.server] = Way(f"{self._scheme}://{lane.server}/", self._tell)
+            way = self._ways[lane.server] = Way(hub, self._tell)
         way.sessions += 1
-        return HubSession(way, self._token_of, self._left)
-
-    def _token_of(self, mailbox: str) -> str:
-        return self._tokens.get(mailbox, self._token)
+        return HubSession(way, self._left)
 
     def _tell(self, way: "Way", mailbox: str) -> None:
         for tenant, queue in sorted(way.places[mailbox]):
@@ -98,8 +147,8 @@ class HubTransport:
 class Way:
     """One connection to one hub, made when it is first needed."""
 
-    def __init__(self, url: str, reopened: Callable[["Way", str], None]) -> None:
-        self.url = url
+    def __init__(self, hub: HubPlace, reopened: Callable[["Way", str], None]) -> None:
+        self.hub = hub
         self.sessions = 0
         self.places: dict[str, set[tuple[str, str]]] = {}
         """Tenant and queue of each mailbox that is sent to."""
@@ -118,7 +167,9 @@ class Way:
         self.places.setdefault(mailbox, set()).add(place)
         async with self._lock:
             if self._client is None:
-                client = HubClient(self.url, told=Told(full=self.full.add, continued=self._go_on))
+                told = Told(full=self.full.add, continued=self._go_on)
+                hub = self.hub
+                client = HubClient(hub.url, told=told, reach=hub.addresses, tls=await hub.tls())
                 await client.open()
                 self._client = client
             return self._client
@@ -138,22 +189,20 @@ class Way:
 class HubSession:
     """Sends to the mailboxes of one hub."""
 
-    def __init__(
-        self, way: Way, token: Callable[[str], str], left: Callable[[Way], Awaitable[None]]
-    ) -> None:
+    def __init__(self, way: Way, left: Callable[[Way], Awaitable[None]]) -> None:
         self._way = way
-        self._token = token
         self._left = left
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
         """One message into its mailbox, and what the hub says."""
         mailbox = queue.name.rpartition("/")[2]
+        token = self._way.hub.token(mailbox)
         try:
             client = await self._way.client(mailbox, (queue.tenant, queue.name))
             while True:
                 try:
                     # Its place in the mailbox; a refusal is raised.
-                    _ = await client.send(mailbox, self._token(mailbox), _body(message.body))
+                    _ = await client.send(mailbox, token, _body(message.body))
                     return DELIVERED  # noqa: TRY300 - the other way is round again
                 except MailboxFull as error:
                     if mailbox in self._way.full:
@@ -162,6 +211,10 @@ class HubSession:
         except HubAway as error:
             if lacks := Shortage.of(error.__cause__):
                 raise lacks from None
+            if isinstance(error.__cause__, BadUrl):
+                return failed(str(error), answered=False)
+            return unreachable(str(error))
+        except BadSetting as error:
             return unreachable(str(error))
         except HubLost as error:
             return unknown(str(error))
@@ -176,6 +229,36 @@ class HubSession:
         """Give back this lane's part of the way."""
         self._way.sessions -= 1
         await self._left(self._way)
+
+
+class NoHub:
+    """A lane of a hub that this process may not send to: its messages wait for the setting."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    async def send(self, queue: Queue, message: Message) -> Outcome:  # noqa: ARG002
+        """Nothing is connected to."""
+        return unreachable(self._why)
+
+    def overdue(self, seconds: float) -> Outcome:  # noqa: ARG002
+        """Nothing was sent."""
+        return unreachable(self._why)
+
+    async def close(self) -> None:
+        """There is nothing to give back."""
+
+
+def _unnamed(server: str, tenant: str, *, known: bool) -> str:
+    if known:
+        return (
+            f"the setting hubs does not let tenant {tenant!r} send to {server}: add it to this "
+            "hub's tenants"
+        )
+    return (
+        f"{server} is no hub that the settings name: add it to the setting hubs, as in "
+        f"POSTROAD_HUBS=wss://:TOKEN@{server}"
+    )
 
 
 def _body(body: bytes) -> str | bytes:

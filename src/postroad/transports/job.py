@@ -166,7 +166,7 @@ def _typed(
         raise Reject(f"the body does not fit {name}: it was sent as bytes")
     try:
         return decoder.decode(body)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Reject(f"the body does not fit {name}: {error}") from None
 
 

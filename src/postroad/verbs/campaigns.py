@@ -11,7 +11,7 @@ from postroad.campaigns.checking import PHONES, URLS, Check
 from postroad.campaigns.estimate import Estimate, estimate, seconds_of
 from postroad.campaigns.exporting import export
 from postroad.campaigns.importing import Imported, Importer, ImportLimits, Progress
-from postroad.campaigns.message import Letter, Writer, callback_url, template_of
+from postroad.campaigns.message import Letter, Writer, callback_url, is_called_back, template_of
 from postroad.campaigns.signature import signed
 from postroad.model.campaign import (
     MOVES,
@@ -35,6 +35,7 @@ from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Answer, BadCredential
 from postroad.ports.clock import Clock
+from postroad.verbs.bounding import bounded
 from postroad.verbs.credentials import CredentialVerbs, moment_ms
 
 JOBS_MAX: Final = 64
@@ -64,6 +65,7 @@ class Standing(Struct, frozen=True):
     block_reason: str
 
 
+@bounded
 class CampaignVerbs:
     """One template to many recipients."""
 
@@ -270,10 +272,10 @@ class CampaignVerbs:
         """A provider's word about one message; False when it is not signed with the credential's
         token for the address that it was given, or about nothing that we know."""
         credential = await self._store.credential_of(campaign)
-        if credential is None or credential.kind != "twilio":
+        if credential is None or not is_called_back(credential):
             return False
         url = callback_url(credential, campaign, n)
-        if not url or not signed(self._credentials.secret(credential), url, form, signature):
+        if not signed(self._credentials.secret(credential), url, form, signature):
             return False
         status = form.get("MessageStatus", "")
         sid = clean(form.get("MessageSid", ""), ID_CHARACTERS_MAX)

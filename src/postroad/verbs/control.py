@@ -16,11 +16,13 @@ from postroad.model.pace import read_limit
 from postroad.model.spans import Span, seconds_of
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.store import Store
+from postroad.verbs.bounding import bounded
 from postroad.verbs.cancelling import CancelAll, LastTries
 
 ASK_EVERY_S = 0.05
 
 
+@bounded
 class Controls:
     """The store's verbs with names instead of numbers. `last_tries`: those of these messages of
     which an engine of this process, which was told to cancel them, has a try under way."""
@@ -138,6 +140,7 @@ def _wait_s(wait: Span) -> float:
     return seconds
 
 
+@bounded
 class LaneControls:
     """Pause, resume, unblock and limit whole lanes, by their number."""
 

@@ -15,8 +15,11 @@ from postroad.ports.campaigns import Credentials
 from postroad.ports.channel import BadCredential, Channel
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
+from postroad.verbs.bounding import bounded
 
 NAME_CHARACTERS_MAX: Final = 100
+SECRET_CHARACTERS_MIN: Final = 16
+"""Whoever guesses it can sign callbacks. Twilio's have 32."""
 
 Make = Callable[[Credential, str], Channel]
 """A channel for a credential and its secret."""
@@ -39,6 +42,7 @@ class CredentialView(Struct, frozen=True):
     created_at_ms: int
 
 
+@bounded
 class CredentialVerbs:
     """Who may send what, how fast."""
 
@@ -63,12 +67,19 @@ class CredentialVerbs:
     ) -> CredentialView:
         """Keep a credential, sealed, instead of one of the same name; tested first."""
         self._look(name, kind, spec)
+        if kind == "twilio" and len(secret) < SECRET_CHARACTERS_MIN:
+            raise BadInput(
+                f"the secret has {len(secret)} characters: give all of it, which are at least "
+                f"{SECRET_CHARACTERS_MIN}"
+            )
         limit = read_limit(spec.rate, spec.segments_max) if spec.rate else None
         draft = Credential(0, tenant, name, kind, spec, self._ring.first, b"")
         sealed = self._ring.seal(secret.encode(), draft.place)
         credential = Credential(0, tenant, name, kind, spec, self._ring.first, sealed)
         if check:
             _ = await self._check(credential, secret)  # the account's name; a refusal is raised
+        else:
+            await self._make(credential, secret).close()  # whether its form is right
         await self._store.put_credential(credential)
         lane = credential.lane
         queues = await self._road.open_queues(
@@ -102,7 +113,10 @@ class CredentialVerbs:
         done = after = 0
         while found := await self._store.not_under(self._ring.first, after, batch):
             after = found[-1].id
-            for one in found if not plain_only else [one for one in found if one.key == UNSEALED]:
+            for one in found:
+                if plain_only and one.key != UNSEALED:
+                    self._ring.check(one.key)
+                    continue
                 secret = self._ring.open(one.key, one.sealed, one.place, plain=True)
                 sealed = self._ring.seal(secret, one.place)
                 done += await self._store.reseal(one, self._ring.first, sealed)

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from postroad.model.errors import BadInput, StoreError
 from postroad.model.states import NEVER
+from postroad.model.texts import checked
 from postroad.model.ticks import Missed, Schedule, Tick
 from postroad.model.words import Draft
 from postroad.ports.clock import Clock
@@ -32,6 +33,7 @@ def check_plan(cron: str, tz: str) -> None:
     """BadInput when there is no such timetable, or it has no ticks."""
     if not isinstance(cron, str):
         raise BadInput(f"{cron!r} is no timetable: write @road.every('*/5 * * * *')")
+    _ = checked("cron", cron), checked("tz", tz)  # whether they are short enough
     try:
         zone = ZoneInfo(tz)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):

@@ -14,6 +14,7 @@ from postroad.model.private_headers import shown
 from postroad.model.states import NEVER, DeadReason
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.store import Store
+from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 
 PAGE_MAX: Final = 1_000
@@ -45,6 +46,7 @@ class Change(Protocol):
         """Up to so many, the longest dead first; answers how many."""
 
 
+@bounded
 class Dead:
     """Messages that will not be tried again: inspect, replay, purge."""
 

@@ -9,6 +9,7 @@ from postroad.model.ladder import DEFAULT_LADDER, queries_per_hour
 from postroad.model.overview import LaneRow, Overview, QueueRow, Standing
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.store import Store
+from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 
 
@@ -42,6 +43,7 @@ class LevelRow(Struct, frozen=True):
     oldest_due_ms: int | None
 
 
+@bounded
 class Looking:
     """Questions about a road that runs."""
 
@@ -64,7 +66,9 @@ class Looking:
         """A page of lanes, by number."""
         check_page(limit)
         if after and not (after.isdecimal() and after.isascii() and len(after) < 19):
-            raise BadInput(f"after={after!r} is not a cursor: give the `after` of the page before")
+            raise BadInput(
+                f"after={after[:40]!r} is not a cursor: give the `after` of the page before"
+            )
         found = await self._store.lane_page(tenant, int(after or 0), limit + 1)
         shown = tuple(found[:limit])
         return LanePage(shown, str(shown[-1].id) if len(found) > limit else "")

@@ -1,6 +1,6 @@
 """Mailboxes: make, list, explain, delete, and how the hub stands."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from math import ceil
 from typing import Annotated
@@ -11,16 +11,34 @@ from postroad.hub.access import new_box
 from postroad.hub.pump import Hub
 from postroad.hub.shown import Explained, Shown
 from postroad.model.errors import BadInput, NoHubHere, UnknownMailbox
+from postroad.model.hubs import KnownHub
 from postroad.model.mailbox import Box, HubLimits
 from postroad.model.spans import Span, seconds_of
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.store import Store
+from postroad.transports.hub import HubTransport
+from postroad.transports.webhook.resolving import Resolve
+from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 
 Quota = Annotated[int, Meta(ge=1, le=1_000_000)]
 Seconds = Annotated[int, Meta(ge=1, le=31_536_000)]
+
+
+def hub_transport(
+    store: Store, hubs: Sequence[KnownHub], deny: Sequence[str], resolve: Resolve | None
+) -> HubTransport:
+    """The way to hubs; it knows whose mailboxes lie in this store."""
+    if not isinstance(store, Mailboxes):
+        return HubTransport(hubs, deny=deny, resolve=resolve)
+
+    async def owner_of(name: str) -> str | None:
+        box = await store.box_find(name)
+        return box.tenant if box is not None else None
+
+    return HubTransport(hubs, deny=deny, resolve=resolve, owner_of=owner_of)
 
 
 class NewMailbox(Struct, frozen=True):
@@ -47,6 +65,7 @@ class MailboxPage(Struct, frozen=True):
     after: str = ""
 
 
+@bounded
 class MailboxVerbs:
     """The mailboxes of one store. `hub` is the one that this process serves, if it does; without
     it a verb that deletes is the store's hub for as long as that takes."""

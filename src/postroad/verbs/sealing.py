@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.errors import BadKey
+from postroad.model.ids import to_text
 from postroad.model.keyring import KeyRing, read_keys
 from postroad.model.private_headers import resealed
 from postroad.ports.entropy import secret_bytes
 from postroad.ports.log import Log
-from postroad.ports.private_headers import HeaderStore, Kept
+from postroad.ports.private_headers import HeaderRow, HeaderStore, Kept
 from postroad.verbs.own_keys import OwnKeys
 
 PAGE: Final = 1_000
@@ -25,7 +27,7 @@ class Seals(Protocol):
 
     async def rotate_keys(self, *, plain_only: bool = False) -> int:
         """Seal all of them with the first key, or only those that no key has sealed; answers how
-        many were not."""
+        many were not. A BadKey when one is sealed with a key that is not there."""
 
 
 class Rotated(Struct, frozen=True):
@@ -44,21 +46,34 @@ class HeaderSeals:
 
     async def rotate_keys(self, *, plain_only: bool = False) -> int:
         """Seal them with the first key; answers how many messages had others. What a broker holds
-        stays as it is."""
-        return sum([await self._rotate(kept, plain_only=plain_only) for kept in KEPT])
+        stays as it is. One that does not open keeps nobody from the others, and is told then."""
+        shut: list[str] = []
+        done = [await self._rotate(kept, shut, plain_only=plain_only) for kept in KEPT]
+        if shut:
+            raise BadKey(
+                f"the headers of {len(shut)} messages do not open and stay as they are; all others "
+                f"are sealed anew. The first is {shut[0]}"
+            )
+        return sum(done)
 
-    async def _rotate(self, kept: Kept, *, plain_only: bool) -> int:
+    async def _rotate(self, kept: Kept, shut: list[str], *, plain_only: bool) -> int:
         after = done = 0
         while rows := await self._store.headers_page(kept, after, PAGE):
-            after = rows[-1][0]
-            for number, queue, headers in rows:
-                fresh = None
-                if headers:
-                    fresh = resealed(headers, queue, number, self._ring, plain_only=plain_only)
+            after = rows[-1].id
+            for row in rows:
+                try:
+                    fresh = self._fresh(row, plain_only=plain_only) if row.headers else None
+                except BadKey as error:
+                    shut.append(f"{to_text(row.id)}: {error}")
+                    continue
                 if fresh is not None:
-                    row = (number, queue, fresh)
-                    done += await self._store.write_headers(kept, row, headers)
+                    changed = replace(row, headers=fresh)
+                    done += await self._store.write_headers(kept, changed, row.headers)
         return done
+
+    def _fresh(self, row: HeaderRow, *, plain_only: bool) -> bytes | None:
+        to = (row.tenant, row.queue)
+        return resealed(row.headers, to, row.id, self._ring, plain_only=plain_only)
 
 
 class Sealing:
@@ -79,19 +94,23 @@ class Sealing:
 
     async def open(self) -> None:
         """Take the keys of the road's own; one that has none is given one, and what lies there
-        unsealed is sealed with it. The road's file is ours meanwhile."""
+        unsealed is sealed with it. The road's file is ours meanwhile. One whose keys are lost is
+        refused: run with another key it would give up what it cannot open."""
         if self._own is None:
             return
         if self._given:
-            self._ring.add(self._own.read())
+            self._ring.add(self._own.known())
             return
         keys = self._own.read()
         if keys:
             self._ring.learn(keys)
             return
         self._ring.learn(self._own.begin())
-        for each in self._seals:
-            _ = await each.rotate_keys(plain_only=True)  # how many were unsealed does not matter
+        try:
+            for each in self._seals:
+                _ = await each.rotate_keys(plain_only=True)  # how many does not matter
+        except BadKey as error:
+            raise BadKey(f"{error}. {self._own.lost}") from None
         self._own.settle()
         self._log.info("made a key for secrets at rest: keep it", file=str(self._own.path))
 

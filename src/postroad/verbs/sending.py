@@ -16,12 +16,13 @@ from postroad.model.ids import IdSequence, to_text
 from postroad.model.keyring import KeyRing
 from postroad.model.private_headers import has_secrets, sealed
 from postroad.model.spans import Span
+from postroad.model.texts import checked
 from postroad.model.words import DEFAULT_TENANT, Accepted, Draft, Policy, Queue, QueueSpec
 from postroad.observe import traces
 from postroad.ports.handing import HandsOver
 from postroad.ports.joining import Joins
 from postroad.ports.store import Store
-from postroad.ports.transport import Transport, Vets
+from postroad.ports.transport import Admits, Transport, Vets
 from postroad.transports.handler import HandlerTransport
 
 SCHEMES: Final = {"http": "webhook", "https": "webhook"}
@@ -201,8 +202,11 @@ class Sending:
             )
         send = Send(queue, body, **options)
         known = self._queues.get((send.tenant, queue))
+        if known is None:
+            await self._admit(queue, send.tenant)
         found = known or await self._store.find_queue(send.tenant, queue)
         if found is None:
+            _ = checked("queue", queue), checked("tenant", send.tenant)  # short enough
             await self._vet(queue)
             found = await self._store.queue_in(connection, self._spec(send.tenant, queue))
         drafted = self._draft(send, found, self._store.clock.now_ms())
@@ -215,7 +219,7 @@ class Sending:
             if isinstance(transport, Vets):
                 transport.check(send.headers)
             if has_secrets(send.headers):
-                return sealed(self._drafted(send, queue, now_ms), self._ring)
+                return sealed(self._drafted(send, queue, now_ms), queue, self._ring)
         return self._drafted(send, queue, now_ms)
 
     def _drafted(self, send: Send, queue: Queue, now_ms: int) -> Draft:
@@ -230,12 +234,14 @@ class Sending:
         known = self._queues.get((tenant, name))
         if known is not None:
             return known
+        _ = checked("queue", name), checked("tenant", tenant)  # whether they are short enough
         found = None
         transport = self._transport(name)
         if transport is self._local:
             elsewhere = name not in self._local.handlers
         else:
             elsewhere = isinstance(transport, Vets)
+        await self._admit(name, tenant)
         if elsewhere:
             found = await self._store.find_queue(tenant, name)
         if found is None:
@@ -262,6 +268,11 @@ class Sending:
         transport = self._transport(name)
         if isinstance(transport, Vets):
             await transport.vet(name)
+
+    async def _admit(self, name: str, tenant: str) -> None:
+        transport = self._transport(name)
+        if isinstance(transport, Admits):
+            await transport.admit(name, tenant)
 
     def _spec(self, tenant: str, name: str) -> QueueSpec:
         transport = self._transport(name)

@@ -5,7 +5,7 @@ from hmac import compare_digest
 
 from msgspec import Struct
 
-from postroad.model.errors import BadInput, UnknownToken
+from postroad.model.errors import BadInput, Forbidden, UnknownToken
 from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.model.tokens import (
     EVERY_TENANT,
@@ -21,6 +21,7 @@ from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.clock import Clock
 from postroad.ports.secret import secret_bytes
 from postroad.ports.tokens import Tokens
+from postroad.verbs.bounding import bounded
 
 NAME_CHARACTERS_MAX = 200
 
@@ -32,6 +33,7 @@ class NewToken(Struct, frozen=True):
     secret: str
 
 
+@bounded
 class TokenVerbs:
     """The tokens of one road."""
 
@@ -46,8 +48,10 @@ class TokenVerbs:
         scopes: Iterable[str] = tuple(Scope),
         tenant: str = DEFAULT_TENANT,
         lasts_s: Span | None = None,
+        by: Who | None = None,
     ) -> NewToken:
-        """A new token; its secret is in the answer and cannot be asked for again."""
+        """A new token; its secret is in the answer and cannot be asked for again. One that is made
+        `by` a token's holder has no right that they have not, and ends no later."""
         if not name or len(name) > NAME_CHARACTERS_MAX:
             raise BadInput("name: say in a few words who will use the token")
         life_s = CENTURY_S if lasts_s is None else seconds_of(lasts_s)
@@ -59,6 +63,8 @@ class TokenVerbs:
         check_tenant(tenant)
         now_ms = self._clock.now_ms()
         until_ms = None if lasts_s is None else now_ms + int(life_s * 1000)
+        if by is not None:
+            until_ms = check_rank(by, tenant, kinds, until_ms)
         token = Token(secret_bytes(4).hex(), tenant, name, kinds, now_ms, until_ms)
         text = write(token.id, secret_bytes(SECRET_BYTES))
         await self._store.token_add(token, digest(text))
@@ -84,7 +90,24 @@ class TokenVerbs:
             return None
         every = token.tenant == EVERY_TENANT
         tenant = DEFAULT_TENANT if every else token.tenant
-        return Who(tenant, frozenset(token.scopes), token.id, every)
+        return Who(tenant, frozenset(token.scopes), token.id, every, token.expires_at_ms)
+
+
+def check_rank(by: Who, tenant: str, scopes: Iterable[Scope], until_ms: int | None) -> int | None:
+    """When a token ends that `by` makes; Forbidden when it would outrank or outlive theirs."""
+    if tenant != by.tenant and not by.every_tenant:
+        raise Forbidden(f"your token is not for the tenant {tenant!r}")
+    missing = set(scopes) - by.scopes
+    if missing:
+        raise Forbidden(f"you cannot give what you do not have: {', '.join(sorted(missing))}")
+    if by.ends_at_ms is None:
+        return until_ms
+    if until_ms is not None and until_ms > by.ends_at_ms:
+        raise Forbidden(
+            "your token would end before the new one: give a smaller lasts_s, or none, and both "
+            "end together"
+        )
+    return until_ms or by.ends_at_ms
 
 
 def check_scopes(scopes: Iterable[str]) -> tuple[Scope, ...]:
@@ -92,7 +115,7 @@ def check_scopes(scopes: Iterable[str]) -> tuple[Scope, ...]:
     given = list(dict.fromkeys(scopes))
     for scope in given:
         if scope not in set(Scope):
-            raise BadInput(f"scopes: {scope!r} is none of {', '.join(Scope)}")
+            raise BadInput(f"scopes: {scope!r:.40} is none of {', '.join(Scope)}")
     if not given:
         raise BadInput(f"scopes: give at least one of {', '.join(Scope)}")
     return tuple(Scope(scope) for scope in given)

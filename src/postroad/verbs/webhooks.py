@@ -30,6 +30,7 @@ from postroad.transports.webhook.requests import check_header, check_headers
 from postroad.transports.webhook.resolving import Resolve
 from postroad.transports.webhook.signing import Signer
 from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport
+from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 
 ROTATE_BATCH: Final = 100
@@ -85,6 +86,7 @@ def webhook_transport(
     return WebhookTransport(rules, Endpoints(store, ring, rules, clock), clock, resolve=resolve)
 
 
+@bounded
 class Webhooks:
     """Settings of webhook queues, and the log of their tries."""
 
@@ -158,7 +160,10 @@ class Webhooks:
         by itself."""
         after, done = 0, 0
         while rows := await self._store.hooks_not_under(self._ring.first, after, batch):
-            for row in rows if not plain_only else [row for row in rows if row.key == UNSEALED]:
+            for row in rows:
+                if plain_only and row.key != UNSEALED:
+                    self._ring.check(row.key)
+                    continue
                 hook, secret = open_row(row, self._ring, plain=True)
                 fresh = self._seal(row.queue, row.tenant, hook, secret)
                 # One that was set meanwhile is sealed with the first key already.

@@ -12,6 +12,7 @@ from postroad.model.explain import (
     explain_queue,
 )
 from postroad.model.ids import to_number
+from postroad.model.texts import checked
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.broker import Brokered
 from postroad.ports.clock import Clock
@@ -41,7 +42,7 @@ class Why:
 
     async def explain_queue(self, name: str, *, tenant: str = DEFAULT_TENANT) -> QueueExplanation:
         """What waits in a queue, what holds it back, what comes next."""
-        facts = await self._store.queue_facts(tenant, name)
+        facts = await self._store.queue_facts(tenant, checked("queue", name))
         if facts is None:
             raise UnknownQueue(f"this road has no queue {name!r} of tenant {tenant!r}")
         return explain_queue(facts, self._clock.now_ms())

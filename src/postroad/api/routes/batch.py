@@ -1,8 +1,7 @@
 """Many messages in one request: a line of JSON each, a line of answer each."""
 
+import re
 from collections.abc import AsyncIterator, Sequence
-from io import BytesIO
-from itertools import islice
 from typing import Final
 
 import msgspec
@@ -20,6 +19,7 @@ from postroad.model.tokens import Scope
 from postroad.verbs.sending import Receipt
 
 NDJSON: Final = "application/x-ndjson"
+FULL: Final = re.compile(rb"\S")
 CHUNK: Final = 1_000
 """Messages stored by one transaction: 100 gave 60 % of the pace, 5,000 no more."""
 
@@ -47,6 +47,7 @@ class Summary(Struct, frozen=True):
 @give(
     "/v1/messages:batch",
     scope=Scope.send,
+    much=True,
     status_code=200,
     media_type=NDJSON,
     operation_class=takes(SendRequest, NDJSON),
@@ -56,12 +57,24 @@ async def batch(request: Ask) -> Stream:
     in order, and then a summary."""
     here, tenant = context(request), who(request).tenant
     most = here.settings.batch_lines_max
-    # One by one: split at once, a body of short lines takes fifty times its size.
-    found = (pair for pair in enumerate(BytesIO(await request.body()), start=1) if pair[1].strip())
-    lines = list(islice(found, most + 1))
+    lines = lines_of(await request.body(), most)
     if len(lines) > most:
         raise BodyTooLarge(f"the batch has more than {most} lines, the limit: send less")
     return Stream(_answers(here, tenant, lines), media_type=NDJSON)
+
+
+def lines_of(text: bytes, most: int) -> list[tuple[int, bytes]]:
+    """The lines with something in them, each with its number; one more than `most` at the most.
+    Empty ones are stepped over many at a time: 30 MB of them made 30 million objects."""
+    found: list[tuple[int, bytes]] = []
+    number, at = 1, 0
+    while len(found) <= most and (full := FULL.search(text, at)):
+        begin = full.start()
+        number += text.count(b"\n", at, begin)
+        end = text.find(b"\n", begin)
+        at = len(text) if end < 0 else end
+        found.append((number, text[begin:at]))
+    return found
 
 
 async def _answers(

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -19,20 +19,25 @@ from postroad.api.reading import read, takes
 from postroad.campaigns.estimate import Estimate
 from postroad.campaigns.exporting import FORMATS
 from postroad.campaigns.importing import Imported
-from postroad.campaigns.message import CALLBACKS, Letter
+from postroad.campaigns.message import CALLBACKS, Letter, is_called_back
 from postroad.model.campaign import Counts, HaltRule, Recipient
-from postroad.model.errors import BadInput, Forbidden
+from postroad.model.errors import BadInput, BodyTooLarge, Forbidden
+from postroad.model.texts import ID_MAX, TEMPLATE_MAX, Name, QueueName
 from postroad.model.tokens import Scope
 from postroad.ports.channel import Answer
 from postroad.verbs.campaigns import CampaignVerbs, Standing
 
 BIG: Final = 1 << 62
+SIGNATURE_LETTERS: Final = 28
+CALLBACK_PAIRS_MAX: Final = 200
 Number = Annotated[int, QueryParameter(ge=1, le=BIG)]
 After = Annotated[int, QueryParameter(ge=0, le=BIG, description="The number of the last one seen")]
 Limit = Annotated[int, QueryParameter(ge=1, le=1_000)]
 State = Annotated[str, QueryParameter(pattern="^(unsent|sent|failed|uncertain|)$")]
 Format = Annotated[str, QueryParameter(pattern="^(csv|ndjson)$")]
-Encoding = Annotated[str, QueryParameter(description="Else it is found out, and said")]
+Encoding = Annotated[
+    str, QueryParameter(max_length=ID_MAX, description="Else it is found out, and said")
+]
 Skip = Annotated[bool, QueryParameter(description="Leave out invalid lines")]
 MEDIA: Final = dict(zip(FORMATS, ("text/csv", "application/x-ndjson"), strict=True))
 
@@ -40,10 +45,10 @@ MEDIA: Final = dict(zip(FORMATS, ("text/csv", "application/x-ndjson"), strict=Tr
 class CampaignRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A campaign to be made."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=200)]
-    credential: str
-    template: Annotated[str, Meta(min_length=1, max_length=20_000)]
-    recipient: Annotated[str, Meta(min_length=1)] = "recipient"
+    name: Annotated[Name, Meta(min_length=1)]
+    credential: Name
+    template: Annotated[str, Meta(min_length=1, max_length=TEMPLATE_MAX)]
+    recipient: Annotated[Name, Meta(min_length=1)] = "recipient"
     jobs: Annotated[int, Meta(ge=1, le=64)] = 1
     failures_min: Annotated[int, Meta(ge=0, le=BIG)] = 10
     failures_percent: Annotated[float, Meta(ge=0, le=100)] = 10.0
@@ -52,7 +57,7 @@ class CampaignRequest(Struct, frozen=True, forbid_unknown_fields=True):
 class TestRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Where one recipient's message is to go instead."""
 
-    to: Annotated[str, Meta(min_length=1)]
+    to: Annotated[QueueName, Meta(min_length=1)]
     row: Annotated[int, Meta(ge=1, le=BIG)] = 1
 
 
@@ -149,15 +154,28 @@ async def campaign_import(
     """Take the recipients of a CSV file: all, or, when a line is invalid, nothing. Give the same
     file again to go on after a kill."""
     campaigns, tenant = _here(request)
+    _ = await campaigns.show(name, tenant=tenant)  # before a file is taken for nobody
     with TemporaryDirectory() as folder:
         path = Path(folder) / "recipients.csv"
-        with path.open("wb") as file:
-            async for chunk in request.stream():
-                campaigns.limits.check_bytes(file.tell() + len(chunk), "the file")
-                file.write(chunk)
+        await _save(request, path, context(request).settings.upload_bytes_max)
         return await campaigns.import_file(
             name, path, encoding=encoding, skip_invalid=skip_invalid, tenant=tenant
         )
+
+
+async def _save(request: Ask, path: Path, bytes_max: int) -> None:
+    too_large = BodyTooLarge(
+        f"the file has more than {bytes_max} bytes, the setting upload_bytes_max: send it in parts"
+    )
+    if (request.content_length or 0) > bytes_max:
+        raise too_large
+    size = 0
+    with path.open("wb") as file:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > bytes_max:
+                raise too_large
+            file.write(chunk)
 
 
 @drop("/v1/campaigns/{name:str}/import", scope=Scope.manage, status_code=204)
@@ -251,6 +269,7 @@ async def campaign_cancel(request: Ask, name: FromPath[str]) -> Standing:
 @give(
     "/v1/campaigns/{name:str}/settle",
     scope=Scope.manage,
+    much=True,
     status_code=200,
     operation_class=takes(SettleRequest),
 )
@@ -300,14 +319,27 @@ async def campaign_callback(
     request: Ask, campaign: FromPath[int], n: FromPath[int]
 ) -> Response[None]:
     """A provider's word about one message, signed with the credential's token."""
-    if not (0 < campaign < BIG and 0 < n < BIG):
-        raise BadInput("there is no such message")
-    text = (await request.body()).decode(errors="replace")
-    form: dict[str, Any] = dict(parse_qsl(text, keep_blank_values=True))
+    stranger = Forbidden("this is not signed by the provider of a message that this road has sent")
+    road = context(request).road
     signature = request.headers.get("x-twilio-signature", "")
-    if not await context(request).road.campaigns.callback(campaign, n, form, signature):
-        raise Forbidden("this is not signed by the provider of a message that this road has sent")
+    signable = len(signature) == SIGNATURE_LETTERS and 0 < campaign < BIG and 0 < n < BIG
+    credential = await road.bulk.store.credential_of(campaign) if signable else None
+    if credential is None or not is_called_back(credential):
+        raise stranger  # whoever it is, nothing of theirs is read
+    if not await road.campaigns.callback(campaign, n, _form(await request.body()), signature):
+        raise stranger
     return Response(None, status_code=204)
+
+
+def _form(body: bytes) -> dict[str, str]:
+    """The signature is one over what the form says, so a stranger's is read too: a short one."""
+    try:
+        pairs = parse_qsl(
+            body.decode(errors="replace"), keep_blank_values=True, max_num_fields=CALLBACK_PAIRS_MAX
+        )
+    except ValueError:
+        raise BadInput(f"a callback has at most {CALLBACK_PAIRS_MAX} fields") from None
+    return dict(pairs)
 
 
 ROUTES: Final = (

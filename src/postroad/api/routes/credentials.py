@@ -11,6 +11,7 @@ from postroad.api.context import Ask, context, who
 from postroad.api.doors import drop, fetch, give
 from postroad.api.reading import read, takes
 from postroad.model.credential import CredentialSpec
+from postroad.model.texts import Name, QueueName, Rate, SecretText
 from postroad.model.tokens import Scope
 from postroad.verbs.credentials import CredentialView, moment_ms
 
@@ -19,15 +20,15 @@ class CredentialRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A credential to be kept. It is tested first, and its secret is never shown again."""
 
     name: Annotated[str, Meta(min_length=1, max_length=100)]
-    secret: str
+    secret: SecretText
     kind: Annotated[str, Meta(pattern="^(twilio|webhook)$")] = "twilio"
-    server: str = ""
-    account: str = ""
-    sender: str = ""
-    rate: str = ""
+    server: QueueName = ""
+    account: Name = ""
+    sender: Name = ""
+    rate: Rate = ""
     segments_max: Annotated[int, Meta(ge=1, le=10)] = 1
     price: Annotated[float, Meta(ge=0)] = 0.0
-    callback: str = ""
+    callback: QueueName = ""
     expires_at: datetime | None = None
 
 

@@ -10,10 +10,12 @@ from msgspec import Meta, Raw, Struct
 
 from postroad.api.context import Ask, context, who
 from postroad.api.doors import fetch, give
+from postroad.api.paging import After
 from postroad.api.progress import Answered, answer_in_steps
 from postroad.api.reading import read, takes
 from postroad.model.dead import DeadLetter, DeadMessage, Page, ReplayMode
 from postroad.model.states import DeadReason
+from postroad.model.texts import ERROR_MAX, QUEUE_MAX, ErrorText, Id, QueueName
 from postroad.model.tokens import Scope
 from postroad.model.tries import Try
 from postroad.verbs.dead import PAGE_MAX, Where
@@ -25,10 +27,10 @@ Count = Annotated[int, Meta(ge=1, le=1 << 62)]
 class Which(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Which of the dead: by ids, or by all of the others that are given."""
 
-    ids: list[str] | None = None
-    queue: str | None = None
+    ids: list[Id] | None = None
+    queue: QueueName | None = None
     reason: DeadReason | None = None
-    error: str | None = None
+    error: ErrorText | None = None
     since: datetime | None = None
     until: datetime | None = None
     count: Count | None = None
@@ -70,10 +72,10 @@ PURGE: Final = msgspec.json.Decoder(PurgeRequest)
 async def dead_list(
     request: Ask,
     limit: Limit = 100,
-    after: Annotated[str, QueryParameter(description="The `after` of the page before")] = "",
-    queue: Annotated[str | None, QueryParameter()] = None,
+    after: After = "",
+    queue: Annotated[str | None, QueryParameter(max_length=QUEUE_MAX)] = None,
     reason: Annotated[DeadReason | None, QueryParameter()] = None,
-    error: Annotated[str | None, QueryParameter()] = None,
+    error: Annotated[str | None, QueryParameter(max_length=ERROR_MAX)] = None,
     since: Annotated[datetime | None, QueryParameter()] = None,
     until: Annotated[datetime | None, QueryParameter()] = None,
 ) -> Page:
@@ -100,7 +102,13 @@ def _letter(letter: DeadLetter) -> Letter:
     return Letter(letter.message, letter.headers, body, other, letter.tries)
 
 
-@give("/v1/dead:replay", scope=Scope.manage, status_code=200, operation_class=takes(ReplayRequest))
+@give(
+    "/v1/dead:replay",
+    scope=Scope.manage,
+    much=True,
+    status_code=200,
+    operation_class=takes(ReplayRequest),
+)
 async def dead_replay(request: Ask) -> Answered[Counted]:
     """Send the dead again: named ones in one transaction, others in slices. To who accepts NDJSON
     it tells how far it is."""
@@ -115,7 +123,13 @@ async def dead_replay(request: Ask) -> Answered[Counted]:
     return await answer_in_steps(request, steps, lambda count: Counted(count, asked.dry_run))
 
 
-@give("/v1/dead:purge", scope=Scope.manage, status_code=200, operation_class=takes(PurgeRequest))
+@give(
+    "/v1/dead:purge",
+    scope=Scope.manage,
+    much=True,
+    status_code=200,
+    operation_class=takes(PurgeRequest),
+)
 async def dead_purge(request: Ask) -> Answered[Counted]:
     """Forget the dead, for ever: named ones in one transaction, others in slices. To who accepts
     NDJSON it tells how far it is."""

@@ -12,22 +12,28 @@ from postroad.api.paging import After, Limit
 from postroad.api.reading import read, takes
 from postroad.model.ladder import Ladder
 from postroad.model.outcome import Kind
+from postroad.model.texts import QUEUE_MAX, Headers, QueueName, SecretText
 from postroad.model.tokens import Scope
 from postroad.model.webhook import Attempt, HeaderNames
 from postroad.verbs.webhooks import HookFacts, HookPage
 
-Address = Annotated[str, QueryParameter(min_length=1, description="The webhook's URL")]
+Address = Annotated[
+    str, QueryParameter(min_length=1, max_length=QUEUE_MAX, description="The webhook's URL")
+]
 OneAddress = Annotated[
-    str | None, QueryParameter(min_length=1, description="One webhook's URL; without it, all")
+    str | None,
+    QueryParameter(
+        min_length=1, max_length=QUEUE_MAX, description="One webhook's URL; without it, all"
+    ),
 ]
 
 
 class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """What is to change about a webhook; what is not named stays as it is. Times in seconds."""
 
-    url: str
-    secrets: tuple[str, ...] | UnsetType = UNSET
-    headers: dict[str, str] | UnsetType = UNSET
+    url: QueueName
+    secrets: tuple[SecretText, ...] | UnsetType = UNSET
+    headers: Headers | UnsetType = UNSET
     reject: tuple[int, ...] | UnsetType = UNSET
     connect_timeout: float | UnsetType = UNSET
     timeout: float | UnsetType = UNSET

@@ -11,6 +11,7 @@ from postroad.api.doors import drop, fetch, give
 from postroad.api.paging import After, Limit
 from postroad.api.reading import read, takes
 from postroad.hub.shown import Explained, Shown
+from postroad.model.errors import Forbidden
 from postroad.model.tokens import Scope
 from postroad.verbs.mailboxes import MailboxPage, NewMailbox, Quota, Seconds
 
@@ -54,7 +55,13 @@ async def mailbox_delete(request: Ask, box: FromPath[str]) -> None:
 
 @fetch("/v1/hub", scope=Scope.read)
 async def hub_stats(request: Ask) -> Shown:
-    """How the hub of this process stands: who is connected, what is pending or unacked."""
+    """How the hub of this process stands: who is connected, what is pending or unacked. Only for a
+    token of every tenant: its counts are of all of them."""
+    if not who(request).every_tenant:
+        raise Forbidden(
+            "the hub's counts are of all tenants: ask with a token of every tenant; what is yours "
+            "is in /v1/mailboxes"
+        )
     return await context(request).road.mailboxes.stats()
 
 

@@ -21,6 +21,7 @@ from postroad.model.errors import NotCancelled, UnknownMessage
 from postroad.model.explain import Explanation
 from postroad.model.outlook import Outlook
 from postroad.model.states import DeadReason, State
+from postroad.model.texts import KEY_MAX, Headers, Key, QueueName
 from postroad.model.tokens import Scope
 from postroad.model.tries import Try
 from postroad.verbs.sending import Receipt
@@ -31,23 +32,23 @@ WAIT_S: Final = 10.0
 class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A message to be sent: `body` is any JSON; `body_base64` is for other bytes."""
 
-    queue: Annotated[str, Meta(min_length=1, max_length=2_000)]
+    queue: Annotated[QueueName, Meta(min_length=1)]
     body: Raw | UnsetType = UNSET
     body_base64: str = ""
-    key: str = ""
-    order_key: str = ""
+    key: Key = ""
+    order_key: Key = ""
     deliver_at: datetime | None = None
     delay: Annotated[float, Meta(ge=0)] = 0.0
     expires_at: datetime | None = None
     priority: Annotated[int, Meta(ge=-9, le=9)] = 0
-    headers: dict[str, str] = {}
+    headers: Headers = {}
 
 
 class CancelRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Which messages: of a queue, of an order key, or of both."""
 
-    queue: str = ""
-    order_key: str = ""
+    queue: QueueName = ""
+    order_key: Key = ""
 
 
 class SettleRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,10 +114,14 @@ def _bad(field: str, text: str) -> BadRequest:
     return BadRequest(f"{field}: {text}", (FieldError(field, text),))
 
 
-@give("/v1/messages", scope=Scope.send, status_code=201, operation_class=takes(SendRequest))
+@give(
+    "/v1/messages", scope=Scope.send, much=True, status_code=201, operation_class=takes(SendRequest)
+)
 async def send(
     request: Ask,
-    idempotency_key: Annotated[str, HeaderParameter(name="Idempotency-Key", max_length=255)] = "",
+    idempotency_key: Annotated[
+        str, HeaderParameter(name="Idempotency-Key", max_length=KEY_MAX)
+    ] = "",
 ) -> Response[Receipt]:
     """Send a message; it is stored when this answers. 200: it was, under the same key."""
     asked, here, tenant = await read(request, SEND), context(request), who(request).tenant

@@ -5,16 +5,18 @@ from typing import Annotated, Final
 import msgspec
 from litestar.params import QueryParameter
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.api.context import Ask, context, who
 from postroad.api.doors import fetch, give
 from postroad.api.paging import After, Limit
 from postroad.api.reading import read, takes
 from postroad.model.explain import LaneExplanation, QueueExplanation
+from postroad.model.texts import QUEUE_MAX, QueueName, Rate
 from postroad.model.tokens import Scope
 from postroad.verbs.looking import LanePage, LevelRow, QueuePage
 
-QueueName = Annotated[str, QueryParameter(min_length=1)]
+OneQueue = Annotated[str, QueryParameter(min_length=1, max_length=QUEUE_MAX)]
 LaneNumber = Annotated[int, QueryParameter(ge=1, le=(1 << 62))]
 Cost = Annotated[int, msgspec.Meta(ge=1, le=1_000_000, description="What each try counts as")]
 
@@ -22,7 +24,7 @@ Cost = Annotated[int, msgspec.Meta(ge=1, le=1_000_000, description="What each tr
 class QueueRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Which queue is meant."""
 
-    queue: str
+    queue: QueueName
 
 
 class LaneRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,8 +36,8 @@ class LaneRequest(Struct, frozen=True, forbid_unknown_fields=True):
 class QueueLimit(Struct, frozen=True, forbid_unknown_fields=True):
     """How fast a queue may be: `50/s`, `50/s,1000/h`; null lifts its limit."""
 
-    queue: str
-    rate: str | None
+    queue: QueueName
+    rate: Rate | None
     cost: Cost = 1
 
 
@@ -43,7 +45,7 @@ class LaneLimit(Struct, frozen=True, forbid_unknown_fields=True):
     """How fast all lanes of this lane's credential may be together."""
 
     lane: Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
-    rate: str | None
+    rate: Rate | None
     cost: Cost = 1
 
 
@@ -69,7 +71,7 @@ async def queues(request: Ask, limit: Limit = 100, after: After = "") -> QueuePa
 
 
 @fetch("/v1/queues:explain", scope=Scope.read)
-async def explain_queue(request: Ask, queue: QueueName) -> QueueExplanation:
+async def explain_queue(request: Ask, queue: OneQueue) -> QueueExplanation:
     """What waits in a queue, what holds it back, what comes next."""
     return await context(request).road.explain_queue(queue, tenant=who(request).tenant)
 
@@ -89,8 +91,12 @@ async def explain_lane(request: Ask, lane: LaneNumber) -> LaneExplanation:
 
 @fetch("/v1/levels", scope=Scope.read)
 async def levels(request: Ask) -> list[LevelRow]:
-    """The retry-level table with live counts."""
-    return await context(request).road.look.levels(tenant=who(request).tenant)
+    """The retry-level table with live counts. `queries`, which is of the whole process, is 0 for a
+    token of one tenant."""
+    rows = await context(request).road.look.levels(tenant=who(request).tenant)
+    if who(request).every_tenant:
+        return rows
+    return [replace(row, queries=0) for row in rows]
 
 
 @give("/v1/queues:pause", scope=Scope.manage, status_code=200, operation_class=takes(QueueRequest))

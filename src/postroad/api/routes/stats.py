@@ -30,7 +30,7 @@ class Stats(Struct, frozen=True):
     tries: dict[str, int]
     """Tries of this process so far for the tenant, by outcome."""
     queries: dict[str, int]
-    """Statements of this process so far, by what for."""
+    """Statements of this process so far, by what for; only for a token of every tenant."""
     delivers: bool
 
 
@@ -57,7 +57,7 @@ async def stats(request: Ask) -> Stats:
         oldest_due_ms=min(dues, default=None),
         heaps=said.heaps,
         tries=_tries(here.road.engine, who(request).tenant),
-        queries=here.road.store.queries,
+        queries=here.road.store.queries if who(request).every_tenant else {},
         delivers=here.delivers,
     )
 

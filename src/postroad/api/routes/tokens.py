@@ -9,19 +9,18 @@ from msgspec import Meta, Struct
 from postroad.api.context import Ask, context, who
 from postroad.api.doors import drop, fetch, give
 from postroad.api.reading import read, takes
-from postroad.model.errors import Forbidden
+from postroad.model.texts import Name
 from postroad.model.tokens import Scope, Token
 from postroad.verbs.tokens import NewToken
 
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
-
 
 class TokenRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A token to be made. `tenant` is that of the one who asks, unless they speak for all."""
+    """A token to be made. `tenant` is that of the one who asks, unless they speak for all. It ends
+    with theirs at the latest."""
 
-    name: Name
+    name: Annotated[Name, Meta(min_length=1)]
     scopes: Annotated[tuple[Scope, ...], Meta(min_length=1)] = tuple(Scope)
-    tenant: str = ""
+    tenant: Name = ""
     lasts_s: Annotated[float, Meta(ge=1, le=3_162_240_000)] | None = None
 
 
@@ -32,14 +31,13 @@ MAKE: Final = msgspec.json.Decoder(TokenRequest)
 async def token_make(request: Ask) -> NewToken:
     """Make a token. Its `secret` is in this answer and nowhere else."""
     asked, asker = await read(request, MAKE), who(request)
-    tenant = asked.tenant or asker.tenant
-    if tenant != asker.tenant and not asker.every_tenant:
-        raise Forbidden(f"your token is not for the tenant {tenant!r}")
-    missing = set(asked.scopes) - asker.scopes
-    if missing:
-        raise Forbidden(f"you cannot give what you do not have: {', '.join(sorted(missing))}")
-    tokens = context(request).road.tokens
-    return await tokens.make(asked.name, scopes=asked.scopes, tenant=tenant, lasts_s=asked.lasts_s)
+    return await context(request).road.tokens.make(
+        asked.name,
+        scopes=asked.scopes,
+        tenant=asked.tenant or asker.tenant,
+        lasts_s=asked.lasts_s,
+        by=asker,
+    )
 
 
 @fetch("/v1/tokens", scope=Scope.admin)

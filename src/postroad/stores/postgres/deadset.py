@@ -5,7 +5,7 @@ from typing import Final, NoReturn
 import msgspec
 from asyncpg import Record
 
-from postroad.model.dead import DeadFilter, DeadLetter, DeadMessage, Place, ReplayMode
+from postroad.model.dead import DeadFilter, DeadLetter, DeadMessage, Place, ReplayMode, headers_of
 from postroad.model.errors import NotDead, UnknownMessage
 from postroad.model.ids import to_text
 from postroad.model.states import DeadReason
@@ -13,7 +13,6 @@ from postroad.model.tries import Try
 from postroad.stores.postgres.base import Answer, Base, decoder
 
 TRIM_SLICE: Final = 1_000
-HEADERS: Final = msgspec.json.Decoder(dict[str, str])
 TRIES: Final = msgspec.json.Decoder(tuple[Try, ...])
 
 
@@ -44,7 +43,7 @@ class DeadVerbs(Base):
         if not rows:
             return None
         (row,) = rows
-        named = HEADERS.decode(row["headers"]) if row["headers"] else {}
+        named = headers_of(row["headers"])
         return DeadLetter(_message(row), named, row["body"], TRIES.decode(row["tries"]))
 
     async def dead_replay(

@@ -11,10 +11,10 @@ class HeaderVerbs(Base):
         """The headers of messages, from behind an id on."""
         self._check_open()
         rows = await self._side.rows("keys", f"headers_{kept}", (after, limit))
-        return [(number, queue, headers) for number, queue, headers in rows]
+        return [HeaderRow(*row) for row in rows]
 
     async def write_headers(self, kept: Kept, row: HeaderRow, was: bytes) -> bool:
         """Write a message's headers over those that were read, if it still has those."""
         self._check_open()
-        number, _, headers = row
-        return bool(await self._side.rows("keys", f"headers_{kept}_write", (number, headers, was)))
+        values = (row.id, row.headers, was)
+        return bool(await self._side.rows("keys", f"headers_{kept}_write", values))

@@ -48,6 +48,6 @@ def read_options(dsn: str) -> Options:
 
 def _number(given: dict[str, str], name: str, usual: int, most: int) -> int:
     text = given.get(name, str(usual))
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= most):
-        raise BadDsn(f"{name}={text!r}: give a number from 1 to {most}")
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
+        raise BadDsn(f"{name}={text[:40]!r}: give a number from 1 to {most}")
     return int(text)

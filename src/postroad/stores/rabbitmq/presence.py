@@ -40,7 +40,7 @@ def read(body: bytes) -> Sign | None:
     """What somebody said; None when it is none of our words: another release, or a stranger."""
     try:
         return _DECODER.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

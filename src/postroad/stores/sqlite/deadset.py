@@ -2,9 +2,7 @@
 
 from typing import Final, NamedTuple, NoReturn
 
-import msgspec
-
-from postroad.model.dead import DeadFilter, DeadLetter, DeadMessage, Place, ReplayMode
+from postroad.model.dead import DeadFilter, DeadLetter, DeadMessage, Place, ReplayMode, headers_of
 from postroad.model.errors import NotDead, UnknownMessage
 from postroad.model.ids import to_text
 from postroad.model.ladder import Ladder
@@ -17,7 +15,6 @@ from postroad.stores.sqlite.inbox import POLICY_DECODER, rung_of, wake
 from postroad.stores.sqlite.recording import settle_slot
 
 TRIM_SLICE: Final = 1_000
-HEADERS_DECODER: Final = msgspec.json.Decoder(dict[str, str])
 
 
 class DeadVerbs(Base):
@@ -62,8 +59,7 @@ def letter(db: Database, tenant: str | None, number: int) -> DeadLetter | None:
     if row is None:
         return None
     *values, headers, body = row
-    named = HEADERS_DECODER.decode(headers) if headers else {}
-    return DeadLetter(_message(tuple(values)), named, body, tries(db, number))
+    return DeadLetter(_message(tuple(values)), headers_of(headers), body, tries(db, number))
 
 
 def tries(db: Database, number: int) -> tuple[Try, ...]:

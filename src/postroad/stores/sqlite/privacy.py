@@ -8,15 +8,20 @@ from typing import Final
 
 OWN: Final = 0o600
 OTHERS: Final = 0o077
-BESIDE: Final = ("", "-wal", "-shm", ".lock", ".keys", ".keys.new", ".door")
+BESIDE: Final = ("", "-wal", "-shm", ".lock", ".keys", ".keys.new", ".keys.new.part", ".door")
 """What lies beside a road's file, by how its name goes on."""
 
 
 def create_private(path: Path) -> None:
     """Make the file, if there is none, before SQLite does: what it puts beside it gets the same
-    mode. Where that cannot be done, SQLite says why."""
+    mode. Where that cannot be done, SQLite says why.
+
+    One that is there is never opened: closing it would drop all locks that SQLite has on it in
+    this process, and the next program that looks into the file would delete its log (POSIX).
+    """
     with suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, OWN))
+        file = path.resolve()  # also where a link leads to nothing yet
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWN))
 
 
 def make_private(path: Path) -> list[Path]:

@@ -9,12 +9,12 @@ class HeaderVerbs(Base):
 
     async def headers_page(self, kept: Kept, after: int, limit: int) -> list[HeaderRow]:
         """The headers of messages, from behind an id on."""
-        return await self._read("keys", lambda db: db.all(f"headers_{kept}", after, limit))
+        rows = await self._read("keys", lambda db: db.all(f"headers_{kept}", after, limit))
+        return [HeaderRow(*row) for row in rows]
 
     async def write_headers(self, kept: Kept, row: HeaderRow, was: bytes) -> bool:
         """Write a message's headers over those that were read, if it still has those."""
-        number, _, headers = row
-        values = [(number, headers, was)]
+        values = [(row.id, row.headers, was)]
         return await self._write(
             "keys", lambda db: db.changed(f"headers_{kept}_write", values) == 1, durable=True
         )

@@ -1,7 +1,7 @@
 """What a provider's answers mean. Only what says that nothing was taken may be sent again."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -9,6 +9,7 @@ from msgspec import Struct
 from postroad.model.campaign import RowState
 from postroad.model.outcome import Kind
 from postroad.ports.channel import Answer
+from postroad.transports.webhook.answers import waits_ms
 
 SUB_TYPES: Final = {
     "20003": "credential",
@@ -32,6 +33,10 @@ SUB_TYPES: Final = {
     "30007": "filtered",
 }
 THROTTLED: Final = frozenset(code for code, kind in SUB_TYPES.items() if kind == "throttled")
+SID_MAX: Final = 200
+CODE_MAX: Final = 20
+AFTER_MAX_MS: Final = 86_400_000
+T = TypeVar("T")
 CREDENTIAL: Final = frozenset(("20003", "20005"))
 
 
@@ -58,8 +63,8 @@ def judge(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
     """What a status and its body mean."""
     if 200 <= status < 300:
         return _taken(body)
-    refused = _read_refused(body)
-    code = str(refused.code or status)
+    refused = read_json(REFUSED, body) or Refused()
+    code = str(refused.code or status)[:CODE_MAX]
     sub_type = SUB_TYPES.get(code, "")
     error = refused.message
     if status == 429 or code in THROTTLED:
@@ -75,24 +80,21 @@ def judge(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
 
 
 def _taken(body: bytes) -> Answer:
-    try:
-        sid = TAKEN.decode(body).sid
-    except msgspec.DecodeError:
-        sid = ""  # it was taken, whatever became of the answer
-    return Answer(RowState.sent, Kind.delivered, sid)
+    said = read_json(TAKEN, body)  # it was taken, whatever became of the answer
+    return Answer(RowState.sent, Kind.delivered, said.sid[:SID_MAX] if said else "")
 
 
-def _read_refused(body: bytes) -> Refused:
+def read_json(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T | None:
+    """What a provider says; None when it says something else, or in no way that can be read."""
     try:
-        return REFUSED.decode(body)
-    except msgspec.DecodeError:
-        return Refused()
+        return decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def retry_after_ms(headers: Mapping[str, str]) -> int:
     """How long a throttling answer asks to wait."""
-    text = headers.get("retry-after", "").strip()
-    return min(int(text), 86_400) * 1000 if text.isdecimal() else 0
+    return min(waits_ms(headers.get("retry-after", "").strip()) or 0, AFTER_MAX_MS)
 
 
 def no_answer(said: str, *, sent: bool) -> Answer:

@@ -11,7 +11,7 @@ from postroad.model.campaign import RowState
 from postroad.model.errors import BadUrl, Shortage
 from postroad.model.outcome import Kind
 from postroad.ports.channel import Answer, BadCredential, Parcel
-from postroad.transports.sms.answers import Taken, judge, no_answer
+from postroad.transports.sms.answers import SID_MAX, Taken, judge, no_answer, read_json
 from postroad.transports.ways import Ways
 from postroad.transports.webhook.connections import Fault
 from postroad.transports.webhook.requests import whole, written
@@ -20,6 +20,7 @@ from postroad.transports.webhook.resolving import Unresolved
 FORM: Final = "application/x-www-form-urlencoded"
 LOOKUP_BYTES_MAX: Final = 1 << 20
 LOOKUP_ROWS: Final = 50
+NAME_MAX: Final = 200
 T = TypeVar("T")
 
 
@@ -101,8 +102,8 @@ class SmsChannel:
             raise BadCredential(f"{self._login.server} answered {status}: try again later")
         account = _decode(ACCOUNTS, body, self._login.server)
         if account.status != "active":
-            raise BadCredential(f"this account is {account.status}: it cannot send")
-        return account.friendly_name
+            raise BadCredential(f"this account is {account.status[:40]}: it cannot send")
+        return account.friendly_name[:NAME_MAX]
 
     async def lookup(self, parcel: Parcel) -> str:
         """The provider's id of a message to that number with that text."""
@@ -111,7 +112,7 @@ class SmsChannel:
         if status != 200:
             raise BadCredential(f"{self._login.server} answered {status} to a lookup")
         found = _decode(FOUND, body, self._login.server).messages
-        return next((one.sid for one in found if one.body == parcel.body), "")
+        return next((one.sid[:SID_MAX] for one in found if one.body == parcel.body), "")
 
     async def close(self) -> None:
         """Let go of all connections."""
@@ -129,7 +130,7 @@ class SmsChannel:
 
 
 def _decode(decoder: "msgspec.json.Decoder[T]", body: bytes, server: str) -> T:
-    try:
-        return decoder.decode(body)
-    except msgspec.DecodeError:
-        raise BadCredential(f"{server} does not answer as such a provider does") from None
+    said = read_json(decoder, body)
+    if said is None:
+        raise BadCredential(f"{server} does not answer as such a provider does")
+    return said

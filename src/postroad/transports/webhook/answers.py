@@ -10,7 +10,9 @@ from postroad.model.outcome import DELIVERED, Outcome, failed, quota, rejected, 
 from postroad.model.words import DAY_MS
 
 AFTER_MAX_MS: Final = 7 * DAY_MS
-SECONDS: Final = re.compile(r"\d{1,12}(\.\d*)?")
+SECONDS: Final = re.compile(r"([0-9]+)(?:\.[0-9]*)?")
+SECONDS_DIGITS_MAX: Final = 12
+DATE_CHARACTERS_MAX: Final = 64
 AWAY: Final = (502, 503, 504)
 PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 WORDS: Final = {
@@ -44,8 +46,9 @@ def retry_after_ms(headers: Mapping[str, str], now_ms: int) -> int:
     """How long `Retry-After` asks to wait: seconds, or a date, which is read by the server's own
     clock where it tells the time."""
     text = headers.get("retry-after", "").strip()
-    if SECONDS.fullmatch(text):
-        return min(int(float(text) * 1000), AFTER_MAX_MS)
+    told_ms = waits_ms(text)
+    if told_ms is not None:
+        return min(told_ms, AFTER_MAX_MS)
     until_ms = _date_ms(text)
     if until_ms is None:
         return 0
@@ -53,7 +56,18 @@ def retry_after_ms(headers: Mapping[str, str], now_ms: int) -> int:
     return max(0, min(until_ms - (now_ms if there_ms is None else there_ms), AFTER_MAX_MS))
 
 
+def waits_ms(text: str) -> int | None:
+    """Seconds as `Retry-After` writes them; None when it is no number."""
+    found = SECONDS.fullmatch(text)
+    if found is None:
+        return None
+    digits = found[1].lstrip("0")  # Python reads 4,300 of them at most
+    return AFTER_MAX_MS if len(digits) > SECONDS_DIGITS_MAX else int(float(text) * 1000)
+
+
 def _date_ms(text: str) -> int | None:
+    if len(text) > DATE_CHARACTERS_MAX:
+        return None
     try:
         return int(parsedate_to_datetime(text).timestamp() * 1000)
     except (ValueError, OverflowError, TypeError):

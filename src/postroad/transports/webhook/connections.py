@@ -5,7 +5,7 @@ interpreter's lock to and fro for each (decision 034)."""
 import asyncio
 import resource
 import ssl
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from functools import cache
 from socket import AI_NUMERICHOST
@@ -15,7 +15,7 @@ from typing import Final, cast
 from msgspec import Struct
 
 from postroad.model.errors import Shortage
-from postroad.transports.webhook.reading import ANSWER_BYTES_MAX, BadAnswer, Reader, plain
+from postroad.transports.webhook.reading import ANSWER_BYTES_MAX, BadAnswer, Reader
 from postroad.transports.webhook.resolving import check_descriptors
 from postroad.transports.webhook.target import Target
 
@@ -45,7 +45,7 @@ class Answer(Struct, frozen=True):
     at_s: float
     """When its status came, in the loop's time."""
     headers: Mapping[str, str] = NO_HEADERS
-    """Names in lower case; of a plain success none."""
+    """Names in lower case; of a success none."""
     broken: bool = False
     """The body did not come to its end."""
 
@@ -58,10 +58,9 @@ class Connection(asyncio.Protocol):
         self._idle, self._gone = idle, gone
         self._loop = asyncio.get_running_loop()
         self._waiting: asyncio.Future[Answer] | None = None
-        self._reader: Reader | None = None
+        self._reader = Reader()
         self._head_s = 0.0
         self._until_s = 0.0
-        self._most = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -76,7 +75,8 @@ class Connection(asyncio.Protocol):
     def ask(self, request: bytes, until_s: float, most: int) -> "asyncio.Future[Answer]":
         """Send; the answer comes until then (in the loop's time), or a Fault."""
         self._waiting = waiting = self._loop.create_future()
-        self._until_s, self._most = until_s, most
+        self._until_s, self._head_s = until_s, 0.0
+        self._reader.begin(most)
         # One timer for many requests: it looks again when it fires too early.
         if self._timer is None or until_s < self._timer.when():
             self._arm()
@@ -97,19 +97,21 @@ class Connection(asyncio.Protocol):
         if self._waiting is None:
             self.close()  # nobody asked
             return
-        if self._reader is None:
-            whole = plain(data)
-            if whole is not None:
-                status, body, reusable = whole
-                self._end(Answer(status, body, self._loop.time()), reusable=reusable)
-                return
-            self._reader = Reader(self._most)
-        self._read(self._reader, data)
+        reader = self._reader
+        try:
+            whole = reader.read(data)
+        except BadAnswer as error:
+            self._fail(Fault(error.fault, str(error), sent=True))
+            return
+        if reader.status and not self._head_s:
+            self._head_s = self._loop.time()
+        if whole:
+            self._end()
 
     def eof_received(self) -> None:
         """The server has said all."""
-        if self._reader is not None and self._reader.ends():
-            self._end_read(self._reader)
+        if self._waiting is not None and self._reader.ends():
+            self._end()
         else:
             self._fail(Fault("closed", sent=True))
 
@@ -122,31 +124,17 @@ class Connection(asyncio.Protocol):
             self._fail(Fault("closed", sent=True))
         else:
             self._fail(Fault("reset", sent=True))
+        self._reader.close()
 
     # What it means
 
-    def _read(self, reader: Reader, data: bytes) -> None:
-        try:
-            whole = reader.read(data)
-        except BadAnswer as error:
-            self._fail(Fault(error.fault, str(error), sent=True))
-            return
-        if reader.head is not None and not self._head_s:
-            self._head_s = self._loop.time()
-        if whole:
-            self._end_read(reader)
-
-    def _end_read(self, reader: Reader, *, broken: bool = False) -> None:
-        head = reader.head
-        if head is not None:
-            answer = Answer(head.status, bytes(reader.body), self._head_s, head.headers, broken)
-            self._end(answer, reusable=reader.reusable and not broken)
-
-    def _end(self, answer: Answer, *, reusable: bool) -> None:
+    def _end(self, *, broken: bool = False) -> None:
         waiting, self._waiting = self._waiting, None
-        self._reader, self._head_s = None, 0.0
+        reader = self._reader
+        headers = reader.headers if reader.status >= 300 else NO_HEADERS
+        answer = Answer(reader.status, bytes(reader.body), self._head_s, headers, broken)
         # A server may answer before it has read all: the rest would be in the next one's way.
-        if reusable and not self._transport.get_write_buffer_size():
+        if reader.reusable and not broken and not self._transport.get_write_buffer_size():
             self.idle_s = answer.at_s
             self._idle(self)
         else:
@@ -156,8 +144,8 @@ class Connection(asyncio.Protocol):
 
     def _fail(self, fault: Fault) -> None:
         """A status that has come stands."""
-        if self._reader is not None and self._reader.head is not None:
-            self._end_read(self._reader, broken=True)
+        if self._waiting is not None and self._reader.status:
+            self._end(broken=True)
             return
         waiting, self._waiting = self._waiting, None
         self.close()
@@ -212,7 +200,7 @@ class Connections:
         self._target = target
         self._address = address
         self._all_idle = all_idle
-        self._idle: list[Connection] = []
+        self._idle: deque[Connection] = deque()
         self._closed = False
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -296,7 +284,7 @@ class Connections:
         """Nobody waits for connections that nobody uses."""
         before_s = self._loop.time() - IDLE_S
         while self._idle and self._idle[0].idle_s <= before_s:
-            self._idle.pop(0).close()
+            self._idle.popleft().close()
         self._timer = self._loop.call_later(IDLE_S, self._sweep) if self._idle else None
 
 

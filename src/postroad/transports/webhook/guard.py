@@ -3,26 +3,39 @@ not. One bad address fails the whole name: it is how rebinding begins."""
 
 import socket
 from ipaddress import IPv4Address, ip_address
+from typing import Protocol
 
 from postroad.model.errors import BadInput, BadUrl, Shortage
 from postroad.model.webhook import WebhookRules
 from postroad.transports.webhook import addresses
 from postroad.transports.webhook.addresses import Address, networks
 from postroad.transports.webhook.resolving import Resolve, Unresolved
-from postroad.transports.webhook.target import Target
+
+
+class Server(Protocol):
+    """What is vetted of a target: its name, and its address where the name is a number."""
+
+    @property
+    def host(self) -> str:
+        """As the client spells it."""
+
+    @property
+    def literal(self) -> Address | None:
+        """The name as a number, if it is one."""
 
 
 class Guard:
-    """Vets targets by a road's rules."""
+    """Vets targets by a road's rules. `section`: the part of the settings that allows more."""
 
-    def __init__(self, rules: WebhookRules, resolve: Resolve) -> None:
+    def __init__(self, rules: WebhookRules, resolve: Resolve, section: str = "webhooks") -> None:
         try:
             self._allow, self._deny = networks(rules.allow), networks(rules.deny)
         except ValueError as error:
-            raise BadInput(f"settings.webhooks: {error}: give networks as 10.1.0.0/16") from None
+            raise BadInput(f"settings.{section}: {error}: give networks as 10.1.0.0/16") from None
         self._resolve = resolve
+        self._section = section
 
-    async def addresses(self, target: Target) -> list[str]:
+    async def addresses(self, target: Server) -> list[str]:
         """Where the target can be called; Unresolved when nowhere, BadUrl when it must not be."""
         if target.literal is not None:
             found: list[Address] = [target.literal]
@@ -34,6 +47,10 @@ class Guard:
             self.check(target.host, address)
         return [str(address) for address in found]
 
+    def allows(self, address: str) -> bool:
+        """Whether the settings name this address, or a network that it is in."""
+        return any(ip_address(address) in network for network in self._allow)
+
     def check(self, host: str, address: Address) -> None:
         """One address."""
         why = addresses.forbidden(address, self._allow, self._deny)
@@ -41,12 +58,12 @@ class Guard:
             why = "this machine's own"
         if why:
             raise BadUrl(
-                f"{host} is at {address}, which webhooks may not call ({why}): see "
-                "settings.webhooks.allow"
+                f"{host} is at {address}, which {self._section} may not call ({why}): see "
+                f"settings.{self._section}.allow"
             )
 
 
-def _read(target: Target, text: str) -> Address:
+def _read(target: Server, text: str) -> Address:
     try:
         return ip_address(text)
     except ValueError:

@@ -1,23 +1,17 @@
-"""HTTP/1.1 answers, read as they come: bounded memory, bounded work."""
+"""HTTP/1.1 answers, read by llhttp as they come: bounded memory, linear work (decision 071)."""
 
 import re
 from collections.abc import Mapping
 from typing import Final
 
-from msgspec import Struct
+from httptools import HttpParserError, HttpResponseParser
 
 ANSWER_BYTES_MAX: Final = 64 << 10
 HEAD_BYTES_MAX: Final = 64 << 10
 HEADERS_MAX: Final = 256
-CHUNK_LINE_MAX: Final = 256
-TRAILERS_BYTES_MAX: Final = 4 << 10
-STATUS: Final = re.compile(rb"HTTP/1\.([01]) ([1-9]\d\d)(?: [^\0]*)?")
-HEADER: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\0]*?)[ \t]*")
-CHUNK: Final = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
-LINE: Final = re.compile(rb"\r?\n")
-HEAD_END: Final = re.compile(rb"\r?\n\r?\n")
-TRAILERS_END: Final = re.compile(rb"(?:[^\r\n]+\r?\n)*\r?\n")
-TO_THE_END: Final = -1
+QUIET_BYTES_MAX: Final = 4 << 10
+"""Of a body's extensions and trailers so much is read without a byte of the body between."""
+HEAD_END: Final = re.compile(rb"\n\r?\n")
 
 
 class BadAnswer(Exception):
@@ -28,180 +22,157 @@ class BadAnswer(Exception):
         self.fault = fault
 
 
-class Head(Struct, frozen=True):
-    """Status, headers with names in lower case, and how the body ends."""
-
-    status: int
-    headers: Mapping[str, str]
-    length: int
-    """Of the body; -1 where it ends with its connection, or by chunks."""
-    chunked: bool
-    reusable: bool
-
-
-def plain(data: bytes) -> tuple[int, bytes, bool] | None:
-    """Status and body of a success that came whole in one piece, as most do, and whether its
-    connection can be used again. None for all others: a Reader takes ten times as long."""
-    end = data.find(b"\r\n\r\n")
-    if end < 0 or data[:10] != b"HTTP/1.1 2" or data[12:13] != b" ":
-        return None
-    head, body = data[:end].lower(), data[end + 4 :]
-    before, _, after = head.partition(b"\r\ncontent-length:")
-    if b"\r\ntransfer-encoding" in head or b"\r\ncontent-length" in after:
-        return None
-    if after.partition(b"\r\n")[0].strip() != b"%d" % len(body) or not before[9:12].isdigit():
-        return None
-    return int(before[9:12]), body, b"\r\nconnection:" not in head or _goes_on(head)
-
-
-def _goes_on(head: bytes) -> bool:
-    told = head.split(b"\r\nconnection:")[1:]
-    return not any(b"close" in one.partition(b"\r\n")[0] for one in told)
-
-
 class Reader:
-    """One answer. Of its body so much is kept and read, so that its connection can be used again;
-    more is not waited for."""
+    """The answers on one connection, one after the other. Of a body so much is kept and read, so
+    that its connection can be used again; more is not waited for."""
+
+    __slots__ = (
+        "_body_at",
+        "_chunked",
+        "_fields",
+        "_held",
+        "_most",
+        "_parser",
+        "_raw",
+        "_searched",
+        "_whole",
+        "body",
+        "reusable",
+        "status",
+    )
 
     def __init__(self, most: int = ANSWER_BYTES_MAX) -> None:
-        self.head: Head | None = None
-        self.body = bytearray()
-        self._most = most
-        self.too_much = False
-        """It was not read to its end."""
+        self._parser = HttpResponseParser(self)
+        # A length beside chunks is not believed (RFC 9112, 6.3), and the connection not used again.
+        self._parser.set_dangerous_leniencies(lenient_chunked_length=True)
         self._held = bytearray()
-        self._raw = self._searched = 0
-        self._left = TO_THE_END
-        """Of the body or of a chunk; 0: only the line end behind a chunk."""
-        self._last = False
-        """The last chunk has come."""
+        self.begin(most)
+
+    def begin(self, most: int) -> None:
+        """The next answer."""
+        self.status = 0
+        """0 until the head has come; that of a 1xx before it does not count."""
+        self.body: bytes | bytearray = b""
+        self.reusable = self._whole = self._chunked = False
+        """Whether the connection can be used again."""
+        self._most = most
+        self._fields: list[tuple[bytes, bytes]] = []
+        self._searched = self._raw = self._body_at = 0
+
+    def close(self) -> None:
+        """The parser and the reader hold each other: let go."""
+        del self._parser
 
     @property
-    def reusable(self) -> bool:
-        """Whether the connection of an answer that was read can be used again."""
-        return bool(self.head and self.head.reusable and not self.too_much and not self._held)
+    def headers(self) -> Mapping[str, str]:
+        """The first of each name, in lower case."""
+        found: dict[str, str] = {}
+        for name, value in self._fields:
+            found.setdefault(name.decode("latin-1").lower(), value.decode("latin-1").strip())
+        return found
 
     def read(self, data: bytes) -> bool:
         """Take what came; True when that is all, or enough. BadAnswer when it is no answer."""
         self._raw += len(data)
-        self._held += data
-        if self.head is None and not self._read_head():
-            return False
-        if self._read_chunks() if self.head and self.head.chunked else self._read_body():
-            return True
-        # A body of one-byte chunks is longer than it says.
-        raw_most = HEAD_BYTES_MAX + 2 * self._most
-        self.too_much = len(self.body) >= self._most or self._raw > raw_most
-        return self.too_much
+        # The whole head of a success lies at the beginning, as it mostly does.
+        begins = data[:10] == b"HTTP/1.1 2" and 0 < data.find(b"\r\n\r\n") < HEAD_BYTES_MAX
+        if self.status or (begins and not self._held):
+            self._feed(data)
+        else:
+            self._gather(data)
+        return self._whole or (self.status > 0 and self._is_enough())
 
     def ends(self) -> bool:
         """The connection has ended; True when the answer ends so."""
-        head = self.head
-        return head is not None and not head.chunked and head.length == TO_THE_END
+        told = self.headers
+        chunked = told.get("transfer-encoding", "").lower().endswith("chunked")
+        return bool(self.status) and not chunked and "content-length" not in told
 
-    def _read_head(self) -> bool:
-        while self.head is None:  # a 1xx is followed by another one
-            found = HEAD_END.search(self._held, max(0, self._searched - 3))
-            if found is None or found.end() > HEAD_BYTES_MAX:
-                self._searched = len(self._held)
-                if self._raw > HEAD_BYTES_MAX:
-                    raise BadAnswer("answer_too_large", "more than 64 KiB")
-                return False
-            head = read_head(bytes(self._held[: found.start()]))
-            del self._held[: found.end()]
-            self._searched = 0
-            if head.status == 101:
-                raise BadAnswer("protocol", "another protocol, unasked")
-            self.head = head if head.status >= 200 else None
-            self._left = head.length
-        return True
+    def _is_enough(self) -> bool:
+        # A body of one-byte chunks is longer than it says.
+        raw_most = HEAD_BYTES_MAX + 2 * self._most
+        quiet = self._raw - self._body_at
+        return len(self.body) >= self._most or self._raw > raw_most or quiet > QUIET_BYTES_MAX
 
-    def _read_body(self) -> bool:
-        if self._left == TO_THE_END:
-            self._keep(len(self._held))
-            return False
-        size = min(self._left, len(self._held))
-        self._keep(size)
-        self._left -= size
-        return self._left == 0
-
-    def _read_chunks(self) -> bool:
+    def _gather(self, data: bytes) -> None:
+        """The parser gets a head whole: pieces of a header it would copy with each that comes."""
         held = self._held
-        while not self._last:
-            if self._left > 0:
-                size = min(self._left, len(held))
-                self._keep(size)
-                self._left -= size
-                if self._left:
-                    return False
-            if self._left == 0:
-                end = LINE.match(held)
-                if end is None:
-                    return self._need(2)
-                del held[: end.end()]
-                self._left = TO_THE_END
-            line = CHUNK.match(held)
-            if line is None:
-                return self._need(CHUNK_LINE_MAX)
-            self._left = int(line[1], 16)
-            del held[: line.end()]
-            self._last = self._left == 0
-        end = TRAILERS_END.match(held)
-        if end is not None:
+        held += data
+        while not self.status and (end := HEAD_END.search(held, max(0, self._searched - 2))):
+            if end.end() > HEAD_BYTES_MAX:
+                break
+            head = bytes(held[: end.end()])
             del held[: end.end()]
-        # They are read from their beginning for each piece that comes: nobody needs many.
-        self.too_much = end is None and len(held) >= TRAILERS_BYTES_MAX
-        return end is not None or self.too_much
+            self._searched = 0
+            if not head.lstrip(b"\r\n").startswith((b"HTTP/1.0 ", b"HTTP/1.1 ")):
+                raise BadAnswer("protocol", "not HTTP/1.1")  # llhttp reads RTSP, ICE and 2.0 too
+            self._feed(head)
+        if self.status:
+            rest = bytes(held)
+            held.clear()
+            self._feed(rest)
+        elif self._raw > HEAD_BYTES_MAX:
+            raise BadAnswer("answer_too_large", "more than 64 KiB")
+        self._searched = len(held)
 
-    def _need(self, most: int) -> bool:
-        """A line is to come that is no longer than that."""
-        if b"\n" in self._held or len(self._held) >= most:
-            raise BadAnswer("protocol", "bad chunks")
-        return False
+    def _feed(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except HttpParserError as error:
+            if self._whole:
+                self.reusable = False  # more than was asked for
+            elif isinstance(error.__context__, BadAnswer):
+                raise error.__context__ from None
+            else:
+                raise BadAnswer("protocol", str(error)) from None
 
-    def _keep(self, size: int) -> None:
-        self.body += self._held[: min(size, self._most - len(self.body))]
-        del self._held[:size]
+    # What the parser tells
 
+    def on_message_begin(self) -> None:
+        """Another answer: it is not for us when this one is whole."""
+        self.reusable = False
 
-def read_head(text: bytes) -> Head:
-    """A whole head, without the empty line; BadAnswer when it can be read in two ways, or none."""
-    first, *lines = LINE.split(text)
-    start = STATUS.fullmatch(first)
-    if start is None:
-        raise BadAnswer("protocol", "not HTTP/1.1")
-    if len(lines) > HEADERS_MAX:
-        raise BadAnswer("answer_too_large", f"more than {HEADERS_MAX} headers")
-    headers: dict[str, str] = {}
-    closes = start[1] == b"0"
-    lengths, codings = set(), []
-    for line in lines:
-        parts = HEADER.fullmatch(line)
-        if parts is None:
-            raise BadAnswer("protocol", "a header that is none")
-        name, value = parts[1].decode().lower(), parts[2].decode("latin-1")
-        headers.setdefault(name, value)
-        if name == "content-length":
-            lengths.add(value)
-        elif name == "transfer-encoding":
-            codings.append(value.lower())
-        elif name == "connection":
-            closes = closes or "close" in value.lower()
-    status = int(start[2])
-    chunked = codings == ["chunked"]
-    if status < 200 or status in (204, 304):
-        return Head(status, headers, 0, chunked=False, reusable=not closes)
-    if codings:  # with a length beside it somebody lies: never used again
-        return Head(status, headers, TO_THE_END, chunked, not (closes or lengths) and chunked)
-    length = _length(lengths)
-    reusable = not closes and length != TO_THE_END
-    return Head(status, headers, length, chunked=False, reusable=reusable)
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One of a head, or of trailers, which nobody needs."""
+        if not self.status:
+            self._fields.append((name, value))
 
+    def on_headers_complete(self) -> None:
+        """A head, perhaps of a 1xx."""
+        if self._whole:
+            return
+        status = self._parser.get_status_code()
+        if len(self._fields) > HEADERS_MAX:
+            raise BadAnswer("answer_too_large", f"more than {HEADERS_MAX} headers")
+        if status == 101:
+            raise BadAnswer("protocol", "another protocol, unasked")
+        if status < 100:
+            raise BadAnswer("protocol", "no status")
+        if status < 200:
+            self._fields.clear()
+        else:
+            self.status = status
+            self._body_at = self._raw
 
-def _length(told: set[str]) -> int:
-    if not told:
-        return TO_THE_END
-    (first, *others) = told
-    if others or not (first.isascii() and first.isdigit() and len(first) < 19):
-        raise BadAnswer("protocol", "more than one length")
-    return int(first)
+    def on_chunk_header(self) -> None:
+        """A chunk begins."""
+        self._chunked = True
+
+    def on_body(self, data: bytes) -> None:
+        """A piece of the body, mostly all of it."""
+        if self._whole:
+            return
+        self._body_at = self._raw
+        if not self.body:
+            self.body = data[: self._most]
+            return
+        if isinstance(self.body, bytes):
+            self.body = bytearray(self.body)
+        self.body += data[: self._most - len(self.body)]
+
+    def on_message_complete(self) -> None:
+        """The end of an answer, perhaps of a 1xx."""
+        if self.status and not self._whole:
+            self._whole = True
+            told_twice = self._chunked and "content-length" in self.headers
+            self.reusable = self._parser.should_keep_alive() and not told_twice

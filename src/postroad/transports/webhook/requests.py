@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from postroad.model.errors import BadInput
 from postroad.model.private_headers import HIDDEN, SECRET
+from postroad.model.texts import HEADER_NAME_MAX, HEADER_VALUE_MAX, HEADERS_MAX, checked
 from postroad.model.words import Message
 from postroad.transports.webhook.endpoints import Endpoint
 from postroad.transports.webhook.target import Target
@@ -91,6 +92,8 @@ def begin(target: Target, endpoint: Endpoint, own: bytes = b"") -> Beginning:
 
 def check_headers(headers: Mapping[str, str]) -> None:
     """Names and values that HTTP can carry, and none that is ours or the connection's."""
+    if len(headers) > HEADERS_MAX:
+        raise BadInput(f"{len(headers)} headers: at most {HEADERS_MAX}")
     for name, value in headers.items():
         check_header(name, value)
         if name.lower() in OURS or name.lower().startswith("webhook-"):
@@ -99,5 +102,7 @@ def check_headers(headers: Mapping[str, str]) -> None:
 
 def check_header(name: str, value: str = "") -> None:
     """A name and a value that HTTP can carry."""
+    _ = checked("a header's name", name, HEADER_NAME_MAX)  # whether it is short enough
+    _ = checked(f"header {name!r}", value, HEADER_VALUE_MAX)  # the same
     if not TOKEN.fullmatch(name) or not VALUE.fullmatch(value):
         raise BadInput(f"header {name[:100]!r} cannot be sent: ASCII, no line ends")

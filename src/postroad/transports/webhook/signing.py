@@ -12,6 +12,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from postroad.model.errors import BadInput
+from postroad.model.texts import checked
 
 SYMMETRIC: Final = "whsec_"
 PRIVATE: Final = "whsk_"
@@ -22,6 +23,7 @@ SEED_BYTES: Final = (32, 64)
 LIVE_MAX: Final = 10
 PADS: Final = (0x36, 0x5C)
 TOLERANCE_S: Final = 300
+TIMESTAMP_DIGITS_MAX: Final = 12
 
 Sign = Callable[[bytes], str]
 
@@ -34,7 +36,7 @@ class Signer:
             raise BadInput("secrets: give a list of them, also for one")
         if len(secrets) > LIVE_MAX:
             raise BadInput(f"{len(secrets)} secrets: at most {LIVE_MAX} can be live")
-        self._signs = [_sign_with(secret) for secret in secrets]
+        self._signs = [_sign_with(checked("secret", secret)) for secret in secrets]
 
     def __bool__(self) -> bool:
         return bool(self._signs)
@@ -104,10 +106,11 @@ def fault_in(
     keys (`whpk_…`), fits."""
     if not (number and timestamp and signature):
         return "not signed"
-    if not timestamp.isdecimal() or abs(int(timestamp) - now_s) > TOLERANCE_S:
+    told = timestamp.isdecimal() and len(timestamp) <= TIMESTAMP_DIGITS_MAX
+    if not told or abs(int(timestamp) - now_s) > TOLERANCE_S:
         return "signed too long ago, or not yet"
     signed = b"%s.%s.%s" % (number.encode(), timestamp.encode(), body)
-    given = signature.split(" ")
+    given = signature.split(" ", LIVE_MAX)[:LIVE_MAX]
     for secret in secrets:
         if secret.startswith(PUBLIC):
             fits = any(_fits(secret, item, signed) for item in given)

@@ -1,10 +1,13 @@
 """A message that comes in, frame by frame."""
 
 from collections.abc import Callable
+from typing import Final
 
 from postroad.stores.rabbitmq.wire.frames import NUMBER
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
+BODY_BYTES_MAX: Final = 512 << 20
+"""No broker takes a larger one."""
 Take = Callable[[Delivery], None]
 
 
@@ -40,6 +43,8 @@ class Arriving:
         if self._message is None:
             raise ValueError("properties without a message")
         self._missing = NUMBER.unpack_from(data, at + 4)[0]
+        if self._missing > BODY_BYTES_MAX:
+            raise ValueError(f"a body of {self._missing} bytes")
         self._message.packed = data[at + 12 : stop]
         if self._missing == 0:
             self._arrived(b"")

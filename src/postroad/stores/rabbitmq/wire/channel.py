@@ -19,6 +19,7 @@ from postroad.stores.rabbitmq.wire.frames import (
     INDEX,
     NACK,
     SETTLE,
+    cold,
     content,
     publish_head,
 )
@@ -225,7 +226,7 @@ class Channel:
             full = QueueFull("RabbitMQ refused the message: its queue is full, or has no leader")
             self._confirms.answer(tag, full, multiple=flags & 1 == 1)
         else:
-            self._on_cold(pamqp_frame.unmarshal(data[at - 7 : stop + 1])[2])
+            self._on_cold(cold(data, at, stop))
 
     def _taker(self, consumer: bytes) -> OnDelivery:
         known = self._consumers.get(consumer)

@@ -53,6 +53,7 @@ class Confirms:
 
     def answer(self, tag: int, error: StoreError | None, *, multiple: bool) -> None:
         """The broker has it, or refuses it. Each tag is swept once, whatever is open."""
+        tag = min(tag, self._last)  # a number beyond it would be swept for years
         if multiple:
             for each in range(self._swept + 1, tag + 1):
                 self._settle(each, error)

@@ -3,6 +3,8 @@
 from struct import Struct
 from typing import Final
 
+from pamqp import frame as pamqp_frame
+
 END: Final = 0xCE
 METHOD, HEADER, BODY, HEARTBEAT_KIND = 1, 2, 3, 8
 PREFACE: Final = b"AMQP\x00\x00\x09\x01"
@@ -20,6 +22,17 @@ _SETTLING: Final = Struct(">BHIIQBB")
 _PUBLISH: Final = Struct(">IH")
 _CONTENT: Final = Struct(">BHIHHQ")  # frame, class, weight, size of the body
 _NEXT: Final = Struct(">BBHI")  # the end of a frame and the head of the next
+
+
+COLD_BYTES_MAX: Final = 16 << 10
+
+
+def cold(data: bytes, at: int, stop: int) -> object:
+    """A method that is none of the hot ones, read by pamqp. For each field of a table that copies
+    the rest of it: a broker that sends long ones is none."""
+    if stop - at > COLD_BYTES_MAX:
+        raise ValueError(f"a method of {stop - at} bytes")
+    return pamqp_frame.unmarshal(data[at - 7 : stop + 1])[2]
 
 
 def settling(channel: int, index: int, tag: int, flags: int) -> bytes:

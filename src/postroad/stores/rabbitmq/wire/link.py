@@ -16,6 +16,7 @@ from postroad.stores.rabbitmq.wire.address import Address
 from postroad.stores.rabbitmq.wire.channel import Channel
 from postroad.stores.rabbitmq.wire.confirms import fail
 from postroad.stores.rabbitmq.wire.errors import of_link
+from postroad.stores.rabbitmq.wire.frames import cold
 from postroad.stores.rabbitmq.wire.wire import FRAME_MAX, Wire
 
 OPEN_S: Final = 10.0
@@ -39,8 +40,8 @@ class ServerFacts(Struct, frozen=True):
     @property
     def number(self) -> tuple[int, ...]:
         """Its version as numbers, for comparing."""
-        parts = self.version.split("-")[0].split(".")
-        return tuple(int(part) for part in parts if part.isdigit())
+        parts = self.version[:40].split("-")[0].split(".")
+        return tuple(int(part) for part in parts if part.isdecimal())
 
 
 class Link:
@@ -153,7 +154,7 @@ class Link:
 
     def on_method(self, data: bytes, at: int, stop: int) -> None:
         """What the broker says on channel 0."""
-        method = pamqp_frame.unmarshal(data[at - 7 : stop + 1])[2]
+        method = cold(data, at, stop)
         if isinstance(method, commands.Connection.Close):
             self._wire.send(pamqp_frame.marshal(commands.Connection.CloseOk(), 0))
             self._wire.end(of_link(method.reply_code or 0, method.reply_text, self._address.name))

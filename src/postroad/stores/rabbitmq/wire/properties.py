@@ -1,6 +1,7 @@
 """The properties of a message, and what a delivery is."""
 
 from struct import Struct as Packed
+from struct import error as Unpacked  # noqa: N812
 from typing import Final
 
 from msgspec import Struct, field
@@ -106,5 +107,8 @@ class Delivery(Struct, gc=False):
 
     @property
     def properties(self) -> Properties:
-        """Its properties, read anew at each call."""
-        return unpack(self.packed)
+        """Its properties, read anew at each call; none where they cannot be read."""
+        try:
+            return unpack(self.packed)
+        except (IndexError, Unpacked, ValueError, ArithmeticError, RecursionError):
+            return Properties(delivery_mode=0)

@@ -67,7 +67,7 @@ def read_table(data: bytes, at: int) -> tuple[dict[str, Value], int]:
             at = stop + 9
         else:
             table[name], at = read_value(data, stop)
-    return table, end
+    return table, _ended(at, end)
 
 
 def read_value(data: bytes, at: int) -> tuple[Value, int]:
@@ -93,7 +93,15 @@ def read_value(data: bytes, at: int) -> tuple[Value, int]:
     while start < end:
         value, start = read_value(data, start)
         values.append(value)
-    return values, end
+    return values, _ended(start, end)
+
+
+def _ended(at: int, end: int) -> int:
+    """Where a table or list ends: what goes on behind its end would be read twice, and tables
+    within tables 2^n times."""
+    if at != end:
+        raise ValueError("a header goes on behind the end of its table")
+    return end
 
 
 def _moment(seconds: int) -> Value:

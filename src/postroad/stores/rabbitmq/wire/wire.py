@@ -50,7 +50,10 @@ class Wire(asyncio.Protocol):
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._rest = b""
+        self._rest = bytearray()
+        """The beginning of a frame."""
+        self._whole = 0
+        """How long that frame is, or its head."""
         self._out: list[bytes] = []
         self._size = 0
         self._gathering: dict[Reader, None] = {}
@@ -68,7 +71,7 @@ class Wire(asyncio.Protocol):
         """Bytes came."""
         self.heard = True
         if self._rest:
-            data = self._rest + data
+            data = self._joined(data)
         at, end = 0, len(data)
         while end - at >= 8:
             kind, number, size = FRAME.unpack_from(data, at)
@@ -92,7 +95,25 @@ class Wire(asyncio.Protocol):
                 reader.on_header(data, start, stop)
             elif kind == BODY:
                 reader.on_body(data, start, stop)
-        self._rest = data[at:]
+        self._keep(data[at:])
+
+    def _keep(self, data: bytes) -> None:
+        """The beginning of a frame: how long it is, is known when its head is there."""
+        if not data:
+            return
+        self._rest += data
+        head = len(self._rest) >= FRAME.size
+        size = FRAME.unpack_from(self._rest)[2] if head else 0
+        self._whole = 8 + (size if size <= self.frame_max else 0)  # nobody waits for a larger one
+
+    def _joined(self, data: bytes) -> bytes:
+        """A frame that comes in many pieces, when it is whole: each is looked at once."""
+        if len(self._rest) + len(data) < self._whole:
+            self._keep(data)
+            return b""
+        whole = bytes(self._rest) + data
+        self._rest.clear()
+        return whole
 
     def send(self, data: bytes) -> None:
         """Write it in this turn, with everything else."""

@@ -1,0 +1,285 @@
+"""HTTP/1.1 as the API takes it: strict, bounded, and with an end to everything that is slow."""
+
+import asyncio
+import math
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Any, Final
+
+import httptools
+import msgspec
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from postroad.api.connections import Connections
+from postroad.api.problems import Problem
+
+HEAD_BYTES_MAX: Final = 64 << 10
+HEADERS_MAX: Final = 100
+FRAMING_BYTES_MAX: Final = 64 << 10
+"""What chunks may cost beside what they carry, and as much again as they carry: a body in chunks of
+one byte, six on the wire each, is refused after some 16,000 of them."""
+PIPELINED_MAX: Final = 16
+LEAST_BYTES_S: Final = 4_096
+"""A body, or the reader of an answer, that is this fast or faster is never too slow."""
+STALL_S: Final = 30.0
+"""So long a client may read nothing of an answer."""
+LINGER_S: Final = 2.0
+LINGER_BYTES_MAX: Final = 64 << 20
+"""What still comes after the last answer is thrown away for so long: closed at once, a connection
+is reset, and the answer lost with it."""
+REASONS: Final = {
+    400: "bad-request",
+    408: "request-timeout",
+    431: "head-too-large",
+    503: "overloaded",
+    505: "bad-request",
+}
+
+
+class Phase(Enum):
+    """What a connection is waiting for."""
+
+    silent = auto()
+    head = auto()
+    body = auto()
+    answer = auto()
+    left = auto()
+
+
+class BadHead(Exception):
+    """A head that is refused; its answer."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Strict(HttpToolsProtocol):
+    """uvicorn's protocol with deadlines and bounds. llhttp refuses what two readers may read in two
+    ways: lengths beside chunks, two lengths, folded lines, lone CR or LF."""
+
+    def __init__(self, connections: Connections, **uvicorn: Any) -> None:
+        super().__init__(**uvicorn)
+        self.address = ""
+        self._house = connections
+        self._phase = Phase.head
+        self._until_s = math.inf
+        self._looked_s = 0.0
+        self._stalled_until_s = math.inf
+        self._wire_bytes = self._body_bytes = 0
+
+    # What the transport says
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client is here; it has to say something soon."""
+        super().connection_made(transport)
+        self.address = self.client[0] if self.client else ""
+        self._until_s = self.loop.time() + self._house.patience.head_s
+        if not self._house.admit(self):
+            transport.write(answer_of(503, "this server has too many connections: try again later"))
+            transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone, and so is whoever waits for the rest of its body."""
+        self._house.forget(self)
+        self._unset_keepalive_if_required()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, within bounds."""
+        self._wire_bytes += len(data)
+        if self._phase is Phase.left:
+            if self._wire_bytes > LINGER_BYTES_MAX:
+                self.transport.abort()
+            return
+        self._unset_keepalive_if_required()
+        if self._phase is Phase.silent:
+            self._head_begins()
+            self._wire_bytes = len(data)
+        elif self._phase is Phase.body:
+            self._until_s += len(data) / LEAST_BYTES_S
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self.cycle.keep_alive = False  # answered as if it had not asked; the parser has ended
+        except httptools.HttpParserError as error:
+            self._bad(error)
+            return
+        if self._phase is Phase.head and self._wire_bytes > HEAD_BYTES_MAX:
+            self._refuse(431, f"the head of a request has more than {HEAD_BYTES_MAX} bytes")
+        elif self._phase is Phase.body and self._framing_too_much():
+            self._refuse(400, "the body's chunks are too small: send more bytes in each")
+
+    def _framing_too_much(self) -> bool:
+        return self._wire_bytes > 2 * self._body_bytes + FRAMING_BYTES_MAX
+
+    def _bad(self, error: Exception) -> None:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, BadHead):
+            cause = cause.__context__
+        if cause is not None:
+            self._refuse(cause.status, str(cause))
+        else:
+            self._refuse(400, f"this is no HTTP/1.1 request: {str(error)[:200]}")
+
+    def pause_writing(self) -> None:
+        """The client reads too slowly; from here on it is timed."""
+        waiting = self.transport.get_write_buffer_size()
+        self._stalled_until_s = self.loop.time() + STALL_S + waiting / LEAST_BYTES_S
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """It has read."""
+        self._stalled_until_s = math.inf
+        super().resume_writing()
+
+    # What the parser says
+
+    def _head_begins(self) -> None:
+        self._phase = Phase.head
+        self._wire_bytes = 0
+        self._until_s = self.loop.time() + self._house.patience.head_s
+
+    def on_message_begin(self) -> None:
+        """A request begins; it may follow another at once."""
+        if self._phase is not Phase.head:
+            self._head_begins()
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header of the head. What comes behind a body is nobody's."""
+        if self._phase is Phase.head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head is whole: check it, then let the application begin."""
+        self._check_head()
+        self._phase = Phase.body
+        self._until_s = self._looked_s = self.loop.time()
+        self._until_s += self._house.patience.body_s
+        self._wire_bytes = self._body_bytes = 0
+        if len(self.pipeline) >= PIPELINED_MAX:
+            raise BadHead(400, "too many requests at once: wait for answers")
+        self._house.speaks(self)
+        super().on_headers_complete()
+        self.cycle.transport = Answering(self.transport, self._leave)  # type: ignore[assignment]
+        self.scope["exchange"] = self.cycle  # type: ignore[typeddict-unknown-key]
+
+    def _check_head(self) -> None:
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        if size > HEAD_BYTES_MAX or len(self.headers) > HEADERS_MAX:
+            raise BadHead(431, f"give at most {HEADERS_MAX} headers, {HEAD_BYTES_MAX} bytes in all")
+        version = self.parser.get_http_version()
+        if version not in ("1.0", "1.1"):
+            raise BadHead(505, "this server speaks HTTP/1.1")
+        if not self.url.startswith(b"/"):
+            raise BadHead(400, "give a path that begins with /")
+        names = [name for name, _ in self.headers]
+        hosts = names.count(b"host")
+        if hosts > 1 or (version == "1.1" and not hosts):
+            raise BadHead(400, "give the header Host, once")
+        for name, value in self.headers:
+            if name == b"transfer-encoding" and (version == "1.0" or value.lower() != b"chunked"):
+                raise BadHead(400, "a body is sent with Content-Length, or in chunks")
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        self._body_bytes += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is whole: now it is for us to answer, however long that takes."""
+        self._phase = Phase.answer
+        self._until_s = math.inf
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """The answer is written."""
+        if self._phase is Phase.left:
+            self.server_state.total_requests += 1
+            return
+        super().on_response_complete()
+        if self._phase is Phase.answer and not self.pipeline:
+            self._phase = Phase.silent
+            self._house.is_silent(self)
+
+    # How it ends
+
+    def overdue(self, now_s: float) -> str:
+        """What takes too long."""
+        if self._phase is Phase.left:
+            if now_s > self._until_s:
+                self.transport.abort()
+            return ""
+        if self.transport.is_closing():  # when all is written, if it ever is
+            self._stalled_until_s = min(self._stalled_until_s, now_s + STALL_S)
+        if self._phase is Phase.body and self.flow.read_paused:
+            self._until_s += now_s - self._looked_s  # it is we who do not read
+        self._looked_s = now_s
+        if now_s > self._stalled_until_s:
+            return "answer not read"
+        if now_s <= self._until_s:
+            return ""
+        return "no whole body" if self._phase is Phase.body else "no whole head"
+
+    def end(self) -> None:
+        """Say so to a client that hears, then close."""
+        if self._phase is Phase.body or (self._phase is Phase.head and self._wire_bytes):
+            self._refuse(408, "the request did not come in time")
+        else:
+            self.transport.abort()
+
+    def drop(self) -> None:
+        """Close it now."""
+        self.transport.abort()
+
+    def _refuse(self, status: int, text: str) -> None:
+        """Answer without asking the application, and hear no more."""
+        if self._would_be_anothers():
+            self.transport.abort()  # this would be read as the answer to another request
+            return
+        self.transport.write(answer_of(status, text))
+        self._leave()
+
+    def _would_be_anothers(self) -> bool:
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None or cycle.response_complete:
+            return False
+        return bool(self.pipeline) or self._phase is not Phase.body or cycle.response_started
+
+    def _leave(self) -> None:
+        """No more is answered here. Closing lasts until the client has read, for a while."""
+        self._phase = Phase.left
+        self._until_s = self.loop.time() + LINGER_S
+        self._wire_bytes = 0
+        self._unset_keepalive_if_required()
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self.flow.resume_reading()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        else:
+            self.transport.close()
+
+
+class Answering:
+    """What an answer is written to. Closing it leaves the connection, which is not a reset."""
+
+    def __init__(self, transport: asyncio.Transport, leave: Callable[[], None]) -> None:
+        self.write = transport.write
+        self.is_closing = transport.is_closing
+        self.close = leave
+
+
+def answer_of(status: int, text: str) -> bytes:
+    """A problem as it goes over the wire, the last thing on its connection."""
+    word = REASONS[status]
+    title = word.replace("-", " ").capitalize()
+    content = msgspec.json.encode(Problem(f"urn:postroad:problem:{word}", title, status, text))
+    head = (
+        f"HTTP/1.1 {status} {title}\r\ncontent-type: application/problem+json\r\n"
+        f"content-length: {len(content)}\r\nconnection: close\r\n\r\n"
+    )
+    return head.encode() + content

@@ -1,0 +1,81 @@
+"""What a client has received and its program has not read yet: bounded, whatever a hub sends."""
+
+from collections import OrderedDict
+from collections.abc import Container, Iterable
+from typing import Final, Generic, Protocol, TypeVar
+
+INBOX_BYTES: Final = 8 << 20
+"""With so much unread, messages are let go: a hub sends again what was not acked to whoever
+subscribes again. (To stop reading would hold up the answers to acks.)"""
+STRAYS_MAX: Final = 1_000
+"""Frames that no hub should send, before the connection is ended; besides one a subscription."""
+
+
+class Arrived(Protocol):
+    """A message as the inbox sees it."""
+
+    @property
+    def box(self) -> str:
+        """Its mailbox."""
+
+    @property
+    def body(self) -> bytes:
+        """Its content."""
+
+
+M = TypeVar("M", bound=Arrived)
+
+
+class Inbox(Generic[M]):
+    """At most one message a subscription, as hubs send them: one that sends more of a mailbox fills
+    that mailbox's place."""
+
+    def __init__(self) -> None:
+        self._messages: OrderedDict[str, M] = OrderedDict()
+        self._bytes = 0
+        self._let_go: dict[str, None] = {}
+        self._strays = 0
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def put(self, message: M) -> None:
+        """Keep it until it is read; or, when too much is unread, only note its mailbox."""
+        before = self._messages.get(message.box)
+        if before is not None or message.box in self._let_go:
+            self._strays += 1
+        if self._bytes > INBOX_BYTES and before is None:
+            self._let_go[message.box] = None
+            return
+        self._messages[message.box] = message
+        self._bytes += len(message.body) - (len(before.body) if before is not None else 0)
+
+    def take(self) -> M:
+        """The oldest one."""
+        _, message = self._messages.popitem(last=False)
+        self._bytes -= len(message.body)
+        self._strays = 0
+        return message
+
+    def stray(self) -> None:
+        """Something came that nobody asked for."""
+        self._strays += 1
+
+    def expect(self, names: Iterable[str]) -> None:
+        """These are not wanted any more; what is on its way is no stray."""
+        self._strays -= sum(1 for _ in names)
+
+    def flooded(self, subscribed: int) -> bool:
+        """Whether more came than a hub sends, since something was read."""
+        return self._strays > STRAYS_MAX + subscribed
+
+    def let_go(self, known: Container[str]) -> list[str]:
+        """Mailboxes to be subscribed to again, this once."""
+        names, self._let_go = [name for name in self._let_go if name in known], {}
+        return names
+
+    def clear(self) -> None:
+        """The connection is gone: what is not acked comes again."""
+        self._messages.clear()
+        self._let_go = {}
+        self._bytes = self._strays = 0

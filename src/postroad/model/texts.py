@@ -1,0 +1,84 @@
+"""How long a text may be that somebody gives: one table for programs, commands and the API."""
+
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct, structs
+
+from postroad.model.errors import BadInput
+
+NAME_MAX: Final = 200
+QUEUE_MAX: Final = 2_048
+KEY_MAX: Final = 255
+ID_MAX: Final = 64
+RATE_MAX: Final = 200
+ERROR_MAX: Final = 1_000
+SECRET_MAX: Final = 1_024
+TEMPLATE_MAX: Final = 20_000
+HEADER_NAME_MAX: Final = 256
+HEADER_VALUE_MAX: Final = 8_192
+HEADERS_MAX: Final = 100
+PATH_MAX: Final = 4_096
+
+TEXTS_MAX: Final[Mapping[str, int]] = {
+    "account": NAME_MAX,
+    "after": QUEUE_MAX,
+    "box": ID_MAX,
+    "callback": QUEUE_MAX,
+    "credential": NAME_MAX,
+    "cron": NAME_MAX,
+    "encoding": ID_MAX,
+    "error": ERROR_MAX,
+    "form": ID_MAX,
+    "id": ID_MAX,
+    "key": KEY_MAX,
+    "kind": ID_MAX,
+    "mode": ID_MAX,
+    "name": NAME_MAX,
+    "order_key": KEY_MAX,
+    "outcome": ID_MAX,
+    "path": PATH_MAX,
+    "queue": QUEUE_MAX,
+    "rate": RATE_MAX,
+    "reason": ID_MAX,
+    "recipient": NAME_MAX,
+    "secret": SECRET_MAX,
+    "sender": NAME_MAX,
+    "server": QUEUE_MAX,
+    "signature": SECRET_MAX,
+    "state": ID_MAX,
+    "template": TEMPLATE_MAX,
+    "tenant": NAME_MAX,
+    "to": QUEUE_MAX,
+    "tz": ID_MAX,
+    "url": QUEUE_MAX,
+    "what": QUEUE_MAX,
+}
+"""Characters, by the name of a parameter, a field or an option."""
+
+Name = Annotated[str, Meta(max_length=NAME_MAX)]
+QueueName = Annotated[str, Meta(max_length=QUEUE_MAX)]
+Key = Annotated[str, Meta(max_length=KEY_MAX)]
+Id = Annotated[str, Meta(max_length=ID_MAX)]
+Rate = Annotated[str, Meta(max_length=RATE_MAX)]
+ErrorText = Annotated[str, Meta(max_length=ERROR_MAX)]
+SecretText = Annotated[str, Meta(max_length=SECRET_MAX)]
+HeaderName = Annotated[str, Meta(max_length=HEADER_NAME_MAX)]
+HeaderValue = Annotated[str, Meta(max_length=HEADER_VALUE_MAX)]
+Headers = Annotated[dict[HeaderName, HeaderValue], Meta(max_length=HEADERS_MAX)]
+
+
+def checked(name: str, text: str, most: int = 0) -> str:
+    """The text, or a BadInput when it is longer than it may be."""
+    most = most or TEXTS_MAX[name]
+    if len(text) > most:
+        raise BadInput(f"{name} has {len(text)} characters: at most {most}")
+    return text
+
+
+def check_fields(given: Struct) -> None:
+    """The same for all texts of a struct."""
+    for field in structs.fields(given):
+        value = getattr(given, field.name)
+        if isinstance(value, str):
+            _ = checked(field.name, value)  # whether it is short enough

@@ -1,0 +1,346 @@
+"""What clients of the API give, and people in settings, timetables and files."""
+
+import tempfile
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from postroad import config
+from postroad.api.problems import BadRequest, field_error, kind
+from postroad.api.reading import decode
+from postroad.api.routes import (
+    campaigns,
+    credentials,
+    dead,
+    endpoints,
+    mailboxes,
+    messages,
+    queues,
+    tokens,
+)
+from postroad.campaigns.checking import PHONES, URLS, Table, wrong
+from postroad.campaigns.message import FIELDS
+from postroad.campaigns.reading import BadFile, Reader, open_source
+from postroad.campaigns.signature import signed
+from postroad.campaigns.template import BadTemplate, Template
+from postroad.model.dead import place
+from postroad.model.errors import BadInput, BadKey, BadSetting, PostroadError, Reject
+from postroad.model.ids import to_number
+from postroad.model.keyring import KeyRing, read_keys
+from postroad.model.pace import read_limit
+from postroad.model.private_headers import DECODE, _opened
+from postroad.model.segments import segments
+from postroad.model.tokens import identity_of
+from postroad.model.webhook import HEADERS
+from postroad.observe import traces
+from postroad.observe.log import UNPLAIN
+from postroad.transports.job import _decoder, _typed
+from postroad.verbs.cron import check_plan
+from tests.doors.answers import DEEP
+from tests.doors.shape import BARE, Door
+
+REQUESTS = {
+    "api/routes/messages.py": (messages.SEND, messages.CANCEL, messages.SETTLE),
+    "api/routes/queues.py": (queues.QUEUE, queues.LANE, queues.QUEUE_LIMIT, queues.LANE_LIMIT),
+    "api/routes/endpoints.py": (endpoints.SET,),
+    "api/routes/credentials.py": (credentials.PUT,),
+    "api/routes/tokens.py": (tokens.MAKE,),
+    "api/routes/mailboxes.py": (mailboxes.MAKE,),
+    "api/routes/dead.py": (dead.REPLAY, dead.PURGE),
+    "api/routes/campaigns.py": (
+        campaigns.CREATE,
+        campaigns.TEST,
+        campaigns.SCHEDULE,
+        campaigns.RESUME,
+        campaigns.SETTLE,
+    ),
+}
+DECODERS: tuple[Any, ...] = tuple(decoder for each in REQUESTS.values() for decoder in each)
+NAMED = tuple(
+    f"{file}:{name}"
+    for file, module in zip(
+        REQUESTS,
+        (messages, queues, endpoints, credentials, tokens, mailboxes, dead, campaigns),
+        strict=True,
+    )
+    for name in vars(module)
+    if any(vars(module)[name] is decoder for decoder in REQUESTS[file])
+)
+FIELD = b'{"queue":"a","body":1,"'
+RING = KeyRing([("a", b"k" * 32)], bytes)
+JOB: Any = _decoder(dict[str, list[int]])
+
+
+def asked(data: bytes) -> None:
+    for decoder in DECODERS:
+        with suppress(BadRequest):
+            decode(data, decoder)
+
+
+def quoted(data: bytes) -> None:
+    text = data.decode("latin-1")
+    field_error(text[:600], text[:600])
+    kind(type(text[:600].replace("\0", "a"), (Exception,), {}))
+
+
+def recipients(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "recipients.csv"
+        path.write_bytes(data)
+        source = open_source(path, "recipient")
+        deque(Reader(source, "recipient", PHONES).batches(), 0)
+        deque(Reader(source, "recipient", URLS).batches(), 0)
+
+
+def cells(data: bytes) -> None:
+    text = data.decode("latin-1")
+    wrong("+" + text)
+    for check in (PHONES, URLS):
+        check.plain.fullmatch(text)
+        Table(("recipient",), "recipient", check).rows([[text], ["+" + text]])
+
+
+def called_back(data: bytes) -> None:
+    form = dict(parse_qsl(data.decode(errors="replace"), keep_blank_values=True))
+    assert not signed("token", "https://example.com", form, data[:100].decode("latin-1"))
+
+
+def traced(data: bytes) -> None:
+    text = data.decode("latin-1")
+    head = "00-" + "1" * 32 + "-" + "2" * 16 + "-01"
+    traces.PROPAGATOR.extract(
+        traces._carried({"traceparent": head + "-" + text, "tracestate": text})
+    )
+
+
+def configured(data: bytes) -> None:
+    text = data.decode("latin-1")
+    config.unknown({"POSTROAD_" + text[:2_000]: "1"})
+    for value in (text, "a:" + text):
+        with suppress(BadSetting):
+            config.address(value)
+    for name in ("listen", "intake_max", "origins", "webhooks.ports"):
+        with suppress(BadSetting):
+            config._convert(name, text, name, config.names())
+
+
+DOORS = (
+    Door(
+        "a request",
+        asked,
+        (
+            *NAMED,
+            "api/reading.py:AT",
+            "api/reading.py:UNKNOWN",
+            "api/reading.py:MISSING",
+        ),
+        frames=(
+            BARE,
+            (b'{"queue":"', b'"}'),
+            (FIELD, b'":1}'),
+            (b'{"priority":', b"}"),
+            (b'{"delay":1e', b"}"),
+            (b'{"name":"', b'"}'),
+        ),
+        shapes={
+            **DEEP,
+            "a name that quotes the pattern": lambda n: (
+                FIELD + b"matching regex '^(" * (n // 17) + b'":1}'
+            ),
+            "a name that quotes a place": lambda n: FIELD + b" - at `$." * (n // 9) + b'":1}',
+            "a name that quotes a name": lambda n: FIELD + b"unknown field `" * (n // 15) + b'":1}',
+        },
+        size=32_768,
+    ),
+    Door(
+        "what is quoted of a request",
+        quoted,
+        (
+            "api/problems.py:PATTERN",
+            "api/problems.py:WORDS",
+            "api/problems.py:field_error",
+        ),
+        size=600,
+        shapes={"patterns": lambda n: b"matching regex '^(" * (n // 17), "A": lambda n: b"A" * n},
+    ),
+    Door(
+        "a body in base64",
+        lambda data: messages._body(
+            messages.SendRequest("a", body_base64=data.decode("latin-1") or "=")
+        ),
+        ("api/routes/messages.py:_body",),
+        raises=(BadRequest,),
+    ),
+    Door(
+        "a typed handler's message",
+        lambda data: _typed(JOB, "it", data, {}),
+        ("transports/job.py:_decoder",),
+        frames=(BARE, (b'{"a":[', b"]}")),
+        shapes=DEEP,
+        raises=(Reject,),
+    ),
+    Door(
+        "a rate",
+        lambda data: read_limit(data.decode("latin-1")),
+        tuple(f"model/pace.py:{name}" for name in ("COUNT", "SPAN", "read_limit")),
+        size=192,
+        frames=(BARE, (b"1/", b"s"), (b"1/", b"x"), (b"1", b"/s"), (b"1/s", b",1/s")),
+        raises=(BadInput,),
+    ),
+    Door(
+        "a rate that is far too long",
+        lambda data: read_limit(data.decode("latin-1")),
+        (),
+        frames=((b"1/", b"x"), (b"1/s,", b"")),
+        raises=(BadInput,),
+    ),
+    Door(
+        "ids, cursors and tokens",
+        lambda data: (
+            identity_of(data.decode("latin-1")),
+            _none(place, data),
+            _none(to_number, data),
+        ),
+        ("model/tokens.py:identity_of",),
+        frames=(BARE, (b"msg_", b""), (b"prt_12345678_", b""), (b"0.", b"")),
+    ),
+    Door(
+        "a callback",
+        called_back,
+        ("api/routes/campaigns.py:campaign_callback",),
+        size=16_384,
+        shapes={
+            "many fields": lambda n: b"&".join(b"a%d=b" % i for i in range(n // 8)),
+        },
+    ),
+    Door(
+        "a file of recipients",
+        recipients,
+        tuple(f"campaigns/reading.py:{name}" for name in ("open_source", "Reader", "_scan")),
+        frames=(
+            BARE,
+            (b"recipient\n", b"\n"),
+            (b'recipient\n"', b""),
+            (b"recipient,b\n+1,", b"\n"),
+        ),
+        shapes={
+            "many columns": lambda n: b",".join(b"a%d" % i for i in range(n // 8)),
+            "empty lines": lambda n: b"recipient\n" + b"\n" * n,
+            "one character a line": lambda n: b"recipient\n" + b"a\n" * (n // 2),
+            "quotes within quotes": lambda n: b'recipient\n"' + b'""' * (n // 2) + b'"\n',
+            "returns": lambda n: b"recipient\r" + b"\r" * n,
+        },
+        fills=("blanks", "commas", "letters", "quotes", "digits", "nuls", "tabs"),
+        raises=(BadFile,),
+    ),
+    Door(
+        "a cell",
+        cells,
+        tuple(f"campaigns/checking.py:{name}" for name in ("NUMBER", "PHONE", "PHONES", "URLS")),
+        size=9_600,
+        frames=(BARE, (b"1", b"%x"), (b"https://", b"\0")),
+        raises=(BadInput,),
+    ),
+    Door(
+        "a template",
+        lambda data: Template(data.decode("latin-1")),
+        ("campaigns/template.py:Template",),
+        size=3_200,
+        frames=(
+            BARE,
+            (b"{{ ", b" }}"),
+            (b"{%", b"raw %}"),
+            (b"{{ 'a", b"' }}"),
+            (b"{#", b"#}"),
+            (b"{{ a", b"|upper }}"),
+        ),
+        shapes={
+            "many columns": lambda n: b"{{ a }}" * (n // 7),
+            "many ifs": lambda n: b"{% if a %}x{% endif %}" * (n // 22),
+            "deep ifs": lambda n: b"{% if a %}" * (n // 20) + b"{% endif %}" * (n // 20),
+            "deep brackets": lambda n: b"{{ " + b"(" * (n // 2) + b"a" + b")" * (n // 2) + b" }}",
+            "many nots": lambda n: b"{{ " + b"not " * (n // 4) + b"a }}",
+            "many ors": lambda n: b"{{ a" + b" or a" * (n // 5) + b" }}",
+            "many filters": lambda n: b"{{ a" + b"|upper" * (n // 6) + b" }}",
+            "many of the deepest": lambda n: (b"{{ a" + b"|upper" * 11 + b" }}") * (n // 72),
+            "many comparisons": lambda n: b"{{ a" + b"==a" * (n // 3) + b" }}",
+            "many digits": lambda n: b"{{ 1" + b"_1" * (n // 2) + b" }}",
+            "many comments": lambda n: b"{##}" * (n // 4),
+        },
+        raises=(BadTemplate,),
+    ),
+    Door(
+        "how many segments",
+        lambda data: segments(data.decode("latin-1")),
+        (),
+    ),
+    Door(
+        "a recipient's cells, from the store",
+        lambda data: _none(FIELDS.decode, data),
+        ("campaigns/message.py:FIELDS",),
+        frames=((b'["', b'"]'),),
+    ),
+    Door(
+        "headers from the store",
+        lambda data: (
+            _none(DECODE, data),
+            _none(HEADERS.decode, data),
+            _none(traces.HEADERS.decode, data),
+        ),
+        (
+            "model/private_headers.py:DECODE",
+            "model/webhook.py:HEADERS",
+            "observe/traces.py:HEADERS",
+        ),
+        frames=((b'{"a":"', b'"}'),),
+        shapes=DEEP,
+    ),
+    Door(
+        "a sealed header",
+        lambda data: _opened("\x01" + data.decode("latin-1"), RING, "here"),
+        ("model/private_headers.py:_opened",),
+        frames=(BARE, (b"a:", b"")),
+        raises=(BadKey, UnicodeError),
+    ),
+    Door("a trace", traced, ("observe/traces.py:asked", "observe/traces.py:_links")),
+    Door(
+        "a line of the log",
+        lambda data: UNPLAIN.search(data.decode("latin-1")),
+        ("observe/log.py:UNPLAIN",),
+        frames=(BARE, (b"a", b"\\")),
+    ),
+    Door(
+        "keys",
+        lambda data: read_keys(data.decode("latin-1")),
+        ("model/keyring.py:read_keys",),
+        frames=(BARE, (b"a:", b"")),
+        raises=(BadKey,),
+    ),
+    Door(
+        "settings",
+        configured,
+        tuple(f"config.py:{name}" for name in ("OTHERS", "_convert", "checked", "_in_file")),
+        size=16_384,
+    ),
+    Door(
+        "a timetable",
+        lambda data: check_plan(data.decode("latin-1"), "UTC"),
+        tuple(f"verbs/cron.py:{name}" for name in ("check_plan", "ticks_after", "Scheduler")),
+        size=192,
+        frames=(BARE, (b"*/", b" * * * *"), (b"1", b" * * * *"), (b"* * * * ", b"")),
+        raises=(BadInput,),
+    ),
+)
+
+
+def _none(call: object, data: bytes) -> object:
+    """What it says, or nothing where it refuses."""
+    try:
+        return call(data if call in RAW else data.decode("latin-1"))  # type: ignore[operator]
+    except (PostroadError, ValueError, RecursionError):
+        return None
+
+
+RAW = (FIELDS.decode, DECODE, HEADERS.decode, traces.HEADERS.decode)

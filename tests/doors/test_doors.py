@@ -1,0 +1,84 @@
+"""Whatever strangers send is read in linear time, through doors that are all in one list."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.doors import answers, requests, wires
+from tests.doors.finding import found, missing, stale
+from tests.doors.shape import RATIO_MAX, Door, breaches
+
+SOURCE = Path(__file__).parents[2] / "src" / "postroad"
+DOORS = (*answers.DOORS, *requests.DOORS, *wires.DOORS)
+COVERED = frozenset(name for door in DOORS for name in door.covers)
+OURS = {
+    "demo/": "the demo's own servers, for one minute on this machine",
+    "testing/": "what tests say to each other",
+    "cli/": "what its user types, and what their own server answers",
+    "observe/watcher.py:": "/proc, from the kernel",
+    "stores/postgres/": "rows that this release wrote; addresses are listed above",
+    "stores/sqlite/": "rows that this release wrote",
+    "campaigns/postgres/": "rows that this release wrote",
+    "campaigns/rows.py:": "rows that this release wrote",
+    "campaigns/importing.py:_next": "JSON that was written a line before",
+    "api/inside.py:ask": "a request that this process makes to itself",
+    "transports/webhook/connections.py:Connections": "it makes connections, and reads nothing",
+    "transports/webhook/endpoints.py:": "settings that this release wrote and sealed",
+    "verbs/webhooks.py:_credential": "a URL that was vetted",
+    "stores/sql.py:": "names of our migrations",
+}
+"""What is not foreign, by how its name begins, and why."""
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
+def test_foreign_bytes_are_read_in_linear_time(door: Door) -> None:
+    worse = breaches(door)
+    assert not worse, "\n".join(worse)
+
+
+def test_a_pattern_that_is_cubic_in_blanks_is_found_out() -> None:
+    """The one that answers of webhooks were read with."""
+    pattern = re.compile(rb"([!-~]+):[ \t]*([^\r\0]*?)[ \t]*")
+    door = Door(
+        "a header",
+        pattern.fullmatch,
+        (),
+        size=240,
+        frames=((b"a:", b"\0"),),
+        fills=("blanks",),
+    )
+    (breach,) = breaches(door)
+    assert float(breach.split()[-2]) > RATIO_MAX
+
+
+def test_every_pattern_and_parser_has_its_door() -> None:
+    there = found(SOURCE)
+    unlisted, gone = missing(there, COVERED, OURS), stale(there, COVERED)
+    assert not unlisted, f"list these in tests/doors, with hostile inputs: {unlisted}"
+    assert not gone, f"these are listed in tests/doors and not there: {gone}"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "name"),
+    [
+        ("a.py", "import re\nNEW: Final = re.compile(r'(a+)+b')\n", "a.py:NEW"),
+        ("a.py", "import re\ndef f(x):\n    return re.search('a', x)\n", "a.py:f"),
+        (
+            "room/b.py",
+            "class C:\n    def f(self, x):\n        return x.split(',')\n",
+            "room/b.py:C",
+        ),
+        ("a.py", "READ = msgspec.json.Decoder(int)\n", "a.py:READ"),
+        ("a.py", "async def f(x):\n    return [urlsplit(y) for y in x]\n", "a.py:f"),
+        ("q/a.sql", "-- finds\nselect 1 where a ~ '^b+$'\n", "q/a.sql:sql"),
+    ],
+)
+def test_one_that_is_not_listed_is_named(tmp_path: Path, file: str, text: str, name: str) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    there = found(tmp_path)
+    assert missing(there, COVERED, OURS) == [name]
+    assert missing(there, COVERED | {name}, OURS) == []
+    assert stale(there, frozenset((name, "a.py:GONE"))) == ["a.py:GONE"]

@@ -1,0 +1,445 @@
+"""Strangers at the hub's door: bounded in number, in time and in what they may guess."""
+
+import asyncio
+import gc
+import json
+import resource
+import socket
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from postroad.hub import visitors
+from postroad.hub.frames import JSON, MSGPACK, Codec
+from postroad.hub.http import Http
+from postroad.hub.server import Door
+from postroad.hub.socket import Socket
+from postroad.hub.visitors import Visitors, network
+from postroad.model.errors import BadSetting, HubAway
+from postroad.model.mailbox import HubLimits
+from postroad.ports.tls import server_tls
+from tests.hub.certificates import made
+from tests.hub.raw import ask, closed, dial, http
+from tests.hub.serving import CREATE, Served, serving, some_boxes
+
+
+class Hands:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def steady_s(self) -> float:
+        return self.now_s
+
+
+class Lines:
+    """A log: what was said, how often."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, dict[str, Any]]] = []
+
+    def warning(self, what: str, **more: object) -> None:
+        self.said.append((what, dict(more)))
+
+
+def at_the_door(limits: HubLimits) -> tuple[Visitors, Hands, Lines]:
+    clock, lines = Hands(), Lines()
+    return Visitors(limits, clock, lines), clock, lines  # type: ignore[arg-type]
+
+
+def test_an_address_has_its_share_and_the_process_keeps_descriptors_for_deliveries() -> None:
+    door, _, lines = at_the_door(HubLimits(connections_max=8, address_connections_max=3))
+    assert [door.enter("192.0.2.1") for _ in range(5)] == [0, 0, 0, 429, 429]
+    assert [door.enter(f"192.0.2.{n}") for n in range(2, 7)] == [0, 0, 0, 503, 503]
+    assert door.total == 10
+    for _ in range(5):
+        door.leave("192.0.2.1")
+    assert door.enter("192.0.2.1") == 0
+    assert [what for what, _ in lines.said] == [
+        "too many hub connections from one address",
+        "the hub is full",
+    ]
+
+
+@pytest.mark.parametrize(("soft", "most"), [(1_024, 384), (256, 64), (65_536, 64_896)])
+def test_descriptors_are_kept_back(monkeypatch: pytest.MonkeyPatch, soft: int, most: int) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, soft))
+    assert visitors.room() == most
+    door, _, _ = at_the_door(HubLimits())
+    assert [door.enter(f"host {n}") for n in range(most + 1)] == [0] * most + [503]
+
+
+def test_one_line_a_minute_says_how_many_were_refused() -> None:
+    door, clock, lines = at_the_door(HubLimits(address_connections_max=1))
+    for _ in range(5_000):
+        door.enter("192.0.2.1")
+    clock.now_s += 61.0
+    door.enter("192.0.2.1")
+    what = "too many hub connections from one address"
+    assert lines.said == [
+        (what, {"address": "192.0.2.1", "refused": 1}),
+        (what, {"address": "192.0.2.1", "refused": 4_999}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("address", "one"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("", ""),
+    ],
+)
+def test_a_network_of_ipv6_is_one_visitor(address: str, one: str) -> None:
+    assert network(address) == one
+
+
+def test_wrong_tokens_are_counted_for_a_minute_and_those_who_guess_are_few() -> None:
+    door, clock, lines = at_the_door(HubLimits(wrong_tokens_max=10))
+    assert not door.wrong("192.0.2.1", 10)
+    assert door.wrong("192.0.2.1", 1)
+    assert door.enter("192.0.2.1") == 429
+    assert door.enter("192.0.2.2") == 0
+    clock.now_s += 61.0
+    assert door.enter("192.0.2.1") == 0
+    assert not door.wrong("192.0.2.1", 1)
+    assert len(lines.said) == 1
+    for n in range(20_000):
+        door.wrong(f"host {n}", 1)
+    assert len(door._wrong) == visitors.NETWORKS_MAX
+
+
+GUESSES: list[Callable[[str], object]] = [
+    lambda box: {"do": "sub", "boxes": [[box, f"wrong {n}"] for n in range(20)]},
+    lambda box: {"do": "watch", "boxes": [[box, f"wrong {n}"] for n in range(20)]},
+]
+
+
+@pytest.mark.parametrize("guess", GUESSES)
+async def test_who_guesses_tokens_by_the_frame_is_closed_and_kept_out(
+    tmp_path: Path, guess: Callable[[str], object]
+) -> None:
+    async with serving(tmp_path / "hub.db", HubLimits(wrong_tokens_max=30)) as served:
+        async with served.client() as client:
+            (box,) = await some_boxes(client, 1)
+            async with dial(served) as ws:
+                assert len((await ask(ws, guess(box.box)))["refused"]) == 20
+                with pytest.raises(ConnectionClosed):
+                    for _ in range(3):
+                        await ask(ws, guess(box.box))
+                assert await closed(ws) == (1008, "too many wrong tokens: wait a minute")
+            with pytest.raises(InvalidStatus, match="429"):
+                async with dial(served):
+                    pass
+            # Those who are in, and show right tokens, are not disturbed.
+            assert await client.send(box.box, box.sender_token, "hello") == 1
+
+
+async def test_who_guesses_one_by_one_is_closed_too(tmp_path: Path) -> None:
+    async with serving(tmp_path / "hub.db", HubLimits(wrong_tokens_max=8)) as served:
+        async with served.client() as client:
+            (box,) = await some_boxes(client, 1)
+        path = f"/v1/mailboxes/{box.box}/messages"
+        said = [(await http(served, "POST", path, f"wrong {n}", b"x"))[0] for n in range(9)]
+        assert said == [403] * 8 + [429]
+        with pytest.raises(InvalidStatus, match="429"):
+            async with dial(served):
+                pass
+
+
+async def test_a_message_whose_rest_does_not_come_is_closed(tmp_path: Path) -> None:
+    async with serving(tmp_path / "hub.db", HubLimits(request_s=0.3)) as served:
+        async with dial(served) as ws:
+            endless = asyncio.Event()
+
+            async def parts() -> AsyncIterator[str]:
+                yield '{"do": '
+                await endless.wait()
+
+            sending = asyncio.create_task(ws.send(parts()))
+            assert await closed(ws) == (1008, "the message took too long")
+            endless.set()
+            await asyncio.gather(sending, return_exceptions=True)
+        assert not served.server._due
+
+
+def deaf_socket(port: int) -> socket.socket:
+    """One that takes little, because nobody reads from it."""
+    way = socket.socket()
+    way.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    way.connect(("127.0.0.1", port))
+    way.setblocking(False)
+    return way
+
+
+async def everybody_left(served: Served, but: int) -> None:
+    async with asyncio.timeout(30):
+        while served.server.visitors.total > but:
+            await asyncio.sleep(0.02)
+
+
+async def test_who_errs_by_http_and_never_reads_the_answer_does_not_stay(tmp_path: Path) -> None:
+    async with serving(tmp_path / "hub.db", HubLimits(stall_s=0.5)) as served:
+        async with served.client() as client:
+            (box,) = await some_boxes(client, 1)
+            await client.send(box.box, box.sender_token, "x" * 20_000)
+            way, loop = deaf_socket(served.port), asyncio.get_running_loop()
+            head = f"GET /v1/mailboxes/{box.box}/messages HTTP/1.1\r\nhost: hub\r\n"
+            asking = f"{head}authorization: Bearer {box.recipient_token}\r\n\r\n".encode()
+            buffered = 0
+            async with asyncio.timeout(30):
+                while not buffered:
+                    await loop.sock_sendall(way, asking)
+                    await asyncio.sleep(0.002)
+                    inside = [each for each in served.server._due if isinstance(each, Http)]
+                    ways = [each._transport for each in inside if each._transport]
+                    buffered = sum(each.get_write_buffer_size() for each in ways)
+            assert buffered < 64 * 1024  # it is not known yet that nobody reads
+            await loop.sock_sendall(way, b"NONSENSE\r\n\r\n")
+            await everybody_left(served, but=1)
+            way.close()
+
+
+async def test_who_says_goodbye_and_never_reads_does_not_stay(tmp_path: Path) -> None:
+    async with serving(tmp_path / "hub.db") as served, served.client() as client:
+        boxes = await some_boxes(client, 400)
+        for box in boxes:
+            await client.send(box.box, box.sender_token, "x" * 20_000)
+        way, loop = deaf_socket(served.port), asyncio.get_running_loop()
+        await loop.sock_sendall(way, UPGRADE)
+        for start in range(0, 400, 4):  # until something of it waits here
+            pairs = [[box.box, box.recipient_token] for box in boxes[start : start + 4]]
+            await loop.sock_sendall(
+                way, frame(1, json.dumps({"do": "sub", "boxes": pairs}).encode())
+            )
+            await asyncio.sleep(0.01)
+            if served.hub.shown().buffered_bytes:
+                break
+        assert 0 < served.hub.shown().buffered_bytes < 64 * 1024 + 4 * 20_100
+        await loop.sock_sendall(way, frame(8, b""))
+        await everybody_left(served, but=1)
+        way.close()
+
+
+UPGRADE = (
+    b"GET / HTTP/1.1\r\nhost: hub\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+    b"sec-websocket-version: 13\r\nsec-websocket-key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n"
+)
+
+
+def frame(kind: int, payload: bytes) -> bytes:
+    """One WebSocket frame of a client, with a mask of zeros."""
+    size = bytes([128 + len(payload)]) if len(payload) < 126 else b"\xfe" + len(payload).to_bytes(2)
+    return bytes([128 + kind]) + size + bytes(4) + payload
+
+
+async def test_a_length_and_chunks_as_well_are_refused(tmp_path: Path) -> None:
+    async with serving(tmp_path / "hub.db") as served:
+        reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+        writer.write(
+            b"POST /v1/mailboxes/a/messages HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n"
+            b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n"
+        )
+        answer = await asyncio.wait_for(reader.read(), 30)
+        assert b" 400 " in answer.splitlines()[0]
+        writer.close()
+
+
+async def test_a_body_of_very_many_chunks_is_refused(tmp_path: Path) -> None:
+    head = (
+        b"POST /v1/mailboxes/a/messages HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+    )
+    async with serving(tmp_path / "hub.db", HubLimits(pieces_max=100)) as served:
+        for count, status in ((100, b"403"), (101, b"413")):
+            reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+            writer.write(head + b"1\r\nx\r\n" * count + b"0\r\n\r\n")
+            first = await asyncio.wait_for(reader.readline(), 30)
+            assert first.split()[1] == status
+            writer.close()
+
+
+# What comes is read in linear time: 16 times as much takes 32 times as long at most.
+
+
+def _door(count: int) -> Callable[[], None]:
+    door = Door(MagicMock(), "somewhere")
+    door._transport = MagicMock()
+    data = [b"x"] * count
+
+    def read() -> None:
+        for piece in data:
+            door.data_received(piece)
+
+    return read
+
+
+def _http(count: int) -> Callable[[], None]:
+    hub = MagicMock()
+    hub.limits = HubLimits(pieces_max=1 << 30, body_bytes_max=1 << 30)
+    protocol = Http(hub, MagicMock(), MagicMock(), lambda _: False)
+    transport = MagicMock()
+    transport.get_write_buffer_size.return_value = 0
+    protocol.begin(transport)
+    head = (
+        b"POST /v1/mailboxes/a/messages HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+    )
+    return lambda: protocol.data_received(head + b"1\r\nx\r\n" * count)
+
+
+def _pieces(count: int) -> Callable[[], None]:
+    hub = MagicMock()
+    hub.limits = HubLimits(frame_bytes_max=1 << 30)
+    link = Socket(hub, MagicMock(), Codec(JSON), lambda _: False, MagicMock())
+
+    def read() -> None:
+        for _ in range(count):
+            link._gather(b"xxxx", last=False)
+
+    return read
+
+
+def _frame(kind: str, payload: Callable[[int], bytes]) -> Callable[[int], Callable[[], None]]:
+    def of(count: int) -> Callable[[], None]:
+        codec, given = Codec(kind), payload(count)
+
+        def read() -> None:
+            _ = codec.command(given)  # an error, or not
+            try:
+                _ = codec.event(given)
+            except Exception:  # noqa: BLE001 - only how long it takes is asked
+                return
+
+        return read
+
+    return of
+
+
+DOORS: dict[str, tuple[Callable[[int], Callable[[], None]], int]] = {
+    "head, byte by byte": (_door, 1_000),
+    "chunks of one byte": (_http, 500),
+    "a message in pieces": (_pieces, 2_000),
+    "deep JSON": (_frame(JSON, lambda n: b"[" * n), 4_000),
+    "deep objects": (_frame(JSON, lambda n: b'{"a":' * n), 4_000),
+    "deep MessagePack": (_frame(MSGPACK, lambda n: b"\x91" * n), 4_000),
+    "blanks": (_frame(JSON, lambda n: b" " * n + b"x"), 10_000),
+    "escapes": (_frame(JSON, lambda n: b'{"do":"' + b"\\u0041" * n + b'"}'), 2_000),
+    "names": (
+        _frame(JSON, lambda n: json.dumps({"do": "sub", "boxes": [["a", "b"]] * n}).encode()),
+        500,
+    ),
+    "a long name": (
+        _frame(JSON, lambda n: b'{"do":"ack","id":1,"box":"' + b"a" * n + b'"}'),
+        10_000,
+    ),
+    "digits": (_frame(JSON, lambda n: b'{"do":"ack","box":"a","id":' + b"9" * n + b"}"), 2_000),
+}
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_what_a_stranger_sends_is_read_in_linear_time(name: str) -> None:
+    make, count = DOORS[name]
+
+    def least_s(size: int) -> float:
+        took: list[float] = []
+        for _ in range(5):
+            read = make(size)
+            gc.disable()  # it looks through whatever else is in this process
+            began = time.thread_time()
+            read()
+            took.append(time.thread_time() - began)
+            gc.enable()
+        return min(took)
+
+    small_s = max(least_s(count), 20e-6)  # below it only the clock is measured
+    assert least_s(16 * count) <= 32 * small_s
+
+
+# TLS without a proxy
+
+
+async def test_with_a_certificate_the_hub_speaks_tls_and_nothing_else(tmp_path: Path) -> None:
+    certificates = made(tmp_path, "hub.example.com")
+    limits = HubLimits(handshake_s=0.5)
+    async with serving(tmp_path / "hub.db", limits, tls=certificates.server()) as served:
+        async with served.secure_client("hub.example.com", certificates.trusting()) as client:
+            (box,) = await some_boxes(client, 1)
+            await client.send(box.box, box.sender_token, "x" * 60_000)
+            await client.subscribe({box.box: box.recipient_token})
+            message = await asyncio.wait_for(anext(client), 30)
+            assert (len(message.text), await message.ack()) == (60_000, True)
+            with pytest.raises(HubAway):
+                await served.client().open()
+            with pytest.raises(HubAway, match=r"(?i)certificate"):
+                await served.secure_client("other.example", certificates.trusting()).open()
+            status = await asyncio.to_thread(_healthz, served.port, certificates.trusting())
+            assert status == b"HTTP/1.1 200 "
+            old = certificates.trusting()
+            with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+                old.maximum_version = ssl.TLSVersion.TLSv1_1
+            with pytest.raises(ssl.SSLError):
+                await asyncio.to_thread(_healthz, served.port, old)
+            # A handshake that never goes on is ended, and counted until then.
+            idle = socket.create_connection(("127.0.0.1", served.port))
+            async with asyncio.timeout(30):
+                while served.server.visitors.total < 2:
+                    await asyncio.sleep(0.01)
+                while served.server.visitors.total > 1:
+                    await asyncio.sleep(0.01)
+            idle.close()
+
+
+def _healthz(port: int, trusted: ssl.SSLContext) -> bytes:
+    with (
+        socket.create_connection(("127.0.0.1", port), 30) as plain,
+        trusted.wrap_socket(plain, server_hostname="hub.example.com") as secure,
+    ):
+        secure.sendall(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
+        return secure.recv(13)
+
+
+async def test_slow_handshakes_are_bounded_in_number(tmp_path: Path) -> None:
+    certificates = made(tmp_path, "hub.example.com")
+    limits = HubLimits(address_connections_max=3)
+    async with serving(tmp_path / "hub.db", limits, tls=certificates.server()) as served:
+        idle = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(3)]
+        async with asyncio.timeout(30):
+            while served.server.visitors.total < 3:
+                await asyncio.sleep(0.01)
+        with pytest.raises((HubAway, OSError)):
+            await served.secure_client("hub.example.com", certificates.trusting()).open()
+        for each in idle:
+            each.close()
+        async with asyncio.timeout(30):
+            while served.server.visitors.total:
+                await asyncio.sleep(0.01)
+        async with served.secure_client("hub.example.com", certificates.trusting()) as client:
+            assert (await client.create(CREATE)).box
+
+
+def test_what_is_wrong_with_the_files_is_named(tmp_path: Path) -> None:
+    certificates, others = made(tmp_path, "a.example"), made(tmp_path / "b", "b.example")
+    cert, key = str(certificates.cert), str(certificates.key)
+    assert server_tls("", "") is None
+    for wrong in ((cert, ""), ("", key), (cert, str(tmp_path / "no.pem")), (key, cert)):
+        with pytest.raises(BadSetting, match="tls_(cert|key)_file"):
+            server_tls(*wrong)
+    with pytest.raises(BadSetting, match="not the key of"):
+        server_tls(cert, str(others.key))
+
+
+async def test_another_websocket_library_gets_in_by_wss(tmp_path: Path) -> None:
+    certificates = made(tmp_path, "hub.example.com")
+    async with serving(tmp_path / "hub.db", tls=certificates.server()) as served:
+        options = {"ssl": certificates.trusting(), "server_hostname": "hub.example.com"}
+        async with connect(f"wss://127.0.0.1:{served.port}/", **options) as ws:  # type: ignore[arg-type]
+            assert (await ask(ws, {"do": "create", "n": 1, "token": CREATE}))["is"] == "created"
