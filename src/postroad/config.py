@@ -48,10 +48,6 @@ class Settings(Struct, frozen=True):
     tls_cert_file: str = ""
     tls_key_file: str = ""
     request_bytes_max: int = 32 << 20
-    upload_bytes_max: int = 1 << 30
-    head_wait_s: float = 10.0
-    body_wait_s: float = 30.0
-    connections_per_address_max: int = 256
     batch_lines_max: int = 10_000
     intake_max: int = 10_000
     store_wait_s: float = 5.0
@@ -259,7 +255,7 @@ def _check_doors(settings: Settings) -> None:
         if not host or "/" in host or ":" in host.strip("[]").rpartition("]")[2]:
             raise BadSetting(f"allowed_hosts: {host!r}: give a name alone, as ops.example.com")
     if bool(settings.tls_cert_file) != bool(settings.tls_key_file):
-        raise BadSetting("tls_cert_file and tls_key_file go together: give both, or none")
+        raise BadSetting("tls_cert_file and tls_key_file go together: set both, or none")
 
 
 def _numbers(settings: Settings) -> Iterator[tuple[str, float]]:

@@ -9,7 +9,8 @@ from typing import Any, Self
 import msgspec
 from msgspec import structs
 
-from postroad.api.serving import Server
+from postroad.api.connections import Patience
+from postroad.api.serving import PATIENCE, Server
 from postroad.config import Settings, address
 from tests.api.stand import Stand
 
@@ -17,16 +18,19 @@ WAIT_S = 30.0
 
 
 class Served(Stand):
-    """`async with Served(folder, head_wait_s=0.2):`; `line()` connects."""
+    """`async with Served(folder, origins=(…)):`; `line()` connects."""
 
-    def __init__(self, folder: Path, dsn: str = "", **settings: Any) -> None:
+    def __init__(
+        self, folder: Path, dsn: str = "", patience: Patience = PATIENCE, **settings: Any
+    ) -> None:
+        self._patience = patience
         given = structs.replace(Settings(), listen="127.0.0.1:0", **settings)
         super().__init__(folder, given, dsn)
         self._lines: list[Line] = []
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()
-        self.server = Server(self.road, self.settings, delivers=False)
+        self.server = Server(self.road, self.settings, delivers=False, patience=self._patience)
         self.context = self.server.context
         self.server.bind()
         listens = asyncio.Event()

@@ -78,7 +78,6 @@ def test_only_a_port_of_this_machine_alone_knows_its_names_by_itself() -> None:
         {"allowed_hosts": ("ops.example.com:443",)},
         {"tls_cert_file": "cert.pem"},
         {"tls_key_file": "key.pem"},
-        {"head_wait_s": 0.0},
     ],
 )
 def test_doors_that_make_no_sense_are_named(bad: dict[str, object]) -> None:

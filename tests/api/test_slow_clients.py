@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from postroad.api import listening
+from postroad.api.connections import Patience
 from postroad.api.listening import Strict
 from tests.api.served import Line, Served
 from tests.servers.certificates import certify
 
-QUICK: dict[str, Any] = {"head_wait_s": 0.3, "body_wait_s": 0.3}
+QUICK = Patience(head_s=0.3, body_s=0.3)
 TOLD = "connections to the API were ended"
 
 
@@ -34,7 +35,7 @@ async def drip(line: Line, piece: bytes, every_s: float = 0.05) -> bytes:
 async def test_heads_that_never_end_are_ended_and_said_in_one_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    async with Served(tmp_path, **QUICK) as stand:
+    async with Served(tmp_path, patience=QUICK) as stand:
         silent, half, slow, blank = [await stand.line() for _ in range(4)]
         half.send(b"GET /healthz HTTP/1.1\r\nHost: local")
         ends = await asyncio.gather(
@@ -52,7 +53,7 @@ async def test_heads_that_never_end_are_ended_and_said_in_one_line(
 
 
 async def test_a_body_that_stands_still_is_ended_and_one_that_moves_is_not(tmp_path: Path) -> None:
-    async with Served(tmp_path, **QUICK) as stand:
+    async with Served(tmp_path, patience=QUICK) as stand:
         good = b'{"queue": "good", "body": "%s"}' % (b"x" * 40_000)
         moving, still, drop = [await stand.line() for _ in range(3)]
         head = stand.head("POST", "/v1/messages", f"Content-Length: {len(good)}")
@@ -73,7 +74,7 @@ async def test_without_the_deadlines_they_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Strict, "overdue", lambda _self, _now: "")
-    async with Served(tmp_path, **QUICK) as stand:
+    async with Served(tmp_path, patience=QUICK) as stand:
         half = await stand.line()
         half.send(b"GET /healthz HTTP/1.1\r\n")
         with pytest.raises(TimeoutError):
@@ -87,7 +88,7 @@ async def test_an_answer_that_nobody_reads_is_ended(
 ) -> None:
     monkeypatch.setattr(listening, "STALL_S", 0.2)
     monkeypatch.setattr(listening, "LEAST_BYTES_S", 1 << 30)
-    async with Served(tmp_path, **QUICK) as stand:
+    async with Served(tmp_path, patience=QUICK) as stand:
         line = await stand.line()
         line.writer.transport.pause_reading()  # type: ignore[attr-defined]
 
@@ -106,7 +107,7 @@ async def test_an_answer_that_nobody_reads_is_ended(
 async def test_silent_ones_make_room_for_those_who_speak(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    async with Served(tmp_path, connections_per_address_max=5) as stand:
+    async with Served(tmp_path, patience=Patience(per_address=5)) as stand:
         lines = [await stand.line() for _ in range(40)]
         for line in lines[:-5]:
             assert await line.ended() == b""
@@ -131,7 +132,7 @@ async def test_handshakes_that_never_end_are_counted_and_ended(
 ) -> None:
     cert, key = certify(tmp_path)
     files: dict[str, Any] = {"tls_cert_file": cert, "tls_key_file": key}
-    async with Served(tmp_path, connections_per_address_max=3, **files, **QUICK) as stand:
+    async with Served(tmp_path, patience=Patience(0.3, 0.3, 3), **files) as stand:
         lines = [await stand.line() for _ in range(6)]
         lines[-1].send(b"\x16\x03\x01")  # the beginning of a hello
         for line in lines:

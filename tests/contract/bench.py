@@ -210,8 +210,11 @@ class Bench(Ground):
     async def unblock(self, queue: Queue, lane: Lane) -> None:
         await self.record(queues=[QueueChange(queue.id, lane.id, lane.epoch, None)])
 
-    async def circuit(self, lane: Lane, circuit: Circuit, crashes: int = 0) -> Recorded:
-        return await self.record(lanes=[LaneChange(lane.id, lane.epoch, circuit, crashes)])
+    async def circuit(
+        self, lane: Lane, circuit: Circuit, crashes: int = 0, early_ms: int = NEVER
+    ) -> Recorded:
+        change = LaneChange(lane.id, lane.epoch, circuit, crashes, early_ms)
+        return await self.record(lanes=[change])
 
     async def release(self, lane: Lane, owner: int = 0) -> dict[int, int]:
         return await self.store.release(owner or self.owner, [Release(lane.id, lane.epoch)])

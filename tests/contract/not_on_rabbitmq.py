@@ -59,6 +59,7 @@ AHEAD: Final = (
     "test_blocks::test_unblocking_brings_back_the_first_due_time",
     "test_blocks::test_a_block_reaches_all_lanes_of_its_queue",
     "test_blocks::test_a_lane_with_an_open_circuit_is_not_claimed_before_its_time",
+    "test_blocks::test_what_comes_for_a_lane_with_an_open_circuit_has_an_early_probe",
     "test_claim::test_the_last_poller_serves_all_higher_levels",
     "test_claim::test_a_claim_says_when_each_level_is_ready_next",
     "test_leases::test_a_released_lane_is_ready_when_each_of_its_levels_is",

@@ -189,6 +189,50 @@ async def test_a_lane_with_an_open_circuit_is_not_claimed_before_its_time(bench:
     assert (await bench.take()).circuit == circuit
 
 
+@pytest.mark.parametrize("priority", [0, 3])
+async def test_what_comes_for_a_lane_with_an_open_circuit_has_an_early_probe(
+    bench: Bench, priority: int
+) -> None:
+    queue = await bench.queue()
+    await bench.send(queue)
+    lane = await bench.take()
+    await bench.circuit(lane, opened(bench, 40), early_ms=bench.at(10))
+    assert await bench.release(lane) == {0: bench.at(40)}
+    assert (await bench.claim()).next_at_ms[0] == bench.at(40)  # what waited already does not
+    await bench.send(queue, priority=priority)
+    await bench.send(queue, priority=priority)
+    assert (await bench.claim()).next_at_ms[0] == bench.at(10)
+    await bench.advance(10)
+    assert (await bench.take()).id == lane.id
+
+
+async def test_neither_a_pause_nor_a_block_is_ended_by_new_traffic(bench: Bench) -> None:
+    queue, held = await bench.queue("a", server="host"), await bench.queue("b", server="host")
+    await bench.send(queue)
+    await bench.send(held)
+    lane = await bench.take()
+    await bench.block(held, lane, 3600)
+    await bench.circuit(lane, opened(bench, 40), early_ms=bench.at(10))
+    await bench.release(lane)
+    await bench.send(held)
+    assert (await bench.claim()).next_at_ms[0] == bench.at(40)
+    await bench.store.pause_lane(lane.id, paused=True)
+    await bench.send(queue)
+    await bench.advance(60)
+    assert (await bench.claim()).lanes == []
+
+
+async def test_a_circuit_that_was_closed_leaves_nothing_behind(bench: Bench) -> None:
+    queue = await bench.queue()
+    await bench.send(queue)
+    lane = await bench.take()
+    await bench.circuit(lane, opened(bench, 40), early_ms=bench.at(10))
+    await bench.release(lane)
+    await bench.store.unblock_lane(lane.id)
+    await bench.send(queue)
+    assert (await bench.take()).id == lane.id
+
+
 async def test_a_circuit_writes_nothing_on_queues_and_messages(bench: Bench) -> None:
     queue = await bench.queue()
     await bench.send(queue)

@@ -11,6 +11,7 @@ from postroad import config
 from postroad.api.problems import BadRequest, field_error, kind
 from postroad.api.reading import decode
 from postroad.api.routes import (
+    batch,
     campaigns,
     credentials,
     dead,
@@ -103,6 +104,8 @@ def cells(data: bytes) -> None:
 
 
 def called_back(data: bytes) -> None:
+    with suppress(BadInput):
+        campaigns._form(data)
     form = dict(parse_qsl(data.decode(errors="replace"), keep_blank_values=True))
     assert not signed("token", "https://example.com", form, data[:100].decode("latin-1"))
 
@@ -174,6 +177,12 @@ DOORS = (
         raises=(BadRequest,),
     ),
     Door(
+        "lines of a batch",
+        lambda data: batch.lines_of(data, 100_000),
+        ("api/routes/batch.py:FULL",),
+        shapes={"a letter a line": lambda n: b"a\n" * (n // 2)},
+    ),
+    Door(
         "a typed handler's message",
         lambda data: _typed(JOB, "it", data, {}),
         ("transports/job.py:_decoder",),
@@ -209,7 +218,7 @@ DOORS = (
     Door(
         "a callback",
         called_back,
-        ("api/routes/campaigns.py:campaign_callback",),
+        ("api/routes/campaigns.py:_form",),
         size=16_384,
         shapes={
             "many fields": lambda n: b"&".join(b"a%d=b" % i for i in range(n // 8)),

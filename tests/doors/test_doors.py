@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors import answers, requests, wires
+from tests.doors import answers, broker, requests, wires
 from tests.doors.finding import found, missing, stale
 from tests.doors.shape import RATIO_MAX, Door, breaches
 
 SOURCE = Path(__file__).parents[2] / "src" / "postroad"
-DOORS = (*answers.DOORS, *requests.DOORS, *wires.DOORS)
+DOORS = (*answers.DOORS, *requests.DOORS, *wires.DOORS, *broker.DOORS)
 COVERED = frozenset(name for door in DOORS for name in door.covers)
 OURS = {
     "demo/": "the demo's own servers, for one minute on this machine",

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from postroad.model.errors import HubInUse
 from postroad.model.mailbox import (
     DENIED,
     FULL,
@@ -33,7 +32,6 @@ from postroad.stores.postgres.store import PostgresStore
 from postroad.stores.sqlite.store import SqliteStore
 from tests.hub.hall import new_box, position_of, recipient, sender
 from tests.hub.serving import CREATE, serving
-from tests.servers.postgres import PrivatePostgres
 
 HOUR_MS = 3_600_000
 
@@ -196,23 +194,3 @@ async def test_traffic_over_sockets(place: Place, tmp_path: Path) -> None:
                 got.setdefault(message.box, []).append(message.text)
                 assert await message.ack()
             assert got == {box.box: [f"{box.box} {n}" for n in range(5)] for box in boxes}
-
-
-async def test_one_hub_a_store(server: PrivatePostgres) -> None:
-    place = Place(None, server.create_road())
-    async with place.open() as first, place.open() as second:
-        await first.hub_lead()
-        await first.box_commit([Create(new_box("a"))])
-        with pytest.raises(HubInUse, match="stop it first"):
-            await second.hub_lead()
-        with pytest.raises(HubInUse):
-            await second.box_commit([post("a")])
-        await second.box_create(new_box("made elsewhere"))
-        assert await first.box_commit([post("made elsewhere")]) != [DENIED]
-        name = place.dsn.rpartition("/")[2]
-        server.sql("update postroad.hub set beat_at = beat_at - 31000", name)
-        await second.hub_lead()
-        with pytest.raises(HubInUse):
-            await first.box_commit([post("a")])
-        await second.box_commit([post("a")])
-        assert (await second.box_look([("a", recipient("a"))])).waiting == [1]

@@ -321,7 +321,7 @@ async def test_idle_clients_cost_no_cpu(tmp_path: Path) -> None:
         commits, start = served.hub.commits, time.process_time()
         await asyncio.sleep(1.0)
         assert served.hub.commits == commits
-        assert set(served.hub._timers) == {"lead", "sweep"}
+        assert set(served.hub._timers) == {"sweep"}
         assert time.process_time() - start < 0.2
         for one in clients:
             await one.close()

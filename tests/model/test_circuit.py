@@ -2,8 +2,9 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from postroad.model.circuit import CLOSED, Circuit, struck
+from postroad.model.circuit import CLOSED, EARLY_LEAST_MS, Circuit, early_ms, struck
 from postroad.model.decide import decide
 from postroad.model.outcome import Outcome
 from tests.model.given_values import (
@@ -23,6 +24,11 @@ CAP_MS = 300 * SECOND_MS
 
 def strike(circuit: Circuit, *, probe: bool = False, draw: float = 0.5) -> Circuit:
     return struck(circuit, "refused", NOW_MS, draw, probe=probe)
+
+
+def due(circuit: Circuit) -> Circuit:
+    """The same, whose interval is over."""
+    return replace(circuit, until_ms=min(circuit.until_ms, NOW_MS))
 
 
 @given(draws)
@@ -57,7 +63,7 @@ def test_what_was_in_flight_does_not_open_it_further(circuit: Circuit, draw: flo
 
 @given(open_circuits, draws)
 def test_a_failed_probe_opens_it_further(circuit: Circuit, draw: float) -> None:
-    again = strike(circuit, probe=True, draw=draw)
+    again = strike(due(circuit), probe=True, draw=draw)
     assert again.opened == circuit.opened + 1
     assert again.since_ms == circuit.since_ms
     assert again.until_ms > NOW_MS
@@ -67,7 +73,7 @@ def test_the_interval_doubles_up_to_five_minutes() -> None:
     circuit = strike(strike(strike(CLOSED)))
     waits = [circuit.until_ms - NOW_MS]
     for _ in range(12):
-        circuit = strike(circuit, probe=True)
+        circuit = strike(due(circuit), probe=True)
         waits.append(circuit.until_ms - NOW_MS)
     assert waits[:8] == [n * SECOND_MS for n in (2, 4, 8, 16, 32, 64, 128, 256)]
     assert set(waits[8:]) == {CAP_MS}
@@ -75,7 +81,7 @@ def test_the_interval_doubles_up_to_five_minutes() -> None:
 
 @given(open_circuits, draws)
 def test_no_interval_is_past_its_cap_and_jitter(circuit: Circuit, draw: float) -> None:
-    wait_ms = strike(circuit, probe=True, draw=draw).until_ms - NOW_MS
+    wait_ms = strike(due(circuit), probe=True, draw=draw).until_ms - NOW_MS
     assert 1.5 * SECOND_MS <= wait_ms <= 1.25 * CAP_MS
 
 
@@ -90,3 +96,25 @@ def test_any_answer_closes_it(circuit: Circuit, outcome: Outcome) -> None:
 def test_no_answer_never_closes_it(circuit: Circuit, outcome: Outcome) -> None:
     for probe in (False, True):
         assert decide(message(), outcome, situation(circuit=circuit, probe=probe)).circuit.is_open
+
+
+@given(open_circuits, draws)
+def test_an_early_probe_that_fails_does_not_lengthen_the_interval(
+    circuit: Circuit, draw: float
+) -> None:
+    circuit = replace(circuit, until_ms=NOW_MS + 60_000)
+    again = strike(circuit, probe=True, draw=draw)
+    assert (again.opened, again.until_ms) == (circuit.opened, circuit.until_ms)
+    close = strike(replace(circuit, until_ms=NOW_MS + 1), probe=True, draw=draw)
+    assert close.until_ms == NOW_MS + EARLY_LEAST_MS
+
+
+@given(draws)
+def test_new_traffic_has_a_probe_after_a_quarter_of_the_interval_and_at_least_two_seconds(
+    draw: float,
+) -> None:
+    circuit = strike(strike(strike(CLOSED)), draw=draw)
+    for seconds in (2, 2, 2, 4, 8, 16, 32, 64, 75, 75):
+        early_s = (early_ms(circuit, NOW_MS) - NOW_MS) / 1000
+        assert early_s == min(seconds, (circuit.until_ms - NOW_MS) / 1000)
+        circuit = strike(due(circuit), probe=True, draw=draw)

@@ -78,8 +78,8 @@ def test_history_of_before_is_the_same_in_its_view(server: PrivatePostgres, with
         for day in (10, 11):
             await raw.execute("select history_day_v1($1)", day)
         await raw.copy_records_to_table("history", records=OLD_ROWS, schema_name="postroad")
-        steps = [name for name in MIGRATIONS if number_of(name) >= BATCHES]
-        assert await migrate(read_address(dsn)) == len(steps)
+        later = [name for name in MIGRATIONS if number_of(name) >= BATCHES]
+        assert await migrate(read_address(dsn)) == len(later)
         assert [tuple(row) for row in await raw.fetch(ALL)] == OLD_ROWS
         found = "select * from finished_v1($1) order by id"
         numbers = [row[0] for row in OLD_ROWS]

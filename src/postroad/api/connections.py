@@ -22,11 +22,12 @@ SPELL_S: Final = 60.0
 
 
 class Patience(Struct, frozen=True):
-    """How long is waited for a head and for a body, and how many one address may have open."""
+    """How long is waited for a head (or a TLS handshake) and for a body, and how many connections
+    one address may have."""
 
-    head_s: float
-    body_s: float
-    per_address: int
+    head_s: float = 10.0
+    body_s: float = 30.0
+    per_address: int = 256
 
 
 class Line(Protocol):

@@ -29,6 +29,7 @@ from postroad.ports.tls import certificate, server_tls
 
 BACKLOG: Final = 2_048
 GRACE_S: Final = 10
+PATIENCE: Final = Patience()
 KEEP_ALIVE_S: Final = 5
 
 
@@ -42,6 +43,7 @@ class Server:
         *,
         delivers: bool,
         station: Station | None = None,
+        patience: Patience = PATIENCE,
     ) -> None:
         self.road = road
         road.hears_signals = False  # they are heard here
@@ -50,6 +52,7 @@ class Server:
         self.context.delivers = delivers
         self._settings = settings
         self.station = station
+        self._patience = patience
         self._socket: socket.socket | None = None
         self._web: uvicorn.Server | None = None
         self._ends: list[asyncio.Task[None]] = []
@@ -113,10 +116,7 @@ class Server:
     def _make_web(self) -> "Web":
         settings = self._settings
         proxies = Proxies(settings.trusted_proxies)
-        patience = Patience(
-            settings.head_wait_s, settings.body_wait_s, settings.connections_per_address_max
-        )
-        connections = Connections(patience, self.road.log, proxies.has)
+        connections = Connections(self._patience, self.road.log, proxies.has)
         config = uvicorn.Config(
             Watched(make_app(self.context), self.context.meter, self.road.store.clock),
             http=Strict,

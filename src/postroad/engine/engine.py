@@ -208,9 +208,12 @@ class Engine:
         if worker is None:
             self.owned.rang_early(lane, rung, due_ms)
             return
-        worker.ahead.ring(rung, due_ms, self._store.clock.now_ms())
+        now_ms = self._store.clock.now_ms()
+        worker.ahead.ring(rung, due_ms, now_ms)
         if rung == 0:
             self._paced.retry(worker)
+        elif due_ms <= now_ms:
+            worker.early.arrived = True
         self._pump(worker)
 
     def on_recall(self, lane: int, number: int) -> None:

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from postroad.engine.ahead import ReadAhead
+from postroad.engine.early import Early
 from postroad.engine.inhand import InHand
 from postroad.engine.trust import Trust
 from postroad.engine.turns import Admits, RungBuffer, Turn
@@ -51,6 +52,7 @@ class LaneWorker(Struct, gc=False, eq=False):
     """It is given back as soon as what is in flight has ended."""
     starved: bool = False
     """Something could go, but this process has no room for it."""
+    early: Early = field(default_factory=Early)
     _busy_turns: int = 0
     _listed: deque[Turn] = field(default_factory=lambda: NO_TURNS)
     _probe: int = 0
@@ -88,9 +90,8 @@ class LaneWorker(Struct, gc=False, eq=False):
         soonest = min(self.ahead.wake_at_ms(), self.hand.in_place.due_ms())
         if not self.circuit.is_open:
             return soonest
-        if self.ahead.eager and not self._listed:
-            return self.circuit.until_ms  # what the probe is read from is known already
-        return max(soonest, self.circuit.until_ms)
+        known = self.ahead.eager and not self._listed  # what the probe is read from
+        return max(0 if known else soonest, self.early.probe_at_ms(self.circuit))
 
     def look(self, now_ms: int) -> Look | None:
         """What to ask the store about rungs, if anything."""
@@ -161,7 +162,7 @@ class LaneWorker(Struct, gc=False, eq=False):
         if self.stopped or self.leaving or self.lane.paused:
             return False
         if self.circuit.opened:
-            return now_ms >= self.circuit.until_ms and not self._probe
+            return now_ms >= self.early.probe_at_ms(self.circuit) and not self._probe
         return not (self.trust.marking and self.in_flight)
 
     def next(self, now_ms: int, admits: Admits) -> Message | None:
@@ -197,17 +198,14 @@ class LaneWorker(Struct, gc=False, eq=False):
             self._forget_in_place(waiting.take())
         if waiting.due_ms() > now_ms or self.in_flight >= self._window:
             return None
-        if not admits(waiting.first()):
-            self.starved = True
-            return None
-        return waiting.take()
+        self.starved = not admits(waiting.first())
+        return None if self.starved else waiting.take()
 
     def _next_turn(self, now_ms: int, admits: Admits) -> Message | None:
         if not self._listed or self.in_flight >= 2 * self._window:
             return None
-        full = self.in_flight >= self._window
+        full, visits = self.in_flight >= self._window, len(self._listed)
         share = max(1, self._window // max(1, self._busy_turns, len(self._listed)))
-        visits = len(self._listed)
         while visits:
             visits -= 1
             turn = self._listed.popleft()
@@ -264,7 +262,7 @@ class LaneWorker(Struct, gc=False, eq=False):
         return Verdict(
             result_of(self.lane, rung.row, message, outcome, after, attempt),
             self._change_queue(turn, after),
-            self._change_lane(after),
+            self._change_lane(after, now_ms),
         )
 
     def abandon(self, message: Message, started_ms: int) -> Verdict | None:
@@ -321,11 +319,12 @@ class LaneWorker(Struct, gc=False, eq=False):
         turn.unrecorded += 1
         return QueueChange(turn.queue.id, self.lane.id, self.lane.epoch, turn.block)
 
-    def _change_lane(self, after: Next) -> LaneChange | None:
+    def _change_lane(self, after: Next, now_ms: int) -> LaneChange | None:
         old, self.circuit = self.circuit, after.circuit
-        if self.circuit.opened == old.opened:
+        if self.circuit == old or not (old.opened or self.circuit.opened):
             return None
         self._unrecorded_changes += 1
+        self.early.changed(self.circuit, now_ms)
         if self.circuit.is_open:
             self._give_up_all()
         else:
@@ -336,7 +335,8 @@ class LaneWorker(Struct, gc=False, eq=False):
 
     def change(self) -> LaneChange:
         """The lane's circuit and lost leases, to be written."""
-        return LaneChange(self.lane.id, self.lane.epoch, self.circuit, self.trust.lost_leases)
+        lost, early_ms = self.trust.lost_leases, self.early.at_ms
+        return LaneChange(self.lane.id, self.lane.epoch, self.circuit, lost, early_ms)
 
     def _give_up(self, turn: Turn) -> None:
         """A blocked queue's messages go back to their rungs, also those tried in place."""

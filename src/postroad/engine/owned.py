@@ -195,7 +195,8 @@ class Owned:
             self._spent.add(number)
         else:
             self._spent.discard(number)
-        if quiet:
+        probes = worker.early.soon(worker.circuit, now_ms) and not worker.leaving
+        if quiet and not probes:
             self._quiet.setdefault(number, self._clock.steady_s())
             self.unsettled.set()
             if worker.leaving:

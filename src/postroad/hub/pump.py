@@ -1,7 +1,9 @@
 """The hub at work: gathers what clients ask, one commit for all of it, then the answers."""
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import islice
 from typing import Protocol
 
@@ -16,6 +18,7 @@ from postroad.ports.mailboxes import Mailboxes
 
 TICK_MS = 1_000
 LEAD_MS = 10_000
+"""A store that was away is asked again after this."""
 SWEEP_BATCH = 500
 
 
@@ -51,9 +54,10 @@ class Hub:
 
     async def open(self) -> None:
         """Be the store's hub, and begin."""
-        await self._store.hub_lead()
+        again_s = await self._store.hub_lead()
         self._task = asyncio.get_running_loop().create_task(self._run(), name="postroad hub")
-        self._later("lead", LEAD_MS)
+        self._lead_after(again_s)
+        self._store.hub_hear(partial(self._now, "lead"))
         self._later("sweep", int(self.limits.sweep_s * 1000))
 
     async def close(self) -> None:
@@ -105,12 +109,18 @@ class Hub:
             self._later("tick", TICK_MS)
 
     def _later(self, what: str, delay_ms: int) -> None:
-        def now() -> None:
-            del self._timers[what]
-            self._due.add(what)
-            self._wake.set()
+        self._timers[what] = self.clock.later(delay_ms, partial(self._now, what))
 
-        self._timers[what] = self.clock.later(delay_ms, now)
+    def _now(self, what: str) -> None:
+        timer = self._timers.pop(what, None)
+        if timer is not None:
+            timer.cancel()
+        self._due.add(what)
+        self._wake.set()
+
+    def _lead_after(self, seconds: float) -> None:
+        if seconds < math.inf:
+            self._later("lead", int(seconds * 1000))
 
     async def _run(self) -> None:
         while True:
@@ -194,13 +204,15 @@ class Hub:
             await self._sweep()
 
     async def _lead(self) -> None:
+        again_s = LEAD_MS / 1000
         try:
-            await self._store.hub_lead()
+            again_s = await self._store.hub_lead()
         except HubInUse:
             raise
         except StoreError as error:
             self.log.warning("the hub's store is away", error=str(error))
-        self._later("lead", LEAD_MS)
+        if "lead" not in self._due:  # else it was asked meanwhile
+            self._lead_after(again_s)
 
     async def _sweep(self) -> None:
         """What is too old goes, and what lies behind it comes forward."""

@@ -30,8 +30,12 @@ class Backoff(Struct, frozen=True):
 
     def wait_ms(self, streak: int, draw: float) -> int:
         """The wait of the n-th block in a row (1 is the first), jittered."""
+        return jittered_ms(self.interval_ms(streak), draw)
+
+    def interval_ms(self, streak: int) -> int:
+        """The same without jitter."""
         grown = self.first_ms * self.factor ** min(streak - 1, 60)
-        return jittered_ms(int(min(self.cap_ms, grown)), draw)
+        return int(min(self.cap_ms, grown))
 
 
 QUOTA: Final = Backoff(180_000, 1.5, 180 * MINUTE_MS)

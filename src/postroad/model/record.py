@@ -10,7 +10,7 @@ from postroad.model.circuit import Circuit
 from postroad.model.decide import Move
 from postroad.model.note import Note
 from postroad.model.outcome import Kind
-from postroad.model.states import DeadReason
+from postroad.model.states import NEVER, DeadReason
 from postroad.model.words import Lane, Message, Queue, Rung
 
 UNSTORABLE: Final = "(what was said could not be stored)"
@@ -52,6 +52,8 @@ class LaneChange(Struct, frozen=True, gc=False):
     epoch: int
     circuit: Circuit
     crashes: int = 0
+    early_ms: int = NEVER
+    """From when on new traffic may have a probe."""
 
 
 class Record(Struct, frozen=True):

@@ -1,6 +1,6 @@
 """Mailboxes in the store: pieces of work in order, one transaction for all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from postroad.model.mailbox import Answer, Box, Looked, Op
@@ -10,8 +10,12 @@ from postroad.model.mailbox import Answer, Box, Looked, Op
 class Mailboxes(Protocol):
     """What a store needs for a hub. One hub at a time: `hub_lead` first."""
 
-    async def hub_lead(self) -> None:
-        """Be the hub of this store, or stay it; HubInUse says that another one is alive."""
+    async def hub_lead(self) -> float:
+        """Be the hub of this store, or stay it; answers after how many seconds to do so again.
+        HubInUse says that another one is alive."""
+
+    def hub_hear(self, call: Callable[[], None]) -> None:
+        """Call it when the hub is to do so at once: somebody asks whether it is alive."""
 
     async def hub_unlead(self) -> None:
         """No more: the next one need not wait."""

@@ -20,7 +20,7 @@ def server_tls(cert_file: str, key_file: str) -> ssl.SSLContext | None:
             with open(file, "rb"):  # noqa: PTH123 - only whether it can be read
                 pass
         except OSError as error:
-            raise BadSetting(f"{name}: cannot read {file!r}: {error.strerror}") from None
+            raise BadSetting(f"{name}: cannot read {file}: {error.strerror}") from None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])

@@ -28,6 +28,7 @@ from postroad.ports.channel import Answer
 from postroad.verbs.campaigns import CampaignVerbs, Standing
 
 BIG: Final = 1 << 62
+UPLOAD_BYTES_MAX: Final = 2 << 30
 SIGNATURE_LETTERS: Final = 28
 CALLBACK_PAIRS_MAX: Final = 200
 Number = Annotated[int, QueryParameter(ge=1, le=BIG)]
@@ -157,16 +158,14 @@ async def campaign_import(
     _ = await campaigns.show(name, tenant=tenant)  # before a file is taken for nobody
     with TemporaryDirectory() as folder:
         path = Path(folder) / "recipients.csv"
-        await _save(request, path, context(request).settings.upload_bytes_max)
+        await _save(request, path, UPLOAD_BYTES_MAX)
         return await campaigns.import_file(
             name, path, encoding=encoding, skip_invalid=skip_invalid, tenant=tenant
         )
 
 
 async def _save(request: Ask, path: Path, bytes_max: int) -> None:
-    too_large = BodyTooLarge(
-        f"the file has more than {bytes_max} bytes, the setting upload_bytes_max: send it in parts"
-    )
+    too_large = BodyTooLarge(f"the file has more than {bytes_max} bytes: send it in parts")
     if (request.content_length or 0) > bytes_max:
         raise too_large
     size = 0

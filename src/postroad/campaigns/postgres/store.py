@@ -320,9 +320,9 @@ class OpVerbs(Base):
     async def due(self) -> tuple[list[Campaign], int, bool]:
         """Scheduled campaigns whose time has come, the next one's time, and whether there is
         anything to do."""
-        found = [read_campaign(row) for row in await self._all("campaigns_due")]
         row = await self._one("outlook")
-        return found, row["next"], row["live"]
+        rows = await self._all("campaigns_due") if row["due"] else []
+        return [read_campaign(each) for each in rows], row["next"], row["live"]
 
 
 def _columns(results: Sequence[Result]) -> tuple[list[Any], ...]:

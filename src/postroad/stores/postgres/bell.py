@@ -49,6 +49,8 @@ class Notice(Struct, frozen=True, omit_defaults=True):
     probe: int = 0
     own: bool = False
     """Work of a room with tables of its own."""
+    hub: bool = False
+    """Somebody asks whether the hub is alive, or has taken its place."""
 
 
 NOTICES: Final = msgspec.json.Decoder(Notice)
@@ -69,6 +71,7 @@ class FleetBell:
         self.lanes: dict[int, set[int]] = {}
         """Lanes that owners of this process have, or had a moment ago."""
         self.on_own: Callable[[], None] = lambda: None
+        self.on_hub: Callable[[], None] = lambda: None
         self._clock = clock
         self._send = send
         self._arrived = arrived
@@ -157,6 +160,8 @@ class FleetBell:
         self.ring_lanes()
         self._expiry_here(now_ms)
         self._arrived()
+        self.on_own()
+        self.on_hub()
 
     # From and to other processes
 
@@ -170,6 +175,8 @@ class FleetBell:
             self._arrived()
         if notice.own:
             self.on_own()
+        if notice.hub:
+            self.on_hub()
         if not own:
             self._ring_here(notice.rings)
             if notice.expiry:

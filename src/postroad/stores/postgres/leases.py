@@ -153,7 +153,10 @@ class LeaseVerbs(Base):
         with self._floors.asked(owner, levels, whole=safety or not self.bell.alive) as asked:
             values = (*who, list(levels), asked.floors, list(pools), limit)
             self._check_open()
-            first, *rows = await self._side.rows(label, "claim", values)
+            if safety and (probe := self._ear.probe()):
+                first, *rows = await self._side.rows(label, "claim_proving", (*values, probe))
+            else:
+                first, *rows = await self._side.rows(label, "claim", values)
             claimed = self._read_answer(first["answer"], CLAIMED)
             ahead = claimed.claim
             asked.next, asked.full = ahead.floor, ahead.full

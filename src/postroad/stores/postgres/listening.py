@@ -15,7 +15,12 @@ from postroad.stores.postgres.connections import BACKOFF_S, CONNECT_S, QUERIES, 
 
 CHANNEL: Final = "postroad"
 PROBE_S: Final = 240.0
-"""15 statements an hour; a connection that ends in good order is noticed at once anyway."""
+"""A connection that ends in good order is noticed at once anyway. 15 statements an hour where no
+other statement carries the proof."""
+CARRY_S: Final = 120.0
+"""A statement that comes later than this after the last proof carries the next one: then the ear
+asks for none of its own."""
+PROBES: Final = 1 << 52
 
 
 class Ear:
@@ -41,7 +46,8 @@ class Ear:
         self._raw: Raw | None = None
         self._ended = asyncio.Event()
         self._proof = asyncio.Event()
-        self._probes = 0
+        self._probes = int(chance.random() * PROBES)  # others count on the same channel
+        self._proved_s = clock.steady_s()
         self._failures = 0
         self._task: asyncio.Task[None] | None = None
 
@@ -99,25 +105,35 @@ class Ear:
             if self._raw is not raw:  # the store may have been closed meanwhile, too
                 raw.terminate()
         self._bell.alive = True
+        self._proved_s = self._clock.steady_s()
 
     def _heard(self, _raw: object, pid: int, _channel: str, payload: object) -> None:
         probe = self._bell.hear(str(payload), own=self._own(pid))
-        if probe == self._probes and self._raw is not None and pid == self._raw.get_server_pid():
+        if probe == self._probes:
+            self._proved_s = self._clock.steady_s()
             self._proof.set()
+
+    def probe(self) -> str:
+        """What to send along so that the ear hears it, where a proof will be needed; else ""."""
+        unproved_s = self._clock.steady_s() - self._proved_s
+        return self._next_probe() if self._bell.alive and unproved_s > CARRY_S else ""
+
+    def _next_probe(self) -> str:
+        self._probes += 1
+        self._proof.clear()
+        return f'{{"probe": {self._probes}}}'
 
     async def _still_hears(self) -> bool:
         """Wait for the connection's end, or for the time of the next proof."""
-        if await self._within(self._ended, PROBE_S):
-            return False
+        wait_s = self._proved_s + PROBE_S - self._clock.steady_s()
+        if wait_s > 0:
+            return not await self._within(self._ended, wait_s)
         raw = self._raw
         if raw is None:  # pragma: no cover - only this task lets go of it
             return False
-        self._probes += 1
-        self._proof.clear()
-        payload = f'{{"probe": {self._probes}}}'
         self._counts["bell"] += 1
         try:
-            await raw.fetchval(QUERIES["notify"], payload, timeout=CONNECT_S)
+            await raw.fetchval(QUERIES["notify"], self._next_probe(), timeout=CONNECT_S)
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
             return False
         return await self._within(self._proof, CONNECT_S)

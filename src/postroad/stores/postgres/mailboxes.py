@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from asyncpg import Record
@@ -16,7 +16,15 @@ from postroad.ports.secret import secret_bytes
 from postroad.stores.postgres.base import Base
 from postroad.stores.postgres.connections import ANSWER_S, QUERIES, Line, Raw
 
-LEASE_MS: Final = 30_000
+SILENT_MS: Final = 30_000
+"""A hub that was heard from within this time is alive; one that was not is asked."""
+ANSWER_WITHIN_S: Final = 5.0
+"""One that was asked and says nothing for so long is dead. It answers within milliseconds, and was
+idle before; the watchdog ends a process that is stuck for twice as long."""
+ASK_AGAIN_S: Final = 0.25
+HEARS_S: Final = 1_800.0
+SAYS_S: Final = 10.0
+"""How often a hub says that it is here: one that can be asked over the bell need not."""
 
 
 class MailboxVerbs(Base):
@@ -27,18 +35,48 @@ class MailboxVerbs(Base):
         self._hub = Line("hub", self.address, self._counts, clock, system_chance())
         self._lines.append(self._hub)
         self._holder = secret_bytes(16).hex()
+        self._leads = False
 
-    async def hub_lead(self) -> None:
-        """Be the hub, or stay it."""
+    def hub_hear(self, call: Callable[[], None]) -> None:
+        """Call it when the hub is asked whether it is alive."""
+        self.bell.on_hub = call
+
+    async def hub_lead(self) -> float:
+        """Be the hub, or stay it; answers after how many seconds to say so again."""
         self._check_open()
-        name = f"{socket.gethostname()}, process {os.getpid()}"
-        if not await self._hub.rows("hub", "hub_lead", (self._holder, name, LEASE_MS)):
-            rows = await self._hub.rows("hub", "hub_name")
-            raise _in_use(rows[0][0] if rows else "another process", self.address.name)
+        me = (self._holder, f"{socket.gethostname()}, process {os.getpid()}")
+        if not await self._hub.rows("hub", "hub_lead", me):
+            led, self._leads = self._leads, False
+            if led:
+                raise self._in_use("another process")
+            await self._take_over(me)
+        self._leads = True
+        return HEARS_S if self.bell.alive else SAYS_S
+
+    async def _take_over(self, me: tuple[str, str]) -> None:
+        """Be the hub in place of one that was silent for long and does not answer now."""
+        until_s = self.clock.steady_s() + ANSWER_WITHIN_S
+        asked: tuple[str, int] | None = None
+        while True:
+            rows = await self._hub.rows("hub", "hub_ask", (SILENT_MS,))
+            if not rows:
+                if await self._hub.rows("hub", "hub_lead", me):
+                    return
+                continue
+            holder, beat_at, name, silent, _ = rows[0]
+            if not silent or asked not in (None, (holder, beat_at)):
+                raise self._in_use(name)
+            asked = (holder, beat_at)
+            if self.clock.steady_s() >= until_s:
+                if await self._hub.rows("hub", "hub_take", (*me, *asked)):
+                    return
+                raise self._in_use("another process")
+            await self.clock.sleep(ASK_AGAIN_S)
 
     async def hub_unlead(self) -> None:
         """No more."""
         self._check_open()
+        self._leads = False
         _ = await self._hub.rows("hub", "hub_unlead", (self._holder,))  # it gives no rows
 
     async def box_look(self, asks: Sequence[tuple[str, bytes]]) -> Looked:
@@ -78,13 +116,19 @@ class MailboxVerbs(Base):
     async def _apply(self, raw: Raw, ops: Sequence[Op]) -> list[Answer]:
         fence = await _rows(raw, "hub_fence", self._holder)
         if not fence:
-            raise _in_use("another process", self.address.name)
+            raise self._in_use("another process")
         wanted = names(ops)
         found = await _rows(raw, "box_find", wanted) if wanted else []
         work = Work(_boxes(found), fence[0][0])
         answers = [decide(op, work) for op in ops]
         await _write(raw, work)
         return answers
+
+    def _in_use(self, who: str) -> HubInUse:
+        where = self.address.name
+        return HubInUse(
+            f"{where} has a hub already ({who}): stop it first, or wait 30 s if it died"
+        )
 
 
 async def _write(raw: Raw, work: Work) -> None:
@@ -126,7 +170,3 @@ def _boxes(rows: Sequence[Record]) -> dict[str, Box]:
 
 def _letter(box: Box, one: Letter) -> tuple[int, int, int, bool, bytes]:
     return (one.position, one.at_ms, one.at_ms + box.ttl_ms, one.text, one.body)
-
-
-def _in_use(who: str, where: str) -> HubInUse:
-    return HubInUse(f"{where} has a hub already ({who}): stop it first, or wait 30 s if it died")

@@ -197,6 +197,7 @@ class RecordBatch:
                 "since": change.circuit.since_ms,
                 "reason": change.circuit.reason,
                 "crashes": change.crashes,
+                "early": change.early_ms,
             }
             for change in last.values()
         ]

@@ -16,8 +16,9 @@ from postroad.stores.rabbitmq.routes import Outlet, Post, Routes, raise_first
 from postroad.stores.rabbitmq.state.state import Batch, BrokerState
 
 BATCH: Final = 500
-LOOK_EVERY_S: Final = 30.0
-"""A process may have died between its commit and its publishing: any other one does it then."""
+LOOK_EVERY_S: Final = 150.0
+"""A process may have died between its commit and its publishing: any other one does it then. 24
+statements an hour."""
 
 
 class Outbox:

@@ -224,6 +224,7 @@ class RabbitStore(InboxVerbs, LeaseVerbs, ControlVerbs, KeepVerbs, ShowVerbs):
         self.headers_page, self.write_headers = state.headers_page, state.write_headers
         self.open_schedule, self.tick_notes = state.open_schedule, state.tick_notes
         self.hub_lead, self.hub_unlead = state.hub_lead, state.hub_unlead
+        self.hub_hear = state.hub_hear
         self.box_look, self.box_commit = state.box_look, state.box_commit
         self.box_create, self.box_find = state.box_create, state.box_find
         self.box_old, self.box_page = state.box_old, state.box_page

@@ -1,6 +1,7 @@
 """The hub's mailboxes in the road's file: one batch, one transaction."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -21,8 +22,12 @@ class MailboxVerbs(Base):
 
     _looker: Writer | None = None
 
-    async def hub_lead(self) -> None:
-        """Whoever has the file open is its hub."""
+    async def hub_lead(self) -> float:
+        """Whoever has the file open is its hub, and need not say so again."""
+        return math.inf
+
+    def hub_hear(self, call: Callable[[], None]) -> None:
+        """Nobody asks: the file's lock answers."""
 
     async def hub_unlead(self) -> None:
         """Nothing to give back."""

@@ -234,6 +234,7 @@ def _change_lane(db: Database, change: LaneChange) -> None:
         circuit.since_ms,
         circuit.reason,
         change.crashes,
+        change.early_ms,
     )
     if not circuit.is_open:
         for (queue,) in db.all("lane_queues_unreachable", change.lane):

@@ -24,7 +24,8 @@ _CONTENT: Final = Struct(">BHIHHQ")  # frame, class, weight, size of the body
 _NEXT: Final = Struct(">BBHI")  # the end of a frame and the head of the next
 
 
-COLD_BYTES_MAX: Final = 16 << 10
+COLD_BYTES_MAX: Final = 4_096
+"""What a broker may send before frames are agreed upon; later ones are shorter."""
 
 
 def cold(data: bytes, at: int, stop: int) -> object:

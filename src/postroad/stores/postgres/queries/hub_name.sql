@@ -1,2 +1,0 @@
--- Who the hub is.
-select name from postroad.hub

@@ -1,0 +1,91 @@
+"""How soon a server that was away gets a probe: by the interval without traffic, by a quarter of it
+while messages come."""
+
+import asyncio
+from itertools import pairwise
+
+import pytest
+
+from postroad.engine import early
+from postroad.model.circuit import Circuit
+from postroad.testing import receivers
+from postroad.testing.world import World, simulate
+
+SEEDS = range(12)
+OUTAGES_S = (3, 7, 12, 25, 50, 110, 300)
+SLACK_S = 0.25
+"""A claim, and the try itself."""
+
+
+def recovery_s(seed: int, outage_s: float, every_s: float) -> float:
+    """Seconds from a server's return to the first delivery; a message comes every so often."""
+    late_s = float("nan")
+
+    async def story(world: World) -> None:
+        nonlocal late_s
+        back_ms = world.clock.now_ms() + int(outage_s * 1000)
+        world.behaviours["ash"] = receivers.away_until(back_ms)
+        world.start("one")
+        for _ in range(8):
+            await world.send("sim://ash/a")
+        end_s = world.loop.time() + 3 * outage_s + 20
+        while world.loop.time() < end_s and not (found := _arrived(world)):
+            await asyncio.sleep(every_s)
+            await world.send("sim://ash/a")
+        late_s = (min(found) - back_ms) / 1000
+
+    simulate(seed, story)
+    return late_s
+
+
+def _arrived(world: World) -> list[int]:
+    return [r.started_ms for r in world.ledger.book if r.kind == "delivered"]
+
+
+def bound_s(outage_s: float) -> float:
+    return min(75.0, outage_s / 3 + 2.0) + SLACK_S
+
+
+@pytest.mark.parametrize("outage_s", OUTAGES_S)
+def test_with_traffic_a_server_is_found_within_a_third_of_its_outage_and_two_seconds(
+    outage_s: float,
+) -> None:
+    every_s = max(0.3, outage_s / 50)
+    late_s = [recovery_s(seed, outage_s, every_s) for seed in SEEDS]
+    assert max(late_s) <= bound_s(outage_s) + every_s
+
+
+def test_without_early_probes_it_is_found_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never_early(circuit: Circuit, _now_ms: int) -> int:
+        return circuit.until_ms
+
+    monkeypatch.setattr(early, "early_ms", never_early)
+    late_s = [recovery_s(seed, 12, 0.3) for seed in SEEDS]
+    assert max(late_s) > bound_s(12) + 0.3
+    assert max(late_s) <= 1.7 * 12 + 2.5 + SLACK_S
+
+
+def probes_of_an_hour(every_s: float) -> list[float]:
+    """When a server that is away for good is tried, in seconds, while messages come."""
+    found: list[float] = []
+
+    async def story(world: World) -> None:
+        start_ms = world.clock.now_ms()
+        world.behaviours["ash"] = receivers.away_until(start_ms + 7_200_000)
+        world.start("one")
+        for n in range(int(3_600 / every_s)):
+            await world.send(f"sim://ash/{n % 50}")
+            await asyncio.sleep(every_s)
+        found.extend(sorted((r.started_ms - start_ms) / 1000 for r in world.ledger.book))
+
+    simulate(1, story)
+    return found
+
+
+def test_an_hour_of_steady_traffic_to_a_dead_server_costs_few_probes() -> None:
+    """Four an interval at most: 2, 4, 8 … 300 s have room for about eighteen."""
+    tries = [at_s for at_s in probes_of_an_hour(1.5) if at_s > 10]
+    gaps_s = [b - a for a, b in pairwise(tries)]
+    assert 40 <= len(tries) <= 80
+    assert min(gaps_s) >= 1.5
+    assert max(gaps_s) <= 95
