@@ -17,6 +17,7 @@ ITEMS = {
     "blocked-claim": "proof.blocked_claim:prove",
     "simulation": "proof.simulation:prove",
     "cancel-races": "proof.simulation:prove_cancel",
+    "cancel-all": "proof.everyday:prove_cancel_all",
     "fleet-kills": "proof.fleet:prove",
     "server-stops": "proof.fleet:prove_stops",
     "takeover": "proof.fleet:prove_takeover",

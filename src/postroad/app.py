@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -18,6 +18,7 @@ from postroad.model.words import DEFAULT_TENANT
 from postroad.observe import traces
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
+from postroad.observe.tasks import Broke, HasTasks
 from postroad.observe.tries import WatchedTransport
 from postroad.observe.watchdog import log_when_stuck
 from postroad.pacing.pacer import Pacer
@@ -101,9 +102,9 @@ class Postroad:
         # 0 in a server, which has a watchdog of its own, and in simulated time.
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
         self.meter: Meter | None = None
-        controls = Controls(self.store, self._on_last_try)
-        self.cancel, self.cancel_all = controls.cancel, controls.cancel_all
-        self.settle = controls.settle
+        controls = Controls(self.store, self._last_tries)
+        self.cancel, self.settle = controls.cancel, controls.settle
+        self.cancel_all, self.cancelling = controls.cancel_all, controls.cancelling
         self.pause, self.resume, self.unblock = controls.pause, controls.resume, controls.unblock
         self.limit = controls.limit
         self.lanes = LaneControls(self.store)
@@ -178,6 +179,7 @@ class Postroad:
             self.store, self._watched(), self.owner, limits, self._chance, log, pace
         )
         engine.open_with(self.keys)
+        self._tell_broken(engine.broke)
         ears = Ears(self.stop if self.hears_signals else None)
         try:
             engine.start()
@@ -199,9 +201,16 @@ class Postroad:
                     await engine.stop()
         finally:
             await engine.close()
+            self._tell_broken(None)
             self.engine = None
             self._stop_asked = False
             ears.hand_on()
+
+    def _tell_broken(self, broke: Broke | None) -> None:
+        """Who is to know when a task of the store's, or of the road's own, dies."""
+        self._reopening.tasks.tell(broke)
+        if isinstance(self.store, HasTasks):
+            self.store.tasks.tell(broke)
 
     def _watched(self) -> dict[str, Transport]:
         """The transports: counted where a server asks for it, traced where a program does."""
@@ -218,8 +227,8 @@ class Postroad:
             raise BadInput("this store keeps no timetables: road.every needs another one")
         return Scheduler(self.store, self.store.clock, entries, self._sending.draft_tick, self.log)
 
-    def _on_last_try(self, number: int) -> bool:
-        return self.engine is not None and self.engine.on_last_try(number)
+    def _last_tries(self, numbers: Collection[int]) -> set[int]:
+        return set() if self.engine is None else self.engine.last_tries(numbers)
 
     def _sends(self, number: int) -> bool:
         return self.engine is not None and self.engine.sends(number)

@@ -110,9 +110,25 @@ def test_rows_of_long_cells_come_in_small_batches(tmp_path: Path) -> None:
 
 def test_a_line_without_an_end_is_refused_before_it_is_read_as_one(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
-    path.write_bytes(b"recipient,name\n" + b"x" * (reading.LINE_BYTES_MAX + 3 * (1 << 20)))
-    with pytest.raises(BadFile, match="has a line of over 8388608 bytes"):
+    path.write_bytes(b"recipient,name\n" + b"x" * (4 * reading.ROW_CHARACTERS_MAX + 3 * (1 << 20)))
+    with pytest.raises(BadFile, match="has a line of over 1048576 characters"):
         open_source(path, "recipient")
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["+6591234567," * 100_000, '"+6591234567","a\n' + '","\n' * 400_000],
+    ids=["cells without an end", "a quote that is never closed for long"],
+)
+def test_a_row_has_a_bound_over_all_its_lines(row: str, tmp_path: Path) -> None:
+    """Else one row of a file of two gigabytes would be read into memory."""
+    path = tmp_path / "people.csv"
+    path.write_text(f"recipient,name\n+6591234567,Ann\n{row}\n")
+    reader = Reader(open_source(path, "recipient"), "recipient", PHONES)
+    assert [len(batch.lines) for batch in reader.batches()] == [1]
+    assert reader.broken is not None
+    assert "a row of over 1048576 characters" in reader.broken.reason
+    assert reader.broken.line >= 2
 
 
 def test_a_zero_byte_is_found_in_a_long_cell_too() -> None:

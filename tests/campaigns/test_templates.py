@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postroad.campaigns import template
 from postroad.campaigns.template import BadTemplate, Template
 from postroad.model.segments import segments
 
@@ -77,6 +78,59 @@ def test_a_value_is_never_read_as_a_template(value: str) -> None:
 def test_segments(text: str, count: int, encoding: str) -> None:
     found = segments(text)
     assert (found.count, found.encoding) == (count, encoding)
+
+
+DEEP = {
+    "nested ifs": "{% if a %}" * 60 + "x" + "{% endif %}" * 60,
+    "ifs without an end": "{% if a %}" * 1_900,
+    "brackets": "{{ " + "(" * 900 + "a" + ")" * 900 + " }}",
+    "nots": "{{ " + "not " * 4_000 + "a }}",
+    "filters": "{{ a" + "|lower" * 2_800 + " }}",
+    "ands": "{{ a" + " and a" * 3_000 + " }}",
+    "conditions": "{{ " + "a if a else " * 1_500 + "a }}",
+    "a long number": "{{ " + "9" * 19_000 + " }}",
+    "a long power": "{{ 1e" + "9" * 300 + " }}",
+    "a bad escape": "{{ '\\N{no such}' }}",
+    "half a character": "{{ '\ud800' }}",
+    "zero": "{{ a\0 }}",
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_no_template_breaks_the_reader(name: str) -> None:
+    """It is refused with its line, or read: a RecursionError would be a 500."""
+    refused = ""
+    try:
+        Template("first line\n" + DEEP[name]).render({"a": "x"})
+    except BadTemplate as error:
+        refused = str(error)
+    assert not refused or re.search(r"template line \d+", refused)
+
+
+def test_what_is_too_deep_is_refused_with_its_line() -> None:
+    for name in ("nested ifs", "brackets", "nots", "filters", "ands", "a long number"):
+        with pytest.raises(BadTemplate, match="template line 2: "):
+            Template("first line\n" + DEEP[name])
+
+
+def test_without_the_measure_the_reader_breaks_and_knows_no_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(template, "_measure", lambda _text: None)
+    with pytest.raises(BadTemplate, match="line 1 or later: nested too deep"):
+        Template("first line\n" + DEEP["brackets"])
+
+
+def test_a_message_has_a_bound_however_often_a_column_is_named() -> None:
+    wide = Template("{{a}}" * 4_000)
+    assert len(wide.render({"a": "x" * 20})) == 80_000
+    with pytest.raises(BadTemplate, match="over 100000 characters"):
+        wide.render({"a": "x" * 10_000})
+
+
+def test_a_value_that_does_not_fit_is_told_with_its_line() -> None:
+    with pytest.raises(BadTemplate, match="template line 3: it cannot be filled in"):
+        Template("one\ntwo\n{% if a < 5 %}x{% endif %}").render({"a": "1"})
 
 
 @pytest.mark.parametrize(

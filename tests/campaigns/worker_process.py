@@ -1,6 +1,6 @@
 """`python -m tests.campaigns.worker_process DSN LEASE_MS BROKEN`: a road that sends, until killed.
 
-BROKEN `intents`: it does not write down what it is about to send.
+BROKEN `intents`: it does not write down what it is about to send; `record`: its recorder breaks.
 """
 
 import asyncio
@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from postroad.campaigns import crew
 from postroad.campaigns.postgres.store import PostgresCampaigns
-from postroad.model.campaign import Job
+from postroad.campaigns.sqlite.store import SqliteCampaigns
+from postroad.model.campaign import Counts, Job, Result
 from tests.campaigns.stories import local
 
 
@@ -17,10 +18,16 @@ async def no_intents(_store: object, _owner: int, _job: Job, ns: Sequence[int]) 
     return dict.fromkeys(ns, 1)
 
 
-async def main(dsn: str, lease_ms: str, broken: str) -> None:
+async def broken(_store: object, _campaign: int, _results: Sequence[Result]) -> Counts:
+    raise ZeroDivisionError("somewhere deep")
+
+
+async def main(dsn: str, lease_ms: str, broken_part: str) -> None:
     setattr(crew, "LEASE_MS", int(lease_ms))  # noqa: B010 - shorter than a test's patience
-    if broken == "intents":
+    if broken_part == "intents":
         setattr(PostgresCampaigns, "intend", no_intents)  # noqa: B010
+    if broken_part == "record":
+        setattr(SqliteCampaigns, "record", broken)  # noqa: B010
     async with local(dsn) as road:
         sys.stdout.write("ready\n")
         sys.stdout.flush()

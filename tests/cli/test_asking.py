@@ -170,7 +170,7 @@ def test_limits_cancels_and_settling(road: str) -> None:
     assert (settled.exit_code, "not uncertain" in settled.stderr) == (1, True)
     assert postroad("cancel-all").exit_code == 2
     assert postroad("cancel-all", "good", given="n\n").exit_code == 2
-    assert data("cancel-all", "good", "--yes") == {"states": {"cancelled": 1}}
+    assert data("cancel-all", "good", "--yes")["cancelled"] == 1
 
 
 def test_top_draws_everything_once(road: str) -> None:

@@ -45,7 +45,8 @@ class Ground:
         """A restart; the owner before it has left no word. The test speaks as a new one."""
         await self._rig.reopen()
         await self.advance(2 * LEASE_MS / 1000)
-        await self.store.reap(LEASE_MS)
+        while (await self.store.reap(LEASE_MS)).wishes:
+            pass
         self.owner = await self.store.join()
 
     async def rows(self, sql: str) -> Rows:
@@ -61,7 +62,8 @@ class Ground:
         """The owner falls silent and is declared dead; the test goes on as a new one."""
         old = self.owner
         await self.advance(LEASE_MS / 1000 + 1)
-        await self.store.reap(LEASE_MS)
+        while (await self.store.reap(LEASE_MS)).wishes:
+            pass
         self.owner = await self.store.join()
         return old
 

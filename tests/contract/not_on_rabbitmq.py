@@ -42,6 +42,8 @@ CANCEL: Final = (
     "test_fencing::test_a_try_that_did_not_begin_before_its_message_was_cancelled_is_none",
     "test_finished::test_a_cancelled_message_is_forgotten_with_its_tries",
     "test_leases::test_a_wish_to_cancel_outlives_the_owner_that_was_asked",
+    "test_leases::test_wishes_to_cancel_outlive_a_restart",
+    "test_leases::test_wishes_to_cancel_are_granted_in_slices_before_their_lanes_are_freed",
     "test_leases::test_a_wish_to_cancel_ends_with_the_life_of_its_message",
     "test_insight::test_the_dead_the_cancelled_and_the_uncertain_are_told_apart",
 )

@@ -265,10 +265,37 @@ async def test_a_wish_to_cancel_outlives_the_owner_that_was_asked(bench: Bench) 
     answers = await bench.store.cancel(DEFAULT_TENANT, [sent])
     assert answers == {sent: CancelState.pending}
     await bench.advance(LEASE_MS / 1000 + 1)
+    assert (await bench.store.reap(LEASE_MS)).wishes == 1
     assert (await bench.store.reap(LEASE_MS)).lost == 1
     assert await bench.counts() == {"cancelled": 1, "waiting": 1}
     lane = await bench.take()
     assert (await bench.only(lane.id)).id == other
+
+
+async def test_wishes_to_cancel_outlive_a_restart(bench: Bench) -> None:
+    """A process that was killed had said that a try is the last one: so it is."""
+    queue = await bench.queue()
+    sent = [await bench.send(queue) for _ in range(3)]
+    await bench.take()
+    await bench.store.cancel(DEFAULT_TENANT, sent[:2])
+    await bench.reopen()
+    assert await bench.counts() == {"cancelled": 2, "waiting": 1}
+
+
+async def test_wishes_to_cancel_are_granted_in_slices_before_their_lanes_are_freed(
+    bench: Bench,
+) -> None:
+    """Nobody else can claim the lane meanwhile, and send what is not to be sent."""
+    queue = await bench.queue()
+    sent = [await bench.send(queue) for _ in range(1_101)]
+    await bench.take()
+    await bench.store.cancel(DEFAULT_TENANT, sent[:-1])
+    await bench.advance(LEASE_MS / 1000 + 1)
+    for granted in (500, 500, 100):
+        assert (await bench.store.reap(LEASE_MS)).wishes == granted
+        assert (await bench.claim()).lanes == []
+    assert (await bench.store.reap(LEASE_MS)).lost == 1
+    assert await bench.counts() == {"cancelled": 1_100, "waiting": 1}
 
 
 async def test_a_wish_to_cancel_ends_with_the_life_of_its_message(bench: Bench) -> None:

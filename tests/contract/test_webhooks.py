@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from postroad.model import outcome
 from postroad.model.decide import Move
 from postroad.model.note import Note
 from postroad.model.record import Result
@@ -75,7 +76,9 @@ async def test_every_try_is_in_the_log_the_delivered_one_too(bench: Bench) -> No
     lane = await bench.take()
     first = await bench.only(lane.id)
     fault = replace(NOTE, fault="reset", answered_ms=-1, answer=b"", address="")
-    failed = bench.result(first, Move.climb, after_s=0, error="no \x00 answer")
+    failed = bench.result(
+        first, Move.climb, after_s=0, error=outcome.failed("no \x00 answer").error
+    )
     await bench.record([noted(failed, fault, 0)])
     await bench.advance(1)
     second = await bench.only(lane.id)

@@ -2,6 +2,8 @@
 
 import asyncio
 
+from postroad.observe.log import make_log
+from postroad.observe.tasks import Tasks
 from postroad.ports.clock import LoopClock
 from postroad.stores.postgres.bell import RINGS_AT_ONCE, RINGS_EVERY_MS, FleetBell
 from postroad.stores.postgres.floors import Floors
@@ -37,7 +39,7 @@ def test_ten_thousands_of_lanes_are_not_looked_at_in_one_go() -> None:
     async def story() -> None:
         async def send(_payload: str) -> None: ...
 
-        bell = FleetBell(LoopClock(), send, lambda: None, Floors())
+        bell = FleetBell(LoopClock(), send, lambda: None, Floors(), Tasks(make_log("error")))
         heard = Heard()
         bell.lanes[1] = set(range(LANES))
         bell.listen(1, heard)

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from postroad.model.foreign import clean
 from postroad.model.ids import made_at_ms
 from postroad.model.states import NEVER, DeadReason
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, pack, unpack
@@ -41,8 +42,8 @@ envelopes = st.builds(
     expires_at_ms=numbers,
     body=st.binary(max_size=40),
     headers=st.binary(max_size=40),
-    first_error=texts,
-    last_error=texts,
+    first_error=texts.map(clean),
+    last_error=texts.map(clean),
     reason=st.sampled_from(["", *DeadReason]),
     status=counts,
     died_at_ms=numbers,

@@ -12,7 +12,7 @@ from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.dead import TOP, DeadFilter, ReplayMode
 from postroad.model.decide import Move
 from postroad.model.note import Note
-from postroad.model.outcome import Kind
+from postroad.model.outcome import Kind, failed
 from postroad.model.record import LaneChange, Result
 from postroad.model.states import NEVER
 from postroad.model.words import Lane, LaneKey, Message, Policy, Queue, QueueSpec
@@ -82,8 +82,8 @@ async def test_spent_copies_and_noted_starts_are_known(store: SqliteStore | Post
         await state.note([(message, 0)], NOW_MS)
         assert await state.known([7]) == {7: Known(-1, 1, finished=False)}
         batch = Batch(NOW_MS)
-        batch.tried(result(message, Kind.failed, Move.climb, "no\0pe"))
-        batch.seen(result(message, Kind.failed, Move.climb, "no\0pe"))
+        batch.tried(result(message, Kind.failed, Move.climb, failed("no\0pe").error))
+        batch.seen(result(message, Kind.failed, Move.climb, failed("no\0pe").error))
         batch.spend(Spent(message, 0, 0, 1, 1, NOW_MS + 1_000))
         await state.write(batch)
         await state.write(batch)  # what is written twice counts once

@@ -76,7 +76,7 @@ def test_the_dead_set_and_the_controls(road: Postroad) -> None:
         assert road.explain_queue("picky").held == {0: 1}
         road.resume("picky")
         road.unblock("picky")
-        assert road.cancel_all("picky")
+        assert road.cancel_all("picky").cancelled == 1
 
 
 def test_every_verb_of_the_road_has_its_blocking_twin() -> None:
@@ -91,7 +91,8 @@ def test_every_verb_of_the_road_has_its_blocking_twin() -> None:
     ]
     for one, twin in pairs:
         for name, verb in inspect.getmembers(one, inspect.isfunction):
-            if not name.startswith("_"):
+            gives_steps = "AsyncIterator" in str(inspect.signature(verb).return_annotation)
+            if not name.startswith("_") and not gives_steps:
                 other = getattr(twin, name)
                 assert inspect.signature(other) == inspect.signature(verb), name
                 assert not inspect.iscoroutinefunction(other)

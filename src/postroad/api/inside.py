@@ -47,8 +47,10 @@ def part(text: str) -> str:
     return quote(text, safe="", errors="replace")
 
 
-async def ask(app: ASGI, asked: Asked) -> Answer:
-    """One request, answered."""
+async def ask(
+    app: ASGI, asked: Asked, heard: Callable[[bytes], None] = lambda _piece: None
+) -> Answer:
+    """One request, answered; `heard` gets the pieces of the answer as they come."""
     given = {"content-type": "application/json", "host": "inside", **asked.headers}
     scope: dict[str, Any] = {
         "type": "http",
@@ -76,6 +78,7 @@ async def ask(app: ASGI, asked: Asked) -> Answer:
 
     async def send(event: Any) -> None:
         said.append(event)
+        heard(event.get("body", b""))
         if event["type"] == "http.response.body" and not event.get("more_body"):
             done.set()
 

@@ -23,6 +23,7 @@ from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.hub.serving import Station
 from postroad.model.errors import BadSetting, CannotListen, PostroadError, UnsafeFile
+from postroad.observe.tasks import HasTasks
 from postroad.ports.clock import Clock
 from postroad.ports.tls import certificate, server_tls
 
@@ -55,6 +56,7 @@ class Server:
         self._socket: socket.socket | None = None
         self._web: uvicorn.Server | None = None
         self._ends: list[asyncio.Task[None]] = []
+        self._broken: BaseException | None = None
         self._secure = server_tls(settings.tls_cert_file, settings.tls_key_file)
 
     @property
@@ -141,11 +143,21 @@ class Server:
             group.create_task(self._web_until_stopped(web, taken))
             if self.context.delivers:
                 group.create_task(self._deliver())
+            elif isinstance(self.road.store, HasTasks):
+                self.road.store.tasks.tell(self._broke)
             if self.station is not None:
                 self.road.mailboxes.hub = self.station.hub
                 watch = group.create_task(self._until_hub_ends(self.station))
                 self._ends.append(watch)
             started()
+
+        if self._broken is not None:
+            raise self._broken
+
+    def _broke(self, error: BaseException) -> None:
+        """A task of the store died: without it this server would go on in silence."""
+        self._broken = error
+        self.stop()
 
     async def _web_until_stopped(self, web: "Web", taken: socket.socket) -> None:
         try:

@@ -4,11 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from postroad.campaigns.recording import RecorderBroke
 from postroad.campaigns.sender import Kit, Order, Sender
 from postroad.model.campaign import Campaign, Job, Verb
 from postroad.model.credential import Credential
 from postroad.model.errors import PostroadError, StoreError
+from postroad.model.foreign import told
 from postroad.model.words import LaneKey
+from postroad.observe.tasks import Tasks
 from postroad.ports.channel import Channel
 
 LEASE_MS: Final = 10_000
@@ -32,6 +35,7 @@ class Crew:
         self._ledgers = ledgers
         self._senders: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
         self._bell = asyncio.Event()
+        self._tasks = Tasks(kit.log, lambda _: self.wake())
         self._stopping = False
         self.idle = asyncio.Event()
         self._warned: set[str] = set()
@@ -55,6 +59,15 @@ class Crew:
             await self._run()
         finally:
             self.idle.set()
+            await self._end()
+
+    async def _end(self) -> None:
+        """Those that still work, as something broke, have a while to write what they have done."""
+        for sender, _ in self._senders.values():
+            sender.leave()
+        if left := [task for _, task in self._senders.values() if not task.done()]:
+            await asyncio.wait(left, timeout=self._kit.drain_s)
+        await self._tasks.close()
 
     async def _run(self) -> None:
         self._kit.store.hear(self.wake)
@@ -132,12 +145,12 @@ class Crew:
             raise
         except PostroadError as error:
             # False: somebody else moved it meanwhile.
-            _ = await store.move(campaign, Verb.halt, str(error))
+            _ = await store.move(campaign, Verb.halt, told(error))
             await store.release(self._kit.owner, job)
             return
         for pulse in await store.renew(self._kit.owner, LEASE_MS, [job.id]):
             sender.hear(pulse)  # its lane may be paused
-        task = asyncio.get_running_loop().create_task(self._send(sender, channel, campaign))
+        task = self._tasks.start(self._send(sender, channel, campaign), "sender")
         self._senders[job.id] = (sender, task)
         if self._stopping:  # since the job was claimed
             sender.leave()
@@ -145,9 +158,11 @@ class Crew:
     async def _send(self, sender: Sender, channel: Channel, campaign: Campaign) -> None:
         try:
             await sender.run()
+        except RecorderBroke:
+            raise
         except Exception as error:
             self._kit.log.exception("a sender broke", campaign=campaign.name)
-            why = f"its sender broke: {type(error).__name__}: {error}"[:500]
+            why = f"its sender broke: {type(error).__name__}: {told(error)}"
             await self._halt(campaign, why)
         finally:
             await channel.close()

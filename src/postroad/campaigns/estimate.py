@@ -44,8 +44,8 @@ async def estimate(store: Ground, campaign: Campaign, credential: Credential) ->
     while rows := await store.rows(campaign.id, after, PAGE, unsent=True):
         after = rows[-1].n
         for row in rows:
-            letter = writer.letter(row)
-            why = _wrong(letter.parcel.body, letter.cost, spec.segments_max)
+            letter = writer.checked(row)
+            why = letter.problem or _wrong(letter.parcel.body, letter.cost, spec.segments_max)
             if why:
                 invalid += 1
                 wrong += [Invalid(row.n, row.recipient, why)] if len(wrong) < SHOWN else []

@@ -45,12 +45,35 @@ class Imported(Struct, frozen=True):
     resumed_at_line: int
 
 
+class ImportLimits(Struct, frozen=True):
+    """How large a file of recipients may be; `road.campaigns.limits` holds others."""
+
+    bytes_max: int = 2 << 30
+    rows_max: int = 10_000_000
+
+    def check_bytes(self, size: int, name: str) -> None:
+        """Before anything of it is read."""
+        if size > self.bytes_max:
+            raise BadFile(
+                f"{name} has over {self.bytes_max} bytes: import it in parts, as several campaigns"
+            )
+
+    def check_rows(self, count: int, name: str) -> None:
+        """Before anything of it is stored."""
+        if count > self.rows_max:
+            raise BadFile(
+                f"{name} has over {self.rows_max} recipients: import it in parts, as several "
+                "campaigns"
+            )
+
+
 class Importer:
     """Takes one file into one campaign."""
 
-    def __init__(self, store: Ground, check: Check) -> None:
+    def __init__(self, store: Ground, check: Check, limits: ImportLimits) -> None:
         self._store = store
         self._check = check
+        self._limits = limits
 
     async def run(
         self,
@@ -64,12 +87,16 @@ class Importer:
         """All valid rows of the file, or nothing of it."""
         told = progress or (lambda _step, _done, _size: None)
         column = campaign.spec.recipient
-        source = await asyncio.to_thread(open_source, path, column, encoding)
+        source = await asyncio.to_thread(self._open, path, column, encoding)
         _same_columns(campaign, source)
         checked = Reader(source, column, self._check)
         count = await asyncio.to_thread(
-            _count, checked, lambda: told("check", checked.bytes_read, source.size)
+            _count,
+            checked,
+            lambda: told("check", checked.bytes_read, source.size),
+            self._limits.rows_max,
         )
+        self._limits.check_rows(count, path.name)
         if checked.broken or (checked.problems and not skip_invalid):
             raise _refused(source, checked)
         if not count:
@@ -97,6 +124,10 @@ class Importer:
             start.line,
         )
 
+    def _open(self, path: Path, column: str, encoding: str) -> Source:
+        self._limits.check_bytes(path.stat().st_size if path.is_file() else 0, path.name)
+        return open_source(path, column, encoding)
+
     async def _load(
         self, at: Import, reader: Reader, told: Callable[[], None]
     ) -> tuple[Import, list[int]]:
@@ -121,10 +152,13 @@ class Importer:
         return at, shown
 
 
-def _count(reader: Reader, told: Callable[[], None]) -> int:
+def _count(reader: Reader, told: Callable[[], None], most: int) -> int:
+    """How many good rows there are; one more than `most` is enough."""
     count = 0
     for batch in reader.batches():
         count += len(batch.lines)
+        if count > most:
+            break
         told()
     return count
 

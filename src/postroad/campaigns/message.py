@@ -8,6 +8,8 @@ from msgspec import Struct
 
 from postroad.model.campaign import Campaign, Row
 from postroad.model.credential import Credential
+from postroad.model.errors import BadInput
+from postroad.model.foreign import told
 from postroad.model.segments import segments
 from postroad.ports.channel import Parcel
 
@@ -25,6 +27,8 @@ class Letter(Struct, frozen=True):
     parcel: Parcel
     cost: int
     encoding: str
+    problem: str = ""
+    """Why it cannot be sent."""
 
 
 class Writer:
@@ -45,6 +49,13 @@ class Writer:
         back = callback_url(self._credential, campaign.id, row.n)
         parcel = Parcel(f"cmp_{campaign.id}_{row.n}", row.recipient, body, back)
         return Letter(row, parcel, counted.count if self._counts else 1, counted.encoding)
+
+    def checked(self, row: Row) -> Letter:
+        """The same; of one that cannot be written the letter says why."""
+        try:
+            return self.letter(row)
+        except BadInput as error:
+            return Letter(row, Parcel("", row.recipient, ""), 1, "", told(error))
 
 
 def callback_url(credential: Credential, campaign: int, n: int) -> str:

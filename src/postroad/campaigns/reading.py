@@ -27,8 +27,9 @@ BOMS: Final = (
 NOT_OF_FILES: Final = frozenset(
     ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7")
 )
-LINE_BYTES_MAX: Final = 8 * CHUNK_BYTES
-"""More than the largest good row has; what has no ends of lines is not read as one."""
+ROW_CHARACTERS_MAX: Final = CHUNK_BYTES
+"""Of all cells of a row, and of the lines that it goes over: what has no ends, or opens a quote and
+never closes it, is not read as one row."""
 LINES_CHARACTERS: Final = 1 << 15
 """How much is read at once."""
 BATCH: Final = 500
@@ -124,8 +125,8 @@ def _scan(path: Path) -> tuple[bytes, str, bool]:
         while chunk := file.read(CHUNK_BYTES):
             start = start or chunk
             line_bytes = 0 if b"\n" in chunk or b"\r" in chunk else line_bytes + len(chunk)
-            if line_bytes > LINE_BYTES_MAX:
-                raise BadFile(f"{path.name} has a line of over {LINE_BYTES_MAX} bytes")
+            if line_bytes > 4 * ROW_CHARACTERS_MAX:  # as UTF-32
+                raise BadFile(f"{path.name} has a line of over {ROW_CHARACTERS_MAX} characters")
             digest.update(chunk)
             is_utf8 = is_utf8 and _decodes(decoder, chunk)
     return start, digest.hexdigest(), is_utf8 and _decodes(decoder, b"", final=True)
@@ -183,6 +184,7 @@ class Reader:
         self.invalid = 0
         self.broken: Problem | None = None
         self.bytes_read = 0
+        self._row_characters = 0
 
     def batches(self, after: int = 0) -> Iterator[Batch]:
         """The good rows of the lines after that one."""
@@ -200,11 +202,14 @@ class Reader:
     def _cut(self, file: TextIO, after: int) -> Iterator[tuple[list[int], list[list[str]]]]:
         """Rows that have cells, each with the line on which it ends."""
         all_lines = chain.from_iterable(self._chunks(file))
-        reader = csv.reader(all_lines, delimiter=self._source.delimiter, strict=True)
+        reader = csv.reader(
+            self._measured(all_lines), delimiter=self._source.delimiter, strict=True
+        )
         lines, rows, full = list[int](), list[list[str]](), BATCH_BYTES
         try:
             next(reader, None)
             for cells in reader:
+                self._row_characters = 0
                 if not cells or reader.line_num <= after:
                     continue
                 lines.append(reader.line_num)
@@ -219,6 +224,14 @@ class Reader:
             self.broken = Problem(_bad_line(self._source), reason)
         if rows:
             yield lines, rows
+
+    def _measured(self, lines: Iterator[str]) -> Iterator[str]:
+        """The lines, while the row that they belong to has a bound."""
+        for line in lines:
+            self._row_characters += len(line)
+            if self._row_characters > ROW_CHARACTERS_MAX:
+                raise csv.Error(f"a row of over {ROW_CHARACTERS_MAX} characters: is a quote open?")
+            yield line
 
     def _chunks(self, file: TextIO) -> Iterator[list[str]]:
         while lines := file.readlines(LINES_CHARACTERS):

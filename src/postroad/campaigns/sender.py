@@ -1,6 +1,5 @@
 """A sender works on one job: reads ahead, reserves slots, notes its intents, calls, records."""
 
-import asyncio
 from collections import deque
 from typing import Final
 
@@ -12,7 +11,9 @@ from postroad.campaigns.recording import Recorder
 from postroad.model.campaign import Campaign, Job, Pulse, Result, RowState, Verb
 from postroad.model.credential import Credential
 from postroad.model.errors import BadInput, StoreError
+from postroad.model.foreign import told
 from postroad.model.outcome import Kind
+from postroad.observe.tasks import Tasks
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Answer, Channel, Parcel
 from postroad.ports.clock import Clock
@@ -65,7 +66,7 @@ class Sender:
         self._ahead: deque[Letter] = deque()
         self._after = 0
         self._stopping = False
-        self._calls: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks(kit.log, self._recorder.fail)
 
     def stop(self) -> None:
         """Begin nothing more; what waits for its slot goes back."""
@@ -90,7 +91,11 @@ class Sender:
             while not self._stopping and await self._tried():
                 pass
         finally:
-            await self._drain()
+            try:
+                await self._drain()
+            except BaseException:
+                await self._tasks.close()  # their results would never be written
+                raise
             await self._let_go()
 
     async def _tried(self) -> bool:
@@ -103,10 +108,11 @@ class Sender:
 
     async def _turn(self) -> bool:
         """One block; False when nothing is left."""
+        self._recorder.check()
         try:
             await self._channel.ready()
         except BadInput as error:
-            self._hold.refused = str(error)
+            self._hold.refused = told(error)
         if self._hold.refused:
             # False: somebody else moved it meanwhile.
             _ = await self._kit.store.move(self._order.campaign, Verb.halt, self._hold.refused)
@@ -132,12 +138,12 @@ class Sender:
         if not rows:
             if await store.enqueue(self._kit.owner, order.job, SLICE):
                 return True
-            if not self._recorder.in_flight:
+            if not self._recorder.busy:
                 return False
             await self._changed()
             return True
         self._after = rows[-1].n
-        self._ahead.extend(self._writer.letter(row) for row in rows)
+        self._ahead.extend(self._writer.checked(row) for row in rows)
         return True
 
     async def _begin(self, room: int) -> bool:
@@ -173,9 +179,8 @@ class Sender:
 
     def _start(self, letter: Letter, tries: int, slot_s: float | None) -> None:
         self._recorder.in_flight += 1
-        call = asyncio.get_running_loop().create_task(self._call(letter, tries, slot_s))
-        self._calls.add(call)
-        call.add_done_callback(self._calls.discard)
+        # Kept there; one that breaks ends its job, and the process.
+        _ = self._tasks.start(self._call(letter, tries, slot_s), "campaign call")
 
     async def _call(self, letter: Letter, tries: int, slot_s: float | None) -> None:
         n, clock = letter.row.n, self._kit.clock
@@ -186,7 +191,9 @@ class Sender:
             self._recorder.add(Result(n, tries, RowState.unsent))
             return
         started_ms = clock.now_ms()
-        if letter.cost > self._order.credential.spec.segments_max:
+        if letter.problem:
+            answer = Answer(RowState.failed, Kind.failed, sub_type="bad_text", error=letter.problem)
+        elif letter.cost > self._order.credential.spec.segments_max:
             answer = Answer(RowState.failed, Kind.failed, sub_type="too_many_segments")
         else:
             answer = await self._sent(letter.parcel)
@@ -213,7 +220,7 @@ class Sender:
             return await self._channel.send(parcel)
         except Exception as error:  # whatever it is, the job ends, and nobody is sent to twice
             self._kit.log.exception("a call broke", key=parcel.key)
-            why = f"{type(error).__name__}: {error}"[:200]
+            why = f"{type(error).__name__}: {told(error)}"
             return Answer(RowState.uncertain, Kind.unknown, sub_type="broke", error=why)
 
     def _state(self, answer: Answer, tries: int) -> RowState:
@@ -233,9 +240,10 @@ class Sender:
         await self._wait(RETRY_S)
 
     async def _drain(self) -> None:
-        while self._recorder.in_flight:
+        while self._recorder.busy:
             self._recorder.changed.clear()
             await self._recorder.changed.wait()
+        self._recorder.check()
 
     async def _let_go(self) -> None:
         try:

@@ -1,14 +1,23 @@
 """Templates: Jinja2 in its sandbox, with columns, some filters and `if`; nothing loops or calls."""
 
 from collections.abc import Mapping
+from types import TracebackType
 from typing import Final
 
-from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta, nodes
+from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from postroad.model.errors import BadInput
+from postroad.model.foreign import told
 from postroad.model.texts import TEMPLATE_MAX
 
+RENDERED_CHARACTERS_MAX: Final = 100_000
+"""Of one message. A column that is named 4,000 times would make 40 MB of a long cell, and a
+thousand recipients are rendered ahead."""
+IFS_MAX: Final = 20
+WORDS_MAX: Final = 50
+"""Of one expression: the parser calls itself a dozen times for each bracket in it."""
+NUMBER_CHARACTERS_MAX: Final = 20
 NESTED_MAX: Final = 12
 """Filters, `not`, `or` and so on within each other. Jinja2 compiles them in cubic time: 2,000
 characters of filters took 14 s."""
@@ -19,6 +28,9 @@ ALLOWED: Final = (
     *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Const, nodes.Filter),
     *(nodes.If, nodes.CondExpr, nodes.Compare, nodes.Operand, nodes.And, nodes.Or, nodes.Not),
 )
+BEGINS: Final = ("variable_begin", "block_begin")
+NAME: Final = "<template>"
+"""What Jinja2 calls a template that came from a text, in traces."""
 
 
 class BadTemplate(BadInput):
@@ -47,6 +59,7 @@ class Template:
             raise BadTemplate(f"the template has over {TEMPLATE_MAX} characters")
         self.text = text
         try:
+            _measure(text)
             parsed = JINJA.parse(text)
             _check(parsed)
             self._compiled = JINJA.from_string(text)
@@ -54,9 +67,10 @@ class Template:
         except TemplateSyntaxError as error:
             raise BadTemplate(f"template line {error.lineno}: {error.message}") from None
         except (RecursionError, MemoryError, SyntaxError):  # of Python's compiler, too
-            raise BadTemplate("the template is nested too deep: nest less") from None
-        except (ValueError, OverflowError) as error:  # a number of thousands of digits
-            raise BadTemplate(f"the template cannot be read: {str(error)[:200]}") from None
+            raise BadTemplate("template line 1 or later: nested too deep: nest less") from None
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            why = told(error)
+            raise BadTemplate(f"template line 1 or later: it cannot be read: {why}") from None
 
     def check(self, columns: tuple[str, ...]) -> None:
         """Whether every variable is a column."""
@@ -69,10 +83,47 @@ class Template:
 
     def render(self, values: Mapping[str, str]) -> str:
         """The text for one recipient."""
+        parts, size = list[str](), 0
         try:
-            return self._compiled.render(values)
-        except (TemplateError, TypeError, ValueError) as error:
-            raise BadTemplate(f"the template cannot be filled in: {error}") from None
+            for part in self._compiled.generate(values):
+                parts.append(part)
+                size += len(part)
+                if size > RENDERED_CHARACTERS_MAX:
+                    break
+        except Exception as error:  # noqa: BLE001 - whatever it does is the template's fault
+            where, why = _line_of(error.__traceback__), told(error)
+            raise BadTemplate(f"template line {where}: it cannot be filled in: {why}") from None
+        if size > RENDERED_CHARACTERS_MAX:
+            raise BadTemplate(f"the message has over {RENDERED_CHARACTERS_MAX} characters")
+        return "".join(parts)
+
+
+def _line_of(trace: TracebackType | None) -> int:
+    """The line of the template in which something was raised."""
+    line = 1
+    while trace is not None:
+        line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == NAME else line
+        trace = trace.tb_next
+    return line
+
+
+def _measure(text: str) -> None:
+    """Refuse, with its line, what is nested so deep or so long that reading it breaks."""
+    nested = words = 0
+    before = ""
+    for line, kind, word in JINJA.lex(text):
+        if kind == "whitespace":
+            continue
+        words = 0 if kind in BEGINS else words + 1
+        if before == "block_begin" and word in ("if", "endif"):
+            nested += 1 if word == "if" else -1
+        before = kind
+        if nested > IFS_MAX:
+            raise BadTemplate(f"template line {line}: over {IFS_MAX} `if` in one another")
+        if words > WORDS_MAX:
+            raise BadTemplate(f"template line {line}: over {WORDS_MAX} words in one expression")
+        if kind in ("integer", "float") and len(word) > NUMBER_CHARACTERS_MAX:
+            raise BadTemplate(f"template line {line}: a number of over 20 digits")
 
 
 def _check(node: nodes.Node, depth: int = 0) -> None:

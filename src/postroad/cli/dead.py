@@ -7,9 +7,11 @@ import typer
 from msgspec import structs
 
 from postroad.api.inside import part
+from postroad.cli.counting import counting
 from postroad.cli.frame import Call, Options, command
 from postroad.cli.messages import show_tries
 from postroad.cli.printing import as_json, facts, out, table, when
+from postroad.cli.reach import Reach
 from postroad.model.errors import BadInput
 
 Ids = Annotated[list[str] | None, typer.Argument(help="Which; or filters.")]
@@ -90,11 +92,11 @@ def dead_replay(
     reset: Annotated[bool, typer.Option("--reset", help="The whole ladder, not one try.")] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Send the dead again, all in one transaction."""
+    """Send the dead again: named ones in one transaction, others in slices."""
     data = _which(ids, where, count) | {"dry_run": dry_run}
     data["mode"] = "reset" if reset else "once"
     with call.reach() as road:
-        said = road.ask("POST", "/v1/dead:replay", data=data)
+        said = _follow(road, "/v1/dead:replay", data)
     _tell(call, said, "would be sent again" if dry_run else "sent again")
 
 
@@ -114,8 +116,13 @@ def dead_purge(
         if not dry_run and said["count"]:
             if not yes and not _sure(said["count"]):
                 raise BadInput("nothing was purged: give --yes, or answer the question")
-            said = road.ask("POST", "/v1/dead:purge", data=data)
+            said = _follow(road, "/v1/dead:purge", data)
     _tell(call, said, "would be purged" if dry_run else "purged")
+
+
+def _follow(road: Reach, path: str, data: dict[str, Any]) -> Any:
+    with counting(path.rpartition(":")[2]) as told:
+        return road.follow(path, data, lambda said: told(said["count"]))
 
 
 def _sure(count: int) -> bool:

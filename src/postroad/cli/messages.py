@@ -7,6 +7,7 @@ import msgspec
 import typer
 
 from postroad.api.inside import part
+from postroad.cli.counting import counting
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, facts, out, styled, table, when
 from postroad.model.errors import BadBody, BadInput
@@ -173,18 +174,19 @@ def cancel_all(
     order_key: Annotated[str, typer.Option(help="Of this order key.")] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Cancel all messages of a queue, or of an order key, that are not finished."""
+    """Cancel all messages of a queue, or of an order key, that are there now and not finished."""
     if not queue and not order_key:
         raise BadInput("say which: a queue, or --order-key")
     if not yes and not _sure(queue or order_key):
         raise BadInput("nothing was cancelled: give --yes, or answer the question")
     data = {"queue": queue, "order_key": order_key}
-    with call.reach() as road:
-        said = road.ask("POST", "/v1/messages:cancel", data=data)
+    with call.reach() as road, counting("cancelling") as told:
+        path = "/v1/messages:cancel"
+        said = road.follow(path, data, lambda said: told(sum(said.values())))
     if call.json:
         as_json(said)
     else:
-        words = [f"{count} {state}" for state, count in said["states"].items()]
+        words = [f"{count} {state}" for state, count in said.items() if count]
         out().print(", ".join(words) or "nothing to cancel")
 
 

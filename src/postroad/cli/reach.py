@@ -14,7 +14,7 @@ import msgspec
 from msgspec import structs
 
 from postroad.api.door import read_note, remove_note
-from postroad.api.inside import Answer, Asked, ask, part
+from postroad.api.inside import ASGI, Answer, Asked, ask, part
 from postroad.api.problems import Problem
 from postroad.config import Settings
 from postroad.model.errors import BadInput, RoadInUse, StoreUnavailable
@@ -31,6 +31,7 @@ TIMEOUT_S: Final = 60.0
 UPLOAD_S: Final = 1_800.0
 DOUBT: Final = ". It was asked, and may have done it or do it yet: look before you ask again"
 CHUNK_BYTES: Final = 1 << 18
+NDJSON: Final = "application/x-ndjson"
 EXITS: Final = {409: 1, 429: 3, 503: 3}
 
 
@@ -62,6 +63,7 @@ class Reach:
         self._road: Postroad | None = None
         self._unheard = ""  # what came of asking the owner of the file
         self._ask: Callable[[Asked], Answer] = self._over_http
+        self._app: ASGI | None = None
 
     def __enter__(self) -> Self:
         try:
@@ -103,6 +105,22 @@ class Reach:
         """The answer as it came; Refused when it is a problem, but for the statuses `taken`."""
         answer = self._ask(self._signed(asked))
         return answer if answer.status in taken else _good(answer)
+
+    def follow(self, path: str, data: object, told: Callable[[Any], None]) -> Any:
+        """A change of many messages: `told` hears how far it is, and the answer is what it came
+        to."""
+        headers = {"accept": NDJSON}
+        asked = self._signed(Asked("POST", path, {}, msgspec.json.encode(data), headers))
+        follower = Follower(told)
+        if self._app is not None and self._runner is not None:
+            _ = _good(self._runner.run(ask(self._app, asked, follower.hear)))  # it was heard
+            return follower.said()
+        with self._reply(asked) as reply:
+            if reply.status >= 400:
+                _ = _good(_read(reply))  # a refusal is raised
+            for line in reply:
+                follower.hear(line)
+        return follower.said()
 
     def import_file(self, name: str, path: Path, query: dict[str, Any], told: "Progress") -> Any:
         """A file of recipients: streamed to a server, or read where it is. `told` hears how far."""
@@ -181,7 +199,7 @@ class Reach:
         self._road = road
         remove_note(settings.dsn)  # the file is ours: whoever left one is gone
         context = Context(road, settings, road.log)
-        app = make_app(context)
+        app = self._app = make_app(context)
         self._token = context.access.local
         self._ask = lambda asked: runner.run(ask(app, asked))
 
@@ -246,6 +264,29 @@ class Told:
             yield piece
             done += len(piece)
             self._told(done)
+
+
+class Follower:
+    """Reads the lines of an answer that tells how far it is."""
+
+    def __init__(self, told: Callable[[Any], None]) -> None:
+        self._told = told
+        self._last: dict[str, Any] = {}
+
+    def hear(self, piece: bytes) -> None:
+        """The next lines."""
+        for line in piece.splitlines():
+            self._last = msgspec.json.decode(line)
+            if self._last.get("said") is not None:
+                self._told(self._last["said"])
+
+    def said(self) -> Any:
+        """What it came to; Refused when it was cut short."""
+        if self._last.get("problem"):
+            raise Refused(msgspec.convert(self._last["problem"], Problem))
+        if not self._last.get("done"):
+            raise StoreUnavailable(f"the answer was cut off{DOUBT}")
+        return self._last["said"]
 
 
 async def _next(pieces: AsyncIterator[str]) -> str:

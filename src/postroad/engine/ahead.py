@@ -213,11 +213,11 @@ class ReadAhead(Struct, gc=False, eq=False):
             # Whole: it may have been written after its own end, and would look like old news.
             self.look_from(queue.block.until_ms, whole=True)
 
-    def withdraw(self, number: int) -> None:
-        """A message is not to be started."""
+    def withdraw(self, numbers: frozenset[int]) -> None:
+        """Messages are not to be started."""
         for rung in self.rungs.values():
-            if rung.withdraw(number) and rung.ordered:
-                rung.forget()  # nobody overtakes it: it may not get out of the store
+            if rung.withdraw(numbers) and rung.ordered:
+                rung.forget()  # nobody overtakes them: they may not get out of the store
 
     def forget(self, turn: Turn) -> None:
         """Nothing of a queue goes for now: it comes back by a look."""

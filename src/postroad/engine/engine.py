@@ -1,7 +1,7 @@
 """The engine: joins pollers, owned lanes, runners, reader, recorder and janitor."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from typing import Final
 
 from postroad.engine.janitor import Janitor
@@ -19,6 +19,7 @@ from postroad.model.errors import StoreError
 from postroad.model.keyring import KeyRing
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
+from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Chance
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
@@ -67,6 +68,7 @@ class Engine:
         self._stop_asked = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._broken: BaseException | None = None
+        self._tasks = Tasks(log, self.broke)
 
     @property
     def lanes(self) -> dict[int, LaneWorker]:
@@ -77,9 +79,15 @@ class Engine:
         """Whether a try of this message is under way here."""
         return any(lane.hand.flies(number) for lane in self.lanes.values())
 
-    def on_last_try(self, number: int) -> bool:
-        """Whether a try is under way here of a message that is to be cancelled."""
-        return any(lane.hand.on_last_try(number) for lane in self.lanes.values())
+    def last_tries(self, numbers: Collection[int]) -> set[int]:
+        """Those of these messages, which are to be cancelled, of which a try is under way here."""
+        return {
+            number
+            for lane in self.lanes.values()
+            if lane.hand.any_recalled
+            for number in numbers
+            if lane.hand.on_last_try(number)
+        }
 
     def open_with(self, ring: KeyRing) -> None:
         """These keys open headers of messages that are sealed."""
@@ -110,21 +118,18 @@ class Engine:
         self._loops.append(self._task(loop, name))
 
     def _task(self, loop: Coroutine[object, object, None], name: str) -> "asyncio.Task[None]":
-        task = asyncio.get_running_loop().create_task(loop, name=f"postroad {name}")
-        task.add_done_callback(self._loop_ended)
-        return task
+        return self._tasks.start(loop, name)
 
-    def _loop_ended(self, task: "asyncio.Task[None]") -> None:
-        if not task.cancelled() and task.exception() is not None:
-            # A loop that dies silently stops deliveries for ever: the whole run ends with it.
-            self._log.error("the engine broke", loop=task.get_name(), exc_info=task.exception())
-            self._broken = task.exception()
-            self.owned.calm.set()
-            self._stop_asked.set()
+    def broke(self, error: BaseException) -> None:
+        """A loop that dies silently stops deliveries for ever: the whole run ends with it."""
+        self._broken = self._broken or error
+        self.owned.calm.set()
+        self._stop_asked.set()
 
     def _runner_ended(self, task: "asyncio.Task[None]") -> None:
         self.owned.calm.set()
-        self._loop_ended(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._tasks.fail(error, "runner")
 
     async def until_stopped(self) -> None:
         """Wait for `ask_to_stop`; raises when the engine itself breaks."""

@@ -74,6 +74,11 @@ class InHand(Struct, gc=False, eq=False):
         self.known[number] = False
         return waiting or True
 
+    @property
+    def any_recalled(self) -> bool:
+        """Whether one is in flight that is not to be tried again: of most lanes none is."""
+        return bool(self._recalled)
+
     def on_last_try(self, number: int) -> bool:
         """Whether it is in flight, and not to be tried again."""
         return number in self._recalled and self.flies(number)

@@ -12,6 +12,8 @@ from postroad.ports.store import Store
 
 SWEEP_AT_LEAST_S = 3_600.0
 RETRY_S = 1.0
+REAPS_MAX = 100
+"""Slices of what dead owners were asked to cancel, between two signs of life."""
 
 
 class Janitor:
@@ -87,6 +89,10 @@ class Janitor:
             self._declared_dead = False
         self._alive_at(started_s)
         reaped = await self._store.reap(self._limits.lease_ms)
+        for _ in range(REAPS_MAX if reaped.wishes else 0):
+            reaped = await self._store.reap(self._limits.lease_ms)
+            if not reaped.wishes:
+                break
         if reaped.lost:
             self._log.warning("leases were lost", lanes=reaped.lost)
         if reaped.owned:

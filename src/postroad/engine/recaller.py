@@ -1,13 +1,17 @@
 """Recaller: takes messages that are to be cancelled out of the lanes that own them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from postroad.engine.lane import LaneWorker
 from postroad.model.errors import StoreError
 from postroad.model.words import Message
 from postroad.ports.log import Log
 from postroad.ports.store import Store
+
+SLICE: Final = 500
+"""Messages taken out by one transaction: others write between two of them."""
 
 
 class Recaller:
@@ -24,48 +28,55 @@ class Recaller:
         self._owner = owner
         self._log = log
         self._after = after
-        self._waiting: dict[LaneWorker, list[int]] = {}
+        self._waiting: dict[LaneWorker, dict[int, None]] = {}
         self._work = asyncio.Event()
 
     def recall(self, worker: LaneWorker, number: int) -> None:
-        """A message of this lane is to be cancelled."""
-        if recall(worker, number):
-            self._waiting.setdefault(worker, []).append(number)
-            self._work.set()
+        """A message of this lane is to be cancelled; until it is taken out it may start."""
+        self._waiting.setdefault(worker, {})[number] = None
+        self._work.set()
 
     async def run(self) -> None:
         """Withdraw, for as long as the engine lives."""
         while True:
             await self._work.wait()
             self._work.clear()
-            await self._withdraw_all()
+            waiting, self._waiting = self._waiting, {}
+            for worker, numbers in waiting.items():
+                listed = list(numbers)
+                for start in range(0, len(listed), SLICE):
+                    await self._withdraw(worker, listed[start : start + SLICE])
 
-    async def _withdraw_all(self) -> None:
-        waiting, self._waiting = self._waiting, {}
-        for worker, numbers in waiting.items():
-            try:
-                # False: the lane went, and they with it.
-                _ = await self._store.withdraw(self._owner, worker.lane, numbers)
-            except StoreError as error:
-                # Whoever asked asks again; until then they may start.
-                self._log.warning("nothing could be cancelled", error=str(error))
-            for number in numbers:  # gone from the store, or never ours to take
-                worker.hand.withdrawn(number)
-                worker.ahead.put_down(number, 0, 0)
-                for rung in worker.ahead.rungs.values():
-                    rung.ghost(number)  # a reading that is under way may still show it
-            # The store may have failed, and they lie before the cursor.
-            worker.ahead.look_from(0, whole=True)
-            self._after(worker)
+    async def _withdraw(self, worker: LaneWorker, asked: list[int]) -> None:
+        numbers = recall(worker, asked)
+        if not numbers:
+            return
+        try:
+            # False: the lane went, and they with it.
+            _ = await self._store.withdraw(self._owner, worker.lane, numbers)
+        except StoreError as error:
+            # Whoever asked asks again; until then they may start.
+            self._log.warning("nothing could be cancelled", error=str(error))
+        for number in numbers:  # gone from the store, or never ours to take
+            worker.hand.withdrawn(number)
+            worker.ahead.put_down(number, 0, 0)
+        for rung in worker.ahead.rungs.values():
+            rung.ghost(*numbers)  # a reading that is under way may still show them
+        # The store may have failed, and they lie before the cursor.
+        worker.ahead.look_from(0, whole=True)
+        self._after(worker)
 
 
-def recall(worker: LaneWorker, number: int) -> bool:
-    """A message is to be cancelled: True when it can be taken out of the store now, and will not
-    start; else its present try is the last one."""
-    found = worker.hand.recall(number)
-    if not found:
-        return False
-    if isinstance(found, Message):
-        worker.ahead.rungs[found.rung].busy = False
-    worker.ahead.withdraw(number)
-    return True
+def recall(worker: LaneWorker, numbers: Iterable[int]) -> list[int]:
+    """Messages are to be cancelled: answers those that can be taken out of the store now, and will
+    not start; of each other one the present try is the last."""
+    taken: list[int] = []
+    for number in numbers:
+        found = worker.hand.recall(number)
+        if not found:
+            continue
+        if isinstance(found, Message):
+            worker.ahead.rungs[found.rung].busy = False
+        taken.append(number)
+    worker.ahead.withdraw(frozenset(taken))
+    return taken

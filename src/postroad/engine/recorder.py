@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable
 
 from postroad.engine.lane import LaneWorker
 from postroad.engine.verdict import Verdict
-from postroad.model.errors import StoreError
+from postroad.model.errors import StoreError, is_about_store
+from postroad.model.foreign import told
+from postroad.model.ids import to_text
 from postroad.model.limits import Limits
-from postroad.model.record import LaneChange, Record
+from postroad.model.record import LaneChange, Record, apart, without_texts
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 
@@ -77,19 +79,42 @@ class Recorder:
             queues=[verdict.queue for _, verdict in batch if verdict.queue],
             lanes=changes + [verdict.lane for _, verdict in batch if verdict.lane],
         )
-        lost = await self._until_written(record)
+        lost = await self._written(record)
         self.unrecorded -= len(batch)
         if lost:
             for worker in _losers(batch, lost):
                 self._lost(worker)
         self._tell(batch)
 
-    async def _until_written(self, record: Record) -> frozenset[int]:
-        """A store that is away for a while must not lose what was done meanwhile."""
+    async def _written(self, record: Record) -> frozenset[int]:
+        """All in one transaction. A store that is away for a while must not lose what was done
+        meanwhile; one that refuses a batch gets each part of it by itself."""
+        try:
+            return await self._until_written(record)
+        except Exception as error:  # noqa: BLE001 - told, and each is written by itself
+            self._log.warning("results are written one by one", error=told(error))
+        lost: frozenset[int] = frozenset()
+        refused: list[Record] = []
+        for part in apart(record):
+            try:
+                lost |= await self._until_written(part)
+            except Exception as error:  # noqa: BLE001 - told, and written without its texts
+                ids = [to_text(result.message.id) for result in part.results]
+                why = "the store refuses the texts of a result: left out"
+                self._log.error(why, messages=ids, error=told(error))
+                refused.append(part)
+        for part in refused:
+            # What became of a message counts more than the words for it.
+            lost |= await self._until_written(without_texts(part), patient=True)
+        return lost
+
+    async def _until_written(self, record: Record, *, patient: bool = False) -> frozenset[int]:
         while True:
             try:
                 return (await self._store.record(record)).lost
             except StoreError as error:
+                if not (patient or is_about_store(error)):
+                    raise
                 self._log.warning("results wait to be written", error=str(error))
                 await self._store.clock.sleep(RETRY_S)
 

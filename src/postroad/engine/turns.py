@@ -103,19 +103,20 @@ class RungBuffer(Struct, gc=False, eq=False):
         fresh = [message for message in read if ahead.get(message.id) != message.place]
         for message in fresh:
             if message.id in ahead:
-                _ = self.withdraw(message.id)  # it is there: see above
+                _ = self.withdraw(frozenset([message.id]))  # it is there: see above
         return fresh
 
-    def ghost(self, number: int) -> None:
-        """It is settled; a reading that is under way may still show it as it was."""
+    def ghost(self, *numbers: int) -> None:
+        """They are settled; a reading that is under way may still show them as they were."""
         if self.asking:
             self.ghosts = self.ghosts or set()
-            self.ghosts.add(number)
+            self.ghosts.update(numbers)
 
-    def withdraw(self, number: int) -> bool:
-        """A message is not to be started; whether it was about to."""
+    def withdraw(self, numbers: frozenset[int]) -> bool:
+        """Messages are not to be started; whether one was about to."""
         before = len(self.buffer)
-        self.buffer = deque(m for m in self.buffer if m.id != number) or EMPTY
+        if before:
+            self.buffer = deque(m for m in self.buffer if m.id not in numbers) or EMPTY
         return len(self.buffer) < before
 
     def take_marked(self, least: int) -> list[Message]:

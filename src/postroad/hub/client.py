@@ -97,6 +97,7 @@ class HubClient:
         self._inbox: Inbox[Received] = Inbox()
         self._news = asyncio.Event()
         self._mender: asyncio.Task[None] | None = None
+        self._broken: Exception | None = None
         self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -210,6 +211,8 @@ class HubClient:
         while not self._inbox:
             if self._closed:
                 raise StopAsyncIteration
+            if self._broken is not None:
+                raise HubLost(f"{self.url} is not connected to again") from self._broken
             self._news.clear()
             if not await self._ask_again():
                 await self._news.wait()
@@ -263,6 +266,16 @@ class HubClient:
             self._mender = loop.create_task(self._mend(), name="postroad hub client")
 
     async def _mend(self) -> None:
+        try:
+            await self._until_connected()
+        except Exception as error:
+            self._broken = error  # who asks or receives is told: nobody connects again
+            self._news.set()
+            raise
+        finally:
+            self._mender = None
+
+    async def _until_connected(self) -> None:
         tries = 0
         while not self._closed:
             wait_s = BACKOFF_S[min(tries, len(BACKOFF_S) - 1)]
@@ -271,7 +284,6 @@ class HubClient:
             if await self._connect_again():
                 self.reconnects += 1
                 break
-        self._mender = None
 
     async def _connect_again(self) -> bool:
         try:

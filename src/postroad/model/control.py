@@ -27,6 +27,37 @@ class Cancelled(Struct, frozen=True):
     state: CancelState
 
 
+class CancelledAll(Struct, frozen=True):
+    """What came of cancelling all messages that were there when the call began: each is counted
+    once. `cancelled` ones are cancelled, and no try of them starts; `final` ones were delivered or
+    dead before they could be."""
+
+    cancelled: int = 0
+    sending: int = 0
+    pending: int = 0
+    final: int = 0
+
+    @property
+    def total(self) -> int:
+        """Messages that were there."""
+        return self.cancelled + self.sending + self.pending + self.final
+
+
+class Cursor(Struct, frozen=True):
+    """How far a walk over a queue's messages is: behind this place of this rung."""
+
+    rung: int = 0
+    place: int = -1 << 62
+    id: int = 0
+
+
+class CancelSlice(Struct, frozen=True):
+    """What a slice of a walk did, and where the next one begins; None: it was the last."""
+
+    states: dict[int, CancelState]
+    after: Cursor | None
+
+
 class MessageFilter(Struct, frozen=True):
     """Which messages that are not finished."""
 

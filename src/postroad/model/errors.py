@@ -231,6 +231,12 @@ class Unroutable(StoreUnavailable):
     """The broker has no queue for the message. It is not stored."""
 
 
+def is_about_store(error: Exception) -> bool:
+    """Whether an error of a write is about the store (away, full, read-only…), so that waiting may
+    help. Any other, also one that has no name of its own, may be about what was to be written."""
+    return isinstance(error, StoreError) and type(error) is not StoreError
+
+
 class HubError(PostroadError):
     """A hub did not do what was asked."""
 

@@ -4,7 +4,9 @@ from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
+from postroad.model.foreign import clean
 from postroad.model.note import Note
 
 SHORT_MS: Final = 1_000
@@ -33,6 +35,11 @@ class Outcome(Struct, frozen=True, gc=False):
     answered: bool = True
     note: Note | None = None
     """What the attempt log is to keep of it."""
+
+    def __post_init__(self) -> None:
+        # The one door for what transports heard: errors of tries, reasons of blocks and circuits.
+        if self.error:
+            force_setattr(self, "error", clean(self.error))
 
 
 DELIVERED: Final = Outcome(Kind.delivered)

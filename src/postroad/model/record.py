@@ -1,6 +1,9 @@
 """What the lane's owner hands to the store: results, and changes of queues and lanes."""
 
+from typing import Final
+
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.block import Block
 from postroad.model.circuit import Circuit
@@ -9,6 +12,8 @@ from postroad.model.note import Note
 from postroad.model.outcome import Kind
 from postroad.model.states import NEVER, DeadReason
 from postroad.model.words import Lane, Message, Queue, Rung
+
+UNSTORABLE: Final = "(what was said could not be stored)"
 
 
 class Result(Struct, frozen=True, gc=False):
@@ -58,6 +63,29 @@ class Record(Struct, frozen=True):
     results: list[Result]
     queues: list[QueueChange]
     lanes: list[LaneChange]
+
+
+def apart(record: Record) -> list[Record]:
+    """Each result and each change by itself, in the same order."""
+    owner = record.owner
+    return [
+        *(Record(owner, [one], [], []) for one in record.results),
+        *(Record(owner, [], [one], []) for one in record.queues),
+        *(Record(owner, [], [], [one]) for one in record.lanes),
+    ]
+
+
+def without_texts(record: Record) -> Record:
+    """The same without what others said: for a store that refuses it."""
+    return Record(
+        record.owner,
+        [replace(one, error=UNSTORABLE, note=None) for one in record.results],
+        [
+            replace(one, block=one.block and replace(one.block, reason=UNSTORABLE))
+            for one in record.queues
+        ],
+        [replace(one, circuit=replace(one.circuit, reason=UNSTORABLE)) for one in record.lanes],
+    )
 
 
 class Recorded(Struct, frozen=True):
@@ -142,3 +170,6 @@ class Reaped(Struct, frozen=True):
 
     lost: int
     owned: bool
+    wishes: int = 0
+    """Messages that dead owners were asked to cancel, and are now. While there are some their lanes
+    stay shut: reap again."""

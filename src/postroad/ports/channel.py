@@ -3,9 +3,11 @@
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from postroad.model.campaign import RowState
 from postroad.model.errors import BadInput
+from postroad.model.foreign import NAME_CHARACTERS_MAX, clean
 from postroad.model.outcome import Kind
 
 
@@ -34,6 +36,14 @@ class Answer(Struct, frozen=True):
     sub_type: str = ""
     error: str = ""
     after_ms: int = 0
+
+    def __post_init__(self) -> None:
+        # The one door for what providers say of a call.
+        for name in ("provider_id", "code", "sub_type"):
+            if said := getattr(self, name):
+                force_setattr(self, name, clean(said, NAME_CHARACTERS_MAX))
+        if self.error:
+            force_setattr(self, "error", clean(self.error))
 
 
 class Channel(Protocol):

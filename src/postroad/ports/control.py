@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from postroad.model.control import CancelState, MessageFilter
+from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.words import Lane
 
 
@@ -21,8 +21,9 @@ class Control(Protocol):
         """An uncertain message counts as delivered, or goes back to its rung, due now; False
         when there is no uncertain one of this number."""
 
-    async def live(self, which: MessageFilter, after: int, limit: int) -> list[int]:
-        """Messages that are not finished, in order of id."""
+    async def cancel_some(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
+        """Cancel, or ask for, those that are meant of the next `limit` messages of a walk, in one
+        short transaction. One that is tried meanwhile may move behind the cursor: walk again."""
 
     async def pause_queue(self, queue: int, *, paused: bool) -> None:
         """Hold all messages of a queue, or let them go on. Paused time counts towards no spell."""

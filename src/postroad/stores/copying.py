@@ -14,12 +14,12 @@ import msgspec
 from msgspec import Struct
 
 from postroad.model.errors import BadDsn, CopyRefused
+from postroad.model.foreign import LOST
 from postroad.model.states import NEVER
 from postroad.stores.naming import keys_begun, keys_beside
 from postroad.stores.postgres import schema
 from postroad.stores.postgres.connections import QUERIES, Raw, dial, read_address
 from postroad.stores.postgres.errors import named
-from postroad.stores.postgres.texts import plain
 from postroad.stores.sqlite import leases
 from postroad.stores.sqlite.database import Database, named_errors
 from postroad.stores.sqlite.schema import FileLock, migrate
@@ -257,7 +257,7 @@ def _text(value: str, kind: str) -> str:
     """SQLite keeps a zero character, PostgreSQL does not: an error's text may have one."""
     if kind == "jsonb":
         return value.replace("\\u0000", "\\ufffd")
-    return plain(value) if "\0" in value else value
+    return value.replace("\0", LOST)
 
 
 async def _verify(db: Database, raw: Raw, tables: Sequence[Table]) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from postroad.model.foreign import CHARACTERS_MAX, told
 from postroad.model.ids import to_text
 from postroad.model.words import Message
 from postroad.ports.clock import Clock
@@ -9,7 +10,6 @@ from postroad.ports.log import Log
 
 TELL_EVERY_S: Final = 10.0
 FAULTS_MAX: Final = 1_000
-TEXT_MAX: Final = 2_000
 
 Fault = tuple[object, ...]
 
@@ -31,9 +31,9 @@ class Complaints:
         fault = (queue, type(error), where.tb_lineno if where is not None else 0)
         if (like_it := self._like_it(fault)) is None:
             return
-        text = str(error)
-        cut = None if len(text) > TEXT_MAX else error
-        why = f"{type(error).__name__}: {text[:TEXT_MAX]}"
+        text = told(error)
+        cut = None if len(text) >= CHARACTERS_MAX else error
+        why = f"{type(error).__name__}: {text}"
         facts = _facts(queue, message, like_it)
         self._log.warning("a handler raised", **facts, error=why, exc_info=cut)
 

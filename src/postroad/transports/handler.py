@@ -10,11 +10,12 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.errors import Reject, RetryLater, UnknownQueue
+from postroad.model.foreign import told
 from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
 from postroad.model.words import HANDLER_SHARDS, LaneKey, Message, Policy, Queue
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
-from postroad.transports.complaints import TEXT_MAX, Complaints
+from postroad.transports.complaints import Complaints
 from postroad.transports.job import Job, Reads, plain
 from postroad.transports.threads import Call, Calls, Threads
 
@@ -115,12 +116,12 @@ class HandlerSession:
             else:
                 await self._in_thread(self._threads.call(partial(self._function, job)), message)
         except Reject as error:
-            return rejected(_text(error))
+            return rejected(told(error))
         except RetryLater as error:
-            return later(str(error), after_ms=error.after_ms)
+            return later(told(error), after_ms=error.after_ms)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             self._complaints.raised(queue.name, message, error)
-            return failed(f"{type(error).__name__}: {_text(error)}")
+            return failed(f"{type(error).__name__}: {told(error)}")
         finally:
             job.over = True
         return DELIVERED
@@ -156,7 +157,3 @@ class HandlerSession:
 
     async def close(self) -> None:
         """Nothing to give back."""
-
-
-def _text(error: BaseException) -> str:
-    return str(error)[:TEXT_MAX]

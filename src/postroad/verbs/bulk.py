@@ -11,6 +11,7 @@ from postroad.model.credential import Credential
 from postroad.model.errors import BadInput, Overloaded
 from postroad.model.keyring import KeyRing
 from postroad.model.webhook import WebhookRules
+from postroad.observe.tasks import Tasks
 from postroad.pacing.pacer import Pacer
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Channel
@@ -28,6 +29,8 @@ from postroad.verbs.allowance import Allowance
 from postroad.verbs.campaigns import CampaignVerbs
 from postroad.verbs.credentials import CredentialVerbs
 
+LEAVE_S: Final = 30.0
+"""Beside the time to drain: so long a call may take that was begun when the stop came."""
 TURN_S: Final = 30.0
 """So long a test send waits for its slot."""
 
@@ -63,12 +66,16 @@ class Bulk:
         `drain_s`: how long their end waits for a store that is away."""
         kit = Kit(self.store, pace, self._road.clock, self._log, owner, drain_s)
         crew = Crew(kit, self.credentials.open, self._road.ledgers)
-        task = asyncio.get_running_loop().create_task(crew.run(), name="postroad campaigns")
-        task.add_done_callback(lambda _: ended())
+        tasks = Tasks(self._log, lambda _: ended())
+        task = tasks.start(crew.run(), "campaigns")
         try:
             yield crew
         finally:
             crew.stop()
+            await asyncio.wait([task], timeout=drain_s + LEAVE_S)
+            if not task.done():  # a stop that takes for ever is worse than an uncertain recipient
+                self._log.error("campaigns do not end: what is under way is cut, and uncertain")
+                task.cancel()
             await task
 
     async def _turn(self, credential: Credential, cost: int) -> None:
@@ -78,10 +85,11 @@ class Bulk:
         if not ledgers:
             return
         clock, pace = self._road.clock, Pacer(self._road, self._road.clock, self._log)
-        asking = asyncio.get_running_loop().create_task(pace.run())
+        asking = Tasks(self._log)
+        _ = asking.start(pace.run(), "pace of a test send")  # kept there
         end_s = clock.steady_s() + TURN_S
         try:
-            while True:
+            while asking.error is None:
                 block = await pace.block(ledgers, "test", 1, cost)
                 if block.slots_s and await pace.on_time(block.slots_s[0]):
                     return
@@ -89,8 +97,9 @@ class Bulk:
                     raise Overloaded(f"credential {credential.name!r} has no room: try again later")
                 if not block.slots_s:
                     await clock.sleep(max(block.again_s - clock.steady_s(), 0.002))
+            raise asking.error
         finally:
-            asking.cancel()
+            await asking.close()
 
     def _channel(self, credential: Credential, secret: str) -> Channel:
         spec, ways = credential.spec, Ways(self._rules, self._road.clock, self._idle, self._resolve)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from postroad.campaigns.checking import PHONES, URLS, Check
 from postroad.campaigns.estimate import Estimate, estimate, seconds_of
 from postroad.campaigns.exporting import export
-from postroad.campaigns.importing import Imported, Importer, Progress
+from postroad.campaigns.importing import Imported, Importer, ImportLimits, Progress
 from postroad.campaigns.message import Letter, Writer, callback_url, is_called_back, template_of
 from postroad.campaigns.signature import signed
 from postroad.model.campaign import (
@@ -29,6 +29,8 @@ from postroad.model.campaign import (
 )
 from postroad.model.credential import Credential
 from postroad.model.errors import BadInput, BadTime
+from postroad.model.foreign import NAME_CHARACTERS_MAX as ID_CHARACTERS_MAX
+from postroad.model.foreign import clean
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Answer, BadCredential
@@ -39,6 +41,8 @@ from postroad.verbs.bounding import bounded
 from postroad.verbs.credentials import CredentialVerbs, moment_ms
 
 JOBS_MAX: Final = 64
+SLICE: Final = 1_000
+"""Recipients settled by one transaction: others write between two of them."""
 NAME_CHARACTERS_MAX: Final = 200
 CHECKS: Final[dict[str, Check]] = {"twilio": PHONES, "webhook": URLS}
 
@@ -80,6 +84,7 @@ class CampaignVerbs:
         self._turn = turn
         self._credentials = credentials
         self._clock = clock
+        self.limits = ImportLimits()
         self._seen: dict[int, tuple[float, int, float]] = {}
         """When a campaign was last looked at, how many results it had, and its rate then."""
 
@@ -141,7 +146,7 @@ class CampaignVerbs:
         credential = await self._credential(campaign)
         if await self._store.importing(campaign.id) is None:  # else it goes on
             await self._allowance.one_more(Kept.imports, tenant)
-        importer = Importer(self._store, CHECKS[credential.kind])
+        importer = Importer(self._store, CHECKS[credential.kind], self.limits)
         return await importer.run(
             campaign, Path(path), encoding=encoding, skip_invalid=skip_invalid, progress=progress
         )
@@ -244,7 +249,14 @@ class CampaignVerbs:
         if state not in (RowState.sent, RowState.unsent):
             raise BadInput(f"{state!r}: uncertain ones are settled as 'sent' or 'unsent'")
         campaign = await self._get(name, tenant)
-        return await self._store.settle(campaign.id, RowState(state), rows)
+        if rows:
+            return await self._store.settle(campaign.id, RowState(state), rows)
+        done = after = 0
+        while page := await self._store.page(campaign.id, RowState.uncertain, after, SLICE):
+            after = page[-1].n
+            numbers = [one.n for one in page]
+            done += await self._store.settle(campaign.id, RowState(state), numbers)
+        return done
 
     async def lookup(self, name: str, *, tenant: str = DEFAULT_TENANT) -> int:
         """Ask the provider about uncertain recipients; answers how many it has. The others stay
@@ -258,7 +270,7 @@ class CampaignVerbs:
                 after = page[-1].n
                 for one in page:
                     row = (await self._store.rows(campaign.id, one.n - 1, 1))[0]
-                    sid = await channel.lookup(writer.letter(row).parcel)
+                    sid = clean(await channel.lookup(writer.letter(row).parcel), ID_CHARACTERS_MAX)
                     if sid:
                         found += await self._store.callback(campaign.id, one.n, sid, "queued", "")
         finally:
@@ -276,10 +288,11 @@ class CampaignVerbs:
         url = callback_url(credential, campaign, n)
         if not signed(self._credentials.secret(credential), url, form, signature):
             return False
-        status, sid = form.get("MessageStatus", ""), form.get("MessageSid", "")
+        status = form.get("MessageStatus", "")
+        sid = clean(form.get("MessageSid", ""), ID_CHARACTERS_MAX)
         if status not in STATUSES or not sid:
             return False
-        code = form.get("ErrorCode", "")
+        code = clean(form.get("ErrorCode", ""), ID_CHARACTERS_MAX)
         return await self._store.callback(campaign, n, sid, status, code)
 
     async def recipients(

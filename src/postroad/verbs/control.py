@@ -1,9 +1,9 @@
 """Stop things: cancel a message, pause a queue or a lane, lift a hold-off."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator
 from typing import Literal
 
-from postroad.model.control import Cancelled, CancelState, MessageFilter
+from postroad.model.control import Cancelled, CancelledAll, CancelState, MessageFilter
 from postroad.model.errors import (
     BadInput,
     NotUncertain,
@@ -11,25 +11,25 @@ from postroad.model.errors import (
     UnknownMessage,
     UnknownQueue,
 )
-from postroad.model.ids import to_number, to_text
+from postroad.model.ids import to_number
 from postroad.model.pace import read_limit
 from postroad.model.spans import Span, seconds_of
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
+from postroad.verbs.cancelling import CancelAll, LastTries
 
 ASK_EVERY_S = 0.05
-PAGE = 500
 
 
 @bounded
 class Controls:
-    """The store's verbs with names instead of numbers. `on_last_try`: whether an engine of
-    this process has a try under way of a message that it was told to cancel."""
+    """The store's verbs with names instead of numbers. `last_tries`: those of these messages of
+    which an engine of this process, which was told to cancel them, has a try under way."""
 
-    def __init__(self, store: Store, on_last_try: Callable[[int], bool]) -> None:
+    def __init__(self, store: Store, last_tries: LastTries) -> None:
         self._store = store
-        self._on_last_try = on_last_try
+        self._last_tries = last_tries
 
     async def cancel(
         self,
@@ -41,8 +41,7 @@ class Controls:
         """Cancel one message. After `cancelled` no try of it starts; `wait` is how long to wait
         for the owner of its lane, in seconds."""
         until_s = self._store.clock.steady_s() + _wait_s(wait)
-        (state,) = (await self._cancel([to_number(id)], tenant, until_s)).values()
-        return Cancelled(id, state)
+        return Cancelled(id, await self._cancel(to_number(id), tenant, until_s))
 
     async def cancel_all(
         self,
@@ -51,35 +50,39 @@ class Controls:
         order_key: str = "",
         tenant: str = DEFAULT_TENANT,
         wait: Span = 40.0,
-    ) -> list[Cancelled]:
-        """Cancel all messages of a queue, or of one order key, that are not finished; `wait` is how
-        long to wait for the owners of their lanes, in all."""
-        until_s = self._store.clock.steady_s() + _wait_s(wait)
-        before_ms = self._store.clock.now_ms() + 1
-        which = MessageFilter(tenant, queue, order_key, before_ms)
-        answers: list[Cancelled] = []
-        after = 0
-        while numbers := await self._store.live(which, after, PAGE):
-            states = await self._cancel(numbers, tenant, until_s)
-            answers += [Cancelled(to_text(number), state) for number, state in states.items()]
-            after = numbers[-1]
-        return answers
+    ) -> CancelledAll:
+        """Cancel all messages of a queue, or of one order key, that were there and not finished
+        when this was called, in slices that hold up nobody; answers how many became what. `wait`
+        is how long to wait for owners of their lanes of which none answers."""
+        said = CancelledAll()
+        async for step in self.cancelling(queue, order_key=order_key, tenant=tenant, wait=wait):
+            said = step
+        return said
 
-    async def _cancel(
-        self, numbers: list[int], tenant: str, until_s: float
-    ) -> dict[int, CancelState]:
-        states: dict[int, CancelState] = {}
-        waiting = list(numbers)
-        while waiting:
-            answers = await self._store.cancel(tenant, waiting)
-            for number, state in answers.items():
-                here = state is CancelState.pending and self._on_last_try(number)
-                states[number] = CancelState.sending if here else state
-            waiting = [n for n in waiting if states[n] is CancelState.pending]
-            if not waiting or self._store.clock.steady_s() >= until_s:
-                break
-            await self._store.clock.sleep(ASK_EVERY_S)
-        return states
+    def cancelling(
+        self,
+        queue: str = "",
+        *,
+        order_key: str = "",
+        tenant: str = DEFAULT_TENANT,
+        wait: Span = 40.0,
+    ) -> AsyncIterator[CancelledAll]:
+        """The same, step by step: how far it is after each slice, and at last the answer."""
+        clock = self._store.clock
+        which = MessageFilter(tenant, queue, order_key, clock.now_ms() + 1)
+        return CancelAll(self._store, which, self._last_tries, _wait_s(wait)).steps()
+
+    async def _cancel(self, number: int, tenant: str, until_s: float) -> CancelState:
+        clock = self._store.clock
+        while True:
+            state = (await self._store.cancel(tenant, [number]))[number]
+            if state is not CancelState.pending:
+                return state
+            if self._last_tries([number]):
+                return CancelState.sending
+            if clock.steady_s() >= until_s:
+                return state
+            await clock.sleep(ASK_EVERY_S)
 
     async def settle(
         self,

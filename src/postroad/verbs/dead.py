@@ -1,8 +1,9 @@
 """The dead set as a program uses it: list, show, replay, purge."""
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from datetime import datetime
-from typing import Final, TypedDict, Unpack
+from functools import partial
+from typing import Final, Protocol, TypedDict, Unpack
 
 from msgspec.structs import replace
 
@@ -12,11 +13,15 @@ from postroad.model.ids import to_number
 from postroad.model.private_headers import shown
 from postroad.model.states import NEVER, DeadReason
 from postroad.model.words import DEFAULT_TENANT
-from postroad.ports.deadset import DeadSet
+from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 
 PAGE_MAX: Final = 1_000
+SLICE: Final = 500
+"""Messages changed by one transaction: 10 to 20 ms of SQLite's only writer."""
+IDS_MAX: Final = 10_000
+"""Named messages are changed together, or none is."""
 
 
 class Where(TypedDict, total=False):
@@ -34,11 +39,18 @@ class Where(TypedDict, total=False):
     """Died before this time."""
 
 
+class Change(Protocol):
+    """A replay, or a purge."""
+
+    async def __call__(self, which: DeadFilter, *, count: int, dry_run: bool) -> int:
+        """Up to so many, the longest dead first; answers how many."""
+
+
 @bounded
 class Dead:
     """Messages that will not be tried again: inspect, replay, purge."""
 
-    def __init__(self, store: DeadSet) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     async def list(self, *, limit: int = 100, after: str = "", **where: Unpack[Where]) -> Page:
@@ -66,12 +78,26 @@ class Dead:
         dry_run: bool = False,
         **where: Unpack[Where],
     ) -> int:
-        """Send the dead again, by ids or by filter, all in one transaction: `once` more, or
-        `reset` for the whole ladder. Answers how many; `dry_run` only counts."""
+        """Send the dead again, by ids in one transaction, or by filter in slices that hold up
+        nobody: `once` more, or `reset` for the whole ladder. Answers how many of those that were
+        dead when this was called; `dry_run` only counts."""
+        steps = self.replaying(ids=ids, count=count, mode=mode, dry_run=dry_run, **where)
+        return [done async for done in steps][-1]
+
+    def replaying(
+        self,
+        *,
+        ids: Iterable[str] | None = None,
+        count: int | None = None,
+        mode: str = ReplayMode.once,
+        dry_run: bool = False,
+        **where: Unpack[Where],
+    ) -> AsyncIterator[int]:
+        """The same, step by step: how many so far, and at last how many in all."""
         if mode not in set(ReplayMode):
             raise BadInput(f"mode={mode!r}: 'once' for one more try, 'reset' for a fresh ladder")
-        which, most = _meant(where, ids, count)
-        return await self._store.dead_replay(which, ReplayMode(mode), count=most, dry_run=dry_run)
+        how = partial(self._store.dead_replay, mode=ReplayMode(mode))
+        return self._in_slices(how, *_meant(where, ids, count), dry_run=dry_run)
 
     async def purge(
         self,
@@ -81,10 +107,38 @@ class Dead:
         dry_run: bool = False,
         **where: Unpack[Where],
     ) -> int:
-        """Forget the dead, by ids or by filter, for ever. Answers how many; `dry_run` only
-        counts."""
-        which, most = _meant(where, ids, count)
-        return await self._store.dead_purge(which, count=most, dry_run=dry_run)
+        """Forget the dead for ever, by ids in one transaction, or by filter in slices. Answers how
+        many of those that were dead when this was called; `dry_run` only counts."""
+        steps = self.purging(ids=ids, count=count, dry_run=dry_run, **where)
+        return [done async for done in steps][-1]
+
+    def purging(
+        self,
+        *,
+        ids: Iterable[str] | None = None,
+        count: int | None = None,
+        dry_run: bool = False,
+        **where: Unpack[Where],
+    ) -> AsyncIterator[int]:
+        """The same, step by step: how many so far, and at last how many in all."""
+        how = self._store.dead_purge
+        return self._in_slices(how, *_meant(where, ids, count), dry_run=dry_run)
+
+    async def _in_slices(
+        self, how: Change, which: DeadFilter, most: int, *, dry_run: bool
+    ) -> AsyncIterator[int]:
+        """What died after this began, as what was replayed may, is not meant."""
+        if which.ids is not None or dry_run:
+            yield await how(which, count=most, dry_run=dry_run)
+            return
+        before_ms = self._store.clock.now_ms() + 1
+        which = replace(which, until_ms=min(which.until_ms, before_ms))
+        done, full = 0, True
+        while full and done < most:
+            size = min(SLICE, most - done)
+            gone = await how(which, count=size, dry_run=False)
+            done, full = done + gone, gone == size
+            yield done
 
 
 def _meant(where: Where, ids: Iterable[str] | None, count: int | None) -> tuple[DeadFilter, int]:
@@ -95,7 +149,10 @@ def _meant(where: Where, ids: Iterable[str] | None, count: int | None) -> tuple[
             raise BadInput(f"ids name the messages: leave out {', '.join(narrowed) or 'count'}")
         if isinstance(ids, str):
             raise BadInput(f"ids={ids!r}: give a list of ids")
-        return _filter(where, tuple(to_number(one) for one in ids)), NEVER
+        named = tuple(to_number(one) for one in ids)
+        if len(named) > IDS_MAX:
+            raise BadInput(f"{len(named)} ids: give up to {IDS_MAX} at once, or a filter")
+        return _filter(where, named), NEVER
     if count is None and not narrowed:
         raise BadInput("say which: ids=[…], count=…, or queue=, reason=, error=, since=, until=")
     if count is not None and count < 1:

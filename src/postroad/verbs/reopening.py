@@ -1,11 +1,11 @@
 """A recipient that was over its quota takes messages again: its queue goes on at once."""
 
-import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final
 
 from postroad.model.block import BlockKind
 from postroad.model.errors import StoreError
+from postroad.observe.tasks import Tasks
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.ports.transport import Reopens, Transport
@@ -22,25 +22,19 @@ class Reopening:
         self._store = store
         self._log = log
         self._transports = [each for each in transports if isinstance(each, Reopens)]
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.tasks = Tasks(log)
         for each in self._transports:
             each.on_reopen(self.reopen)
 
     def reopen(self, tenant: str, queue: str, still: Callable[[], bool]) -> None:
         """This queue need not wait."""
-        lift = self._lift(tenant, queue, still)
-        self._tasks.add(task := asyncio.get_running_loop().create_task(lift))
-        task.add_done_callback(self._tasks.discard)
+        _ = self.tasks.start(self._lift(tenant, queue, still), "reopening")  # kept there
 
     async def close(self) -> None:
         """No more."""
         for each in self._transports:
             await each.close()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        # They were cancelled: how they ended is no news.
-        _ = await asyncio.gather(*tasks, return_exceptions=True)
+        await self.tasks.close()
 
     async def _lift(self, tenant: str, name: str, still: Callable[[], bool]) -> None:
         try:

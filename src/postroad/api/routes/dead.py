@@ -11,6 +11,7 @@ from msgspec import Meta, Raw, Struct
 from postroad.api.context import Ask, context, who
 from postroad.api.doors import fetch, give
 from postroad.api.paging import After
+from postroad.api.progress import Answered, answer_in_steps
 from postroad.api.reading import read, takes
 from postroad.model.dead import DeadLetter, DeadMessage, Page, ReplayMode
 from postroad.model.states import DeadReason
@@ -108,17 +109,18 @@ def _letter(letter: DeadLetter) -> Letter:
     status_code=200,
     operation_class=takes(ReplayRequest),
 )
-async def dead_replay(request: Ask) -> Counted:
-    """Send the dead again, all in one transaction."""
+async def dead_replay(request: Ask) -> Answered[Counted]:
+    """Send the dead again: named ones in one transaction, others in slices. To who accepts NDJSON
+    it tells how far it is."""
     asked = await read(request, REPLAY)
-    count = await context(request).road.dead.replay(
+    steps = context(request).road.dead.replaying(
         ids=asked.ids,
         count=asked.count,
         mode=asked.mode,
         dry_run=asked.dry_run,
         **_where(request, asked),
     )
-    return Counted(count, asked.dry_run)
+    return await answer_in_steps(request, steps, lambda count: Counted(count, asked.dry_run))
 
 
 @give(
@@ -128,13 +130,14 @@ async def dead_replay(request: Ask) -> Counted:
     status_code=200,
     operation_class=takes(PurgeRequest),
 )
-async def dead_purge(request: Ask) -> Counted:
-    """Forget the dead, for ever."""
+async def dead_purge(request: Ask) -> Answered[Counted]:
+    """Forget the dead, for ever: named ones in one transaction, others in slices. To who accepts
+    NDJSON it tells how far it is."""
     asked = await read(request, PURGE)
-    count = await context(request).road.dead.purge(
+    steps = context(request).road.dead.purging(
         ids=asked.ids, count=asked.count, dry_run=asked.dry_run, **_where(request, asked)
     )
-    return Counted(count, asked.dry_run)
+    return await answer_in_steps(request, steps, lambda count: Counted(count, asked.dry_run))
 
 
 def _where(request: Ask, asked: Which) -> Where:

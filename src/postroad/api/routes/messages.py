@@ -2,7 +2,6 @@
 
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections import Counter
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
@@ -14,9 +13,10 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from postroad.api.context import Ask, context, who
 from postroad.api.doors import drop, fetch, give
 from postroad.api.problems import BadRequest, FieldError
+from postroad.api.progress import Answered, answer_in_steps
 from postroad.api.reading import read, takes
 from postroad.engine.drafting import Send
-from postroad.model.control import Cancelled, CancelState
+from postroad.model.control import Cancelled, CancelledAll, CancelState
 from postroad.model.errors import NotCancelled, UnknownMessage
 from postroad.model.explain import Explanation
 from postroad.model.outlook import Outlook
@@ -49,12 +49,6 @@ class CancelRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
     queue: QueueName = ""
     order_key: Key = ""
-
-
-class CancelledAll(Struct, frozen=True):
-    """How many are in which state now: cancelled, sending, pending, final."""
-
-    states: dict[str, int]
 
 
 class SettleRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -176,15 +170,16 @@ async def cancel(
 @give(
     "/v1/messages:cancel", scope=Scope.manage, status_code=200, operation_class=takes(CancelRequest)
 )
-async def cancel_all(request: Ask) -> CancelledAll:
-    """Cancel all messages of a queue, or of an order key, that are not finished."""
+async def cancel_all(request: Ask) -> Answered[CancelledAll]:
+    """Cancel all messages of a queue, or of an order key, that are there now and not finished:
+    how many became what. To who accepts NDJSON it tells how far it is."""
     asked = await read(request, CANCEL)
     if not asked.queue and not asked.order_key:
         raise _bad("queue", "say which: a queue, an order_key, or both")
-    answers = await context(request).road.cancel_all(
+    steps = context(request).road.cancelling(
         asked.queue, order_key=asked.order_key, tenant=who(request).tenant, wait=WAIT_S
     )
-    return CancelledAll(dict(Counter(str(answer.state) for answer in answers)))
+    return await answer_in_steps(request, steps, lambda said: said)
 
 
 @give(

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from postroad.model.errors import NotOpen, StoreError
 from postroad.observe.log import make_log
+from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
 from postroad.stores.postgres import schema
@@ -51,6 +52,7 @@ class Base:
         self.address = read_address(dsn)
         self.clock = DatabaseClock(clock)
         self.log = log or make_log("warning")
+        self.tasks = Tasks(self.log)
         self._counts: Counter[str] = Counter()
         chance = system_chance()
         self._read, self._write, self._accept, self._side, self._pace = self._lines = [
@@ -60,10 +62,9 @@ class Base:
         self._floors = Floors()
         self._turns: dict[int, str] = {}
         """By owner: the tenant after which its next claim of many goes on."""
-        self.bell = FleetBell(self.clock, self._notify, self._arrived, self._floors)
-        self._ear = Ear(self.address, self.bell, self._counts, clock, chance, self.log)
+        self.bell = FleetBell(self.clock, self._notify, self._arrived, self._floors, self.tasks)
+        self._ear = Ear(self.address, self.bell, self._counts, clock, chance, self.tasks)
         self._arrivals = asyncio.Event()
-        self._mover: asyncio.Task[None] | None = None
         self._open = False
         self._reaped: dict[int, int] = {}
         """How often each owner of this process was told that its lanes were taken away."""
@@ -90,7 +91,7 @@ class Base:
         else:
             pids = self._lines
             await self._ear.start(lambda pid: any(line.pid == pid for line in pids))
-        self._mover = asyncio.get_running_loop().create_task(self._move(), name="postroad mover")
+        _ = self.tasks.start(self._move(), "mover")  # kept there
 
     async def _check(self) -> bool:
         raw = await dial(self.address, pooled=True)
@@ -133,12 +134,9 @@ class Base:
 
     async def close(self) -> None:
         """Finish what was handed over, then let go."""
-        if self._mover is not None:
-            self._mover.cancel()
-            # They were cancelled: how they ended is no news.
-            _ = await asyncio.gather(self._mover, return_exceptions=True)
         await self._ear.close()
         await self.bell.close()
+        await self.tasks.close()
         self._open = False
         for line in self._lines:
             await line.close()

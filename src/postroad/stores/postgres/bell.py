@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from postroad.model.errors import StoreError
 from postroad.model.ladder import LAST_POLLED_LEVEL
+from postroad.observe.tasks import Tasks
 from postroad.ports.bell import Listener
 from postroad.ports.clock import Clock
 from postroad.stores.postgres.floors import Floors
@@ -64,6 +65,7 @@ class FleetBell:
         send: Callable[[str], Awaitable[object]],
         arrived: Callable[[], None],
         floors: Floors,
+        tasks: Tasks,
     ) -> None:
         self.alive = False
         self.lanes: dict[int, set[int]] = {}
@@ -74,6 +76,7 @@ class FleetBell:
         self._send = send
         self._arrived = arrived
         self._floors = floors
+        self._tasks = tasks
         # Each listener is called in its own context, not in that of whoever committed.
         self._listeners: dict[int, tuple[Listener, contextvars.Context]] = {}
         self._outgoing: dict[tuple[int | None, int, int, int], Ring] = {}
@@ -188,7 +191,7 @@ class FleetBell:
 
     def _flush_soon(self) -> None:
         if self._flushing is None and not self._closed:
-            self._flushing = asyncio.get_running_loop().create_task(self._flush())
+            self._flushing = self._tasks.start(self._flush(), "bell, rings for others")
 
     async def _flush(self) -> None:
         try:

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import field
 
-from postroad.model.control import CancelState, MessageFilter
+from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.words import Lane
 from postroad.stores.postgres.base import Answer, Base, decoder
 from postroad.stores.postgres.leases import ANSWER
@@ -15,6 +15,12 @@ class Cancelling(Answer, frozen=True):
     """What came of each wish; unknown ones are left out."""
 
     states: dict[int, CancelState] = field(default_factory=dict)
+
+
+class Walked(Cancelling, frozen=True):
+    """What a slice of a walk did, and where the next one begins."""
+
+    after: Cursor | None = None
 
 
 class Settled(Answer, frozen=True):
@@ -31,6 +37,7 @@ class Withdrawn(Answer, frozen=True):
 
 WITHDRAWN: Final = decoder(Withdrawn)
 CANCELLING: Final = decoder(Cancelling)
+WALKED: Final = decoder(Walked)
 SETTLED: Final = decoder(Settled)
 
 
@@ -54,12 +61,13 @@ class ControlVerbs(Base):
         text = await self._one(self._side, "cancel", "settle", tenant, number, sent)
         return self._read_answer(text, SETTLED).settled
 
-    async def live(self, which: MessageFilter, after: int, limit: int) -> list[int]:
-        """Messages that are not finished, in order of id."""
-        self._check_open()
-        before_ms = which.accepted_before_ms
-        values = (which.tenant, which.queue, which.order_key, before_ms, after, limit)
-        return [row["id"] for row in await self._side.rows("insight", "live_messages", values)]
+    async def cancel_some(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
+        """Cancel, or ask for, the next ones of a walk."""
+        meant = (which.tenant, which.queue, which.order_key, which.accepted_before_ms)
+        place = (after.rung, after.place, after.id)
+        text = await self._one(self._side, "cancel", "cancel_some", *meant, *place, limit)
+        answer = self._read_answer(text, WALKED)
+        return CancelSlice(answer.states, answer.after)
 
     async def pause_queue(self, queue: int, *, paused: bool) -> None:
         """Hold all of a queue's messages, or let them go on."""

@@ -126,6 +126,7 @@ class Lost(Answer, frozen=True):
 
     lost: int = 0
     owned: bool = False
+    wishes: int = 0
 
 
 CLAIMED: Final = decoder(Claimed)
@@ -267,7 +268,7 @@ class LeaseVerbs(Base):
     async def reap(self, dead_after_ms: int) -> Reaped:
         """Free the lanes of owners that were not heard from."""
         lost = self._read_answer(await self._one(self._side, "reap", "reap", dead_after_ms), LOST)
-        return Reaped(lost.lost, lost.owned)
+        return Reaped(lost.lost, lost.owned, lost.wishes)
 
     async def leave(self, owner: int) -> None:
         """Going away; nothing is owned any more."""

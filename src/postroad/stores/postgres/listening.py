@@ -8,8 +8,8 @@ from typing import Final
 import asyncpg
 
 from postroad.model.errors import StoreError
+from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Chance, Clock
-from postroad.ports.log import Log
 from postroad.stores.postgres.bell import FleetBell
 from postroad.stores.postgres.connections import BACKOFF_S, CONNECT_S, QUERIES, Address, Raw, dial
 
@@ -33,14 +33,15 @@ class Ear:
         counts: Counter[str],
         clock: Clock,
         chance: Chance,
-        log: Log,
+        tasks: Tasks,
     ) -> None:
         self._address = address
         self._bell = bell
         self._counts = counts
         self._clock = clock
         self._chance = chance
-        self._log = log
+        self._tasks = tasks
+        self._log = tasks.log
         self._own: Callable[[int], bool] = lambda _: False
         self._raw: Raw | None = None
         self._ended = asyncio.Event()
@@ -57,7 +58,7 @@ class Ear:
             await self._connect()
         except StoreError as error:
             self._log.warning("the bell cannot be heard, levels are polled", error=str(error))
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="postroad bell")
+        self._task = self._tasks.start(self._run(), "bell")
 
     async def close(self) -> None:
         """Listen no more."""

@@ -10,7 +10,6 @@ from postroad.model.decide import Move
 from postroad.model.record import LaneChange, QueueChange, Record, Recorded, Result
 from postroad.model.states import NEVER
 from postroad.stores.postgres.base import Answer, Base, decoder, literal, once
-from postroad.stores.postgres.texts import plain
 from postroad.stores.postgres.webhooks import note_columns
 
 UNCERTAIN_LEVEL: Final = -1
@@ -154,7 +153,7 @@ class RecordBatch:
             reason=(result.reason or "exhausted") if gone == "dead" else None,
             kind=result.kind,
             status=result.status,
-            error=plain(result.error),
+            error=result.error,
             started=result.started_ms,
             took=result.took_ms,
             slot=result.slot,
@@ -180,7 +179,7 @@ class RecordBatch:
                 "queue": change.queue,
                 "kind": change.block.kind if change.block else "",
                 "until": change.block.until_ms if change.block else 0,
-                "reason": plain(change.block.reason) if change.block else "",
+                "reason": change.block.reason if change.block else "",
                 "streak": change.block.streak if change.block else 0,
                 "since": change.block.since_ms if change.block else 0,
             }
@@ -196,7 +195,7 @@ class RecordBatch:
                 "opened": change.circuit.opened,
                 "until": change.circuit.until_ms,
                 "since": change.circuit.since_ms,
-                "reason": plain(change.circuit.reason),
+                "reason": change.circuit.reason,
                 "crashes": change.crashes,
                 "early": change.early_ms,
             }

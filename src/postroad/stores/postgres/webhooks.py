@@ -8,7 +8,6 @@ from postroad.model.outcome import Kind
 from postroad.model.record import Result
 from postroad.model.webhook import Attempt, HookRow
 from postroad.stores.postgres.base import Base, literal
-from postroad.stores.postgres.texts import plain
 
 
 class WebhookVerbs(Base):
@@ -75,7 +74,7 @@ def note_columns(results: Sequence[Result]) -> tuple[object, ...]:
         literal([note.answered_ms for _, note in seen]),
         [note.address for _, note in seen],
         [note.fault for _, note in seen],
-        [plain(r.error) for r, _ in seen],
+        [r.error for r, _ in seen],
         [note.headers for _, note in seen],
         [note.answer for _, note in seen],
     )

@@ -1,14 +1,14 @@
 """A road on RabbitMQ that is open: the broker, the state store, and what joins them."""
 
-import asyncio
 import os
 import socket
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from postroad.model.errors import NotOpen, StoreError
 from postroad.model.words import DEFAULT_TENANT, LaneKey, Policy, QueueSpec
 from postroad.observe.log import make_log
+from postroad.observe.tasks import HasTasks, Tasks
 from postroad.ports.bell import Listener
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
@@ -65,6 +65,9 @@ class Base:
         self.clock: Clock = state.clock
         self.bell = RoadBell()
         self.log = log or make_log("warning")
+        self.tasks = Tasks(self.log)
+        if isinstance(state, HasTasks):
+            state.tasks.tell(self.tasks.hear)
         self.topology = Topology(options.prefix, options.shards)
         self.table = Table(self.bell.ring)
         self._is_file = isinstance(state, SqliteStore)
@@ -74,6 +77,7 @@ class Base:
         fresh_s = EVER_S if self._is_file else FRESH_S
         self.book = Book(state, self.afar, self.table, clock, fresh_s)
         self.broker = Broker(options.address, self.topology, "postroad", clock, self.log)
+        self.broker.tasks.tell(self.tasks.hear)
         self.routes = routes
         self.stamps = Stamps(self.book, routes)
         shifter = Shifter(self.broker, self.afar, self.table)
@@ -86,8 +90,10 @@ class Base:
         self.consuming = Consuming(
             self.table, self.arrivals, name, declare, options.prefetch, clock, self.log
         )
+        self.consuming.tasks.tell(self.tasks.hear)
         duties = Duties(self.consuming, self.bury, declare, self.broker.publish, self.broker.say)
         self.crew = Crew(self.topology, _name(), duties, clock, self.log)
+        self.crew.tasks.tell(self.tasks.hear)
         draining = Draining(self.book, routes, self.broker, self._handlers, clock, self.log)
         self.serving = Serving(
             self.broker, self.consuming, self.arrivals, self.crew, draining, clock
@@ -95,7 +101,6 @@ class Base:
         self.recent = Recent()
         self._owners: dict[int, int] = {}
         self._reaped: set[int] = set()
-        self._tasks: list[asyncio.Task[None]] = []
         self._open = False
 
     @property
@@ -113,20 +118,20 @@ class Base:
             await self.state.close()
             raise
         self._open = True
-        self._spawn(self.outbox.run(self.log))
-        self._spawn(self.arrivals.run())
-        self._spawn(self.parking.run(self.log))
+        parts = {
+            "outbox": self.outbox.run(self.log),
+            "arrivals": self.arrivals.run(),
+            "parking": self.parking.run(self.log),
+        }
         if not self._is_file:
-            self._spawn(self._refresh())
+            parts["fresh queues"] = self._refresh()
+        for name, work in parts.items():
+            _ = self.tasks.start(work, name)  # kept there
 
     async def close(self) -> None:
         """Finish what was handed over, then let go."""
         self._open = False
-        for task in self._tasks:
-            task.cancel()
-        # They were cancelled: how they ended is no news.
-        _ = await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks.clear()
+        await self.tasks.close()
         await self.broker.close()
         await self.state.close()
 
@@ -141,16 +146,6 @@ class Base:
             except StoreError as error:
                 self.log.warning("what is paused may not be known", error=str(error))
             self.parking.look()
-
-    def _spawn(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        task.add_done_callback(self._ended)
-        self._tasks.append(task)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        """A part of the road that breaks does not do so in silence."""
-        if not task.cancelled() and task.exception() is not None:
-            self.log.error("a part of the road has ended", error=repr(task.exception()))
 
     def _check_open(self) -> None:
         if not self._open:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from postroad.model.errors import BrokerBlocked, StoreError, Unroutable
 from postroad.model.ids import to_text
+from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.declaring import ask, declare, ready
@@ -43,10 +44,12 @@ class Broker:
         self._clock = clock
         self._log = log
         self._chance = system_chance()
+        self.tasks = Tasks(log)
         self.publisher = Publisher(
             address, f"{name} publishes", self._prepare, clock, self._chance, log
         )
         self.publisher.on_return = self._on_return
+        self.publisher.supervisor.tasks.tell(self.tasks.hear)
         self._consumer: Supervisor | None = None
         self._watch: asyncio.Task[None] | None = None
         self._side: Channel | None = None
@@ -76,7 +79,7 @@ class Broker:
         async def prepare(link: Link) -> None:
             watch = Watch(link, watched)
             await up(link)
-            self._watch = asyncio.create_task(watch.run(self._clock, consumer.rebuild))
+            self._watch = self.tasks.start(watch.run(self._clock, consumer.rebuild), "watch")
 
         async def undo() -> None:
             await self._unwatch()
@@ -85,6 +88,7 @@ class Broker:
         name = f"{self._name} consumes"
         consumer = Supervisor(self._address, name, prepare, self._clock, self._chance, self._log)
         consumer.undo = undo
+        consumer.tasks.tell(self.tasks.hear)
         self._consumer = consumer
         consumer.start()
         try:

@@ -3,6 +3,7 @@ filtered, replayed and purged: a queue of the broker cannot be looked into witho
 
 from collections.abc import Awaitable, Callable
 
+from postroad.model.errors import PostroadError, is_about_store
 from postroad.ports.clock import Clock
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
 from postroad.stores.rabbitmq.poison import dropped_by_broker, unreadable
@@ -22,10 +23,23 @@ class Collector:
         self._clock = clock
 
     async def deal(self, batch: list[Delivery]) -> list[Wrong]:
-        """All of a batch, in one transaction."""
+        """All of a batch, in one transaction; after one that was refused each by itself."""
         now_ms = self._clock.now_ms()
-        await self._bury([letter_of(delivery, now_ms) for delivery in batch])
+        letters = [letter_of(delivery, now_ms) for delivery in batch]
+        try:
+            await self._bury(letters)
+        except PostroadError as error:
+            if is_about_store(error) or len(batch) == 1:
+                raise
+            return [await self._alone(letter) for letter in letters]
         return [None] * len(batch)
+
+    async def _alone(self, letter: Envelope) -> Wrong:
+        try:
+            await self._bury([letter])
+        except PostroadError as error:
+            return error
+        return None
 
 
 def letter_of(delivery: Delivery, now_ms: int) -> Envelope:

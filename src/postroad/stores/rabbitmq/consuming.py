@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from postroad.model.errors import StoreError
+from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.arriving import Arrivals, Arrived
@@ -76,7 +77,7 @@ class Consuming:
         self._link: Link | None = None
         self._lines: dict[str, tuple[Channel, str]] = {}
         self._opening: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.tasks = Tasks(log)
 
     async def ready(self) -> int:
         """How many messages of the lines that are consumed here nobody has been given. Each line is
@@ -128,10 +129,7 @@ class Consuming:
     async def give_all(self) -> None:
         """Let go of everything."""
         await asyncio.gather(*(self.give(target) for target in list(self.targets)))
-        for task in list(self._tasks):
-            task.cancel()
-        # They were cancelled: how they ended is no news.
-        _ = await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.tasks.close()
 
     async def _consume(self, target: str) -> None:
         link = self._link
@@ -197,7 +195,9 @@ class Consuming:
 
     def _start(self, work: Awaitable[None]) -> None:
         async def run() -> None:
-            await work
+            try:
+                await work
+            except StoreError as error:  # the link is going: its successor starts afresh
+                self._log.warning("a line is left as it is", error=str(error))
 
-        self._tasks.add(task := asyncio.get_running_loop().create_task(run()))
-        task.add_done_callback(self._tasks.discard)
+        _ = self.tasks.start(run(), "a line")  # kept there

@@ -1,13 +1,13 @@
 """What a process does for the road besides its messages: presence, dead letters, the catch-all."""
 
-import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from msgspec import Struct
 from pamqp import commands
 from pamqp.common import FieldTable
 
+from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.catchall import CatchAll, Declare, Publish
@@ -67,7 +67,7 @@ class Crew:
         self._links = 0
         self._clock = clock
         self._log = log
-        self._tasks: list[asyncio.Task[None]] = []
+        self.tasks = Tasks(log)
         self.fleet = Fleet(
             me,
             topology.shards,
@@ -76,6 +76,7 @@ class Crew:
             _Shards(duties.lines),
             log,
         )
+        self.fleet.tasks.tell(self.tasks.hear)
         self.catch_all = CatchAll(topology, duties.declare, duties.publish, clock, log)
         self._collector = Collector(duties.bury, clock)
 
@@ -83,22 +84,19 @@ class Crew:
         """There is a link, with everything declared and nothing consumed."""
         await self._listen(await link.channel())
         self.fleet.linked()
-        self._spawn(self.fleet.run())
+        _ = self.tasks.start(self.fleet.run(), "fleet")  # kept there
         duties = (
             (self._topology.dead, self._collector.deal),
             (self._topology.lost, self.catch_all.deal),
         )
         for line, deal in duties:
-            self._spawn(keep_drained(link, line, deal, self._clock, self._log))
+            drained = keep_drained(link, line, deal, self._clock, self._log)
+            _ = self.tasks.start(drained, f"drain {line}")  # kept there
 
     async def down(self) -> None:
         """The link is lost, or is about to be."""
         self.fleet.unlinked()
-        tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            task.cancel()
-        # They were cancelled: how they ended is no news.
-        _ = await asyncio.gather(*tasks, return_exceptions=True)
+        await self.tasks.close()
 
     async def stop(self) -> None:
         """Give the shards back in good order, and say so."""
@@ -125,6 +123,3 @@ class Crew:
 
         # It is never cancelled: it ends with its channel.
         _ = await channel.consume(queue, hear, prefetch=WORDS_MAX)
-
-    def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        self._tasks.append(asyncio.create_task(work))

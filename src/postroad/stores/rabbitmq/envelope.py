@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.model.errors import PostroadError
+from postroad.model.foreign import clean
 from postroad.model.ids import made_at_ms, to_number, to_text
 from postroad.model.states import NEVER, DeadReason
 from postroad.model.words import DEFAULT_TENANT, Draft, Queue
@@ -106,6 +107,7 @@ TEXTS: Final = {
     "last-error": "last_error",
     "reason": "reason",
 }
+ERRORS: Final = ("first-error", "last-error")
 NAMES: Final = ("id", "tenant", "queue")
 """What is looked up, by databases that have no zero bytes in texts."""
 ABSENT: Final = {"expires-at-ms": NEVER}
@@ -159,7 +161,8 @@ def unpack(table: Mapping[str, object], body: bytes) -> Envelope:
             if name in NUMBERS:
                 values[NUMBERS[name]] = _number(name, value)
             elif name in TEXTS:
-                values[TEXTS[name]] = _text(name, value)
+                text = _text(name, value)
+                values[TEXTS[name]] = clean(text) if name in ERRORS else text
         values["headers"] = _bytes("headers", table.get("headers", b""))
         if values["reason"]:
             _ = DeadReason(str(values["reason"]))  # whether it is one

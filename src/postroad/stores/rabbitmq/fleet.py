@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from postroad.model.errors import StoreError
+from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq import presence
@@ -44,6 +45,7 @@ class Fleet:
         self._say_bytes = say
         self._hands = hands
         self._log = log
+        self.tasks = Tasks(log)
         self._news = asyncio.Event()
         self._giving: dict[int, asyncio.Task[None]] = {}
         self._linked = False
@@ -100,7 +102,7 @@ class Fleet:
         due = share_of(self._roster.me, self._shards, self.workers)
         for shard in self.mine - due:
             self.mine -= {shard}
-            self._giving[shard] = asyncio.create_task(self._give(shard), name=f"give {shard}")
+            self._giving[shard] = self.tasks.start(self._give(shard), f"give {shard}")
         for shard in due - self.mine - self._giving.keys():
             try:
                 await self._hands.take(shard)

@@ -5,6 +5,7 @@ from enum import Enum
 from hashlib import blake2b
 from typing import Final
 
+from postroad.model.foreign import clean
 from postroad.model.states import NEVER, DeadReason
 from postroad.model.words import DEFAULT_TENANT
 from postroad.stores.rabbitmq.envelope import BODY_BYTES_MAX, ERROR_CHARACTERS_MAX, Envelope
@@ -69,7 +70,7 @@ def unreadable(delivery: Delivery, why: str, now_ms: int) -> Envelope:
         due_ms=now_ms,
         expires_at_ms=NEVER,
         body=delivery.body[:BODY_BYTES_MAX],
-        last_error=f"unreadable: {why}"[:ERROR_CHARACTERS_MAX],
+        last_error=clean(f"unreadable: {why}", ERROR_CHARACTERS_MAX),
         reason=DeadReason.rejected,
         died_at_ms=now_ms,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
-from postroad.model.control import CancelState, MessageFilter
+from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.dead import DeadFilter, ReplayMode
 from postroad.model.errors import NotDead, NotOnRabbitMQ, StoreError, Unroutable
 from postroad.model.ids import to_text
@@ -111,7 +111,7 @@ class ControlVerbs(Base):
         """Not here."""
         _no_cancel(owner, lane, ids)
 
-    async def live(self, which: MessageFilter, after: int, limit: int) -> list[int]:
+    async def cancel_some(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
         """Not here: nothing can be done to all messages that are not finished."""
         _no_cancel(which, after, limit)
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from postroad.model.errors import BrokerLost, StoreError
+from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Chance, Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.wire.address import Address
@@ -54,6 +55,7 @@ class Supervisor:
         self._clock = clock
         self._chance = chance
         self._log = log
+        self.tasks = Tasks(log)
         self._spoilt = ""
         self._ready = asyncio.Event()
         self._down = asyncio.Event()
@@ -70,7 +72,7 @@ class Supervisor:
         self._run()
 
     def _run(self) -> None:
-        self._task = asyncio.create_task(self._keep(), name=f"{self._name}: link to RabbitMQ")
+        self._task = self.tasks.start(self._keep(), f"{self._name}: link to RabbitMQ")
 
     async def ready(self) -> Link:
         """The link, when there is one. Bound the wait."""

@@ -8,12 +8,13 @@ from typing import TypeVar
 import apsw
 
 from postroad.model.errors import NotOpen
+from postroad.model.record import Reaped
 from postroad.model.states import NEVER
 from postroad.observe.log import make_log
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.privacy import make_private
-from postroad.stores.sqlite import leases
+from postroad.stores.sqlite import control
 from postroad.stores.sqlite.bell import LocalBell
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.schema import FileLock, migrate
@@ -59,11 +60,15 @@ class Base:
             self._writer = Writer(db, self._drive(), self.bell.ring)
             self._reader = Writer(reader, self._drive(), self.bell.ring, reads=True)
             # The lock proves that every other owner of this file is dead.
-            # Nobody else has this file open.
-            _ = await self._write("reap", lambda db: leases.reap(db, NEVER))
+            # What these were asked to cancel is cancelled first.
+            while (await self._write("reap", self._reap_all)).wishes:
+                pass
         except BaseException:
             await self.close()
             raise
+
+    def _reap_all(self, db: Database) -> Reaped:
+        return control.reap(db, NEVER, self.clock.now_ms())
 
     async def close(self) -> None:
         """Finish what was handed over, then let go of the file."""

@@ -1,14 +1,21 @@
 """Cancel, settle, pause, resume, unblock."""
 
 from collections.abc import Sequence
+from typing import Final
 
-from postroad.model.control import CancelState, MessageFilter
+from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.record import Reaped
 from postroad.model.words import Lane
 from postroad.stores.sqlite import leases, recording
 from postroad.stores.sqlite.bell import Ring
-from postroad.stores.sqlite.database import Database
+from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import rung_of, wake
+
+RUNGS_MAX: Final = 500
+"""Rungs looked at in one slice of a walk: a tenant may have many queues with nothing in them."""
+
+
+WISHES_MAX: Final = 500
 
 
 def cancel(db: Database, tenant: str, number: int, now_ms: int) -> CancelState:
@@ -19,27 +26,29 @@ def cancel(db: Database, tenant: str, number: int, now_ms: int) -> CancelState:
         return CancelState(finished[0]) if finished else CancelState.unknown
     lane, owner, level, _ = row
     if owner is not None and level >= 0:
-        db.run("message_unwanted", number)
-        db.rings.append(Ring(owner, lane, 0, 0, 0, recall=number))
+        _ask_owner(db, owner, lane, [number])
         return CancelState.pending
     recording.cancel(db, number, now_ms)
     return CancelState.cancelled
 
 
 def reap(db: Database, heard_before_ms: int, now_ms: int) -> Reaped:
-    """Free the lanes of owners that were not heard from, and do what they were asked to: cancel."""
-    reaped = leases.reap(db, heard_before_ms)
-    for (number,) in db.all("unwanted") if reaped.lost else ():
-        recording.cancel(db, number, now_ms)
-    return reaped
+    """Free the lanes of owners that were not heard from. Before that do what these were asked to,
+    cancel, in slices: of 300,000 at once the writer would be held for seconds."""
+    if db.all("dead_owners", heard_before_ms):
+        wishes = db.all("unwanted", heard_before_ms, WISHES_MAX)
+        if wishes:
+            recording.cancel_all(db, wishes, now_ms)
+            return Reaped(0, owned=True, wishes=len(wishes))
+    return leases.reap(db, heard_before_ms)
 
 
 def withdraw(db: Database, owner: int, lane: Lane, ids: Sequence[int], now_ms: int) -> bool:
     """The owner of a lane takes messages out of it."""
     if db.one("lane_fence", lane.id) != (owner, lane.epoch):
         return False
-    for number in ids:
-        recording.cancel(db, number, now_ms)
+    found = [(number, db.one("message_rung", number)) for number in ids]
+    recording.cancel_all(db, [(number, *row) for number, row in found if row], now_ms)
     return True
 
 
@@ -60,11 +69,44 @@ def settle(db: Database, tenant: str, number: int, now_ms: int, *, sent: bool) -
     return True
 
 
-def live(db: Database, which: MessageFilter, after: int, limit: int) -> list[int]:
-    """Messages that are not finished."""
-    before_ms = which.accepted_before_ms
-    values = (which.tenant, which.queue, which.order_key, before_ms, after, limit)
-    return [number for (number,) in db.all("live_messages", *values)]
+def cancel_some(
+    db: Database, which: MessageFilter, after: Cursor, limit: int, now_ms: int
+) -> CancelSlice:
+    """The next messages of a walk over the rungs of a queue, or of all queues of a tenant."""
+    states: dict[int, CancelState] = {}
+    rungs = _rungs(db, which, after.rung)
+    left, at = limit, after
+    for rung, lane, owner, level in rungs:
+        at = at if at.rung == rung else Cursor(rung)
+        rows = db.all("rung_walk", rung, at.place, at.id, left)
+        meant = [(number, rung, place) for place, number, *rest in rows if _is_meant(which, *rest)]
+        numbers = [number for number, *_ in meant]
+        if owner is not None and level >= 0:
+            _ask_owner(db, owner, lane, numbers)
+            states |= dict.fromkeys(numbers, CancelState.pending)
+        else:
+            recording.cancel_all(db, meant, now_ms)
+            states |= dict.fromkeys(numbers, CancelState.cancelled)
+        left -= len(rows)
+        if not left:
+            return CancelSlice(states, Cursor(rung, *rows[-1][:2]))
+    return CancelSlice(states, Cursor(rungs[-1][0] + 1) if len(rungs) == RUNGS_MAX else None)
+
+
+def _rungs(db: Database, which: MessageFilter, first: int) -> list[Row]:
+    if which.queue:
+        return db.all("rungs_of_queue", which.tenant, which.queue, first, RUNGS_MAX)
+    return db.all("rungs_of_tenant", which.tenant, first, RUNGS_MAX)
+
+
+def _is_meant(which: MessageFilter, accepted_at_ms: int, order_key: str) -> bool:
+    here = accepted_at_ms < which.accepted_before_ms
+    return here and which.order_key in ("", order_key)
+
+
+def _ask_owner(db: Database, owner: int, lane: int, numbers: Sequence[int]) -> None:
+    db.many("message_unwanted", [(number,) for number in numbers])
+    db.rings += [Ring(owner, lane, 0, 0, 0, recall=number) for number in numbers]
 
 
 def pause_queue(db: Database, queue: int, now_ms: int, *, paused: bool) -> None:

@@ -163,6 +163,17 @@ def cancel(db: Database, number: int, now_ms: int, *, tried: int = 0) -> None:
     finish(db, number)
 
 
+def cancel_all(db: Database, found: Sequence[tuple[int, int, int]], now_ms: int) -> None:
+    """Messages that nobody has in hand (id, rung, place), in order of place, are cancelled."""
+    db.many("history_cancel", [(number, now_ms, 0) for number, *_ in found])
+    db.many("message_delete", [(number,) for number, *_ in found])
+    heads: dict[int, int] = {}
+    for _, rung, place in found:
+        heads[rung] = min(place, heads.get(rung, place))
+    for rung, place in heads.items():
+        settle_slot(db, rung, place)
+
+
 def finish(db: Database, number: int) -> None:
     """A message leaves the live table; if it was the head of a slot, the slot goes on."""
     row = db.one("message_rung", number)

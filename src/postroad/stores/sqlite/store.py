@@ -5,7 +5,7 @@ import socket
 from collections.abc import Sequence
 from typing import Final
 
-from postroad.model.control import CancelState, MessageFilter
+from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.record import (
     Claim,
     Look,
@@ -186,9 +186,12 @@ class ControlVerbs(Base):
             "cancel", lambda db: control.withdraw(db, owner, lane, ids, now_ms), durable=True
         )
 
-    async def live(self, which: MessageFilter, after: int, limit: int) -> list[int]:
-        """Messages that are not finished, in order of id."""
-        return await self._read("insight", lambda db: control.live(db, which, after, limit))
+    async def cancel_some(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
+        """Cancel, or ask for, the next ones of a walk."""
+        now_ms = self.clock.now_ms()
+        return await self._write(
+            "cancel", lambda db: control.cancel_some(db, which, after, limit, now_ms), durable=True
+        )
 
     async def pause_queue(self, queue: int, *, paused: bool) -> None:
         """Hold all of a queue's messages, or let them go on."""

@@ -66,7 +66,7 @@ def judge(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
     refused = read_json(REFUSED, body) or Refused()
     code = str(refused.code or status)[:CODE_MAX]
     sub_type = SUB_TYPES.get(code, "")
-    error = refused.message[:200]
+    error = refused.message
     if status == 429 or code in THROTTLED:
         return Answer(
             RowState.unsent, Kind.quota, "", code, "throttled", error, retry_after_ms(headers)

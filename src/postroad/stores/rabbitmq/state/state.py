@@ -12,7 +12,6 @@ from postroad.model.record import LaneChange, Result
 from postroad.model.tries import Try
 from postroad.model.webhook import Attempt
 from postroad.model.words import Draft, Lane, LaneKey, Message
-from postroad.stores.postgres.texts import plain
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.state.tables import Row, Step, Tables, listed
 
@@ -108,7 +107,7 @@ class Batch:
         """A try that did not deliver."""
         m = result.message
         row = (m.id, m.attempts + 1, result.started_ms, m.level, str(result.kind), result.status)
-        self._add("attempt_insert", *row, result.took_ms, plain(result.error))
+        self._add("attempt_insert", *row, result.took_ms, result.error)
 
     def seen(self, result: Result) -> None:
         """What was seen of a try, where that is kept."""
@@ -116,7 +115,7 @@ class Batch:
         if note is None:
             return
         row = (m.id, m.attempts + 1, result.started_ms, m.level, str(result.kind), result.status)
-        more = (result.took_ms, note.answered_ms, note.address, note.fault, plain(result.error))
+        more = (result.took_ms, note.answered_ms, note.address, note.fault, result.error)
         self._add("try_insert", *row, *more, note.headers, note.answer)
 
     def unnote(self, number: int) -> None:
@@ -157,13 +156,13 @@ class Batch:
         if block is None:
             self._add("queue_block", queue, "", 0, "", 0, 0)
             return
-        row = (str(block.kind), block.until_ms, plain(block.reason), block.streak, block.since_ms)
+        row = (str(block.kind), block.until_ms, block.reason, block.streak, block.since_ms)
         self._add("queue_block", queue, *row)
 
     def circuit(self, change: LaneChange) -> None:
         """A lane's circuit from now on; one that closes lifts its queues' `unreachable`."""
         c = change.circuit
-        row = (c.strikes, c.opened, c.until_ms, c.since_ms, plain(c.reason))
+        row = (c.strikes, c.opened, c.until_ms, c.since_ms, c.reason)
         self._add("lane_circuit", change.lane, *row)
         if not c.is_open:
             self._add("lane_lift", change.lane)
@@ -260,7 +259,7 @@ def _noted(m: Message, priority: int, now_ms: int) -> Row:
 def _grave(grave: Grave) -> Row:
     e = grave.letter
     start = (e.id, e.hop, grave.queue, grave.lane, e.reason, e.died_at_ms, e.level, e.attempts)
-    more = (e.accepted_at_ms, e.priority, plain(e.last_error), e.status, e.headers, e.body)
+    more = (e.accepted_at_ms, e.priority, e.last_error, e.status, e.headers, e.body)
     return start + more
 
 

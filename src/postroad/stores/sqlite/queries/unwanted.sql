@@ -1,3 +1,6 @@
--- Messages that were to be cancelled, of lanes that nobody owns any more.
-select m.id from message m join rung r on r.id = m.rung_id join lane l on l.id = r.lane_id
- where m.unwanted = 1 and l.owner is null
+-- Messages that owners were asked to cancel which were not heard from since a time.
+select m.id, m.rung_id, m.place from message m
+  cross join rung r on r.id = m.rung_id cross join lane l on l.id = r.lane_id
+  left join process p on p.id = l.owner
+ where m.unwanted = 1 and l.owner is not null and coalesce(p.beat_at, 0) <= ?1
+ limit ?2

@@ -1,0 +1,30 @@
+"""Foreign text: what receivers, providers, hubs, brokers and handlers say, as stores take it."""
+
+from typing import Final
+
+CHARACTERS_MAX: Final = 2_000
+"""Of an error or a reason. More is cut: who wrote a megabyte says it in the first lines."""
+NAME_CHARACTERS_MAX: Final = 200
+"""Of a provider's id or code."""
+LOST: Final = "\N{REPLACEMENT CHARACTER}"
+KEPT: Final = frozenset("\t\n\r")
+HALVES: Final = range(0xD800, 0xE000)
+"""Lone surrogates: they are in no encoding, and a JSON escape or a bad name brings them in."""
+CONTROLS: Final = (*range(0x20), *range(0x7F, 0xA0))
+TABLE: Final = {code: LOST for code in (*CONTROLS, *HALVES) if chr(code) not in KEPT}
+
+
+def clean(text: str, most: int = CHARACTERS_MAX) -> str:
+    """A foreign text that can be stored and shown: no zero characters (PostgreSQL takes none), no
+    other controls but tabs and ends of lines, no halves of characters, and not too long."""
+    if len(text) > most:
+        text = text[: most - 1] + "…"
+    return text if text.isascii() and text.isprintable() else text.translate(TABLE)
+
+
+def told(error: BaseException) -> str:
+    """What an exception says, cleaned; also of one whose own words cannot be had."""
+    try:
+        return clean(str(error))
+    except Exception as broken:  # noqa: BLE001 - a stranger's __str__ may do anything
+        return f"(its text cannot be had: {type(broken).__name__})"

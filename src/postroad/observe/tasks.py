@@ -1,0 +1,65 @@
+"""Tasks of our own: one that dies is an error of the process, never silence."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Protocol, runtime_checkable
+
+from postroad.ports.log import Log
+
+Broke = Callable[[BaseException], None]
+
+
+class Tasks:
+    """Tasks that must not die unheard: how one broke is logged with its trace, and told to whoever
+    runs the process, who ends it."""
+
+    def __init__(self, log: Log, broke: Broke | None = None) -> None:
+        self.log = log
+        self._broke = broke
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.error: BaseException | None = None
+
+    def start(self, work: Coroutine[object, object, None], name: str) -> "asyncio.Task[None]":
+        """Begin one; it is kept until it ends."""
+        task = asyncio.get_running_loop().create_task(work, name=f"postroad {name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def tell(self, broke: Broke | None) -> None:
+        """Who is to know, from now on; also of one that has broken before."""
+        self._broke = broke
+        if broke is not None and self.error is not None:
+            broke(self.error)
+
+    def fail(self, error: BaseException, part: str) -> None:
+        """A part of the road has broken."""
+        self.log.error("a part of the road broke", part=part, exc_info=error)
+        self.hear(error)
+
+    def hear(self, error: BaseException) -> None:
+        """A part that has tasks of its own has broken, and has logged it."""
+        self.error = self.error or error
+        if self._broke is not None:
+            self._broke(error)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.fail(error, task.get_name())
+
+    async def close(self) -> None:
+        """Cut those that still run."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        # They were cancelled: how they ended is no news.
+        _ = await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@runtime_checkable
+class HasTasks(Protocol):
+    """A store with tasks of its own."""
+
+    tasks: Tasks

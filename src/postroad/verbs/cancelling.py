@@ -1,0 +1,114 @@
+"""Cancel all messages of a queue: a walk in slices, and what became of each of them."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from itertools import islice
+from typing import Final
+
+from postroad.model.control import CancelledAll, CancelState, Cursor, MessageFilter
+from postroad.ports.store import Store
+
+SLICE: Final = 500
+"""Messages of one transaction: 5 to 15 ms of SQLite's only writer."""
+WINDOW: Final = 2_000
+"""Asked of the owners of their lanes and not yet answered: then the walk waits for them."""
+ASK_S, ASK_MAX_S = 0.05, 0.5
+
+LastTries = Callable[[Collection[int]], set[int]]
+"""Those of these messages of which a last try is under way in this process."""
+
+
+class CancelAll:
+    """One call. What was accepted before it began is meant, and nothing that came later. Whoever
+    is tried meanwhile may move behind the walk: it is walked again until nothing new is found."""
+
+    def __init__(
+        self,
+        store: Store,
+        which: MessageFilter,
+        last_tries: LastTries,
+        wait_s: float,
+    ) -> None:
+        self._store = store
+        self._which = which
+        self._last_tries = last_tries
+        self._wait_s = wait_s
+        self._answered_s = store.clock.steady_s()
+        self._counts: Counter[CancelState] = Counter()
+        self._waiting: dict[int, None] = {}
+        self._sending: set[int] = set()
+        self._ask_s = ASK_S
+
+    @property
+    def counted(self) -> CancelledAll:
+        """What is known so far."""
+        done = self._counts
+        return CancelledAll(
+            cancelled=done[CancelState.cancelled],
+            sending=len(self._sending),
+            pending=len(self._waiting),
+            final=done[CancelState.final],
+        )
+
+    async def steps(self) -> AsyncIterator[CancelledAll]:
+        """What is known after each slice; the last word is the answer: every message that is meant
+        has one, or time is up."""
+        found_new = True
+        while found_new:
+            found_new = False
+            after: Cursor | None = Cursor()
+            while after is not None:
+                found = await self._store.cancel_some(self._which, after, SLICE)
+                after = found.after
+                new = found.states.keys() - self._waiting.keys() - self._sending
+                self._take((number, found.states[number]) for number in new)
+                found_new = found_new or bool(new)
+                yield self.counted
+                while len(self._waiting) > WINDOW and self._in_time:
+                    await self._ask_again()
+                    yield self.counted
+        while self._waiting and self._in_time:
+            await self._ask_again()
+            yield self.counted
+        # What was under way may have ended since.
+        await self._ask([*self._waiting, *self._sending])
+        yield self.counted
+
+    @property
+    def _in_time(self) -> bool:
+        """Whether an owner that was asked has answered not long ago."""
+        return self._store.clock.steady_s() < self._answered_s + self._wait_s
+
+    async def _ask_again(self) -> None:
+        """What the owners of their lanes were asked for; at longer intervals while none answers."""
+        await self._store.clock.sleep(self._ask_s)
+        before = len(self._waiting)
+        await self._ask(list(islice(self._waiting, WINDOW)))
+        moved = len(self._waiting) < before
+        self._ask_s = ASK_S if moved else min(2 * self._ask_s, ASK_MAX_S)
+
+    async def _ask(self, numbers: list[int]) -> None:
+        for start in range(0, len(numbers), SLICE):
+            part = numbers[start : start + SLICE]
+            self._take((await self._store.cancel(self._which.tenant, part)).items())
+
+    def _take(self, states: Iterable[tuple[int, CancelState]]) -> None:
+        pending: list[int] = []
+        for number, state in states:
+            if state is CancelState.pending:
+                pending.append(number)
+                continue
+            if number in self._waiting:
+                del self._waiting[number]
+                self._answered_s = self._store.clock.steady_s()
+            self._sending.discard(number)
+            if state is not CancelState.unknown:
+                self._counts[state] += 1
+        sending = self._last_tries(pending) if pending else set()
+        for number in pending:
+            if number in sending:
+                self._waiting.pop(number, None)
+                self._sending.add(number)
+            else:
+                self._sending.discard(number)
+                self._waiting[number] = None

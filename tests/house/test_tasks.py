@@ -1,0 +1,68 @@
+"""A task or thread of ours that dies is heard: it is started through `Tasks`, or stands here."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src" / "postroad"
+STARTS = {"create_task", "ensure_future", "Thread", "ThreadPoolExecutor", "TaskGroup"}
+HANDED = "what it raises is handed to those who wait for it"
+AWAITED = "awaited in the same function, which raises what it raised"
+HEARD = {
+    "api/greeting.py create_task": "takes connections, and goes on after whatever a socket raises",
+    "hub/greeting.py create_task": "takes connections, and goes on after whatever a socket raises",
+    "observe/watcher.py Thread": "another process, which ends the stuck one whatever becomes of it",
+    "api/serving.py create_task": "a TaskGroup ends the server with what it raised",
+    "api/serving.py TaskGroup": "ends the server with what one of it raised",
+    "app.py ensure_future": AWAITED,
+    "campaigns/importing.py create_task": AWAITED,
+    "engine/intake.py create_task": HANDED,
+    "engine/owned.py create_task": AWAITED,
+    "engine/runners.py create_task": "its end is told to the engine, which breaks with it",
+    "hub/client.py create_task": "a client's own: who asks or receives is told why",
+    "hub/pump.py create_task": "its end is awaited by the server (`ended`), which ends with it",
+    "observe/tasks.py create_task": "the one way",
+    "observe/watchdog.py Thread": "watches; should it die, nothing is watched and all else goes on",
+    "stores/postgres/inbox.py create_task": HANDED,
+    "stores/rabbitmq/serving.py create_task": "logs whatever breaks it; nothing depends on it",
+    "stores/sqlite/writer.py Thread": HANDED,
+    "sync.py Thread": "runs a loop; what its verbs raise is raised where they were called",
+    "transports/hub.py create_task": "closes a connection that nobody needs any more",
+    "transports/threads.py Thread": HANDED,
+    "transports/webhook/endpoints.py create_task": "reads ahead: what failed is read again, openly",
+    "transports/webhook/resolving.py ThreadPoolExecutor": HANDED,
+}
+ELSEWHERE = ("demo", "testing")
+"""Not a process of anybody's road."""
+
+
+def started(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        called = node.func if isinstance(node, ast.Call) else None
+        bases = node.bases if isinstance(node, ast.ClassDef) else []
+        for one in [called, *bases]:
+            name = getattr(one, "attr", getattr(one, "id", ""))
+            if name in STARTS:
+                yield name
+
+
+def found(source: Path) -> set[str]:
+    return {
+        f"{path.relative_to(source).as_posix()} {name}"
+        for path in source.rglob("*.py")
+        if path.relative_to(source).parts[0] not in ELSEWHERE
+        for name in started(ast.parse(path.read_text()))
+    }
+
+
+def test_every_task_and_thread_of_ours_is_heard_when_it_dies() -> None:
+    assert found(SOURCE) == set(HEARD)
+
+
+def test_one_that_is_started_in_some_other_way_is_found(tmp_path: Path) -> None:
+    (tmp_path / "new.py").write_text(
+        "import asyncio, threading\n"
+        "async def run(): asyncio.get_running_loop().create_task(run())\n"
+        "class Worker(threading.Thread): ...\n"
+    )
+    assert found(tmp_path) == {"new.py create_task", "new.py Thread"}
