@@ -208,6 +208,8 @@ class Strict(HttpToolsProtocol):
     def overdue(self, now_s: float) -> str:
         """What takes too long."""
         if self._phase is Phase.left:
+            if not self.transport.get_write_buffer_size():
+                self._until_s = min(self._until_s, now_s + LINGER_S)
             if now_s > self._until_s:
                 self.transport.abort()
             return ""
@@ -250,7 +252,8 @@ class Strict(HttpToolsProtocol):
     def _leave(self) -> None:
         """No more is answered here. Closing lasts until the client has read, for a while."""
         self._phase = Phase.left
-        self._until_s = self.loop.time() + LINGER_S
+        unread_s = self.transport.get_write_buffer_size() / LEAST_BYTES_S
+        self._until_s = self.loop.time() + unread_s + LINGER_S
         self._wire_bytes = 0
         self._unset_keepalive_if_required()
         cycle: RequestResponseCycle | None = self.cycle
