@@ -172,3 +172,15 @@ async def test_handshakes_that_never_end_are_counted_and_ended(
             assert b" 408 " in await both.ended()
             writer.close()
     assert capfd.readouterr().err.count(TOLD) == 1
+
+
+async def test_a_handshake_does_not_count_beside_its_own_connection(tmp_path: Path) -> None:
+    """The last place of an address was refused to TLS: its handshake stood in the way."""
+    cert, key = certify(tmp_path)
+    files: dict[str, Any] = {"tls_cert_file": cert, "tls_key_file": key}
+    async with Served(tmp_path, patience=Patience(per_address=1), **files) as stand:
+        trusting = ssl.create_default_context(cafile=cert)
+        line = Line(*await asyncio.open_connection(stand.host, stand.port, ssl=trusting))
+        line.send(stand.head("GET", "/healthz"))
+        assert (await line.answer())[0] == 200
+        line.close()
