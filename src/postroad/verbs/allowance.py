@@ -63,6 +63,7 @@ class Allowance:
         self._used = True
         if self._walk is None:
             self._walk = self.tasks.start(self._count(), "count of stored messages")
+            self._walk.add_done_callback(self._walked)
         if self._full:
             for tenant in tenants:
                 if tenant in self._full:
@@ -92,7 +93,11 @@ class Allowance:
             if not after:
                 self._full = dict(self._over(counts))
                 counts = {}
-        self._walk = None
+
+    def _walked(self, walk: "asyncio.Task[None]") -> None:
+        """Whatever ended it, the next one that sends begins anew."""
+        if self._walk is walk:
+            self._walk = None
 
     def _over(self, counts: dict[str, tuple[int, int]]) -> Iterable[tuple[str, str]]:
         limits = self._limits
