@@ -61,9 +61,12 @@ def test_without_early_probes_it_is_found_later(monkeypatch: pytest.MonkeyPatch)
         return circuit.until_ms
 
     monkeypatch.setattr(early, "early_ms", never_early)
-    late_s = [recovery_s(seed, 12, 0.3) for seed in SEEDS]
-    assert max(late_s) > bound_s(12) + 0.3
-    assert max(late_s) <= 1.7 * 12 + 2.5 + SLACK_S
+    late_s = {
+        outage_s: max(recovery_s(seed, outage_s, 0.3) for seed in SEEDS) for outage_s in (7, 12, 25)
+    }
+    # Where in its intervals a server comes back is chance, in each outage another one.
+    assert any(late > bound_s(outage_s) + 0.3 for outage_s, late in late_s.items())
+    assert all(late <= 1.7 * outage_s + 2.5 + SLACK_S for outage_s, late in late_s.items())
 
 
 def probes_of_an_hour(every_s: float) -> list[float]:
