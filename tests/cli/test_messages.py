@@ -2,6 +2,7 @@
 
 import pytest
 
+from postroad.cli.counting import counting
 from tests.cli.running import data, postroad
 
 pytestmark = pytest.mark.usefixtures("road")
@@ -67,3 +68,10 @@ def test_a_server_that_does_not_answer_is_unavailable(monkeypatch: pytest.Monkey
     result = postroad("message", "show", "x", "--server", "http://127.0.0.1:1")
     assert result.exit_code == 3
     assert "no answer from http://127.0.0.1:1" in result.stderr
+
+
+def test_ctrl_c_says_how_far_a_count_was(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyboardInterrupt), counting("cancelling") as told:
+        told(10_500)
+        raise KeyboardInterrupt
+    assert "cancelling 10,500, perhaps some more" in capsys.readouterr().err

@@ -28,6 +28,7 @@ from tests.verbs.states import (
     Way,
     away,
     delivered,
+    holding,
     lived,
     now_of,
     over_quota,
@@ -165,7 +166,7 @@ def test_explain_is_right_in_every_state() -> None:
     """Random histories, asked at random moments, held against what then came: no try before its
     time, none where nothing was to come, and an exact one within a second. A thousand exact ones in
     `make proof ITEM=explain`."""
-    checked, broken = foretell(first_seed=1, worlds=12)
+    checked, broken = foretell(first_seed=1, worlds=14)
     assert broken == []
     for what in What:
         assert what is What.answer or checked[f"next {what}"] >= 10, checked
@@ -221,6 +222,25 @@ def test_a_lane_tells_its_circuit_and_all_that_waits_in_it() -> None:
         assert (said.waiting, said.held, said.next.what) == ({}, {0: 2}, What.held)
 
     simulate(5, story)
+
+
+def test_a_queue_whose_exhausted_heads_hold_all_of_it_says_so() -> None:
+    """And not that it is tried now."""
+
+    async def story(world: World) -> None:
+        world.start("one")
+        await holding(world)
+        said = await world.client.explain_queue(QUEUE)
+        assert (said.waiting, said.next.what) == ({}, What.held)
+        assert "until somebody replays or cancels them" in said.sentence
+        lane = await world.client.explain_lane(said.lanes[0].id)
+        assert (lane.next.what, lane.next.not_before_ms) == (What.held, None)
+        await world.send(QUEUE, delay=HOUR_S)
+        said = await world.client.explain_queue(QUEUE)
+        assert (said.waiting, said.next.what) == ({0: 1}, What.attempt)
+        assert said.next.not_before_ms == world.clock.now_ms() + HOUR_S * 1000
+
+    simulate(6, story)
 
 
 def test_what_is_not_known_is_said_so() -> None:

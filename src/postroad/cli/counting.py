@@ -10,9 +10,19 @@ from postroad.cli.printing import err
 
 @contextmanager
 def counting(word: str) -> Iterator[Callable[[int], None]]:
-    """Shows a count while it grows."""
+    """Shows a count while it grows, and how far it was when Ctrl+C ends it."""
     columns = (SpinnerColumn(), TextColumn(word + " {task.completed:,}"), TimeElapsedColumn())
     screen = err()
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
-        task = bar.add_task(word, total=None)
-        yield lambda count: bar.update(task, completed=count)
+    bar = Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)
+    task, seen = bar.add_task(word, total=None), [0]
+
+    def told(count: int) -> None:
+        seen[0] = count
+        bar.update(task, completed=count)
+
+    try:
+        with bar:
+            yield told
+    except KeyboardInterrupt:
+        screen.print(f"stopped: {word} {seen[0]:,}, perhaps some more; the rest is as it was")
+        raise

@@ -1,5 +1,7 @@
 """Explain: what happened to a message, what holds it back, what comes next. Pure."""
 
+from typing import Final
+
 from msgspec import Struct
 
 from postroad.model.circuit import CLOSED, Circuit
@@ -139,6 +141,13 @@ def _state(facts: MessageFacts, holds: list[Hold], *, sending: bool) -> State:
     return State.held if on_queue or lane_paused or live.held else State.waiting
 
 
+HEADS_HOLD: Final = (
+    "the heads of its slots are exhausted, and hold them until somebody replays or cancels them"
+)
+LANES_HOLD: Final = "its lanes, or exhausted heads of its slots, hold all of it: explain a message"
+QUEUES_HOLD: Final = "its queues, or exhausted heads of their slots, hold all of it: explain them"
+
+
 def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
     """Explain a queue."""
     holds = holds_on_queue(facts.queue, facts.paused_at_ms, now_ms)
@@ -148,7 +157,8 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
         holds += shared[0]  # what holds all its lanes holds the queue
     holds += holds_by_pace(facts.paces, now_ms)
     probing = facts.queue.block is not None
-    coming = _outlook(facts.tallies, holds, now_ms, probing=probing)
+    stuck = LANES_HOLD if shared else HEADS_HOLD
+    coming = _outlook(facts.tallies, holds, now_ms, probing=probing, stuck=stuck)
     return QueueExplanation(
         tenant=facts.queue.tenant,
         queue=facts.queue.name,
@@ -169,7 +179,8 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
 def explain_lane(facts: LaneFacts, now_ms: int) -> LaneExplanation:
     """Explain a lane."""
     holds = holds_on_lane(facts.lane) + holds_by_pace(facts.paces, now_ms)
-    coming = _outlook(facts.tallies, holds, now_ms, probing=facts.lane.circuit.is_open)
+    probing = facts.lane.circuit.is_open
+    coming = _outlook(facts.tallies, holds, now_ms, probing=probing, stuck=QUEUES_HOLD)
     return LaneExplanation(
         lane=_brief(facts.lane),
         tenant=facts.lane.tenant,
@@ -186,14 +197,18 @@ def explain_lane(facts: LaneFacts, now_ms: int) -> LaneExplanation:
 
 
 def _outlook(
-    tallies: tuple[Tally, ...], holds: list[Hold], now_ms: int, *, probing: bool
+    tallies: tuple[Tally, ...], holds: list[Hold], now_ms: int, *, probing: bool, stuck: str
 ) -> Outlook:
-    """When the first of many may start; never exact, since each has its own blocks."""
-    oldest_ms = _oldest_due_ms(tallies)
-    if oldest_ms is None:
+    """When the first of many may start; never exact, since each has its own blocks. `stuck` says
+    what holds them when nothing holds all of them."""
+    if _oldest_due_ms(tallies) is None:
         return Outlook(What.nothing, "nothing waits")
     if any(hold.until_ms is None for hold in holds):
         return Outlook(What.held, "it waits until somebody resumes or unblocks it")
+    free = tuple(tally for tally in tallies if tally.state is State.waiting)
+    oldest_ms = _oldest_due_ms(free or (tallies if holds else ()))
+    if oldest_ms is None:
+        return Outlook(What.held, stuck)
     ends = [hold.until_ms for hold in holds if hold.until_ms is not None]
     not_before_ms = max([now_ms, oldest_ms, *ends])
     if probing:

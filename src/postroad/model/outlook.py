@@ -208,7 +208,8 @@ def _attempt(
     elif not exact and live.due_ms <= now_ms:
         why = "it is due, and goes when an engine that serves its lane has room for it"
     elif live.others_due:
-        why += f"; {live.others_due} others of its lane are due by then"
+        others = "1 other" if live.others_due == 1 else f"{live.others_due} others"
+        why += f"; {others} of its lane {'is' if live.others_due == 1 else 'are'} due by then"
     return Outlook(What.attempt, why, not_before_ms, exact)
 
 
