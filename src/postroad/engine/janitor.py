@@ -28,6 +28,7 @@ class Janitor:
         self._sweep = asyncio.Event()
         self._timer: Timer | None = None
         self._sweep_at_ms = NEVER
+        self._walk_at_ms = 0
         self._watch = asyncio.Event()
         self._declared_dead = False
         self._alive_at(store.clock.steady_s())
@@ -115,10 +116,9 @@ class Janitor:
             await self._store.clock.sleep(self._limits.retain_every_s)
 
     async def _collect(self, unused_ms: int) -> None:
-        more = True
-        while more:
+        while self._walk_at_ms <= self._store.clock.now_ms():
             collected = await self._store.collect(unused_ms)
             if collected.gone:
                 self._log.info("unused queues deleted", count=collected.gone)
-            more = collected.more
+            self._walk_at_ms = collected.next_at_ms
             await self._store.clock.sleep(0)

@@ -166,10 +166,10 @@ class Swept(Struct, frozen=True):
 
 
 class Collected(Struct, frozen=True):
-    """How many unused queues were deleted, and whether the walk over all goes on."""
+    """How many unused queues were deleted, and when the walk over all goes on; 0: at once."""
 
     gone: int
-    more: bool
+    next_at_ms: int
 
 
 class Reaped(Struct, frozen=True):

@@ -10,7 +10,7 @@ from postroad.model.decide import spell_expiry
 from postroad.model.ids import first_after
 from postroad.model.record import Collected, Swept
 from postroad.model.states import NEVER
-from postroad.model.unused import DELETE_MOST, WALK_EVERY_MS, WALK_SLICE
+from postroad.model.unused import ASK_AGAIN_MS, DELETE_MOST, WALK_EVERY_MS, WALK_SLICE
 from postroad.model.words import Policy
 from postroad.stores.postgres.base import Answer, Base, decoder
 
@@ -82,5 +82,5 @@ class UpkeepVerbs(Base):
 
     async def collect(self, unused_ms: int) -> Collected:
         """Go on with the walk over queues that nobody uses."""
-        values = (unused_ms, WALK_EVERY_MS, WALK_SLICE, DELETE_MOST)
+        values = (unused_ms, WALK_EVERY_MS, ASK_AGAIN_MS, WALK_SLICE, DELETE_MOST)
         return COLLECTED.decode(await self._one(self._side, "retain", "collect", *values))

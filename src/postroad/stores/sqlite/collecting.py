@@ -2,7 +2,7 @@
 
 from postroad.model.record import Collected
 from postroad.model.states import NEVER
-from postroad.model.unused import DELETE_MOST, WALK_EVERY_MS, WALK_SLICE
+from postroad.model.unused import ASK_AGAIN_MS, DELETE_MOST, WALK_EVERY_MS, WALK_SLICE
 from postroad.stores.sqlite.database import Database
 
 
@@ -10,7 +10,7 @@ def collect(db: Database, now_ms: int, unused_ms: int) -> Collected:
     """Note which of the next queues are unused, and delete those that have been for long."""
     after = db.number("walk_due", now_ms)
     if after is None:
-        return Collected(0, more=False)
+        return Collected(0, now_ms + ASK_AGAIN_MS)
     gone = last = 0
     rows = db.all("unused_queues", after, WALK_SLICE, now_ms)
     for queue, look in rows:
@@ -28,8 +28,9 @@ def collect(db: Database, now_ms: int, unused_ms: int) -> Collected:
         last = rows[-1][0] if len(rows) == WALK_SLICE else 0
     if gone:
         db.rungs.clear()
-    db.run("walk_note", last, 0 if last else now_ms + WALK_EVERY_MS)
-    return Collected(gone, more=bool(last))
+    next_at_ms = 0 if last else now_ms + WALK_EVERY_MS
+    db.run("walk_note", last, next_at_ms)
+    return Collected(gone, next_at_ms)
 
 
 def _delete(db: Database, queue: int) -> None:

@@ -214,9 +214,9 @@ begin
 end $$;
 
 -- The next part of the walk over all queues, one a day in the whole fleet: notes which are unused, and
--- deletes up to `p_most` that have been for long. `more`: this walk is not at its end.
-create function collect_v1(p_unused_ms bigint, p_every_ms bigint, p_slice int, p_most int) returns json
-language plpgsql
+-- deletes up to `p_most` that have been for long. Answers when it goes on; 0: at once.
+create function collect_v1(p_unused_ms bigint, p_every_ms bigint, p_again_ms bigint, p_slice int, p_most int)
+returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off set lock_timeout = '2s' as $$
 declare
   v_now bigint := now_ms();
@@ -225,13 +225,14 @@ declare
   v_old bigint[];
   v_last bigint;
   v_gone int := 0;
+  v_next bigint;
 begin
   perform set_config('synchronous_commit', 'off', true);
   insert into queue_walk default values on conflict do nothing;
   select after_id into v_after from queue_walk where next_at <= v_now for update skip locked;
   -- What a broker holds is not seen from here.
   if v_after is null or exists (select from broker_message) then
-    return json_build_object('gone', 0, 'more', false);
+    return json_build_object('gone', 0, 'next_at_ms', v_now + p_again_ms);
   end if;
   v_queues := array(select id from queue where id > v_after order by id limit p_slice);
   v_last := v_queues[p_slice];
@@ -254,7 +255,7 @@ begin
       null;  -- a busy moment: the next walk
     end;
   end if;
-  update queue_walk
-     set after_id = coalesce(v_last, 0), next_at = case when v_last is null then v_now + p_every_ms else 0 end;
-  return json_build_object('gone', v_gone, 'more', v_last is not null);
+  v_next := case when v_last is null then v_now + p_every_ms else 0 end;
+  update queue_walk set after_id = coalesce(v_last, 0), next_at = v_next;
+  return json_build_object('gone', v_gone, 'next_at_ms', v_next);
 end $$;
