@@ -14,13 +14,16 @@ from postroad import Postroad
 from postroad.model.decide import Move
 from postroad.model.unused import ASK_AGAIN_MS, DELETE_MOST, WALK_EVERY_MS, WALK_SLICE
 from postroad.model.words import DEFAULT_TENANT, LaneKey, Policy, QueueSpec
+from postroad.ports.clock import SystemClock, system_chance
 from postroad.stores.postgres.connections import QUERIES
 from postroad.stores.postgres.sending import insert_arrivals
+from postroad.testing.receivers import Receivers
 from tests.postgres.drivers import DRIVERS
 from tests.postgres.stepping import POOL, Connection, Stand, stand
 
 Within = Callable[[Coroutine[Any, Any, Any]], Any]
 Transaction = Callable[[str], AbstractAsyncContextManager[Any]]
+TO = "sim://a/b"
 Before = Callable[[Stand], Coroutine[Any, Any, None]]
 UNUSED_MS = 86_400_000
 ORPHANS = """
@@ -203,19 +206,19 @@ async def used_again(on: Stand) -> None:
 
 
 class Shop:
-    """A road with one handler, and a connection that makes its queues old."""
+    """A road to one recipient, who notes the bodies that come."""
 
     def __init__(self, dsn: str) -> None:
-        self.came: list[object] = []
-        self.road = Postroad(dsn)
-
-        @self.road.handler("h")
-        async def take(message: Any) -> None:
-            self.came.append(message.body)
+        clock = SystemClock()
+        self.book = Receivers(clock.now_ms, system_chance().random)
+        self.road = Postroad(dsn, transports=[self.book])
 
     async def delivered(self) -> list[object]:
         await self.road.run(until_idle=True)
-        came, self.came = self.came, []
+        came, self.book.book[:] = (
+            [msgspec.json.decode(receipt.body) for receipt in self.book.book],
+            [],
+        )
         return came
 
 
@@ -232,14 +235,14 @@ def test_two_processes_that_know_one_that_is_gone_send_on(dsn: str, within: With
         one, two = Shop(dsn), Shop(dsn)
         async with one.road, two.road:
             for number in range(2):
-                await one.road.send("h", ["one", number])
-                await two.road.send("h", ["two", number])
+                await one.road.send(TO, ["one", number])
+                await two.road.send(TO, ["two", number])
                 assert len(await one.delivered()) == 2
                 await delete_all(dsn)
             sent = await asyncio.gather(
-                *(one.road.send("h", n) for n in range(5)),
-                *(two.road.send("h", n) for n in range(5, 10)),
-                two.road.send_many([("h", 10), ("h", 11)]),
+                *(one.road.send(TO, n) for n in range(5)),
+                *(two.road.send(TO, n) for n in range(5, 10)),
+                two.road.send_many([(TO, 10), (TO, 11)]),
             )
             assert len(sent) == 11
             assert sorted(map(int, map(str, await one.delivered()))) == list(range(12))
@@ -262,11 +265,11 @@ def test_a_callers_transaction_sends_to_one_that_is_gone(
     async def story() -> None:
         shop = Shop(dsn)
         async with shop.road:
-            await shop.road.send("h", "before")
+            await shop.road.send(TO, "before")
             assert await shop.delivered() == ["before"]
             await delete_all(dsn)
             async with transaction(dsn) as own:
-                await shop.road.send_in(own, "h", "after")
+                await shop.road.send_in(own, TO, "after")
             assert await shop.delivered() == ["after"]
 
     within(story())
@@ -282,15 +285,17 @@ def test_a_transaction_that_sees_the_past_sends_to_a_queue_that_is_newer(
             raw = await asyncpg.connect(dsn)
             async with raw.transaction(isolation=isolation):
                 await raw.fetchval("select count(*) from postroad.queue")  # it sees no queue
-                await shop.road.send_in(raw, "h", "first")
-                await shop.road.send_in(raw, "h", "second")
+                await shop.road.send_in(raw, TO, "first")
+                await shop.road.send_in(raw, TO, "second")
             assert sorted(map(str, await shop.delivered())) == ["first", "second"]
+            await shop.road.send(TO, "known")
+            assert await shop.delivered() == ["known"]
             # It sees one that is deleted since: it must not send into nothing.
             with pytest.raises(asyncpg.SerializationError):
                 async with raw.transaction(isolation=isolation):
                     await raw.fetchval("select count(*) from postroad.queue")
                     await delete_all(dsn)
-                    await shop.road.send_in(raw, "h", "third")
+                    await shop.road.send_in(raw, TO, "third")
             await raw.close()
             assert await orphans_of(dsn) == 0
 

@@ -1,8 +1,6 @@
 """Unused queues go by themselves, and who still knows one sends to it as if nothing had happened."""
 
 import asyncio
-from datetime import datetime
-from typing import Any
 
 from postroad import Message, Postroad, Receipt
 from postroad.engine.drafting import Send
@@ -71,22 +69,20 @@ def test_every_way_to_send_makes_one_that_is_gone_anew() -> None:
     simulate(2, story, FEW_DAYS)
 
 
-def test_a_timetable_that_comes_once_a_fortnight_finds_its_queue_or_makes_it() -> None:
+def test_a_handlers_queue_stays_for_those_who_only_send() -> None:
     async def story(world: World) -> None:
-        handled: list[Any] = []
+        came: list[object] = []
 
         def equip(_name: str, road: Postroad) -> None:
-            @road.every("0 0 1,15 * *", name="it")
-            async def handle(message: Message[dict[str, str]]) -> None:
-                handled.append(datetime.fromisoformat(message.body["at"]).day)
+            @road.handler("h")
+            async def handle(message: Message[object]) -> None:
+                came.append(message.body)
 
         world.equip = equip
         world.start("one")
-        seen = set()
-        for _ in range(36):
-            await asyncio.sleep(DAY_S)
-            seen.add(frozenset(await queues(world)))
-        assert len(handled) >= 2
-        assert frozenset() in seen
+        await asyncio.sleep(8 * DAY_S)
+        await world.client.send("h", "rare")  # it has no such handler
+        await asyncio.sleep(60)
+        assert came == ["rare"]
 
     simulate(3, story, FEW_DAYS)

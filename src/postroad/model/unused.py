@@ -6,7 +6,7 @@ DAY_MS: Final = 86_400_000
 WALK_EVERY_MS: Final = DAY_MS
 ASK_AGAIN_MS: Final = 6 * 3_600_000
 """When it is not this process's turn to go on with it."""
-WALK_SLICE: Final = 500
+WALK_SLICE: Final = 100
 DELETE_MOST: Final = 20
 """Queues deleted by one transaction: on PostgreSQL nobody can send to their buckets meanwhile."""
 HISTORY_MARGIN_MS: Final = 2 * DAY_MS

@@ -279,11 +279,8 @@ class Sending:
         return draft(send, queue, self._ids.next(now_ms), now_ms, self._bytes_max)
 
     async def draft_tick(self, queue: str, body: object) -> Draft:
-        """A timetable's message. It may be the first one in a year: its queue is asked for."""
-        found = await self._store.find_queue(DEFAULT_TENANT, queue)
-        if found is None:
-            self._queues.pop((DEFAULT_TENANT, queue), None)
-            found = await self._queue(DEFAULT_TENANT, queue)
+        """A timetable's message."""
+        found = await self._queue(DEFAULT_TENANT, queue)
         return self._draft(Send(queue, body), found, self._store.clock.now_ms())
 
     async def _queue(self, tenant: str, name: str) -> Queue:

@@ -145,20 +145,20 @@ end $$;
 drop function arrive_v1;
 
 -- Those of these queues that hold nothing, and for which nobody has set anything; with the look of their
--- rungs: which transaction wrote each last.
+-- rungs: which transaction wrote each last. Those of handlers stay: who only sends could not make them anew.
 create function unused_v1(p_queues bigint[], p_now bigint) returns table (queue bigint, look text)
 language sql stable as $$
   select q.id, coalesce((select md5(string_agg(r.id || ' ' || r.xmin, ',' order by r.id))
                            from rung r where r.queue_id = q.id), '')
     from queue q
-   where q.id = any (p_queues) and q.paused_at = 0
+   where q.id = any (p_queues) and q.transport <> 'handler' and q.paused_at = 0
      and q.block_kind <> 'disabled' and q.block_until <= p_now
      and not exists (select from rung r
                       where r.queue_id = q.id
                         and (r.ready_at < never() or r.held <> ''
                              or exists (select from message m where m.rung_id = r.id)))
      and not exists (select from dead d where d.queue_id = q.id)
-     and not exists (select from arrival a where a.queue_id = q.id)
+     and q.id not in (select a.queue_id from arrival a)
      and not exists (select from idempotency i where i.queue_id = q.id and i.expires_at > p_now)
      and not exists (select from webhook w where w.queue_id = q.id)
      and not exists (select from pace p where p.queue_id = q.id and p.spec <> '')

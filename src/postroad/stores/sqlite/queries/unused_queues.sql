@@ -1,10 +1,10 @@
 -- The next queues, and for those that hold nothing and for which nobody has set anything how often their
--- rungs were woken; null for the others.
+-- rungs were woken; null for the others. Those of handlers stay: who only sends could not make them anew.
 with next as materialized (select id from queue where id > ?1 order by id limit ?2)
 select n.id, (
   select (select coalesce(group_concat(r.id || ' ' || r.last_place), '') from rung r where r.queue_id = q.id)
     from queue q
-   where q.id = n.id and q.paused_at = 0 and q.block_kind <> 'disabled' and q.block_until <= ?3
+   where q.id = n.id and q.transport <> 'handler' and q.paused_at = 0 and q.block_kind <> 'disabled' and q.block_until <= ?3
      and not exists (select 1 from rung r
                       where r.queue_id = q.id
                         and (r.ready_at < 4611686018427387904 or r.held <> ''
