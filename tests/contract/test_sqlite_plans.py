@@ -39,6 +39,8 @@ WALKS: Final = {
     "token_page": "asked by people, over access tokens",
     "tries_retain": "from the oldest on, and it stops at a slice",
     "trouble": "asked by people and for metrics, never by the engine",
+    "unused_queues": "the walk is over one slice",
+    "walk_due": "stops at the first row of a broker",
     "unwanted": "walks a partial index that holds only what is to be cancelled",
 }
 SORTS: Final = {

@@ -19,8 +19,8 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 DAY_MS = 86_400_000
 BATCHES = 29
 """The step of the schema that brings them."""
-NEEDED = (33, 38)
-"""Later steps that have nothing to do with history, and that this release's claims need."""
+NEEDED = (33, 38, 42)
+"""Later steps that have nothing to do with history, and that this release needs."""
 COLUMNS = "id, queue_id, state, late, accepted_at, finished_at, level, attempts, took_ms"
 ALL = f"select {COLUMNS} from postroad.history order by id"
 OLD_ROWS = [

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from postroad.model.errors import StoreError
+from postroad.model.errors import QueueGone, StoreError
 from postroad.model.words import Accepted, Draft
 from postroad.ports.store import Inbox
 
@@ -44,8 +44,9 @@ class Intake:
         try:
             answers = await self._store.accept([draft for drafts, _ in waiting for draft in drafts])
         except Exception as error:  # noqa: BLE001 - handed to those who wait
-            if len(waiting) > 1 and not isinstance(error, StoreError):
-                # One of them cannot be stored at all: its neighbours must not suffer for it.
+            theirs = isinstance(error, QueueGone) or not isinstance(error, StoreError)
+            if len(waiting) > 1 and theirs:
+                # One of them cannot be stored as it is: its neighbours must not suffer for it.
                 for one in waiting:
                     await self._store_all([one])
                 return

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from postroad.model.errors import StoreError
 from postroad.model.limits import Limits
 from postroad.model.states import NEVER
+from postroad.model.unused import unused_for_ms
 from postroad.ports.clock import Timer
 from postroad.ports.log import Log
 from postroad.ports.store import Store
@@ -27,6 +28,7 @@ class Janitor:
         self._sweep = asyncio.Event()
         self._timer: Timer | None = None
         self._sweep_at_ms = NEVER
+        self._walk_at_ms = 0
         self._watch = asyncio.Event()
         self._declared_dead = False
         self._alive_at(store.clock.steady_s())
@@ -99,14 +101,24 @@ class Janitor:
             self._watch.set()
 
     async def run_retention(self) -> None:
-        """Forget finished work past its time or its number, in slices."""
+        """Forget finished work past its time or its number, and unused queues, in slices."""
         store, limits = self._store, self._limits
+        unused_ms = unused_for_ms(limits.queue_unused_ms, limits.history_ms)
         while True:
             try:
                 while await store.retain(limits.history_ms, limits.dead_ms):
                     await store.clock.sleep(0)
                 while await store.dead_trim(limits.dead_max):
                     await store.clock.sleep(0)
+                await self._collect(unused_ms)
             except StoreError as error:
                 self._log.warning("retention waits", error=str(error))
             await self._store.clock.sleep(self._limits.retain_every_s)
+
+    async def _collect(self, unused_ms: int) -> None:
+        while self._walk_at_ms <= self._store.clock.now_ms():
+            collected = await self._store.collect(unused_ms)
+            if collected.gone:
+                self._log.info("unused queues deleted", count=collected.gone)
+            self._walk_at_ms = collected.next_at_ms
+            await self._store.clock.sleep(0)

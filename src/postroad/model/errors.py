@@ -161,6 +161,11 @@ class CannotListen(StoreError):
     """Another program listens on that port, or this machine does not let us."""
 
 
+class QueueGone(StoreError):
+    """Nobody had used the queue for long, and it was deleted at this very moment; nothing of this
+    was stored. Do it again: the queue is made anew."""
+
+
 class SchemaTooNew(StoreError):
     """The database was written by a newer Postroad."""
 

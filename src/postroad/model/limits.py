@@ -43,4 +43,6 @@ class Limits(Struct, frozen=True):
     """How long the dead set keeps a message."""
     dead_max: int = 100_000
     """How many messages the dead set keeps; the longest dead go first."""
+    queue_unused_ms: int = 30 * 86_400_000
+    """How long a queue is kept that holds nothing and that nobody uses or has set anything for."""
     retain_every_s: float = 3_600.0

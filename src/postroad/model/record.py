@@ -165,6 +165,13 @@ class Swept(Struct, frozen=True):
     next_at_ms: int
 
 
+class Collected(Struct, frozen=True):
+    """How many unused queues were deleted, and when the walk over all goes on; 0: at once."""
+
+    gone: int
+    next_at_ms: int
+
+
 class Reaped(Struct, frozen=True):
     """How many lanes lost their owner, and whether anyone in the fleet still owns one."""
 

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from postroad.model.record import (
     Claim,
+    Collected,
     Look,
     Reading,
     Reaped,
@@ -105,6 +106,11 @@ class Upkeep(Protocol):
 
     async def retain(self, history_ms: int, dead_ms: int) -> int:
         """Delete finished work older than these."""
+
+    async def collect(self, unused_ms: int) -> Collected:
+        """Go on with a daily walk over all queues: note those that hold nothing and for which
+        nobody has set anything, and delete those that were seen so for longer than this, with
+        lanes that serve no other. Drafts for one that is gone are refused: QueueGone."""
 
 
 class Readers(Insight, Overviews, Usage, Tokens, HookStore, Protocol):

@@ -28,12 +28,16 @@ BATCH: Final = 5_000
 DAY_MS: Final = 86_400_000
 LEFT_OUT: Final = {
     "process": "owners are processes, and all of them have ended; their numbers go on",
+    "queue_walk": "how far a walk over this road's queues is",
+    "unused_queue": "since when queues are seen unused; the target looks by itself",
     "sqlite_sequence": "SQLite's own: the last number of a process is taken from it",
 }
 """Tables of the source that are not copied, and why."""
 NOT_IN_SQLITE: Final = {
     "arrival": "sent inside a caller's own transaction: SQLite puts it on its rung at once",
     "hub": "which process is the hub; on SQLite the one that has the file",
+    "queue_walk": "how far a walk over all queues is",
+    "unused_queue": "since when queues are seen unused, from now on",
     "past": "history, which is copied through its view",
     "process": "those who run this road, and nobody does yet",
     "schema_version": "the version of this schema; SQLite has it in the file's header",

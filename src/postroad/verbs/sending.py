@@ -11,7 +11,14 @@ from msgspec.structs import replace
 
 from postroad.engine.drafting import Send, draft
 from postroad.engine.intake import Answers, Intake
-from postroad.model.errors import BadInput, Conflict, NotOnRabbitMQ, NotOpen, PostroadError
+from postroad.model.errors import (
+    BadInput,
+    Conflict,
+    NotOnRabbitMQ,
+    NotOpen,
+    PostroadError,
+    QueueGone,
+)
 from postroad.model.ids import IdSequence, to_text
 from postroad.model.keyring import KeyRing
 from postroad.model.private_headers import has_secrets, sealed
@@ -33,6 +40,8 @@ SCHEMES: Final = {"http": "webhook", "https": "webhook"}
 
 QUEUES_KNOWN_MAX: Final = 50_000
 """Queues that a sender keeps in mind, some hundred bytes each; a road may have millions."""
+GONE_MAX: Final = 3
+"""So often in a row a queue is made anew that was deleted while it was sent to."""
 
 
 class Receipt(Struct, frozen=True, gc=False):
@@ -153,15 +162,28 @@ class Sending:
         intake = self.taking()
         self._allowance.sends(send.tenant for send in asked)
         known = self._queues
-        queues = [
-            known.get((send.tenant, send.queue)) or await self._queue(send.tenant, send.queue)
-            for send in asked
-        ]
-        now_ms = self._store.clock.now_ms()
-        drafts = [
-            self._draft(send, queue, now_ms) for send, queue in zip(asked, queues, strict=True)
-        ]
-        return _receipts(asked, await intake.put(drafts))
+        gone = 0
+        while True:
+            queues = [
+                known.get((send.tenant, send.queue)) or await self._queue(send.tenant, send.queue)
+                for send in asked
+            ]
+            now_ms = self._store.clock.now_ms()
+            drafts = [
+                self._draft(send, queue, now_ms) for send, queue in zip(asked, queues, strict=True)
+            ]
+            try:
+                return _receipts(asked, await intake.put(drafts))
+            except QueueGone:
+                gone += 1
+                if gone > GONE_MAX:
+                    raise
+                self._forget(asked)
+
+    def _forget(self, sends: Sequence[Send]) -> None:
+        """One of their queues is gone: all of them are asked for again."""
+        for send in sends:
+            self._queues.pop((send.tenant, send.queue), None)
 
     async def send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
         """Hand over many, each for itself: what is good is stored in one transaction, and for
@@ -176,9 +198,19 @@ class Sending:
         queues = [await self._queue_or_why(send) for send in sends]
         answers = [self._put(intake, *pair) for pair in zip(sends, queues, strict=True)]
         return [
-            await _settled(send, answer) if isinstance(answer, asyncio.Future) else answer
+            await self._settled(send, answer) if isinstance(answer, asyncio.Future) else answer
             for send, answer in zip(sends, answers, strict=True)
         ]
+
+    async def _settled(self, send: Send, answer: Answers) -> Receipt | PostroadError:
+        try:
+            try:
+                return _receipts([send], await answer)[0]
+            except QueueGone:
+                self._forget([send])
+                return (await self._send_many([send]))[0]
+        except PostroadError as error:
+            return error
 
     async def _queue_or_why(self, send: Send) -> Queue | PostroadError:
         try:
@@ -208,6 +240,20 @@ class Sending:
             )
         send = Send(queue, body, **options)
         self._allowance.sends((send.tenant,))
+        gone = 0
+        while True:
+            found = await self._queue_in(self._store, connection, send)
+            drafted = self._draft(send, found, self._store.clock.now_ms())
+            try:
+                return _receipts([send], await self._store.send_in(connection, [drafted]))[0]
+            except QueueGone:
+                gone += 1
+                if gone > GONE_MAX:
+                    raise
+                self._forget([send])
+
+    async def _queue_in(self, store: Joins, connection: object, send: Send) -> Queue:
+        queue = send.queue
         known = self._queues.get((send.tenant, queue))
         if known is None:
             await self._admit(queue, send.tenant)
@@ -217,10 +263,8 @@ class Sending:
             await self._vet(queue)
             spec = self._spec(send.tenant, queue)
             await self._check_room(spec)
-            found = await self._store.queue_in(connection, spec)
-        drafted = self._draft(send, found, self._store.clock.now_ms())
-        answers = await self._store.send_in(connection, [drafted])
-        return _receipts([send], answers)[0]
+            found = await store.queue_in(connection, spec)
+        return found
 
     def _draft(self, send: Send, queue: Queue, now_ms: int) -> Draft:
         if send.headers:
@@ -339,10 +383,3 @@ def _conflict(send: Send, answer: Accepted) -> Conflict:
         f"key {send.key!r} was used for {send.queue!r} within a day with another body: "
         f"it is {to_text(answer.id)}; use a new key for a new message"
     )
-
-
-async def _settled(send: Send, answer: Answers) -> Receipt | PostroadError:
-    try:
-        return _receipts([send], await answer)[0]
-    except PostroadError as error:
-        return error

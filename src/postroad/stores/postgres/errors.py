@@ -12,11 +12,13 @@ from postroad.model.errors import (
     DiskFull,
     NoSuchDatabase,
     PostroadError,
+    QueueGone,
     ReadOnlyStore,
     SchemaTooOld,
     StoreError,
     StoreUnavailable,
 )
+from postroad.model.unused import GONE
 
 LOST: Final = (
     asyncpg.PostgresConnectionError,
@@ -41,6 +43,9 @@ UNFINISHED: Final = (
 )
 BEING_COPIED: Final = "PR001"
 """What triggers raise in whoever writes meanwhile (copy_begin.sql)."""
+
+QUEUE_GONE: Final = "PR002"
+"""What functions raise in whoever speaks of such a queue."""
 
 
 def is_lost(error: BaseException) -> bool:
@@ -86,6 +91,7 @@ NAMES: Final[list[tuple[tuple[type[Exception], ...], type[PostroadError], str]]]
         BadInput,
         "PostgreSQL cannot store a text with a zero character: remove it",
     ),
+    ((asyncpg.ForeignKeyViolationError,), QueueGone, GONE),  # only webhooks' settings have one
     ((asyncpg.ClientConfigurationError,), BadDsn, "{where}: {error}"),
 ]
 
@@ -96,6 +102,8 @@ def named(error: Exception, where: str) -> PostroadError:
         return error
     if getattr(error, "sqlstate", None) == BEING_COPIED:
         return CopyUnfinished(UNFINISHED.format(where=where))
+    if getattr(error, "sqlstate", None) == QUEUE_GONE:
+        return QueueGone(GONE)
     for kinds, ours, text in NAMES:
         if isinstance(error, kinds):
             return ours(text.format(where=where, error=error))

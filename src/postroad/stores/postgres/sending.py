@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final
 
-from postroad.model.errors import BadInput
+from postroad.model.errors import BadInput, QueueGone
+from postroad.model.unused import GONE
 from postroad.model.words import Accepted, Draft, Queue, QueueSpec, digest_of
 from postroad.stores.postgres.connections import QUERIES
 from postroad.stores.postgres.inbox import InboxVerbs
@@ -16,10 +17,10 @@ NO_TRANSACTION: Final = (
     "send_in belongs to a transaction, and none is open on this connection: begin one, or use send"
 )
 TYPES: Final = (
-    *("bigint", "bigint", "bigint", "int", "int", "bigint", "bigint", "bigint"),
-    *("text", "text", "bytea", "bytea", "bytea"),
+    *("bigint[]", "bigint[]", "bigint[]", "int[]", "int[]", "bigint[]", "bigint[]", "bigint[]"),
+    *("text[]", "text[]", "bytea[]", "bytea[]", "bytea[]", "boolean"),
 )
-"""Of the columns; asyncpg finds them out by itself."""
+"""Of the values; asyncpg finds them out by itself."""
 
 
 def columns(drafts: Sequence[Draft]) -> tuple[list[Any], ...]:
@@ -41,43 +42,46 @@ def columns(drafts: Sequence[Draft]) -> tuple[list[Any], ...]:
     )
 
 
-async def insert_arrivals(connection: object, drafts: Sequence[Draft]) -> None:
+async def insert_arrivals(connection: object, drafts: Sequence[Draft], *, sure: bool) -> bool:
     """Send through the caller's connection: of asyncpg, psycopg 3 or SQLAlchemy, sync or async.
-    What a driver raises is the caller's own."""
+    False: a queue is gone, or newer than what its transaction sees, and nothing was stored; `sure`
+    does not ask. What a driver raises is the caller's own."""
+    values = (*columns(drafts), sure)
     kind = type(connection)
     rooms = {base.__module__.partition(".")[0] for base in kind.__mro__}
     if "asyncpg" in rooms:
-        await _asyncpg(connection, columns(drafts))
-    elif "psycopg" in rooms:
-        await _psycopg(connection, columns(drafts))
-    elif "sqlalchemy" in rooms:
-        await _sqlalchemy(connection, columns(drafts))
-    else:
-        raise BadInput(
-            f"a {kind.__module__}.{kind.__qualname__} cannot be sent through: give a connection of "
-            "asyncpg or psycopg 3, or a Connection or Session of SQLAlchemy, sync or async"
-        )
+        return await _asyncpg(connection, values)
+    if "psycopg" in rooms:
+        return await _psycopg(connection, values)
+    if "sqlalchemy" in rooms:
+        return await _sqlalchemy(connection, values)
+    raise BadInput(
+        f"a {kind.__module__}.{kind.__qualname__} cannot be sent through: give a connection of "
+        "asyncpg or psycopg 3, or a Connection or Session of SQLAlchemy, sync or async"
+    )
 
 
-async def _asyncpg(connection: Any, values: Sequence[object]) -> None:
+async def _asyncpg(connection: Any, values: Sequence[object]) -> bool:
     if not connection.is_in_transaction():
         raise BadInput(NO_TRANSACTION)
-    await connection.execute(QUERIES["arrive"], *values)
+    return bool(await connection.fetchval(QUERIES["arrive"], *values))
 
 
-async def _psycopg(connection: Any, values: Sequence[object]) -> None:
+async def _psycopg(connection: Any, values: Sequence[object]) -> bool:
     if connection.autocommit and connection.info.transaction_status.name == "IDLE":
         raise BadInput(NO_TRANSACTION)
-    await _done(connection.execute(_marked("%s::{type}[]"), values))
+    cursor = connection.cursor(row_factory=import_module("psycopg.rows").tuple_row)
+    cursor = await _done(cursor.execute(_marked("%s::{type}"), values))
+    return bool((await _done(cursor.fetchone()))[0])
 
 
-async def _sqlalchemy(connection: Any, values: Sequence[object]) -> None:
+async def _sqlalchemy(connection: Any, values: Sequence[object]) -> bool:
     options: dict[str, object] = getattr(connection, "get_execution_options", dict)()
     if options.get("isolation_level") == "AUTOCOMMIT":
         raise BadInput(NO_TRANSACTION)
-    text = import_module("sqlalchemy").text(_marked("cast(:v{place} as {type}[])"))
+    text = import_module("sqlalchemy").text(_marked("cast(:v{place} as {type})"))
     named = {f"v{place}": value for place, value in enumerate(values, start=1)}
-    await _done(connection.execute(text, named))
+    return bool((await _done(connection.execute(text, named))).scalar())
 
 
 def _marked(mark: str) -> str:
@@ -89,10 +93,9 @@ def _marked(mark: str) -> str:
     )
 
 
-async def _done(answer: object) -> None:
+async def _done(answer: Any) -> Any:
     """A sync driver has done it already; an async one is awaited."""
-    if inspect.isawaitable(answer):
-        _ = await answer  # a driver refuses by raising
+    return await answer if inspect.isawaitable(answer) else answer
 
 
 class JoinVerbs(InboxVerbs):
@@ -109,5 +112,10 @@ class JoinVerbs(InboxVerbs):
         """Store them if the caller's transaction commits. Whether a key was used before is seen
         only then: a duplicate goes no further."""
         self._check_open()
-        await insert_arrivals(connection, drafts)
+        if not await insert_arrivals(connection, drafts, sure=False):
+            # From now on those that are there stay until the caller's transaction ends.
+            queues = sorted({draft.queue for draft in drafts})
+            if not await self._one(self._side, "queues", "are_queues", queues):
+                raise QueueGone(GONE)
+            _ = await insert_arrivals(connection, drafts, sure=True)  # it does not ask again
         return [Accepted(draft.id) for draft in drafts]

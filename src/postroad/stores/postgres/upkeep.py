@@ -2,13 +2,15 @@
 
 from typing import Final
 
+import msgspec
 from msgspec import Struct, field
 
 from postroad.model.block import BlockKind
 from postroad.model.decide import spell_expiry
 from postroad.model.ids import first_after
-from postroad.model.record import Swept
+from postroad.model.record import Collected, Swept
 from postroad.model.states import NEVER
+from postroad.model.unused import ASK_AGAIN_MS, DELETE_MOST, WALK_EVERY_MS, WALK_SLICE
 from postroad.model.words import Policy
 from postroad.stores.postgres.base import Answer, Base, decoder
 
@@ -43,6 +45,7 @@ class SweptOnce(Answer, frozen=True):
 
 
 SWEPT: Final = decoder(SweptOnce)
+COLLECTED: Final = msgspec.json.Decoder(Collected)
 
 
 class UpkeepVerbs(Base):
@@ -76,3 +79,8 @@ class UpkeepVerbs(Base):
         """Delete finished work older than these."""
         values = (history_ms, dead_ms, RETAIN_SLICE)
         return int(await self._one(self._side, "retain", "retain", *values))
+
+    async def collect(self, unused_ms: int) -> Collected:
+        """Go on with the walk over queues that nobody uses."""
+        values = (unused_ms, WALK_EVERY_MS, ASK_AGAIN_MS, WALK_SLICE, DELETE_MOST)
+        return COLLECTED.decode(await self._one(self._side, "retain", "collect", *values))

@@ -8,7 +8,8 @@ from postroad.model.dead import DeadFilter, ReplayMode
 from postroad.model.errors import NotDead, NotOnRabbitMQ, StoreError, Unroutable
 from postroad.model.ids import to_text
 from postroad.model.pace import Limit
-from postroad.model.record import Swept
+from postroad.model.record import Collected, Swept
+from postroad.model.states import NEVER
 from postroad.model.ticks import Schedule, Tick
 from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.ports.log import Log
@@ -176,6 +177,11 @@ class KeepVerbs(Base):
         """Delete finished work older than these."""
         await self.afar.retain(self.clock.now_ms() - history_ms)
         return await self.state.retain(history_ms, dead_ms)
+
+    async def collect(self, unused_ms: int) -> Collected:
+        """Nothing: what lies in the broker names its queues, and cannot be asked."""
+        del unused_ms
+        return Collected(0, NEVER)
 
     async def dead_replay(
         self, which: DeadFilter, mode: ReplayMode, *, count: int, dry_run: bool

@@ -9,7 +9,7 @@ from postroad.model.words import Lane
 from postroad.stores.sqlite import leases, recording
 from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
-from postroad.stores.sqlite.inbox import rung_of, wake
+from postroad.stores.sqlite.inbox import check_queue, rung_of, wake
 
 RUNGS_MAX: Final = 500
 """Rungs looked at in one slice of a walk: a tenant may have many queues with nothing in them."""
@@ -111,6 +111,7 @@ def _ask_owner(db: Database, owner: int, lane: int, numbers: Sequence[int]) -> N
 
 def pause_queue(db: Database, queue: int, now_ms: int, *, paused: bool) -> None:
     """Hold a queue, or let it go on; its spell of a block does not count the pause."""
+    check_queue(db, queue)
     db.run("queue_pause" if paused else "queue_resume", queue, now_ms)
     _gate(db, queue)
 

@@ -6,8 +6,10 @@ from typing import Final
 import msgspec
 
 from postroad.model.block import Block, BlockKind
+from postroad.model.errors import QueueGone
 from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.states import NEVER
+from postroad.model.unused import GONE
 from postroad.model.words import Accepted, Draft, Policy, Queue, QueueSpec, digest_of
 from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
@@ -40,6 +42,12 @@ def _lane(db: Database, spec: QueueSpec, shard: int) -> int | None:
     return db.number(
         "lane_insert", key.tenant, key.transport, key.server, key.credential, shard, key.pool
     )
+
+
+def check_queue(db: Database, queue: int) -> None:
+    """QueueGone when there is none of that number any more."""
+    if db.one("queue_by_id", queue) is None:
+        raise QueueGone(GONE)
 
 
 def find_queue(db: Database, tenant: str, name: str) -> Queue | None:
@@ -122,7 +130,9 @@ def rung_of(db: Database, lane: int, queue: int, level: int, priority: int, slot
             found = db.number("rung_find_plain", lane, queue, level, priority)
         if found is None:
             values = (lane, queue, level, 0 if slot else priority, slot)
-            found = db.number("rung_insert", *values) or 0
+            found = db.number("rung_insert", *values)
+            if found is None:
+                raise QueueGone(GONE)
         db.rungs[key] = found
     return found
 
@@ -131,7 +141,7 @@ def wake(db: Database, rung: int, due_ms: int) -> None:
     """A rung got something: lower its ready time, then tell the lane's owner, or the pollers."""
     db.run("rung_wake", rung, due_ms)
     row = db.one("rung_state", rung)
-    if row is None:  # pragma: no cover - rungs are never deleted
+    if row is None:  # pragma: no cover - it was found or made in this transaction
         return
     level, ready_at, blocked_until, lane, owner, pool, tenant, lane_until = row
     if owner is not None:

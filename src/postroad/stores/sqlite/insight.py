@@ -94,6 +94,8 @@ def _finished(db: Database, number: int) -> MessageFacts | None:
     if row is None:
         return None
     queue_id, state, late, accepted_at, finished_at, level, attempts, took_ms = row
+    if db.one("queue_by_id", queue_id) is None:  # deleted since, and this is about to be forgotten
+        return None
     ended = Ended(State(state), finished_at, level, attempts, late=bool(late))
     log = tries(db, number)
     if ended.state is State.delivered:  # the try that delivered is the history row itself
@@ -133,7 +135,7 @@ def _tallies(db: Database, query: str, number: int, now_ms: int) -> tuple[Tally,
 
 def _queue(db: Database, number: int) -> tuple[Queue, int]:
     row = db.one("queue_by_id", number)
-    if row is None:  # pragma: no cover - queues are never deleted
+    if row is None:  # pragma: no cover - none is deleted that holds messages
         raise LookupError(number)
     return read_queue(db, row), row[4]
 

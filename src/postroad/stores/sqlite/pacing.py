@@ -26,6 +26,7 @@ from postroad.model.words import LaneKey
 from postroad.stores.sqlite import recording
 from postroad.stores.sqlite.base import Base
 from postroad.stores.sqlite.database import Database, Row
+from postroad.stores.sqlite.inbox import check_queue
 
 COUNTED: Final = msgspec.json.Decoder(tuple[Window, ...])
 
@@ -104,6 +105,7 @@ def read_ledger(db: Database, row: Row) -> Ledger:
 
 
 def _limit_queue(db: Database, queue: int, limit: Limit | None, now_us: int) -> None:
+    check_queue(db, queue)
     _limit(db, "queue", queue, limit, now_us)
     for (lane,) in db.all("queue_lanes", queue):
         recording.touch_lane(db, lane)

@@ -8,6 +8,7 @@ from typing import Final
 from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.record import (
     Claim,
+    Collected,
     Look,
     Reading,
     Reaped,
@@ -20,7 +21,7 @@ from postroad.model.record import (
 )
 from postroad.model.states import NEVER
 from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
-from postroad.stores.sqlite import claiming, control, inbox, leases, recording, upkeep
+from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import Base
 from postroad.stores.sqlite.claiming import Ask
 from postroad.stores.sqlite.deadset import DeadVerbs
@@ -156,6 +157,11 @@ class UpkeepVerbs(Base):
         return await self._write(
             "retain", lambda db: upkeep.retain(db, now_ms, history_ms, dead_ms, RETAIN_SLICE)
         )
+
+    async def collect(self, unused_ms: int) -> Collected:
+        """Go on with the walk over queues that nobody uses."""
+        now_ms = self.clock.now_ms()
+        return await self._write("retain", lambda db: collecting.collect(db, now_ms, unused_ms))
 
 
 class ControlVerbs(Base):

@@ -8,6 +8,7 @@ from postroad.model.outcome import Kind
 from postroad.model.webhook import Attempt, HookRow
 from postroad.stores.sqlite.base import Base
 from postroad.stores.sqlite.database import Database, Row
+from postroad.stores.sqlite.inbox import check_queue
 from postroad.stores.sqlite.insight import message_facts
 
 
@@ -27,6 +28,7 @@ class WebhookVerbs(Base):
         def write(db: Database) -> bool:
             if was is not None:
                 return db.changed("hook_reseal", [(row.queue, row.key, row.sealed, was)]) == 1
+            check_queue(db, row.queue)
             db.run("hook_write", row.queue, row.hook, row.key, row.sealed)
             return True
 

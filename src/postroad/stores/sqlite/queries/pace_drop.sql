@@ -1,0 +1,2 @@
+-- A ledger is gone.
+delete from pace where id = ?1

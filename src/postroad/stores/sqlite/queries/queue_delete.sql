@@ -1,0 +1,2 @@
+-- A queue is gone.
+delete from queue where id = ?1
