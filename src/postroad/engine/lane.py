@@ -87,7 +87,8 @@ class LaneWorker(Struct, gc=False, eq=False):
         alone = self._probe or (self.trust.marking and self.in_flight)
         if alone or self.leaving or self.lane.paused:
             return NEVER
-        soonest = min(self.ahead.wake_at_ms(), self.hand.in_place.due_ms())
+        due_ms = NEVER if self.starved else self.hand.in_place.due_ms()  # it waits for room
+        soonest = min(self.ahead.wake_at_ms(), due_ms)
         if not self.circuit.is_open:
             return soonest
         known = self.ahead.eager and not self._listed  # what the probe is read from
@@ -216,8 +217,7 @@ class LaneWorker(Struct, gc=False, eq=False):
             if turn.in_flight and turn.in_flight >= turn.cap(share):
                 self._capped[turn.queue.id] = turn  # listed again when any send ends
                 continue
-            # A full window still has a place for a queue with nothing in flight: else slow
-            # recipients could hold everyone up.
+            # A full window has a place for a queue with nothing in flight: slow ones hold up none.
             rung = None if full and turn.in_flight else turn.best(admits)
             message = rung.take() if rung else None
             if rung is None:

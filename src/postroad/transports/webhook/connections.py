@@ -65,8 +65,8 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Connected, and over TLS shaken hands."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
-        # Not before: one that is refused is never told that it is lost, and reader and parser, which
-        # hold each other, would be left to the collector: ten objects for each (decision 045).
+        # Not before: one that is refused is never told that it is lost, and reader and parser
+        # hold each other: the collector had to find ten objects for each (decision 045).
         self._reader = Reader()
 
     @property
