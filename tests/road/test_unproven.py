@@ -33,7 +33,8 @@ class Crowd(dict[str, receivers.Behaviour]):
         """How a server behaves."""
         return None if "alive" in key else self._try
 
-    def _try(self, now_ms: int, _draw: float) -> tuple[float, bool, Outcome]:
+    def _try(self, now_ms: int, draw: float) -> tuple[float, bool, Outcome]:
+        _ = draw  # they all do the same
         self.started_ms.append(now_ms)
         return self._does
 

@@ -31,8 +31,9 @@ from postroad.version import VERSION
 
 ANY_PORT: Final = "127.0.0.1:0"
 FULL_AFTER: Final = 100
-"""So many runs of the collector through what is not quite young go before a full one (usual: 10). With
-thousands of new lanes one came every 1.3 s, and held up the loop for 30 to 50 ms (decision 045)."""
+"""So many runs of the collector through what is not quite young go before a full one (usual: 10).
+With thousands of new lanes one came every 1.3 s, and held up the loop for 30 to 50 ms (decision
+045)."""
 
 
 def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:

@@ -212,11 +212,10 @@ class Owned:
 
     async def _adopt_all(self, claim: Claim) -> None:
         views: Iterable[View | None] = claim.views or repeat(None)
-        taken = 0
-        for lane, view in zip(claim.lanes, views):  # noqa: B905 - without views there is no end
+        pairs = zip(claim.lanes, views)  # noqa: B905 - without views there is no end
+        for number, (lane, view) in enumerate(pairs, 1):
             self._adopt(lane, view, claim)
-            taken += 1
-            if taken % ADOPTED == 0:
+            if number % ADOPTED == 0:
                 try:
                     await self._clock.sleep(0)
                 except asyncio.CancelledError:

@@ -11,8 +11,8 @@ addresses hold a place for the ten seconds of a connect: without it 6,000 of the
 held up the next message of another for 20 s (decision 019)."""
 
 UNPROVEN: Final = 4
-"""In company a quarter of the room is for one tenant's lanes that did not answer (yet): their connects
-come by thousands, and most of them hang or are refused (decision 045)."""
+"""In company a quarter of the room is for one tenant's lanes that did not answer (yet): their
+connects come by thousands, and most of them hang or are refused (decision 045)."""
 COMPANY_MS: Final = 10_000
 """A tenant is alone when no other has started anything for so long."""
 
