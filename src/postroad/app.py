@@ -93,7 +93,8 @@ class Postroad:
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs, *transports)
         self._transports = {transport.name: transport for transport in known}
         self.owner = 0
-        allowance = Allowance(self.store, self.settings.tenants, self.settings.body_bytes_max)
+        limits, body_bytes_max = self.settings.tenants, self.settings.body_bytes_max
+        allowance = self._allowance = Allowance(self.store, limits, body_bytes_max, self.log)
         self._sending = Sending(self.store, self._transports, self._handlers, self.keys, allowance)
         self.send, self.send_many = self._sending.send, self._sending.send_many
         self.send_each, self.send_in = self._sending.send_each, self._sending.send_in
@@ -209,6 +210,7 @@ class Postroad:
     def _tell_broken(self, broke: Broke | None) -> None:
         """Who is to know when a task of the store's, or of the road's own, dies."""
         self._reopening.tasks.tell(broke)
+        self._allowance.tasks.tell(broke)
         if isinstance(self.store, HasTasks):
             self.store.tasks.tell(broke)
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from postroad.api import inside
 from postroad.model.errors import BadInput
 from postroad.model.tokens import Scope, identity_of
 from tests.api.stand import Stand, kind
@@ -85,6 +86,19 @@ async def test_wrong_tokens_are_throttled_and_known_ones_are_not(stand: Stand) -
     assert (await stand.say("GET", SOME)).status == 404
     new = (await stand.road.tokens.make("new")).secret
     assert (await stand.say("GET", SOME, token=new)).status == 429
+
+
+async def test_wrong_tokens_from_many_addresses_of_one_machine_are_throttled(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine with IPv6 has 2^64 of them."""
+
+    async def guess(n: int) -> int:
+        monkeypatch.setattr(inside, "INSIDE", (f"2001:db8::{n:x}", 1))
+        host = {"host": "localhost"}
+        return (await stand.say("GET", SOME, token=f"guess-{n}", headers=host)).status
+
+    assert [await guess(n) for n in range(12)] == [401] * 10 + [429] * 2
 
 
 async def test_other_sites_pages_are_refused(stand: Stand) -> None:

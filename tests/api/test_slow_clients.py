@@ -1,6 +1,7 @@
 """Clients that never finish: each is ended, told in one line, and keeps nobody else out."""
 
 import asyncio
+import socket
 import ssl
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,30 @@ async def test_an_answer_that_nobody_reads_is_ended(
     assert "answer not read" in capfd.readouterr().err
 
 
+async def test_the_last_answer_is_read_whole_by_one_who_reads_slowly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was left of it when the lingering was over was thrown away."""
+    monkeypatch.setattr(listening, "LINGER_S", 0.1)
+    made = Strict.connection_made
+
+    def small(strict: Strict, transport: asyncio.Transport) -> None:
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+        made(strict, transport)
+
+    monkeypatch.setattr(Strict, "connection_made", small)
+    async with Served(tmp_path, patience=QUICK) as stand:
+        way = socket.socket()
+        way.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        way.connect((stand.host, stand.port))
+        reader, writer = await asyncio.open_connection(sock=way, limit=4_096)
+        writer.write(stand.head("GET", "/v1/openapi.json", "Connection: close"))
+        await asyncio.sleep(0.5)
+        head, _, content = (await reader.read()).partition(b"\r\n\r\n")
+        writer.close()
+        assert f"content-length: {len(content)}\r\n" in f"{head.decode()}\r\n".lower()
+
+
 async def test_silent_ones_make_room_for_those_who_speak(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,3 +172,15 @@ async def test_handshakes_that_never_end_are_counted_and_ended(
             assert b" 408 " in await both.ended()
             writer.close()
     assert capfd.readouterr().err.count(TOLD) == 1
+
+
+async def test_a_handshake_does_not_count_beside_its_own_connection(tmp_path: Path) -> None:
+    """The last place of an address was refused to TLS: its handshake stood in the way."""
+    cert, key = certify(tmp_path)
+    files: dict[str, Any] = {"tls_cert_file": cert, "tls_key_file": key}
+    async with Served(tmp_path, patience=Patience(per_address=1), **files) as stand:
+        trusting = ssl.create_default_context(cafile=cert)
+        line = Line(*await asyncio.open_connection(stand.host, stand.port, ssl=trusting))
+        line.send(stand.head("GET", "/healthz"))
+        assert (await line.answer())[0] == 200
+        line.close()

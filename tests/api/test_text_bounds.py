@@ -196,6 +196,25 @@ async def test_a_text_that_is_too_long_is_refused_by_its_name(stand: Stand) -> N
         stand.road.every(LONG)
 
 
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
+async def test_a_text_that_not_every_store_takes_is_refused_by_its_name(
+    stand: Stand, text: str
+) -> None:
+    """SQLite would take a zero character, and the road could never be copied to PostgreSQL."""
+    road = stand.road
+    calls: list[tuple[str, Any]] = [
+        ("queue", lambda: road.send(text, 1)),
+        ("key", lambda: road.send("good", 1, key=text)),
+        ("order_key", lambda: road.send("good", 1, order_key=text)),
+        ("name", lambda: road.tokens.make(text)),
+        ("account", lambda: road.credentials.put("a", replaced(account=text), "s")),
+        ("template", lambda: road.campaigns.create("a", credential="b", template=text)),
+    ]
+    for name, call in calls:
+        with pytest.raises(BadInput, match=f"{name} has (a zero|half a) character"):
+            await call()
+
+
 async def test_without_the_table_it_would_be_stored(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,6 +102,9 @@ class Sink:
 
     def flush(self) -> None: ...
 
+    def isatty(self) -> bool:
+        return False
+
 
 @pytest.mark.parametrize("reached", ["over HTTP", "in the file"])
 def test_an_export_is_never_held_whole(

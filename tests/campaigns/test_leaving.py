@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from postroad import Message, Postroad
 from postroad.campaigns import crew
+from postroad.campaigns.crew import Crew
 from postroad.model.limits import Limits
 from postroad.model.words import LaneKey
+from postroad.verbs import bulk
 from tests.campaigns.provider import Provider
 from tests.campaigns.stories import LOCAL, local, numbers, prepare, reaches, running, until
 from tests.servers.postgres import PrivatePostgres
@@ -146,3 +148,27 @@ def test_a_run_until_idle_hears_its_stop_while_a_campaign_is_sent(
 
     with Provider(tmp_path) as provider:
         within(story(provider))
+
+
+def test_a_run_whose_campaigns_were_cut_returns(
+    tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looked as if somebody had cancelled the run itself."""
+    cut: list[bool] = []
+
+    async def for_ever(_crew: Crew) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cut.append(True)
+
+    async def leave() -> None:
+        settings = replace(LOCAL, limits=Limits(drain_s=0.1))
+        async with Postroad(f"sqlite:///{tmp_path}/road.db", settings=settings) as road:
+            asyncio.get_running_loop().call_later(0.1, road.stop)
+            await road.run()
+
+    monkeypatch.setattr(Crew, "run", for_ever)
+    monkeypatch.setattr(bulk, "LEAVE_S", 0.0)
+    within(leave())
+    assert cut == [True]

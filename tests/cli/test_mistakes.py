@@ -19,6 +19,8 @@ from postroad.cli.reach import Reach
 from postroad.stores.naming import shown
 from tests.cli.running import PROGRAM, UP, data, postroad, running, start
 
+HALF = "caf\udce9"
+"""The bytes of another encoding, as an argument comes in."""
 ELSEWHERE = "http://127.0.0.1:1"
 BROKEN_ENGINE = """
 from postroad import Postroad
@@ -56,6 +58,10 @@ type(road.store).token_find = away
         (("stats", "--server", "http://[::1"), 2),
         (("stats", "--server", "http://a..b"), 3),
         (("stats", "--server", ELSEWHERE, "--tenant", "é€"), 2),
+        (("send", HALF, "1"), 2),
+        (("pause", HALF), 2),
+        (("cancel-all", HALF, "--yes"), 2),
+        (("queues", "--after", HALF), 2),
         (("send", "good", "1", "--with", "priority=--5"), 2),
         (("send", "good", "[" * 100_000), 2),
         (("message", "show", "no such id"), 2),

@@ -44,6 +44,36 @@ def test_what_it_remembers_is_bounded() -> None:
         assert len(vars(relay)["_kinds"]) <= KINDS_MAX
 
 
+def test_complaints_with_a_strangers_words_in_them_do_not_fill_the_log() -> None:
+    stream, clock = io.StringIO(), HandClock()
+    theirs = logging.getLogger("some.library")
+    with relayed(make_log("info", stream), clock):
+        for number in range(3 * KINDS_MAX):
+            theirs.warning("no such host: %d", number)
+        assert len(stream.getvalue().splitlines()) == KINDS_MAX
+        clock.at_s += EVERY_S
+        theirs.warning("heard again")
+    assert "heard again" in stream.getvalue().splitlines()[-1]
+
+
+def test_a_library_that_logs_wrongly_does_not_break_for_it() -> None:
+    class Odd(Exception):
+        def __repr__(self) -> str:
+            raise ValueError("no words")
+
+        __str__ = __repr__
+
+    stream = io.StringIO()
+    with relayed(make_log("info", stream)):
+        (relay,) = [each for each in logging.getLogger().handlers if type(each).__name__ == "Relay"]
+        relay.handle(logging.LogRecord("x", logging.WARNING, "", 1, "bad %s", (3, 4), None))
+        odd_info = (Odd, Odd(), None)
+        relay.handle(logging.LogRecord("x", logging.ERROR, "", 1, "odd", (), odd_info))
+    wrong, odd = stream.getvalue().splitlines()
+    assert "bad %s (its values are missing" in wrong
+    assert "Odd: (its text cannot be had: ValueError)" in odd
+
+
 def test_a_task_whose_error_nobody_took_is_one_line_without_a_trace() -> None:
     stream = io.StringIO()
 

@@ -45,8 +45,8 @@ def test_files_that_are_no_certificate_and_key_are_named_at_start(folder: Path) 
     (folder / "text").write_text("no PEM")
     (folder / "locked").write_text("-----BEGIN ENCRYPTED PRIVATE KEY-----\n")
     for files, words in {
-        ("nowhere", key): "tls_cert_file: cannot read 'nowhere': No such file",
-        (cert, "nowhere"): "tls_key_file: cannot read 'nowhere': No such file",
+        ("nowhere", key): "tls_cert_file: cannot read nowhere: No such file",
+        (cert, "nowhere"): "tls_key_file: cannot read nowhere: No such file",
         (cert, wrong): "tls_key_file is not the key of tls_cert_file",
         (str(folder / "text"), key): "in PEM",
         (cert, str(folder / "locked")): "in PEM",

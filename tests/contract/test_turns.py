@@ -65,3 +65,22 @@ async def test_hundreds_of_tenants_are_all_found(bench: Bench) -> None:
     await ready(bench, "crowd", 40)
     assert await claimed(bench, 32, "crowd") == dict.fromkeys(tenants, 1)
     assert await claimed(bench, 32) == {"crowd": 40}
+
+
+async def test_what_gets_ready_behind_a_claim_in_several_parts_is_asked_for_soon(
+    bench: Bench,
+) -> None:
+    """The rest of the tenants is all that the last part looks at, and rings are forgotten when it
+    asks: a lane of an earlier tenant that came meanwhile waited for the safety poll."""
+    tenants = [f"t{n:03}" for n in range(300)]
+    specs = [QueueSpec(t, t, LaneKey(POOL, t, tenant=t), 1, PLAIN) for t in tenants]
+    queues = await bench.store.open_queues(specs)
+    await bench.store.accept([bench.draft(queue, after_s=3_600) for queue in queues])
+    await ready(bench, "crowd", 40)
+    first = await bench.claim(limit=32, without=["crowd"])
+    await ready(bench, "early", 1)
+    last = await bench.claim(limit=32, without=["crowd"])
+    assert (first.lanes, last.full) == ([], False)
+    assert last.lanes or last.next_at_ms[0] <= bench.at(1)
+    found = Counter(lane.key.tenant for lane in last.lanes) + await claimed(bench, 32, "crowd")
+    assert found == {"early": 1}

@@ -11,7 +11,6 @@ import msgspec
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from postroad.api.connections import source_of
 from postroad.api.hosts import Hosts, Proxies
 from postroad.api.listening import Strict
 from postroad.hub.access import Keys
@@ -19,10 +18,10 @@ from postroad.hub.frames import JSON, MSGPACK, Codec
 from postroad.hub.http import Http
 from postroad.hub.server import Door as HubDoor
 from postroad.hub.server import Server
-from postroad.hub.visitors import network
 from postroad.model.errors import BadSetting
 from postroad.model.hubs import known_hub
 from postroad.model.mailbox import HubLimits
+from postroad.model.networks import network
 from tests.doors.answers import DEEP
 from tests.doors.shape import BARE, Door, in_pieces
 
@@ -200,8 +199,8 @@ DOORS = (
     ),
     Door(
         "where a client comes from",
-        lambda data: (network(data.decode("latin-1")), source_of(data.decode("latin-1"))),
-        ("hub/visitors.py:network", "api/connections.py:source_of"),
+        lambda data: network(data.decode("latin-1")),
+        ("model/networks.py:network",),
         frames=(BARE, (b"::", b""), (b"::1%", b"")),
     ),
     Door(

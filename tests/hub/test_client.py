@@ -215,6 +215,23 @@ async def test_a_hub_that_floods_a_client_which_does_not_read_is_hung_up_on(name
         assert not client._watched
 
 
+async def test_small_messages_that_become_large_ones_unread_do_not_fill_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each took the place of the one before, however much there was."""
+    monkeypatch.setattr("postroad.hub.inbox.INBOX_BYTES", 100_000)
+    boxes = [f"b{n}" for n in range(50)]
+    sizes = (1, 60_000)
+    hub = Flooding(Message(box=b, id=1, at=0, data=b"x" * size) for size in sizes for b in boxes)
+    async with flooded(hub) as client:
+        await client.subscribe(dict.fromkeys(boxes, "token"))
+        async with asyncio.timeout(30):
+            while client._inbox._strays < len(boxes):
+                await asyncio.sleep(0.005)
+        assert client._inbox._bytes <= 100_000 + 60_000
+        assert len(client._inbox) == len(boxes)
+
+
 async def test_a_flood_is_kept_without_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would be in memory: a queue of all that comes."""
     kept: list[Received] = []

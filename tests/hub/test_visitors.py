@@ -20,8 +20,9 @@ from postroad.hub.frames import JSON, MSGPACK, Codec
 from postroad.hub.http import Http
 from postroad.hub.server import Door
 from postroad.hub.socket import Socket
-from postroad.hub.visitors import Visitors, network
+from postroad.hub.visitors import Visitors
 from postroad.model.mailbox import HubLimits
+from postroad.model.networks import network
 from tests.hub.raw import ask, closed, dial, http
 from tests.hub.serving import Served, serving, some_boxes
 

@@ -19,6 +19,8 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 DAY_MS = 86_400_000
 BATCHES = 29
 """The step of the schema that brings them."""
+NEEDED = (33, 38)
+"""Later steps that have nothing to do with history, and that this release's claims need."""
 COLUMNS = "id, queue_id, state, late, accepted_at, finished_at, level, attempts, took_ms"
 ALL = f"select {COLUMNS} from postroad.history order by id"
 OLD_ROWS = [
@@ -58,13 +60,13 @@ async def buffers_of(connection: Connection, number: int) -> int:
     return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
 
 
-async def made_before(dsn: str, stamp: int) -> Connection:
+async def made_before(dsn: str, stamp: int, also: tuple[int, ...] = ()) -> Connection:
     """A road without batches, whose schema says that it is of another version."""
     raw = await asyncpg.connect(dsn)
     await raw.execute(QUERIES["schema_create"])
     await raw.execute("set search_path = postroad, pg_temp")
     for name in sorted(MIGRATIONS):
-        if number_of(name) < BATCHES:
+        if number_of(name) < BATCHES or number_of(name) in also:
             await raw.execute(MIGRATIONS[name])
     await raw.execute(QUERIES["schema_stamp"].format(stamp, 1))
     return raw
@@ -99,7 +101,7 @@ def test_workers_go_on_while_their_schema_is_moved(server: PrivatePostgres, with
     dsn = server.create_database()
 
     async def story() -> None:
-        raw = await made_before(dsn, VERSION)
+        raw = await made_before(dsn, VERSION, NEEDED)
         seen = asyncio.Semaphore(0)
         road = Postroad(dsn)
 
@@ -118,7 +120,7 @@ def test_workers_go_on_while_their_schema_is_moved(server: PrivatePostgres, with
             ids = await sent(20)  # from now on its connections have plans for the table
             async with raw.transaction():
                 for name in sorted(MIGRATIONS):
-                    if number_of(name) >= BATCHES:
+                    if number_of(name) >= BATCHES and number_of(name) not in NEEDED:
                         await raw.execute(MIGRATIONS[name])
             ids += await sent(20)
             road.stop()

@@ -8,6 +8,7 @@ import pytest
 
 from postroad.engine import early
 from postroad.model.circuit import Circuit
+from postroad.model.ids import to_text
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
 
@@ -89,3 +90,23 @@ def test_an_hour_of_steady_traffic_to_a_dead_server_costs_few_probes() -> None:
     assert 40 <= len(tries) <= 80
     assert min(gaps_s) >= 1.5
     assert max(gaps_s) <= 95
+
+
+def test_a_lane_kept_for_an_early_probe_is_given_back_when_its_messages_are_cancelled() -> None:
+    """It was kept for good, and with it the heartbeat of a process with nothing to do."""
+
+    async def story(world: World) -> None:
+        world.behaviours["ash"] = receivers.away_until(world.clock.now_ms() + 7_200_000)
+        member = world.start("one")
+        sent = [await world.send("sim://ash/a") for _ in range(3)]
+        while len(world.ledger.book) < 5:
+            await asyncio.sleep(0.05)
+        sent.append(await world.send("sim://ash/a"))  # while the lane is owned after a probe
+        await asyncio.sleep(0.05)
+        for number in sent:
+            await world.client.cancel(to_text(number))
+        await asyncio.sleep(30)
+        assert member.road.engine is not None
+        assert not member.road.engine.lanes
+
+    simulate(1, story)

@@ -12,6 +12,7 @@ from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.errors import TenantFull
 from postroad.model.tenant_limits import TenantLimits
+from postroad.ports.usage import Slice
 from postroad.testing.receivers import Receivers
 from postroad.verbs import allowance
 
@@ -93,6 +94,32 @@ def test_who_has_stored_too_much_is_refused_until_it_is_less(
                         await road.send("sim://a/1", 1, tenant="t")
                         break
                     except TenantFull:
+                        await asyncio.sleep(0.01)
+
+    asyncio.run(story())
+
+
+def test_a_count_that_broke_is_begun_again(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody delivers nothing else ends: who was full once was refused for good."""
+
+    async def story() -> None:
+        async with opening(TenantLimits(messages_max=5)) as road:
+            stored, broken = road.store.stored, 0
+
+            async def breaks_once(after: int, limit: int) -> Slice:
+                nonlocal broken
+                broken += 1
+                if broken == 1:
+                    raise ValueError("broken")
+                return await stored(after, limit)
+
+            monkeypatch.setattr(road.store, "stored", breaks_once)
+            async with asyncio.timeout(30):
+                with pytest.raises(TenantFull):
+                    while True:
+                        await road.send("sim://a/1", 1, tenant="t", delay=3_600)
                         await asyncio.sleep(0.01)
 
     asyncio.run(story())

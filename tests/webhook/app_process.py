@@ -1,5 +1,6 @@
 """A uvicorn server: `… LOG`. What it gets it writes to the log, a JSON line a request, and answers as
-the path says: /status/503, /seq/500/200 (one after the other by message), /slow/2/200."""
+the path says: /status/503, /seq/500/200 (one after the other by message), /slow/2/200, /echo/200 (what
+headers it was sent)."""
 
 import asyncio
 import json
@@ -55,7 +56,8 @@ async def answer(words: list[str], headers: dict[str, str], send: Any) -> None:
         extra.append((b"retry-after", b"7"))
     if status in (301, 302, 307, 308):
         extra.append((b"location", b"/status/200"))
-    text = ("x" * 40_000 if kind == "long" else f"said {status}").encode()
+    said = {"long": "x" * 40_000, "echo": json.dumps(headers)}
+    text = said.get(kind, f"said {status}").encode()
     start = {"type": "http.response.start", "status": status, "headers": extra}
     await send(start)
     await send({"type": "http.response.body", "body": text})

@@ -1,6 +1,7 @@
 """Webhooks from `road.send` to the receiver's own log, on real servers."""
 
 import asyncio
+import json
 from base64 import b64decode, b64encode
 from pathlib import Path
 
@@ -196,6 +197,27 @@ def test_the_log_keeps_the_first_sixteen_kibibytes_of_an_answer(
             await road.run(until_idle=True)
             (one,) = await road.webhooks.attempts(receipt.id)
             assert one.answer == b"x" * (16 << 10)
+
+    within(story())
+
+
+def test_a_server_that_says_what_it_was_sent_does_not_bring_secrets_into_the_log(
+    road: Postroad, receiver: Receiver, within: Within
+) -> None:
+    url = receiver.url("/echo/500")
+
+    async def story() -> None:
+        async with road:
+            await road.webhooks.set(url, headers={"x-api-key": "hush-of-the-queue"})
+            headers = {"authorization": "Bearer hush-of-its-own", "x-shop": "north-by-northwest"}
+            receipt = await road.send(url, 1, headers=headers)
+            await road.run(until_idle=True)
+            (one,) = await road.webhooks.attempts(receipt.id)
+            said = json.loads(one.answer)
+            assert (said["authorization"], said["x-api-key"]) == ("…", "…")
+            assert said["x-shop"] == "north-by-northwest"
+        (sent,) = receiver.got("/echo/500")
+        assert sent["headers"]["authorization"] == "Bearer hush-of-its-own"
 
     within(story())
 

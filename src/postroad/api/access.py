@@ -11,6 +11,7 @@ from msgspec import structs
 from postroad.api.hosts import Hosts
 from postroad.api.inside import INSIDE
 from postroad.model.errors import BadInput, Forbidden, TooManyTries, Unauthorized
+from postroad.model.networks import network
 from postroad.model.tokens import SECRET_BYTES, Scope, Who, digest, write
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.clock import Clock
@@ -82,7 +83,7 @@ class Access:
         known = self._known.get(key)
         if known is not None and now_s - known[0] < KNOWN_S and not self._is_over(known[1]):
             return known[1]
-        address = asker.client.host if asker.client else ""
+        address = network(asker.client.host) if asker.client else ""
         if known is None:
             self._check_patience(address, now_s)
         found = await self._tokens.who(text)

@@ -5,11 +5,11 @@ import math
 import resource
 from collections import Counter
 from collections.abc import Callable
-from ipaddress import IPv6Address, ip_address
 from typing import Final, Protocol
 
 from msgspec import Struct
 
+from postroad.model.networks import network
 from postroad.ports.log import Log
 
 PART: Final = 4
@@ -70,7 +70,7 @@ class Connections:
     def admit(self, line: Line) -> bool:
         """Take in a new one, at the cost of a silent one when there is no room; False when all
         the others are busy."""
-        source = source_of(line.address)
+        source = network(line.address)
         if self._by_source[source] >= self._each and not self._spared(line.address):
             silent = next((one for one in self._silent if self._open[one] == source), None)
             if not self._make_room(silent, "too many connections of one address", line.address):
@@ -153,16 +153,3 @@ def descriptors_for_us() -> int:
     if soft == resource.RLIM_INFINITY:
         return MOST
     return max(16, min(MOST, soft // PART))
-
-
-def source_of(address: str) -> str:
-    """Who counts as one: an IPv4 address, or an IPv6 network of 64 bits, which one machine has."""
-    if ":" not in address:
-        return address
-    try:
-        found = ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if not isinstance(found, IPv6Address):
-        return address
-    return str(found.ipv4_mapped or found.packed[:8].hex())

@@ -65,10 +65,11 @@ class SecureServer:
             task.add_done_callback(self._greetings.discard)
 
     async def _shake(self, greeting: "Greeting") -> None:
-        loop = asyncio.get_running_loop()
+        loop, protocol = asyncio.get_running_loop(), self._made()
+        protocol.greeting = greeting
         try:
             _ = await loop.connect_accepted_socket(  # from now on the protocol knows its transport
-                self._made, greeting.line, ssl=self._context
+                lambda: protocol, greeting.line, ssl=self._context
             )
         except (OSError, EOFError):  # ssl.SSLError is one: no TLS, or none that we know
             greeting.line.close()

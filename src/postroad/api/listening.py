@@ -10,7 +10,7 @@ import httptools
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from postroad.api.connections import Connections
+from postroad.api.connections import Connections, Line
 from postroad.api.problems import Problem
 
 HEAD_BYTES_MAX: Final = 64 << 10
@@ -61,6 +61,8 @@ class Strict(HttpToolsProtocol):
     def __init__(self, connections: Connections, **uvicorn: Any) -> None:
         super().__init__(**uvicorn)
         self.address = ""
+        self.greeting: Line | None = None
+        """What it was counted as while hands were shaken."""
         self._house = connections
         self._phase = Phase.head
         self._until_s = math.inf
@@ -75,6 +77,8 @@ class Strict(HttpToolsProtocol):
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""
         self._until_s = self.loop.time() + self._house.patience.head_s
+        if self.greeting is not None:
+            self._house.forget(self.greeting)
         if not self._house.admit(self):
             transport.write(answer_of(503, "this server has too many connections: try again later"))
             transport.close()
@@ -208,6 +212,8 @@ class Strict(HttpToolsProtocol):
     def overdue(self, now_s: float) -> str:
         """What takes too long."""
         if self._phase is Phase.left:
+            if not self.transport.get_write_buffer_size():
+                self._until_s = min(self._until_s, now_s + LINGER_S)
             if now_s > self._until_s:
                 self.transport.abort()
             return ""
@@ -250,7 +256,8 @@ class Strict(HttpToolsProtocol):
     def _leave(self) -> None:
         """No more is answered here. Closing lasts until the client has read, for a while."""
         self._phase = Phase.left
-        self._until_s = self.loop.time() + LINGER_S
+        unread_s = self.transport.get_write_buffer_size() / LEAST_BYTES_S
+        self._until_s = self.loop.time() + unread_s + LINGER_S
         self._wire_bytes = 0
         self._unset_keepalive_if_required()
         cycle: RequestResponseCycle | None = self.cycle

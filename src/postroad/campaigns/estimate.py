@@ -80,3 +80,24 @@ def seconds_of(total: int, rate: str, cost: int) -> float:
     spaced = total * limit.spacing_us / 1e6
     counted = [(total // one.most) * one.length_us / 1e6 for one in limit.counted]
     return max(spaced, *counted, 0.0)
+
+
+class ResultPace:
+    """How fast campaigns that run get results, by looks that are at least a second apart."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[float, int, float]] = {}
+
+    def of(self, campaign: Campaign, now_s: float) -> float:
+        """Results a second since the last look, if that is a second ago."""
+        counts = campaign.counts
+        results = counts.sent + counts.failed + counts.uncertain
+        at_s, before, rate = self._seen.get(campaign.id, (now_s, results, 0.0))
+        if campaign.state != "running":
+            self._seen.pop(campaign.id, None)
+            return 0.0
+        if now_s - at_s >= 1.0:
+            rate = (results - before) / (now_s - at_s)
+            at_s, before = now_s, results
+        self._seen[campaign.id] = (at_s, before, rate)
+        return rate

@@ -18,6 +18,7 @@ from postroad.api.inside import ASGI, Answer, Asked, ask, part
 from postroad.api.problems import Problem
 from postroad.config import Settings
 from postroad.model.errors import BadInput, RoadInUse, StoreUnavailable
+from postroad.model.texts import is_whole
 from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.tls import pinned_tls, trusting_tls
 from postroad.stores.naming import shown
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 TIMEOUT_S: Final = 60.0
 UPLOAD_S: Final = 1_800.0
 DOUBT: Final = ". It was asked, and may have done it or do it yet: look before you ask again"
+NO_TEXT: Final = "what was given is not UTF-8: give text"
 CHUNK_BYTES: Final = 1 << 18
 NDJSON: Final = "application/x-ndjson"
 EXITS: Final = {409: 1, 429: 3, 503: 3}
@@ -97,7 +99,7 @@ class Reach:
         it is bytes."""
         content = data if isinstance(data, bytes) else b""
         if data is not None and not isinstance(data, bytes):
-            content = msgspec.json.encode(data)
+            content = _json(data)
         answer = self.answer(Asked(method, path, query or {}, content, headers or {}))
         return answer.json() if answer.content else None
 
@@ -110,7 +112,7 @@ class Reach:
         """A change of many messages: `told` hears how far it is, and the answer is what it came
         to."""
         headers = {"accept": NDJSON}
-        asked = self._signed(Asked("POST", path, {}, msgspec.json.encode(data), headers))
+        asked = self._signed(Asked("POST", path, {}, _json(data), headers))
         follower = Follower(told)
         if self._app is not None and self._runner is not None:
             _ = _good(self._runner.run(ask(self._app, asked, follower.hear)))  # it was heard
@@ -152,6 +154,8 @@ class Reach:
                 yield piece
 
     def _signed(self, asked: Asked) -> Asked:
+        if not all(is_whole(text) for text in asked.query.values() if isinstance(text, str)):
+            raise BadInput(NO_TEXT)
         return structs.replace(asked, headers={**self._access(), **asked.headers})
 
     def _access(self) -> dict[str, str]:
@@ -231,6 +235,13 @@ class Reach:
             raise StoreUnavailable(f"no answer from {self._server}{late}: {error}{doubt}") from None
         finally:
             line.close()
+
+
+def _json(data: object) -> bytes:
+    try:
+        return msgspec.json.encode(data)
+    except UnicodeEncodeError:  # bytes of a command line that are no text came in as halves
+        raise BadInput(NO_TEXT) from None
 
 
 def _dialled(server: str, ca_file: str, pinned: str) -> tuple[http.client.HTTPConnection, str]:

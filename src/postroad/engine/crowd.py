@@ -35,11 +35,8 @@ class Crowd:
             self._busy[tenant] = busy
         else:
             del self._busy[tenant]
-        if change < 0 and self._left_out and not self._left_out.issubset(self.full()):
-            levels, self._levels = self._levels, set()
-            self._left_out.clear()
-            for level in levels:
-                self.again(level)
+        if change < 0:
+            self._ask_again()
 
     def full(self) -> list[str]:
         """Tenants that have as many busy lanes as they may."""
@@ -55,6 +52,15 @@ class Crowd:
         ]
 
     def left_out(self, tenants: Iterable[str], levels: Iterable[int]) -> None:
-        """A claim of these levels did not ask for lanes of these tenants."""
+        """A claim of these levels did not ask for lanes of these tenants. Their busy ones may have
+        ended before its answer came: then there is no other end to wait for."""
         self._left_out.update(tenants)
         self._levels.update(levels)
+        self._ask_again()
+
+    def _ask_again(self) -> None:
+        if self._left_out and not self._left_out.issubset(self.full()):
+            levels, self._levels = self._levels, set()
+            self._left_out.clear()
+            for level in levels:
+                self.again(level)

@@ -248,7 +248,9 @@ class Owned:
         if spent != (number in self._spent):
             (self._spent.add if spent else self._spent.discard)(number)
             self._crowd.change(worker.lane.key.tenant, -1 if spent else 1)
-        probes = worker.early.soon(worker.circuit, now_ms) and not worker.leaving
+        wake_ms = worker.wake_at_ms()
+        # One that does not wake has nothing to probe with: its messages were cancelled, say.
+        probes = wake_ms < NEVER and worker.early.soon(worker.circuit, now_ms)
         if quiet and not probes:
             self._quiet.setdefault(number, self._clock.steady_s())
             self.unsettled.set()
@@ -260,7 +262,6 @@ class Owned:
         else:
             self._quiet.pop(number, None)
             self._parting.pop(number, None)
-        wake_ms = worker.wake_at_ms()
         armed_ms, timer = self._timers.get(number, (NEVER, None))
         if wake_ms == armed_ms:
             return

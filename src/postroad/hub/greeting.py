@@ -7,7 +7,8 @@ import ssl
 from collections.abc import Callable, Coroutine
 from typing import Final
 
-from postroad.hub.visitors import Visitors, network
+from postroad.hub.visitors import Visitors
+from postroad.model.networks import network
 from postroad.ports.clock import Clock
 
 REST_S: Final = 1.0

@@ -44,8 +44,9 @@ class Inbox(Generic[M]):
         before = self._messages.get(message.box)
         if before is not None or message.box in self._let_go:
             self._strays += 1
-        if self._bytes > INBOX_BYTES and before is None:
-            self._let_go[message.box] = None
+        if self._bytes > INBOX_BYTES:
+            if before is None:
+                self._let_go[message.box] = None
             return
         self._messages[message.box] = message
         self._bytes += len(message.body) - (len(before.body) if before is not None else 0)

@@ -20,7 +20,8 @@ from postroad.hub.http import HEAD_BYTES_MAX, Http
 from postroad.hub.patience import Expected
 from postroad.hub.pump import TICK_MS, Hub
 from postroad.hub.socket import Socket
-from postroad.hub.visitors import Visitors, network
+from postroad.hub.visitors import Visitors
+from postroad.model.networks import network
 from postroad.ports.clock import Timer
 
 UPGRADE: Final = re.compile(rb"\r\nupgrade:[ \t]*websocket")

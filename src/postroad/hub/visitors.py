@@ -2,7 +2,6 @@
 
 import resource
 from collections import Counter, OrderedDict
-from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 from postroad.model.mailbox import HubLimits
@@ -15,19 +14,6 @@ store and the API. With few in all, three of four are kept back."""
 MINUTE_S: Final = 60.0
 NETWORKS_MAX: Final = 10_000
 """Networks whose wrong tokens are remembered."""
-
-
-def network(address: str) -> str:
-    """What counts as one visitor: an IPv4 address, or the /64 that an IPv6 one is chosen from."""
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return address
-    if not isinstance(found, IPv6Address):
-        return address
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return f"{IPv6Address(int(found) >> 64 << 64)}/64"
 
 
 def room() -> int:

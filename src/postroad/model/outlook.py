@@ -62,8 +62,9 @@ class What(StrEnum):
 
 class Outlook(Struct, frozen=True):
     """What will happen, if nobody does anything. No try starts before `not_before_ms` (None: no
-    such time is known), unless what holds it back is lifted. `exact`: one starts then, given an
-    engine that serves the lane and has room."""
+    such time is known), unless what holds it back is lifted, or new messages for a server that is
+    away advance its probe. `exact`: one starts then, given an engine that serves the lane and
+    has room."""
 
     what: What
     why: str
@@ -213,7 +214,8 @@ def _attempt(
 
 AWAY: Final = (Scope.lane, "unreachable")
 ENDS: Final = {
-    AWAY: "its server cannot be reached: one probe an interval goes out and decides",
+    AWAY: "its server cannot be reached: one probe an interval goes out and decides, sooner when "
+    "new messages come",
     (Scope.queue, "quota"): "its queue takes no more for now: then one try goes first and decides",
     (Scope.queue, "unreachable"): "its recipient cannot be reached: then one try goes first",
     (Scope.queue, PACE): "it is due, and goes when its limit has a slot for it",

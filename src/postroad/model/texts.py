@@ -1,4 +1,5 @@
-"""How long a text may be that somebody gives: one table for programs, commands and the API."""
+"""What a text may be that somebody gives, and how long: one table for programs, commands and the
+API."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -69,11 +70,26 @@ Headers = Annotated[dict[HeaderName, HeaderValue], Meta(max_length=HEADERS_MAX)]
 
 
 def checked(name: str, text: str, most: int = 0) -> str:
-    """The text, or a BadInput when it is longer than it may be."""
+    """The text, or a BadInput when it is longer than it may be, or no store takes it: a road on
+    SQLite would keep a zero character, and then could never move to PostgreSQL."""
     most = most or TEXTS_MAX[name]
     if len(text) > most:
         raise BadInput(f"{name} has {len(text)} characters: at most {most}")
+    if "\0" in text:
+        raise BadInput(f"{name} has a zero character in it: remove it")
+    if not is_whole(text):
+        raise BadInput(f"{name} has half a character (a lone surrogate) in it: give whole text")
     return text
+
+
+def is_whole(text: str) -> bool:
+    """Whether it can be written as UTF-8: escapes of JSON, and bytes on a command line that are no
+    text, leave halves of characters."""
+    try:
+        _ = text.isascii() or text.encode()  # only whether it can be
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_fields(given: Struct) -> None:

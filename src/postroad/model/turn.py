@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+ROUND_MS: Final = 1_000
 
 
 class Ready(NamedTuple):
@@ -26,3 +28,9 @@ def in_turn(ready: Iterable[Ready], limit: int) -> list[int]:
         turns[tenant] += 1
         places.append((turns[tenant], place, lane))
     return [lane for _, _, lane in sorted(places)[:limit]]
+
+
+def soon_again(next_at_ms: dict[int, int], now_ms: int) -> dict[int, int]:
+    """When to ask again after the last claim of a round over tenants who are too many for one: what
+    got ready of earlier ones meanwhile has rung for nothing."""
+    return {level: min(at_ms, now_ms + ROUND_MS) for level, at_ms in next_at_ms.items()}

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from postroad.model.foreign import told
 from postroad.ports.clock import Clock, SystemClock
 from postroad.ports.log import Log
 
 EVERY_S: Final = 60.0
 KINDS_MAX: Final = 256
+"""So many different ones within that time."""
 CHARACTERS_MAX: Final = 500
 
 
@@ -28,18 +30,20 @@ class Relay(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take a record."""
-        first, _, rest = record.getMessage().partition("\n")
+        first, _, rest = _message(record).partition("\n")
         again = self._again((record.name, first[:100]))
         if again is None:
             return
         raised = record.exc_info[1] if record.exc_info else None
-        facts: dict[str, object] = {"says": (repr(raised) if raised else rest)[:CHARACTERS_MAX]}
+        says = f"{type(raised).__name__}: {told(raised)}" if raised else rest
+        facts: dict[str, object] = {"says": says[:CHARACTERS_MAX]}
         facts |= {"again": again} if again else {}
         tell = self._log.error if record.levelno >= logging.ERROR else self._log.warning
         tell(first[:CHARACTERS_MAX], library=record.name, **facts)
 
     def _again(self, kind: tuple[str, str]) -> int | None:
-        """How often it came since it was written; None when that was just now."""
+        """How often it came since it was written; None when that was just now, or when too many
+        others were: strangers may have a word in what is said."""
         now_s = self._clock.steady_s()
         with self._guard:
             written_s, count = self._kinds.get(kind, (-EVERY_S, 0))
@@ -47,9 +51,20 @@ class Relay(logging.Handler):
                 self._kinds[kind] = (written_s, count + 1)
                 return None
             if len(self._kinds) >= KINDS_MAX:
-                self._kinds.clear()
+                fresh = [each for each in self._kinds.items() if now_s - each[1][0] < EVERY_S]
+                self._kinds = dict(fresh)
+                if len(fresh) >= KINDS_MAX:
+                    return None
             self._kinds[kind] = (now_s, 0)
             return count
+
+
+def _message(record: logging.LogRecord) -> str:
+    """What it says; whoever logs must not break for it."""
+    try:
+        return record.getMessage()
+    except Exception as error:  # noqa: BLE001 - of a library's values, or of its mistake
+        return f"{str(record.msg)[:CHARACTERS_MAX]} (its values are missing: {told(error)})"
 
 
 @contextmanager

@@ -6,6 +6,8 @@ from typing import Final
 
 from postroad.model.errors import StoreError, TenantFull
 from postroad.model.tenant_limits import TenantLimits
+from postroad.observe.tasks import Tasks
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.ports.usage import Kept
 
@@ -22,7 +24,7 @@ class Allowance:
     """What one process knows of how much tenants have. It is late, never by much: by FRESH_S for
     queues and lanes that other processes make, by one walk over all messages for those stored."""
 
-    def __init__(self, store: Store, limits: TenantLimits, body_bytes_max: int) -> None:
+    def __init__(self, store: Store, limits: TenantLimits, body_bytes_max: int, log: Log) -> None:
         self.body_bytes_max = body_bytes_max
         """Of one message."""
         self._store = store
@@ -30,6 +32,7 @@ class Allowance:
         self._known: dict[tuple[Kept, str], tuple[float, int]] = {}
         self._full: dict[str, str] = {}
         """Tenants that have stored as much as they may, and what they are told."""
+        self.tasks = Tasks(log)
         self._walk: asyncio.Task[None] | None = None
         self._used = False
 
@@ -59,7 +62,8 @@ class Allowance:
         """TenantFull when one of these has stored as much as it may."""
         self._used = True
         if self._walk is None:
-            self._walk = asyncio.get_running_loop().create_task(self._count())
+            self._walk = self.tasks.start(self._count(), "count of stored messages")
+            self._walk.add_done_callback(self._walked)
         if self._full:
             for tenant in tenants:
                 if tenant in self._full:
@@ -89,7 +93,11 @@ class Allowance:
             if not after:
                 self._full = dict(self._over(counts))
                 counts = {}
-        self._walk = None
+
+    def _walked(self, walk: "asyncio.Task[None]") -> None:
+        """Whatever ended it, the next one that sends begins anew."""
+        if self._walk is walk:
+            self._walk = None
 
     def _over(self, counts: dict[str, tuple[int, int]]) -> Iterable[tuple[str, str]]:
         limits = self._limits

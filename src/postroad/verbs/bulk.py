@@ -76,7 +76,9 @@ class Bulk:
             if not task.done():  # a stop that takes for ever is worse than an uncertain recipient
                 self._log.error("campaigns do not end: what is under way is cut, and uncertain")
                 task.cancel()
-            await task
+                await asyncio.wait([task])
+            if not task.cancelled():  # which is not to look as if the run itself was
+                await task
 
     async def _turn(self, credential: Credential, cost: int) -> None:
         """Wait until a call of its own may start with a credential; Overloaded when that takes

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.campaigns.checking import PHONES, URLS, Check
-from postroad.campaigns.estimate import Estimate, estimate, seconds_of
+from postroad.campaigns.estimate import Estimate, ResultPace, estimate, seconds_of
 from postroad.campaigns.exporting import export
 from postroad.campaigns.importing import Imported, Importer, ImportLimits, Progress
 from postroad.campaigns.message import Letter, Writer, callback_url, is_called_back, template_of
@@ -85,7 +85,7 @@ class CampaignVerbs:
         self._credentials = credentials
         self._clock = clock
         self.limits = ImportLimits()
-        self._seen: dict[int, tuple[float, int, float]] = {}
+        self._pace = ResultPace()
         """When a campaign was last looked at, how many results it had, and its rate then."""
 
     async def create(
@@ -361,7 +361,7 @@ class CampaignVerbs:
 
     async def _standing(self, campaign: Campaign) -> Standing:
         credential = await self._credential(campaign)
-        rate = self._rate(campaign)
+        rate = self._pace.of(campaign, self._clock.steady_s())
         allowed_s = seconds_of(
             campaign.counts.unsent, credential.spec.rate, credential.spec.segments_max
         )
@@ -381,20 +381,6 @@ class CampaignVerbs:
             credential.blocked_until_ms,
             credential.block_reason,
         )
-
-    def _rate(self, campaign: Campaign) -> float:
-        """Results a second since the last look, if that is a second ago."""
-        counts, now_s = campaign.counts, self._clock.steady_s()
-        results = counts.sent + counts.failed + counts.uncertain
-        at_s, before, rate = self._seen.get(campaign.id, (now_s, results, 0.0))
-        if campaign.state != "running":
-            self._seen.pop(campaign.id, None)
-            return 0.0
-        if now_s - at_s >= 1.0:
-            rate = (results - before) / (now_s - at_s)
-            at_s, before = now_s, results
-        self._seen[campaign.id] = (at_s, before, rate)
-        return rate
 
 
 def _state(text: str) -> RowState | None:

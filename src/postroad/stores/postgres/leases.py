@@ -13,6 +13,7 @@ from msgspec import Raw, Struct, field
 from postroad.model.block import Block, BlockKind
 from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.record import Claim, Look, Reading, Reaped, Release, View, Want
+from postroad.model.turn import soon_again
 from postroad.model.words import Lane, LaneKey, Policy, Queue, Rung
 from postroad.stores.postgres.base import Answer, Base, decoder, flat, literal
 from postroad.stores.postgres.readings import first_in, found_in
@@ -159,7 +160,8 @@ class LeaseVerbs(Base):
         who = (owner, self._reaped.get(owner, 0), len(mine), socket.gethostname(), os.getpid())
         with self._floors.asked(owner, levels, whole=safety or not self.bell.alive) as asked:
             ask = (list(levels), asked.floors, list(pools), limit, list(without))
-            values = (*who, *ask, self._turns.get(owner, ""))
+            after = self._turns.get(owner, "")
+            values = (*who, *ask, after)
             self._check_open()
             if safety and (probe := self._ear.probe()):
                 first, *rows = await self._side.rows(label, "claim_proving", (*values, probe))
@@ -175,7 +177,9 @@ class LeaseVerbs(Base):
             self._arrived()
         if safety:
             self._look_whole()
-        told = (ahead.next, ahead.full, ahead.owned, ahead.surplus)
+        ended = after and not ahead.full
+        next_at_ms = soon_again(ahead.next, claimed.now) if ended else ahead.next
+        told = (next_at_ms, ahead.full, ahead.owned, ahead.surplus)
         if claimed.soon is None:
             return Claim(lanes, *told)
         rungs, readings = first_in(rows)

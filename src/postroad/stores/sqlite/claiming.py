@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from postroad.model.record import Claim
 from postroad.model.states import NEVER
-from postroad.model.turn import Ready, in_turn
+from postroad.model.turn import Ready, in_turn, soon_again
 from postroad.model.words import Lane
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.leases import read_lane
@@ -64,6 +64,8 @@ def _look(db: Database, ask: Ask) -> Found:
             found.next_at_ms[level] = min(found.next_at_ms.get(level, NEVER), soonest)
     db.turn = last
     found.more = found.more or len(found.ready) >= ask.limit
+    if after and not found.more:
+        found.next_at_ms = soon_again(found.next_at_ms, ask.now_ms)
     return found
 
 

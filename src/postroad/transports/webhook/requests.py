@@ -21,6 +21,10 @@ ALWAYS: Final = {"user-agent": "postroad", "accept": "*/*"}
 """Unless something else is set; not in the log."""
 TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 VALUE: Final = re.compile(r"[\t -~]*")
+PARTS: Final = re.compile(r'[\s;,="]')
+TELLING_CHARACTERS: Final = 8
+"""A shorter text is no secret, and would be in many an answer by chance."""
+VEIL: Final = HIDDEN.encode()
 OURS: Final = frozenset(
     (
         "accept-encoding",
@@ -46,6 +50,8 @@ class Beginning(Struct, frozen=True):
     wire: bytes
     shown: bytes
     """The headers of it as JSON, open at its end."""
+    hidden: tuple[bytes, ...] = ()
+    """What is not shown of them, the longest first."""
 
     def request(self, number: str, timestamp: int, message: Message) -> tuple[bytes, bytes]:
         """One try's whole request, and its headers for the log."""
@@ -58,6 +64,12 @@ class Beginning(Struct, frozen=True):
             shown += f',"{names.signature}":"{signature}"'
         wire += f"content-length: {len(body)}\r\n\r\n"
         return b"".join((self.wire, wire.encode(), body)), b"%s%s}" % (self.shown, shown.encode())
+
+    def veiled(self, answer: bytes) -> bytes:
+        """An answer for the log: servers that are being set up often say what they were sent."""
+        for text in self.hidden:
+            answer = answer.replace(text, VEIL)
+        return answer
 
 
 def written(method: str, target: Target, headers: Mapping[str, str]) -> bytes:
@@ -87,7 +99,16 @@ def begin(target: Target, endpoint: Endpoint, own: bytes = b"") -> Beginning:
     hidden = {name: HIDDEN for name in given if SECRET.search(name)}
     shown = ENCODE({**headers, **hidden, **endpoint.shown}).removesuffix(b"}")
     wire = written("POST", target, headers)
-    return Beginning(endpoint, wire, shown + b"," if headers else shown)
+    secrets = [headers[name] for name in (*hidden, *endpoint.shown) if name in headers]
+    return Beginning(endpoint, wire, shown + b"," if headers else shown, _telling(secrets))
+
+
+def _telling(secrets: list[str]) -> tuple[bytes, ...]:
+    """Values, and the longest part of each: a token behind its scheme, a cookie behind its name.
+    Two of each at most, since every answer is searched for them."""
+    parts = {part for value in secrets for part in (value, max(PARTS.split(value), key=len))}
+    long = [part.encode() for part in parts if len(part) >= TELLING_CHARACTERS]
+    return tuple(sorted(long, key=len, reverse=True))
 
 
 def check_headers(headers: Mapping[str, str]) -> None:

@@ -87,7 +87,7 @@ class WebhookSession:
         start_s = self._loop.time()
         outcome = unreachable("no address was tried")
         for address in list(ways.addresses):
-            outcome = await self._call(self._way(address), request, shown, endpoint, start_s)
+            outcome = await self._call(self._way(address), request, shown, beginning, start_s)
             if outcome.status or outcome.kind is not Kind.unreachable:
                 return outcome
             self._put_last(address)
@@ -179,8 +179,9 @@ class WebhookSession:
     # The try itself
 
     async def _call(
-        self, way: Way, request: bytes, shown: bytes, endpoint: Endpoint, start_s: float
+        self, way: Way, request: bytes, shown: bytes, beginning: Beginning, start_s: float
     ) -> Outcome:
+        endpoint = beginning.endpoint
         until_s = start_s + endpoint.total_ms / 1000
         called_s = self._clock.steady_s()
         try:
@@ -195,7 +196,8 @@ class WebhookSession:
         taken_s = self._clock.steady_s() - called_s
         answered_ms = int(max(0.0, taken_s - (self._loop.time() - answer.at_s)) * 1000)
         broken = "answer_broken" if answer.broken else ""
-        note = Note(way.at, broken, shown, answer.body[:ANSWER_KEPT_BYTES], answered_ms)
+        kept = beginning.veiled(answer.body)[:ANSWER_KEPT_BYTES]
+        note = Note(way.at, broken, shown, kept, answered_ms)
         return replace(outcome, status=answer.status, note=note)
 
 

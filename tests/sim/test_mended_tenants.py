@@ -1,0 +1,37 @@
+"""What was once wrong where lanes of a crowd are left out by claims."""
+
+import asyncio
+
+import pytest
+
+from postroad.model.limits import Limits
+from postroad.model.record import Claim
+from postroad.testing import receivers
+from postroad.testing.watched import WatchedStore
+from postroad.testing.world import World, simulate
+
+LANES = 40
+
+
+def test_lanes_that_a_claim_left_out_are_claimed_when_the_crowd_ended_before_its_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They waited for the safety poll: nobody was left whose end would have told of them."""
+    claim = WatchedStore.claim
+
+    async def slow(store: WatchedStore, owner: int, *ask: object) -> Claim:
+        if ask[-1]:
+            await asyncio.sleep(1)  # all that the crowd has here ends meanwhile
+        return await claim(store, owner, *ask)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(WatchedStore, "claim", slow)
+
+    async def story(world: World) -> None:
+        for n in range(LANES):
+            world.behaviours[f"s{n}"] = receivers.good(seconds=0.5)
+            await world.send(f"sim://s{n}/a")
+        world.start("one")
+        world.check(await world.settled(within_s=20))
+        assert len(world.ledger.book) == LANES
+
+    simulate(1, story, Limits(room=16, claim_batch=16))
