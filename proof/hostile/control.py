@@ -4,6 +4,8 @@ import re
 from typing import Final
 
 from postroad.config import names
+from postroad.engine import reader
+from postroad.engine.room import Room
 from postroad.transports.webhook.reading import Reader
 
 CUBIC: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\0]*?)[ \t]*")
@@ -17,7 +19,8 @@ PATIENT: Final = {
 
 
 def disarm() -> None:
-    """In this process answers are read as if blanks were free."""
+    """In this process answers are read as if blanks were free, and a tenant's lanes are tried and
+    asked about as many at once as there are."""
     read = Reader.read
 
     def slowly(self: Reader, data: bytes) -> bool:
@@ -25,7 +28,13 @@ def disarm() -> None:
             _ = CUBIC.fullmatch(line)  # whether it is one does not matter
         return read(self, data)
 
-    setattr(Reader, "read", slowly)  # noqa: B010 - from outside, which is the point
+    everything = 1 << 30
+    for what, name, instead in (
+        (Reader, "read", slowly),
+        (Room, "left_unproven", lambda _room, _tenant: everything),
+        (reader, "AT_ONCE", everything),
+    ):
+        setattr(what, name, instead)  # from outside, which is the point
 
 
 def patient_settings() -> list[str]:

@@ -1,14 +1,18 @@
 """Connections are used again while that is safe, and reach the vetted address alone."""
 
 import asyncio
+import gc
+import socket
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from postroad.transports.webhook import connections
 from postroad.transports.webhook.connections import Connections, Fault, Idle
+from postroad.transports.webhook.reading import Reader
 from postroad.transports.webhook.target import read
 from tests.servers.nginx import PrivateNginx
 from tests.webhook.conftest import LOCAL
@@ -232,3 +236,22 @@ def test_an_answer_takes_no_longer_than_its_try(
     url = f"http://127.0.0.1:{nginx.port}/ok"
     for tried in within(tries(tmp_path, url, LOCAL, count=100)):
         assert 0 <= tried.outcome.note.answered_ms <= tried.took_s * 1000
+
+
+def test_a_connection_that_is_refused_leaves_nothing_for_the_collector() -> None:
+    async def refused(port: int) -> None:
+        connections = Connections(read(f"http://hook.example:{port}/", LOCAL), "127.0.0.1", Idle())
+        for _ in range(20):
+            with pytest.raises(Fault):
+                await connections.call(REQUEST, 5, asyncio.get_running_loop().time() + 5)
+
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # bound, not listening
+        gc.collect()
+        gc.disable()
+        try:
+            uvloop.run(refused(bound.getsockname()[1]))  # it makes the protocol before it connects
+            left = sum(isinstance(each, Reader) for each in gc.get_objects())
+        finally:
+            gc.enable()
+    assert left == 0

@@ -4,6 +4,7 @@ from postroad.engine.lane import LaneWorker
 from postroad.engine.paced import Paced
 from postroad.engine.quarantine import Quarantine
 from postroad.engine.room import Room
+from postroad.engine.starved import on_trial
 from postroad.model.words import Message
 
 
@@ -16,6 +17,7 @@ class Admission:
         "_quarantine",
         "_room",
         "_tenant",
+        "_trial",
         "_worker",
         "crowded",
         "unpaced",
@@ -30,6 +32,8 @@ class Admission:
         self._room = room
         self._quarantine = quarantine
         self._paced = paced
+        self._trial = False
+        """The lane did not answer yet, and this is the only one of it in flight."""
         self.crowded = False
         """Something was refused for want of room."""
         self.unpaced = False
@@ -37,19 +41,25 @@ class Admission:
 
     def next(self, now_ms: int) -> Message | None:
         """The lane's next message, with its place taken."""
+        worker, room = self._worker, self._room
         self.crowded = self.unpaced = False
-        message = self._worker.next(now_ms, self.admits)
+        self._trial = on_trial(worker)
+        message = worker.next(now_ms, self.admits)
         if message is not None:
-            self._room.take(message.level, self._pool, self._tenant)
-            if self._worker.trust.marking:
-                self._quarantine.enter(self._worker, message)
+            room.met(self._tenant, now_ms)
+            room.take(message.level, self._pool, self._tenant)
+            if self._trial:
+                room.try_out(self._tenant, 1)
+            if worker.trust.marking:
+                self._quarantine.enter(worker, message)
         return message
 
     def admits(self, message: Message) -> bool:
         """Whether it may start."""
         worker = self._worker
         noted = worker.trust.marking and not self._quarantine.admits(message)
-        if noted or not self._room.admits(message.level, self._pool, self._tenant):
+        untried = self._trial and self._room.left_unproven(self._tenant) <= 0
+        if noted or untried or not self._room.admits(message.level, self._pool, self._tenant):
             self.crowded = True
             return False
         queue = worker.ahead.turns[message.queue].queue
@@ -61,3 +71,5 @@ class Admission:
     def ended(self, message: Message) -> None:
         """It gives its place back."""
         self._room.give(message.level, self._pool, self._tenant)
+        if self._trial:
+            self._room.try_out(self._tenant, -1)

@@ -12,11 +12,13 @@ from postroad.model.words import Message
 class InPlace:
     """Waits between tries in place; a waiting message holds no place in the window."""
 
-    __slots__ = ("_tries", "unwritten", "waiting")
+    __slots__ = ("_tries", "held_up", "unwritten", "waiting")
 
     def __init__(self) -> None:
         self.waiting: list[tuple[int, int, Message]] = []
         """A heap by (due time, number)."""
+        self.held_up = False
+        """The first one is due, and will be asked for when there is room or one in flight ends."""
         self.unwritten: dict[int, int] = {}
         """Tries in place that the store does not know of yet, by message."""
         self._tries: dict[int, int] = {}
@@ -34,11 +36,16 @@ class InPlace:
         self._tries[message.id] = self.tries(message.id) + 1
         again = replace(message, attempts=message.attempts + 1)
         heapq.heappush(self.waiting, (due_ms, message.id, again))
+        self.held_up = False
         self.unwritten[message.id] = self.unwritten.get(message.id, 0) + 1
 
     def due_ms(self) -> int:
         """When the first one is due."""
         return self.waiting[0][0] if self.waiting else NEVER
+
+    def wake_at_ms(self) -> int:
+        """When to ask for the first one, if nothing else comes before."""
+        return NEVER if self.held_up else self.due_ms()
 
     def first(self) -> Message:
         """The first one due."""
@@ -70,6 +77,7 @@ class InPlace:
 
     def _keep(self, items: list[tuple[int, int, Message]]) -> None:
         self.waiting = items
+        self.held_up = False
         heapq.heapify(self.waiting)
 
 

@@ -87,7 +87,7 @@ class LaneWorker(Struct, gc=False, eq=False):
         alone = self._probe or (self.trust.marking and self.in_flight)
         if alone or self.leaving or self.lane.paused:
             return NEVER
-        soonest = min(self.ahead.wake_at_ms(), self.hand.in_place.due_ms())
+        soonest = min(self.ahead.wake_at_ms(), self.hand.in_place.wake_at_ms())
         if not self.circuit.is_open:
             return soonest
         known = self.ahead.eager and not self._listed  # what the probe is read from
@@ -196,10 +196,10 @@ class LaneWorker(Struct, gc=False, eq=False):
         waiting = self.hand.in_place
         while waiting.due_ms() <= now_ms and expired(waiting.first(), now_ms):
             self._forget_in_place(waiting.take())
-        if waiting.due_ms() > now_ms or self.in_flight >= self._window:
-            return None
-        self.starved = not admits(waiting.first())
-        return None if self.starved else waiting.take()
+        due, full = waiting.due_ms() <= now_ms, self.in_flight >= self._window
+        self.starved = due and not full and not admits(waiting.first())
+        waiting.held_up = due and (full or self.starved)
+        return waiting.take() if due and not waiting.held_up else None
 
     def _next_turn(self, now_ms: int, admits: Admits) -> Message | None:
         if not self._listed or self.in_flight >= 2 * self._window:
@@ -216,8 +216,7 @@ class LaneWorker(Struct, gc=False, eq=False):
             if turn.in_flight and turn.in_flight >= turn.cap(share):
                 self._capped[turn.queue.id] = turn  # listed again when any send ends
                 continue
-            # A full window still has a place for a queue with nothing in flight: else slow
-            # recipients could hold everyone up.
+            # A full window has a place for a queue with nothing in flight: slow ones hold up none.
             rung = None if full and turn.in_flight else turn.best(admits)
             message = rung.take() if rung else None
             if rung is None:

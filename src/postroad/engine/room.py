@@ -10,6 +10,12 @@ OTHERS: Final = 4
 addresses hold a place for the ten seconds of a connect: without it 6,000 of them, of one tenant,
 held up the next message of another for 20 s (decision 019)."""
 
+UNPROVEN: Final = 4
+"""In company a quarter of the room is for one tenant's lanes that did not answer (yet): their
+connects come by thousands, and most of them hang or are refused (decision 045)."""
+COMPANY_MS: Final = 10_000
+"""A tenant is alone when no other has started anything for so long."""
+
 
 def share(room: int, others: int) -> int:
     """How much one tenant may have beside what others have: all of the room when it is alone, and
@@ -41,11 +47,23 @@ class Room:
         self.taken = 0
         self._plenty = plenty(limits.room)
         """That is most of the time."""
+        self._unproven: Counter[str] = Counter()
+        """Lanes in flight whose last try, if any, was not answered."""
+        self._latest = ""
+        self._latest_ms = 0
+        self._company_ms = -COMPANY_MS
+        """Who started something last and when, and when that was somebody else than before."""
 
     def left(self, tenant: str) -> int:
         """So many more of a tenant may start, if nothing else limits them."""
         mine = self._by_tenant[tenant]
         return share(self._limits.room, self.taken - mine) - mine
+
+    def left_unproven(self, tenant: str) -> int:
+        """So many more of its lanes that did not answer may be in flight."""
+        if self._latest_ms - self._company_ms >= COMPANY_MS:
+            return self._limits.room
+        return max(1, self._limits.room // UNPROVEN) - self._unproven[tenant]
 
     def admits(self, level: int, pool: str, tenant: str) -> bool:
         """Whether one more may start."""
@@ -62,6 +80,18 @@ class Room:
     def take(self, level: int, pool: str, tenant: str) -> None:
         """One starts."""
         self._count(level, pool, tenant, 1)
+
+    def met(self, tenant: str, now_ms: int) -> None:
+        """Somebody starts something now."""
+        self._latest_ms = now_ms
+        if tenant != self._latest:
+            if self._latest:
+                self._company_ms = now_ms
+            self._latest = tenant
+
+    def try_out(self, tenant: str, change: int) -> None:
+        """One more or less of a tenant's lanes in flight is one that did not answer."""
+        self._unproven[tenant] += change
 
     def give(self, level: int, pool: str, tenant: str) -> None:
         """One has ended."""

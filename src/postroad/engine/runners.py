@@ -202,6 +202,7 @@ class Runners:
             if outcome is not None:
                 if self._room.short and outcome.answered:
                     self._shortages.sent(worker)
+                worker.trust.answered = outcome.answered
                 attempt = Attempt(started_ms, round((now_s - started_s) * 1000))
                 verdict = worker.done(message, outcome, attempt, now_ms, self._chance.random())
                 if self._logs_attempts:

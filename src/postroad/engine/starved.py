@@ -5,14 +5,22 @@ from collections.abc import Callable
 from postroad.engine.lane import LaneWorker
 from postroad.engine.room import Room
 
+Line = tuple[str, bool]
+"""Of a tenant, those that did not answer yet or the others."""
+
+
+def on_trial(worker: LaneWorker) -> bool:
+    """Whether its next one would be the only one in flight, and may find nobody there."""
+    return not (worker.trust.answered or worker.in_flight)
+
 
 class Starved:
-    """Each tenant's lanes wait in a line of their own: one with hundreds that may not go on does
-    not stand before others that may."""
+    """Each tenant's lanes wait in lines of their own, those that did not answer yet apart: one with
+    hundreds that may not go on does not stand before others that may."""
 
     def __init__(self, room: Room) -> None:
         self._room = room
-        self._lines: dict[str, dict[LaneWorker, None]] = {}
+        self._lines: dict[Line, dict[LaneWorker, None]] = {}
         self.passes = 0
         """So many may still pass on a place that they cannot use: once round."""
 
@@ -21,21 +29,22 @@ class Starved:
 
     def add(self, worker: LaneWorker) -> None:
         """One more waits, at the end of its line unless it is there."""
-        self._lines.setdefault(worker.lane.key.tenant, {}).setdefault(worker)
+        line = (worker.lane.key.tenant, on_trial(worker))
+        self._lines.setdefault(line, {}).setdefault(worker)
 
     def may_go(self) -> bool:
         """Whether there is room for one of those who wait."""
-        return any(self._room.left(tenant) > 0 for tenant in self._lines)
+        return any(self._left(line) > 0 for line in self._lines)
 
     def all_may_pass(self) -> None:
         """From now on each may pass on a place once."""
         self.passes = sum(map(len, self._lines.values()))
 
     def pass_on(self, start: Callable[[LaneWorker], bool]) -> None:
-        """Of each tenant that may have more one goes on; who cannot use the place passes it on."""
-        for tenant in list(self._lines):
-            while self.passes and self._room.left(tenant) > 0:
-                worker = self._first(tenant)
+        """Of each line that may have more one goes on; who cannot use the place passes it on."""
+        for line in list(self._lines):
+            while self.passes and self._left(line) > 0:
+                worker = self._first(line)
                 if worker is None:
                     break
                 self.passes -= 1
@@ -45,18 +54,23 @@ class Starved:
     def serve(self, start: Callable[[LaneWorker], bool]) -> None:
         """As many go on as there is room for. One that is paused or blocked by now takes none."""
         self.all_may_pass()
-        for tenant in list(self._lines):
-            left = self._room.left(tenant)
-            while left > 0 and (worker := self._first(tenant)) is not None:
+        for line in list(self._lines):
+            left = self._left(line)
+            while left > 0 and (worker := self._first(line)) is not None:
                 left -= start(worker)
 
-    def _first(self, tenant: str) -> LaneWorker | None:
-        """The lane that has waited longest; its tenant goes to the end of all."""
-        line = self._lines.pop(tenant, None)
-        if line is None:
+    def _left(self, line: Line) -> int:
+        tenant, untried = line
+        left = self._room.left(tenant)
+        return min(left, self._room.left_unproven(tenant)) if untried else left
+
+    def _first(self, line: Line) -> LaneWorker | None:
+        """The lane that has waited longest; its line goes to the end of all."""
+        waiting = self._lines.pop(line, None)
+        if waiting is None:
             return None
-        worker = next(iter(line))
-        del line[worker]
-        if line:
-            self._lines[tenant] = line
+        worker = next(iter(waiting))
+        del waiting[worker]
+        if waiting:
+            self._lines[line] = waiting
         return worker

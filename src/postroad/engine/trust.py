@@ -15,6 +15,8 @@ class Trust(Struct, gc=False):
     lost_leases: int
     marking: bool
     """One at a time, each noted before it starts."""
+    answered: bool = False
+    """The last try that was made here was answered: the server is alive."""
     _clean: int = 0
 
     def regained(self) -> bool:

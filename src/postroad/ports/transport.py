@@ -79,8 +79,8 @@ class Vets(Protocol):
     """A transport whose queues are other people's servers. What was set for a queue stays when
     another process uses it."""
 
-    async def vet(self, queue: str) -> None:
-        """Whether a new queue may be made; BadInput says why not."""
+    async def vet(self, queue: str, tenant: str) -> None:
+        """Whether a tenant may have a new queue; BadInput says why not."""
 
     def check(self, headers: Mapping[str, str]) -> None:
         """Whether a message's own headers can be sent; BadInput says why not."""

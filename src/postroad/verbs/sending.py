@@ -260,7 +260,7 @@ class Sending:
         found = known or await self._store.find_queue(send.tenant, queue)
         if found is None:
             _ = checked("queue", queue), checked("tenant", send.tenant)  # short enough
-            await self._vet(queue)
+            await self._vet(queue, send.tenant)
             spec = self._spec(send.tenant, queue)
             await self._check_room(spec)
             found = await store.queue_in(connection, spec)
@@ -298,7 +298,7 @@ class Sending:
         if elsewhere:
             found = await self._store.find_queue(tenant, name)
         if found is None:
-            await self._vet(name)
+            await self._vet(name, tenant)
             await self._check_room(self._spec(tenant, name))
             return await self.open_queue(tenant, name)
         return self._know(found)
@@ -318,10 +318,10 @@ class Sending:
             raise BadInput(f"{scheme}:// is not understood: no transport for it is set up")
         return transport
 
-    async def _vet(self, name: str) -> None:
+    async def _vet(self, name: str, tenant: str) -> None:
         transport = self._transport(name)
         if isinstance(transport, Vets):
-            await transport.vet(name)
+            await transport.vet(name, tenant)
 
     async def _admit(self, name: str, tenant: str) -> None:
         transport = self._transport(name)
@@ -348,7 +348,7 @@ class Sending:
 
     async def open_webhook(self, tenant: str, url: str, policy: Policy, credential: str) -> Queue:
         """A webhook's queue with this policy; where it is new, on the lane of a credential."""
-        await self._vet(url)
+        await self._vet(url, tenant)
         spec = self._spec(tenant, url)
         spec = replace(spec, policy=policy, lane=replace(spec.lane, credential=credential))
         await self._check_room(spec)

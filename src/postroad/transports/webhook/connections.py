@@ -58,7 +58,6 @@ class Connection(asyncio.Protocol):
         self._idle, self._gone = idle, gone
         self._loop = asyncio.get_running_loop()
         self._waiting: asyncio.Future[Answer] | None = None
-        self._reader = Reader()
         self._head_s = 0.0
         self._until_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -66,6 +65,9 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Connected, and over TLS shaken hands."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
+        # Not before: one that is refused is never told that it is lost, and reader and parser
+        # hold each other: the collector had to find ten objects for each (decision 045).
+        self._reader = Reader()
 
     @property
     def usable(self) -> bool:

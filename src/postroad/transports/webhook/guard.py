@@ -9,7 +9,7 @@ from postroad.model.errors import BadInput, BadUrl, Shortage
 from postroad.model.webhook import WebhookRules
 from postroad.transports.webhook import addresses
 from postroad.transports.webhook.addresses import Address, networks
-from postroad.transports.webhook.resolving import Resolve, Unresolved
+from postroad.transports.webhook.resolving import Resolve, SharedByTenants, Unresolved
 
 
 class Server(Protocol):
@@ -35,17 +35,23 @@ class Guard:
         self._resolve = resolve
         self._section = section
 
-    async def addresses(self, target: Server) -> list[str]:
-        """Where the target can be called; Unresolved when nowhere, BadUrl when it must not be."""
+    async def addresses(self, target: Server, tenant: str = "") -> list[str]:
+        """Where the target can be called; Unresolved when nowhere, BadUrl when it must not be.
+        Names of one tenant do not wait for those of another."""
         if target.literal is not None:
             found: list[Address] = [target.literal]
         else:
-            found = [_read(target, text) for text in await self._resolve(target.host)]
+            found = [_read(target, text) for text in await self._named(target.host, tenant)]
         if not found:
             raise Unresolved(f"{target.host} has no address")
         for address in found:
             self.check(target.host, address)
         return [str(address) for address in found]
+
+    async def _named(self, host: str, tenant: str) -> list[str]:
+        if isinstance(self._resolve, SharedByTenants):
+            return await self._resolve.resolve(host, tenant)
+        return await self._resolve(host)
 
     def allows(self, address: str) -> bool:
         """Whether the settings name this address, or a network that it is in."""

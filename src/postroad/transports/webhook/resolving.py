@@ -1,16 +1,19 @@
 """Names to addresses, through the system, in threads of their own: a name server that hangs must
-not take the threads that others need."""
+not take the threads that others need, nor one tenant's names those of another."""
 
 import asyncio
 import socket
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Final, Protocol, runtime_checkable
 
 from postroad.model.errors import PostroadError, Shortage
 
 RESOLVE_S: Final = 5.0
-THREADS: Final = 32
+THREADS: Final = 64
 
 Resolve = Callable[[str], Awaitable[list[str]]]
 
@@ -19,24 +22,92 @@ class Unresolved(PostroadError):
     """The name has no address, or nobody says."""
 
 
-class SystemResolver:
-    """Asks as the operating system would, for the whole name first: before search domains."""
+@runtime_checkable
+class SharedByTenants(Protocol):
+    """One that is fair: what a tenant asks waits for its own alone."""
 
-    def __init__(self) -> None:
+    async def resolve(self, name: str, tenant: str) -> list[str]:
+        """Its addresses."""
+
+
+class SystemResolver:
+    """Asks as the operating system would, for the whole name first: before search domains.
+
+    One tenant has at most half of the threads that others do not use, so that one that comes finds
+    some free: names that nobody answers for hold a thread for longer than anybody waits."""
+
+    def __init__(self, look_up: Callable[[str], list[str]] | None = None) -> None:
         self._threads = ThreadPoolExecutor(THREADS, "postroad-dns")
+        self._look_up = look_up or _addresses
+        self._busy: Counter[str] = Counter()
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        """Of each tenant, in turn."""
 
     async def __call__(self, name: str) -> list[str]:
+        """For nobody in particular."""
+        return await self.resolve(name, "")
+
+    async def resolve(self, name: str, tenant: str) -> list[str]:
         """Its addresses, in the system's order of preference."""
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(RESOLVE_S):
-                found = await loop.run_in_executor(self._threads, _addresses, name)
+                found = await self._in_turn(name, tenant)
         except TimeoutError:
             raise Unresolved(f"no name server answered for {name} in {RESOLVE_S:g} s") from None
         except (OSError, UnicodeError) as error:
             check_descriptors()  # without one every name looks unknown
             raise Unresolved(f"{name} has no address: {error}") from None
         return found
+
+    async def _in_turn(self, name: str, tenant: str) -> list[str]:
+        while not self._may(tenant):
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.setdefault(tenant, deque()).append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if not turn.cancelled():
+                    self._next()  # it was its turn, and is another's now
+                raise
+        asked = self._threads.submit(self._look_up, name)
+        self._busy[tenant] += 1
+        asked.add_done_callback(partial(self._ended, asyncio.get_running_loop(), tenant))
+        return await asyncio.wrap_future(asked)
+
+    def _may(self, tenant: str) -> bool:
+        mine = self._busy[tenant]
+        return mine < (THREADS - self._busy.total() + mine) // 2
+
+    def _ended(
+        self, loop: asyncio.AbstractEventLoop, tenant: str, _asked: "Future[list[str]]"
+    ) -> None:
+        """In a thread: only now it is free, whether anybody still waited or not."""
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(self._free, tenant)
+
+    def _free(self, tenant: str) -> None:
+        self._busy[tenant] -= 1
+        if not self._busy[tenant]:
+            del self._busy[tenant]
+        self._next()
+
+    def _next(self) -> None:
+        for tenant in list(self._waiting):
+            if self._may(tenant) and self._wake(tenant):
+                return
+
+    def _wake(self, tenant: str) -> bool:
+        """The next of a tenant's who still waits; its tenant goes to the end of all."""
+        line = self._waiting.pop(tenant)
+        woken = False
+        while line and not woken:
+            turn = line.popleft()
+            woken = not turn.done()
+            if woken:
+                turn.set_result(None)
+        if line:
+            self._waiting[tenant] = line
+        return woken
 
 
 def check_descriptors() -> None:

@@ -1,6 +1,7 @@
 """One lane's way to its server: vetted addresses, connections to each, one try after the other."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from msgspec import Struct
@@ -24,7 +25,6 @@ from postroad.ports.clock import Clock
 from postroad.transports.webhook.answers import judge, outcome_of
 from postroad.transports.webhook.connections import Connections, Fault, Idle
 from postroad.transports.webhook.endpoints import Endpoint, Endpoints
-from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.requests import Beginning, begin
 from postroad.transports.webhook.resolving import Unresolved
 from postroad.transports.webhook.target import Target, read
@@ -55,14 +55,14 @@ class WebhookSession:
         self,
         target: Target,
         rules: WebhookRules,
-        guard: Guard,
+        addresses: Callable[[Target], Awaitable[list[str]]],
         endpoints: Endpoints,
         clock: Clock,
         idle: Idle,
     ) -> None:
         self._target = target
         self._rules = rules
-        self._guard = guard
+        self._addresses = addresses
         self._endpoints = endpoints
         self._clock = clock
         self._idle = idle
@@ -137,7 +137,7 @@ class WebhookSession:
         async with self._vetting:
             ways = self._fresh()
             if ways is None:
-                found = await self._guard.addresses(self._target)
+                found = await self._addresses(self._target)
                 ways = self._ways = Ways(found, self._loop.time() + RESOLVE_AGAIN_S)
                 for address in self._to.keys() - set(found):
                     self._to.pop(address).connections.close()

@@ -1,6 +1,7 @@
 """The webhook transport: which lane a URL belongs to, and sessions for lanes."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from postroad.model.errors import BadUrl
@@ -46,11 +47,11 @@ class WebhookTransport:
         """The lane of a URL."""
         return LaneKey(self.name, read(queue, self.rules).server, tenant=tenant)
 
-    async def vet(self, queue: str) -> None:
+    async def vet(self, queue: str, tenant: str = "") -> None:
         """Whether a URL may be called now; a BadUrl says why not."""
         target = read(queue, self.rules)
         try:
-            _ = await self._guard.addresses(target)  # whether it may be called
+            _ = await self._guard.addresses(target, tenant)  # whether it may be called
         except Unresolved as error:
             raise BadUrl(f"{target.server} cannot be a webhook: {error}") from None
 
@@ -74,4 +75,5 @@ class WebhookTransport:
         """A session; the name is resolved and vetted at its first send."""
         target = read(lane.server + "/", self.rules)
         rules, endpoints, clock = self.rules, self.endpoints, self._clock
-        return WebhookSession(target, rules, self._guard, endpoints, clock, self.idle)
+        vetted = partial(self._guard.addresses, tenant=lane.tenant)
+        return WebhookSession(target, rules, vetted, endpoints, clock, self.idle)

@@ -1,0 +1,84 @@
+"""Names are looked up in threads, which tenants share fairly."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from postroad.model.webhook import WebhookRules
+from postroad.transports.webhook import resolving
+from postroad.transports.webhook.guard import Guard
+from postroad.transports.webhook.resolving import SystemResolver, Unresolved
+from postroad.transports.webhook.target import read
+
+pytestmark = pytest.mark.anyio
+MANY = 100
+RULES = WebhookRules()
+
+
+@asynccontextmanager
+async def flooded() -> AsyncIterator[Guard]:
+    """A guard that one tenant has asked for many names, which no name server answers for."""
+    over, asked = threading.Event(), threading.Semaphore(0)
+
+    def look_up(name: str) -> list[str]:
+        if name.startswith("dead"):
+            asked.release()
+            over.wait(30)
+        return ["192.0.32.8"]
+
+    guard = Guard(RULES, SystemResolver(look_up))
+    tasks = [
+        asyncio.ensure_future(guard.addresses(read(f"https://dead{n}.example/", RULES), "crowd"))
+        for n in range(MANY)
+    ]
+    try:
+        _ = await asyncio.to_thread(asked.acquire)
+        yield guard
+    finally:
+        over.set()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    # Neither their threads nor their turns are lost: who still waited has an answer now.
+    assert all(each == ["192.0.32.8"] for each in ended if not isinstance(each, Unresolved))
+
+
+async def test_names_that_nobody_answers_for_do_not_hold_up_another_tenants() -> None:
+    async with flooded() as guard, asyncio.timeout(4):
+        found = await guard.addresses(read("https://alive.example/", RULES), "other")
+    assert found == ["192.0.32.8"]
+
+
+async def test_otherwise_they_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SystemResolver, "_may", lambda _resolver, _tenant: True)
+    monkeypatch.setattr(resolving, "RESOLVE_S", 0.3)
+    async with flooded() as guard:
+        with pytest.raises(Unresolved, match="no name server answered for alive"):
+            await guard.addresses(read("https://alive.example/", RULES), "other")
+
+
+async def test_a_thread_that_hangs_is_taken_until_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(resolving, "RESOLVE_S", 0.1)
+    over, begun = threading.Event(), threading.Semaphore(0)
+
+    def look_up(_name: str) -> list[str]:
+        begun.release()
+        over.wait(30)
+        return ["192.0.32.8"]
+
+    resolver = SystemResolver(look_up)
+    names = [resolver.resolve(f"dead{n}.example", "crowd") for n in range(MANY)]
+    given_up = await asyncio.gather(*names, return_exceptions=True)
+    assert all(isinstance(each, Unresolved) for each in given_up)
+    with pytest.raises(Unresolved):
+        await resolver.resolve("more.example", "crowd")
+    started = 0
+    while begun.acquire(blocking=False):
+        started += 1
+    assert started == resolving.THREADS // 2
+    over.set()
+    monkeypatch.setattr(resolving, "RESOLVE_S", 5.0)
+    assert await resolver.resolve("more.example", "crowd") == ["192.0.32.8"]
