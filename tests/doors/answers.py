@@ -189,11 +189,13 @@ DOORS = (
         lambda data: begin(TARGET, ENDPOINT, data),
         (
             "transports/webhook/requests.py:HEADERS_DECODER",
+            "transports/webhook/requests.py:PARTS",
+            "transports/webhook/requests.py:_telling",
             "model/private_headers.py:SECRET",
         ),
         size=16_384,
-        frames=((b'{"a":"', b'"}'), (b'{"', b'":"b"}')),
-        fills=("blanks", "letters", "digits", "dashes", "colons"),
+        frames=((b'{"a":"', b'"}'), (b'{"', b'":"b"}'), (b'{"authorization":"', b'"}')),
+        fills=("blanks", "letters", "digits", "dashes", "colons", "commas", "equals"),
         shapes={
             "many": lambda n: b"{%s}" % b",".join(b'"a%d":"b"' % i for i in range(n // 10)),
             "nearly secret": lambda n: b'{"%s":"b"}' % (b"aut" * (n // 3)),
