@@ -103,7 +103,9 @@ def test_a_bad_cron_is_refused_where_it_is_written(road: Postroad, cron: str, sa
 
 @pytest.mark.parametrize("tz", ["", "Nowhere/Town", "../etc/passwd", "UTC\0"])
 def test_a_bad_time_zone_is_refused_where_it_is_written(road: Postroad, tz: str) -> None:
-    with pytest.raises(BadInput, match=r"is not a time zone: give a name like|tz has a zero character"):
+    with pytest.raises(
+        BadInput, match=r"is not a time zone: give a name like|tz has a zero character"
+    ):
         road.every("0 0 * * *", tz=tz)
 
 
