@@ -9,7 +9,7 @@ from postroad.model.control import CancelledAll, CancelState, Cursor, MessageFil
 from postroad.ports.store import Store
 
 SLICE: Final = 500
-"""Messages of one transaction: 5 to 15 ms of SQLite's only writer."""
+"""Messages of one transaction: other writers go between two of them."""
 WINDOW: Final = 2_000
 """Asked of the owners of their lanes and not yet answered: then the walk waits for them."""
 ASK_S, ASK_MAX_S = 0.05, 0.5

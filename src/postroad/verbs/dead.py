@@ -19,7 +19,7 @@ from postroad.verbs.paging import check_page
 
 PAGE_MAX: Final = 1_000
 SLICE: Final = 500
-"""Messages changed by one transaction: 10 to 20 ms of SQLite's only writer."""
+"""Messages changed by one transaction: other writers go between two of them."""
 IDS_MAX: Final = 10_000
 """Named messages are changed together, or none is."""
 
