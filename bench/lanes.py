@@ -12,9 +12,9 @@ from bench.hook_sink import Got, HookSink
 from bench.shape import Say, Seen
 from postroad import Postroad
 from postroad.config import Settings
+from postroad.model.entities import Policy
 from postroad.model.ladder import Exponential
 from postroad.model.webhook import WebhookRules
-from postroad.model.words import Policy
 
 NAME = "lanes"
 SECONDS = 40.0

@@ -12,8 +12,8 @@ from bench.shape import RunFailed, Say, Taken
 from bench.sink import Sink, delivered_in
 from bench.witness import Witness
 from postroad import Postroad
+from postroad.model.entities import LaneKey, Message, Policy, Queue
 from postroad.model.outcome import DELIVERED, Outcome, quota
-from postroad.model.words import LaneKey, Message, Policy, Queue
 
 SERVERS = 10
 FULL_BOXES = 100

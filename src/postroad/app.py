@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from postroad.campaigns.crew import Crew
 from postroad.config import Settings, checked
 from postroad.engine.engine import Engine
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, StoreError
-from postroad.model.words import DEFAULT_TENANT
 from postroad.observe import traces
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
@@ -38,7 +38,7 @@ from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.cron import Scheduler
 from postroad.verbs.dead import Dead
 from postroad.verbs.hearing import Ears
-from postroad.verbs.looking import Looking
+from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxVerbs, hub_transport
 from postroad.verbs.own_keys import own_keys
 from postroad.verbs.registering import Registry
@@ -110,7 +110,7 @@ class Postroad:
         self.limit = controls.limit
         self.lanes = LaneControls(self.store)
         self.dead = Dead(self.store)
-        self.look = Looking(self.store, self.settings.limits.poll_intervals_s)
+        self.inspect = Inspection(self.store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenVerbs(self.store, self.store.clock)
         self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
         self.bulk = Bulk(self.store, self.keys, rules, self.log, own.idle, allowance, parts.resolve)

@@ -32,7 +32,7 @@ from postroad.verbs.campaigns import CampaignVerbs
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.credentials import CredentialVerbs
 from postroad.verbs.dead import Dead
-from postroad.verbs.looking import Looking
+from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxVerbs
 from postroad.verbs.sending import Receipt, Sending
 from postroad.verbs.tokens import TokenVerbs
@@ -91,13 +91,13 @@ class BlockingLanes(Verbs):
     unblock = blocking(LaneControls.unblock)
 
 
-class BlockingLooks(Verbs):
+class BlockingInspection(Verbs):
     """How the whole road stands."""
 
-    queues = blocking(Looking.queues)
-    lanes = blocking(Looking.lanes)
-    overview = blocking(Looking.overview)
-    levels = blocking(Looking.levels)
+    queues = blocking(Inspection.queues)
+    lanes = blocking(Inspection.lanes)
+    overview = blocking(Inspection.overview)
+    levels = blocking(Inspection.levels)
 
 
 class BlockingTokens(Verbs):
@@ -172,7 +172,7 @@ class Face(ABC):
         self.handler, self.every = road.handler, road.every
         self.dead = BlockingDead(road.dead, self._wait)
         self.lanes = BlockingLanes(road.lanes, self._wait)
-        self.look = BlockingLooks(road.look, self._wait)
+        self.inspect = BlockingInspection(road.inspect, self._wait)
         self.tokens = BlockingTokens(road.tokens, self._wait)
         self.campaigns = BlockingCampaigns(road.campaigns, self._wait)
         self.credentials = BlockingCredentials(road.credentials, self._wait)

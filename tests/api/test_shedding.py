@@ -8,8 +8,8 @@ import pytest
 
 from postroad.api.gate import Gate
 from postroad.config import Settings
+from postroad.model.entities import Accepted, Draft
 from postroad.model.errors import Crowded, DiskFull, Overloaded, StoreUnavailable
-from postroad.model.words import Accepted, Draft
 from postroad.observe.metrics import Meter
 from tests.api.stand import Stand, kind
 

@@ -21,7 +21,7 @@ from postroad.verbs.campaigns import CampaignVerbs
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.credentials import CredentialVerbs
 from postroad.verbs.dead import Dead, Where
-from postroad.verbs.looking import Looking
+from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxVerbs
 from postroad.verbs.tokens import TokenVerbs
 from postroad.verbs.webhooks import Webhooks
@@ -33,7 +33,7 @@ VERBS = (
     LaneControls,
     CredentialVerbs,
     Dead,
-    Looking,
+    Inspection,
     MailboxVerbs,
     TokenVerbs,
     Webhooks,
@@ -161,7 +161,7 @@ async def refuse(road: Postroad) -> None:
         ("queue", lambda: road.explain_queue(LONG)),
         ("id", lambda: road.cancel(LONG)),
         ("order_key", lambda: road.cancel_all(order_key=LONG)),
-        ("after", lambda: road.look.queues(after=LONG)),
+        ("after", lambda: road.inspect.queues(after=LONG)),
         ("after", lambda: road.dead.list(after=LONG)),
         ("error", lambda: road.dead.purge(error=LONG)),
         ("name", lambda: road.tokens.make(LONG)),

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from postroad import Message, Postroad
 from postroad.campaigns import crew
 from postroad.campaigns.crew import Crew
+from postroad.model.entities import LaneKey
 from postroad.model.limits import Limits
-from postroad.model.words import LaneKey
 from postroad.verbs import bulk
 from tests.campaigns.provider import Provider
 from tests.campaigns.stories import LOCAL, local, numbers, prepare, reaches, running, until

@@ -6,6 +6,18 @@ from typing import Final, TypedDict, Unpack
 from postroad.model.block import Block, BlockKind
 from postroad.model.circuit import Circuit
 from postroad.model.decide import Move
+from postroad.model.entities import (
+    DEFAULT_TENANT,
+    Draft,
+    Lane,
+    LaneKey,
+    Message,
+    Policy,
+    Queue,
+    QueueSpec,
+    Rung,
+    slot_of,
+)
 from postroad.model.outcome import Kind
 from postroad.model.record import (
     Claim,
@@ -20,18 +32,6 @@ from postroad.model.record import (
     Want,
 )
 from postroad.model.states import NEVER, DeadReason
-from postroad.model.words import (
-    DEFAULT_TENANT,
-    Draft,
-    Lane,
-    LaneKey,
-    Message,
-    Policy,
-    Queue,
-    QueueSpec,
-    Rung,
-    slot_of,
-)
 from tests.contract.ground import Ground
 from tests.contract.rigs import Rig
 

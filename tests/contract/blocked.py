@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import apsw
 
-from postroad.model.words import Queue
+from postroad.model.entities import Queue
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.stores.sqlite.writer import InlineDrive
 from tests.contract.bench import Bench

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from pamqp import commands
 
 from postroad.model.dead import DeadFilter, ReplayMode
+from postroad.model.entities import Accepted, Draft
 from postroad.model.record import Claim, Record, Recorded, Swept
 from postroad.model.ticks import Schedule, Tick
-from postroad.model.words import Accepted, Draft
 from postroad.ports.clock import Timer
 from postroad.stores.rabbitmq.declaring import declare
 from postroad.stores.rabbitmq.envelope import Envelope

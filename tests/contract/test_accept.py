@@ -6,8 +6,8 @@ from operator import attrgetter
 import pytest
 from msgspec.structs import replace
 
+from postroad.model.entities import Accepted
 from postroad.model.errors import StoreError
-from postroad.model.words import Accepted
 from tests.contract.bench import Bench
 
 DAY_S = 86_400

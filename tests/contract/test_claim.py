@@ -6,8 +6,8 @@ from math import ceil
 import pytest
 
 from postroad.model.decide import Move
+from postroad.model.entities import Lane, Queue
 from postroad.model.states import NEVER
-from postroad.model.words import Lane, Queue
 from tests.contract.bench import LEVELS, Bench
 
 

@@ -74,8 +74,8 @@ async def told(road: Postroad, ids: dict[str, list[str]]) -> dict[str, Any]:
         )
     letters: list[DeadLetter] = [await road.dead.show(number) for number in ids["dead"]]
     said["dead"] = letters
-    said["queues"] = (await road.look.queues()).queues
-    said["stands"] = await road.look.overview(tenant=None)
+    said["queues"] = (await road.inspect.queues()).queues
+    said["stands"] = await road.inspect.overview(tenant=None)
     said["tokens"] = await road.tokens.list(tenant=None)
     said["counts"] = await road.store.counts()
     return said
@@ -120,7 +120,7 @@ async def test_a_road_that_is_in_use_is_not_copied_into(tmp_path: Path, postgres
     async with Postroad(target) as idle:  # nothing is in it, but somebody has it open
         with pytest.raises(CopyRefused, match="in use"):
             await copy(source, target, quiet)
-        assert (await idle.look.queues()).queues == ()
+        assert (await idle.inspect.queues()).queues == ()
 
 
 async def test_a_copy_that_broke_off_is_taken_up_again(

@@ -5,11 +5,11 @@ import pytest
 from postroad.model.block import BlockKind
 from postroad.model.dead import TOP, DeadFilter, ReplayMode
 from postroad.model.decide import Move
+from postroad.model.entities import Lane, Message, Policy, Queue
 from postroad.model.errors import NotDead, UnknownMessage
 from postroad.model.ids import to_text
 from postroad.model.ladder import with_retries
 from postroad.model.states import NEVER, DeadReason
-from postroad.model.words import Lane, Message, Policy, Queue
 from tests.contract.bench import Bench
 
 ALL = DeadFilter()

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from postroad.model.block import Block, BlockKind
 from postroad.model.circuit import Circuit
 from postroad.model.decide import Move
+from postroad.model.entities import Lane, Message
 from postroad.model.record import LaneChange, QueueChange
-from postroad.model.words import Lane, Message
 from tests.contract.bench import Bench
 
 FAILURES = [Move.climb, Move.wait, Move.stay, Move.again, Move.hold, Move.die, Move.doubt]

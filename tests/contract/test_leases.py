@@ -6,9 +6,9 @@ from msgspec.structs import replace
 from postroad.model.control import CancelState
 from postroad.model.dead import DeadFilter, ReplayMode
 from postroad.model.decide import Move
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.record import Release
 from postroad.model.states import NEVER
-from postroad.model.words import DEFAULT_TENANT
 from tests.contract.bench import Bench
 from tests.contract.ground import LEASE_MS
 

@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from postroad.model.decide import Move
+from postroad.model.entities import Lane, Message
 from postroad.model.states import NEVER, DeadReason
-from postroad.model.words import Lane, Message
 from tests.contract.bench import Bench
 
 

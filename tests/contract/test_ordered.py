@@ -1,7 +1,7 @@
 """Ordered slots: a failed head delays its slot, nothing else, and no longer than it must."""
 
 from postroad.model.decide import Move
-from postroad.model.words import Lane, Message, Queue
+from postroad.model.entities import Lane, Message, Queue
 from tests.contract.bench import Bench
 
 LADDER_S = 3600

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from postroad.model.entities import Lane, Queue
 from postroad.model.explain import explain, explain_queue
 from postroad.model.facts import MessageFacts
 from postroad.model.pace import (
@@ -21,7 +22,6 @@ from postroad.model.pace import (
 )
 from postroad.model.record import Look
 from postroad.model.states import State
-from postroad.model.words import Lane, Queue
 from tests.contract.bench import Bench
 
 SPACING_US = 21_600

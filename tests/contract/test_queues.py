@@ -1,7 +1,7 @@
 """Queues: made on first use, with their lanes."""
 
+from postroad.model.entities import HANDLER_SHARDS, LaneKey, Policy, QueueSpec
 from postroad.model.ladder import Exponential, with_retries
-from postroad.model.words import HANDLER_SHARDS, LaneKey, Policy, QueueSpec
 from tests.contract.bench import Bench
 
 

@@ -1,9 +1,9 @@
 """Looking and fetching: what the owner of a lane reads, in which order."""
 
 from postroad.model.decide import Move
+from postroad.model.entities import Policy
 from postroad.model.record import Look, Reading, Want
 from postroad.model.states import NEVER
-from postroad.model.words import Policy
 from tests.contract.bench import Bench
 
 ORDERED = Policy(ordered=True)

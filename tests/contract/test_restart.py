@@ -3,7 +3,7 @@
 from postroad.model.block import BlockKind
 from postroad.model.circuit import Circuit
 from postroad.model.decide import Move
-from postroad.model.words import Accepted
+from postroad.model.entities import Accepted
 from tests.contract.bench import Bench
 from tests.contract.ground import LEASE_MS
 

@@ -1,7 +1,7 @@
 """Settling: an uncertain message counts as sent, or goes back to where it was."""
 
 from postroad.model.decide import Move
-from postroad.model.words import Lane, Message
+from postroad.model.entities import Lane, Message
 from tests.contract.bench import Bench
 
 

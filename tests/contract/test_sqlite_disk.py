@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from postroad.model.decide import Move
-from postroad.model.words import Accepted, Draft, Queue
+from postroad.model.entities import Accepted, Draft, Queue
 from postroad.stores.sqlite import writer
 from postroad.stores.sqlite.writer import InlineDrive, ThreadDrive
 from tests.contract.bench import Bench

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from postroad.model.entities import Accepted
 from postroad.model.errors import NotOpen, StoreError
-from postroad.model.words import Accepted
 from postroad.stores.sqlite import writer
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.store import SqliteStore

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 from postroad.model.block import BlockKind
 from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.decide import Move
+from postroad.model.entities import Lane, Policy, Queue
 from postroad.model.record import QueueChange
 from postroad.model.states import NEVER
-from postroad.model.words import Lane, Policy, Queue
 from tests.contract.bench import Bench
 
 DAY_S = 86_400

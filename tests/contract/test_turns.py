@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from postroad.model.words import LaneKey, QueueSpec
+from postroad.model.entities import LaneKey, QueueSpec
 from tests.contract.bench import PLAIN, POOL, Bench
 
 

@@ -7,12 +7,12 @@ import pytest
 from postroad.model.block import BlockKind
 from postroad.model.circuit import Circuit
 from postroad.model.decide import Move
+from postroad.model.entities import Queue
 from postroad.model.errors import QueueGone
 from postroad.model.pace import read_limit
 from postroad.model.record import Collected
 from postroad.model.unused import DELETE_MOST, unused_for_ms
 from postroad.model.webhook import HookRow
-from postroad.model.words import Queue
 from postroad.ports.usage import Kept
 from postroad.stores.sqlite.database import QUERIES
 from postroad.stores.sqlite.writer import InlineDrive

@@ -4,11 +4,11 @@ from msgspec.structs import replace
 
 from postroad.model import outcome
 from postroad.model.decide import Move
+from postroad.model.entities import DAY_MS
 from postroad.model.note import Note
 from postroad.model.record import Result
 from postroad.model.states import DeadReason
 from postroad.model.webhook import HookRow
-from postroad.model.words import DAY_MS
 from tests.contract.bench import Bench
 
 NOTE = Note("127.0.0.1:80", "", b'{"webhook-id":"msg_1"}', b"said \x00\xff", 3)

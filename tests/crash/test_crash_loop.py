@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
+from postroad.model.entities import HANDLER_SHARDS, Policy, shard_of
 from postroad.model.ids import to_number
-from postroad.model.words import HANDLER_SHARDS, Policy, shard_of
 from tests.crash.killing import crash_loop
 
 NEIGHBOURS = 960

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from postroad import Postroad
 from postroad.config import Settings
+from postroad.model.entities import DEFAULT_TENANT, LaneKey, Message, Policy, Queue, QueueSpec
 from postroad.model.outcome import DELIVERED, Outcome, failed, quota
-from postroad.model.words import DEFAULT_TENANT, LaneKey, Message, Policy, Queue, QueueSpec
 
 HOURS_6_MS = 6 * 3_600_000
 QUEUES_AT_ONCE = 500

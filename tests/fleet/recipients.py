@@ -7,9 +7,9 @@ from concurrent.futures import Future
 import msgspec
 
 from postroad import Postroad
+from postroad.model.entities import HANDLER_SHARDS, LaneKey, Message, Policy, Queue, shard_of
 from postroad.model.ids import to_number, to_text
 from postroad.model.outcome import DELIVERED, Outcome, failed, unknown
-from postroad.model.words import HANDLER_SHARDS, LaneKey, Message, Policy, Queue, shard_of
 from postroad.transports.handler import Job
 from tests.crash.book import now_ms
 from tests.crash.engine_process import Teller

@@ -19,10 +19,10 @@ from postroad.config import Settings
 from postroad.hub import calls
 from postroad.hub.access import new_box
 from postroad.hub.frames import MSGPACK
+from postroad.model.entities import Message
 from postroad.model.errors import BadInput, UnknownMailbox
 from postroad.model.hubs import KnownHub
 from postroad.model.mailbox import HubLimits
-from postroad.model.words import Message
 from postroad.transports.named_hubs import NamedHub, OwnHub
 from postroad.transports.webhook.guard import Guard
 from tests.hub.certificates import Certificates, made

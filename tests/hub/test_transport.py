@@ -12,10 +12,10 @@ from postroad import Postroad
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.block import BlockKind
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput
 from postroad.model.hubs import KnownHub
 from postroad.model.mailbox import Create, Take
-from postroad.model.words import DEFAULT_TENANT
 from tests.hub.hall import new_box, recipient
 from tests.hub.serving import SEND, Served, serving, some_boxes
 

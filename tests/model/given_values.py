@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from postroad.model.block import Block, BlockKind
 from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.decide import Situation
+from postroad.model.entities import Message, Policy, Rung
 from postroad.model.ladder import Exponential, Ladder, Steps
 from postroad.model.outcome import (
     DELIVERED,
@@ -19,7 +20,6 @@ from postroad.model.outcome import (
     unreachable,
 )
 from postroad.model.states import NEVER
-from postroad.model.words import Message, Policy, Rung
 
 NOW_MS: Final = 1_767_225_600_000
 HOUR_MS: Final = 3_600_000

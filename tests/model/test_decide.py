@@ -14,9 +14,9 @@ from postroad.model.decide import (
     spell_expiry,
     untroubled,
 )
+from postroad.model.entities import Message
 from postroad.model.outcome import Kind, Outcome
 from postroad.model.states import DeadReason
-from postroad.model.words import Message
 from tests.model.given_values import (
     NOW_MS,
     message,

@@ -8,6 +8,7 @@ from msgspec import Struct
 from postroad.model.block import Block, BlockKind, disabled
 from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.decide import Move, Next, Situation, decide
+from postroad.model.entities import Message, Policy
 from postroad.model.ladder import DEFAULT_LADDER, with_retries
 from postroad.model.outcome import (
     DELIVERED,
@@ -21,7 +22,6 @@ from postroad.model.outcome import (
     unreachable,
 )
 from postroad.model.states import DeadReason
-from postroad.model.words import Message, Policy
 from tests.model.given_values import NOW_MS, message, rung, situation
 
 S, MIN, H = 1_000, 60_000, 3_600_000

@@ -5,13 +5,13 @@ from msgspec.structs import replace
 
 from postroad.model.block import Block, BlockKind
 from postroad.model.circuit import CLOSED, Circuit
+from postroad.model.entities import DAY_MS, Policy, Queue
 from postroad.model.explain import explain
 from postroad.model.facts import LaneState, Live, MessageFacts, Owner
 from postroad.model.outcome import Kind
 from postroad.model.outlook import Outlook, What
 from postroad.model.states import NEVER
 from postroad.model.tries import Try
-from postroad.model.words import DAY_MS, Policy, Queue
 
 NOW_MS = 1_800_000_000_000
 OWNER = Owner(1, "host", 4711, NOW_MS - 5_000)

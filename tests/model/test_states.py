@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postroad.model.entities import HANDLER_SHARDS, SLOTS, Policy, shard_of, slot_of
 from postroad.model.ids import IdSequence
 from postroad.model.states import FINAL, LEGAL, State, is_legal
-from postroad.model.words import HANDLER_SHARDS, SLOTS, Policy, shard_of, slot_of
 from tests.model.given_values import NOW_MS
 
 OUT_OF_FINAL = {(State.dead, State.waiting), (State.dead, State.delivered)}

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from postroad.model.control import CancelState
+from postroad.model.entities import Lane
 from postroad.model.errors import StoreUnavailable
 from postroad.model.ids import to_text
 from postroad.model.limits import Limits
 from postroad.model.pace import Ask, Reserved, read_limit
 from postroad.model.states import State
-from postroad.model.words import Lane
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
 from tests.pacing.windows import breaches

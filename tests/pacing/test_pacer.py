@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from postroad.model.entities import LaneKey, Policy, QueueSpec
 from postroad.model.errors import BadInput, StoreUnavailable
 from postroad.model.pace import Ask, Reserved, read_limit
-from postroad.model.words import LaneKey, Policy, QueueSpec
 from postroad.pacing.pacer import GRACE_S, Pacer
 from postroad.pacing.store_time import StoreTime
 from postroad.ports.clock import LoopClock

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from postroad.model.entities import LaneKey, Policy, QueueSpec
 from postroad.model.pace import Ask, Limit, Reserved, read_limit
-from postroad.model.words import LaneKey, Policy, QueueSpec
 from postroad.observe.log import make_log
 from postroad.pacing.pacer import Pacer
 from postroad.ports.clock import LoopClock

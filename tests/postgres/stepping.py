@@ -9,11 +9,11 @@ import asyncpg
 import msgspec
 
 from postroad.model.decide import Move
+from postroad.model.entities import DEFAULT_TENANT, Draft, Lane, LaneKey, Message, Policy, QueueSpec
 from postroad.model.ids import IdSequence
 from postroad.model.outcome import Kind
 from postroad.model.record import Record, Result, Want
 from postroad.model.states import NEVER
-from postroad.model.words import DEFAULT_TENANT, Draft, Lane, LaneKey, Message, Policy, QueueSpec
 from postroad.ports.clock import SystemClock
 from postroad.stores.postgres.base import literal
 from postroad.stores.postgres.connections import QUERIES

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from postroad.model.entities import Message, Queue
 from postroad.model.errors import StoreUnavailable
 from postroad.model.limits import Limits
 from postroad.model.outcome import Outcome
 from postroad.model.record import Claim, Record, Recorded
-from postroad.model.words import Message, Queue
 from tests.fleet.loads import Doors, door, open_doors, road_of, send_round
 from tests.fleet.states import ask
 

@@ -12,8 +12,8 @@ import pytest
 
 from postroad import Postroad
 from postroad.model.decide import Move
+from postroad.model.entities import DEFAULT_TENANT, LaneKey, Policy, QueueSpec
 from postroad.model.unused import ASK_AGAIN_MS, DELETE_MOST, WALK_EVERY_MS, WALK_SLICE
-from postroad.model.words import DEFAULT_TENANT, LaneKey, Policy, QueueSpec
 from postroad.ports.clock import SystemClock, system_chance
 from postroad.stores.postgres.connections import QUERIES
 from postroad.stores.postgres.sending import insert_arrivals

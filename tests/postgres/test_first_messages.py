@@ -7,10 +7,10 @@ from typing import Any
 
 from postroad import Postroad, Send
 from postroad.config import Settings
+from postroad.model.entities import Message, Queue
 from postroad.model.ids import to_number
 from postroad.model.outcome import Outcome
 from postroad.model.record import Claim
-from postroad.model.words import Message, Queue
 from postroad.transports.handler import Job
 from tests.fleet.loads import Doors, door, road_of
 from tests.fleet.states import ask

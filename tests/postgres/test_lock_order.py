@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from postroad.model.decide import Move
+from postroad.model.entities import DEFAULT_TENANT, Lane, LaneKey, Message, Policy, QueueSpec
 from postroad.model.record import Record
 from postroad.model.states import NEVER, DeadReason
-from postroad.model.words import DEFAULT_TENANT, Lane, LaneKey, Message, Policy, QueueSpec
 from postroad.stores.postgres.connections import QUERIES
 from tests.postgres.stepping import POOL, Stand, stand
 

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from postroad.model.decide import Move
+from postroad.model.entities import DEFAULT_TENANT, Lane, Message
 from postroad.model.record import Record
 from postroad.model.states import NEVER, DeadReason
-from postroad.model.words import DEFAULT_TENANT, Lane, Message
 from postroad.stores.postgres.connections import QUERIES
 from tests.postgres.stepping import Stand, stand
 from tests.postgres.test_lock_order import replay_of

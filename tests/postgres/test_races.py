@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from postroad.model.decide import Move
-from postroad.model.words import Lane, Message
+from postroad.model.entities import Lane, Message
 from postroad.stores.postgres.connections import QUERIES
 from tests.postgres.stepping import LEVELS, POOL, Stand, stand
 

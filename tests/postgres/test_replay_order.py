@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from postroad.model.decide import Move
+from postroad.model.entities import DEFAULT_TENANT, LaneKey, Policy, QueueSpec
 from postroad.model.record import QueueChange, Record
-from postroad.model.words import DEFAULT_TENANT, LaneKey, Policy, QueueSpec
 from tests.postgres.stepping import POOL, Connection, Stand, stand
 from tests.postgres.test_lock_order import HEADS_FIRST, Fallen, fallen, replay_of
 

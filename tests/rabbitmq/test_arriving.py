@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from postroad.model.dead import DeadFilter, ReplayMode
 from postroad.model.decide import Move
+from postroad.model.entities import LaneKey, Message, Policy, QueueSpec
 from postroad.model.errors import QueueFull, StoreUnavailable
 from postroad.model.outcome import Kind
 from postroad.model.record import Look, Record, Result, Want
 from postroad.model.states import NEVER
-from postroad.model.words import LaneKey, Message, Policy, QueueSpec
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
 from postroad.stores.rabbitmq import arriving

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from postroad.model.dead import TOP, DeadFilter
+from postroad.model.entities import LaneKey, Policy, QueueSpec
 from postroad.model.errors import StoreUnavailable
 from postroad.model.states import DeadReason
-from postroad.model.words import LaneKey, Policy, QueueSpec
 from postroad.ports.clock import SystemClock
 from postroad.stores.rabbitmq.base import Base
 from postroad.stores.rabbitmq.collector import Bury, Collector

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from postroad import Message, Postroad
+from postroad.model.entities import Policy
 from postroad.model.errors import NotOnRabbitMQ
 from postroad.model.ids import to_text
 from postroad.model.ladder import Exponential
 from postroad.model.ticks import Schedule, Tick
-from postroad.model.words import Policy
 from postroad.stores.rabbitmq import serving
 from postroad.stores.rabbitmq.store import RabbitStore
 from tests.rabbitmq.roads import Endpoint, a_road, running, until, until_state
@@ -143,7 +143,7 @@ async def test_a_block_and_an_open_circuit_survive_a_restart(dsn: str, tmp_path:
                 missed = [await first.send(away, {"id": n}) for n in range(5)]
 
                 async def opened() -> bool:
-                    return (await first.look.overview()).open_circuits == 1
+                    return (await first.inspect.overview()).open_circuits == 1
 
                 await until(opened)
         second = a_road(dsn, tmp_path)

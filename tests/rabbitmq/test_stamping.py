@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from postroad.model.entities import Draft, Policy, Queue
 from postroad.model.ids import made_at_ms
 from postroad.model.ladder import Exponential
 from postroad.model.states import NEVER
-from postroad.model.words import Draft, Policy, Queue
 from postroad.stores.rabbitmq.envelope import of_draft, pack, unpack
 from postroad.stores.rabbitmq.recent import RECENT_MAX, Recent
 from postroad.stores.rabbitmq.stamping import Stamp, shared_by

@@ -11,11 +11,11 @@ from postroad.model.block import Block, BlockKind
 from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.dead import TOP, DeadFilter, ReplayMode
 from postroad.model.decide import Move
+from postroad.model.entities import Lane, LaneKey, Message, Policy, Queue, QueueSpec
 from postroad.model.note import Note
 from postroad.model.outcome import Kind, failed
 from postroad.model.record import LaneChange, Result
 from postroad.model.states import NEVER
-from postroad.model.words import Lane, LaneKey, Message, Policy, Queue, QueueSpec
 from postroad.ports.clock import SystemClock
 from postroad.stores.postgres.store import PostgresStore
 from postroad.stores.rabbitmq.arriving import message_of

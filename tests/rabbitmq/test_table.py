@@ -4,9 +4,9 @@ from msgspec.structs import replace
 
 from postroad.model.block import Block, BlockKind
 from postroad.model.circuit import Circuit
+from postroad.model.entities import Lane, LaneKey, Policy, Queue
 from postroad.model.record import Look, Want
 from postroad.model.states import NEVER
-from postroad.model.words import Lane, LaneKey, Policy, Queue
 from postroad.stores.rabbitmq.arriving import message_of
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.stacks import Entry

@@ -1,6 +1,6 @@
 """The topology as data: every way has an end, and nothing is left to a broker's defaults."""
 
-from postroad.model.words import LaneKey
+from postroad.model.entities import LaneKey
 from postroad.stores.rabbitmq.delays import LEVELS, key, walk
 from postroad.stores.rabbitmq.topology import Topology, handler_target
 

@@ -6,9 +6,9 @@ import time
 from postroad import Postroad
 from postroad.config import Settings
 from postroad.engine.drafting import Send, draft
+from postroad.model.entities import Message, Queue, QueueSpec
 from postroad.model.ids import IdSequence
 from postroad.model.outcome import DELIVERED, Outcome, unreachable
-from postroad.model.words import Message, Queue, QueueSpec
 from postroad.testing import receivers
 from postroad.testing.receivers import Receivers
 from postroad.testing.world import World, simulate

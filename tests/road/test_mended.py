@@ -10,12 +10,7 @@ from postroad import Postroad, Receipt, Send
 from postroad.engine.lane import LaneWorker
 from postroad.engine.verdict import Attempt
 from postroad.model.circuit import CLOSED
-from postroad.model.errors import BadInput, Conflict, StoreUnavailable
-from postroad.model.limits import Limits
-from postroad.model.outcome import DELIVERED, unreachable
-from postroad.model.record import Reading, View
-from postroad.model.states import NEVER
-from postroad.model.words import (
+from postroad.model.entities import (
     Accepted,
     Draft,
     Lane,
@@ -25,6 +20,11 @@ from postroad.model.words import (
     Queue,
     Rung,
 )
+from postroad.model.errors import BadInput, Conflict, StoreUnavailable
+from postroad.model.limits import Limits
+from postroad.model.outcome import DELIVERED, unreachable
+from postroad.model.record import Reading, View
+from postroad.model.states import NEVER
 from postroad.transports.job import Job
 from postroad.verbs.sending import SendOptions
 

@@ -12,9 +12,9 @@ import pytest
 from postroad import Postroad
 from postroad.app import Parts
 from postroad.config import Settings
+from postroad.model.entities import Message
 from postroad.model.errors import BadDsn, BadInput, BadSetting, BadUrl
 from postroad.model.ladder import Steps
-from postroad.model.words import Message
 from postroad.observe.log import make_log
 from postroad.observe.metrics import Meter
 from postroad.ports.clock import LoopClock

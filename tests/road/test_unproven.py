@@ -8,9 +8,9 @@ from postroad.engine import owned, reader
 from postroad.engine.lane import LaneWorker
 from postroad.engine.reader import Asked
 from postroad.engine.room import Room
+from postroad.model.entities import Lane, LaneKey
 from postroad.model.limits import Limits
 from postroad.model.outcome import DELIVERED, Outcome, unreachable
-from postroad.model.words import Lane, LaneKey
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
 from tests.road.crowding import fill

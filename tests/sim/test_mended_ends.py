@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+from postroad.model.entities import DEFAULT_TENANT, LaneKey, Message, Queue
 from postroad.model.errors import StoreUnavailable
 from postroad.model.limits import Limits
 from postroad.model.outcome import Kind, Outcome
 from postroad.model.record import Claim, Release
 from postroad.model.states import State
-from postroad.model.words import DEFAULT_TENANT, LaneKey, Message, Queue
 from postroad.testing import receivers
 from postroad.testing.receivers import ReceiverSession
 from postroad.testing.world import Member, World, simulate

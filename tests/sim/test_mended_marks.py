@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from postroad import Postroad
 from postroad.model.control import CancelState
+from postroad.model.entities import Lane
 from postroad.model.errors import StoreUnavailable
 from postroad.model.ids import to_text
 from postroad.model.ladder import Steps
 from postroad.model.outcome import DELIVERED, unreachable
 from postroad.model.record import Record, Recorded
 from postroad.model.states import State
-from postroad.model.words import Lane
 from postroad.testing import receivers
 from postroad.testing.world import Member, World, simulate
 from postroad.transports.job import Job

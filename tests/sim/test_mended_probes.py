@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Sequence
 
 from postroad.model.control import CancelState
+from postroad.model.entities import Lane
 from postroad.model.errors import StoreUnavailable
 from postroad.model.ids import to_text
 from postroad.model.states import State
-from postroad.model.words import Lane
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
 

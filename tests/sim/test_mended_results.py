@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Sequence
 
 from postroad.model.control import CancelState
+from postroad.model.entities import Lane
 from postroad.model.errors import StoreUnavailable
 from postroad.model.ids import to_text
 from postroad.model.outcome import DELIVERED, failed, unreachable
 from postroad.model.record import Record, Recorded
 from postroad.model.states import State
-from postroad.model.words import Lane
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
 

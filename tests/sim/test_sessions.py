@@ -11,12 +11,12 @@ from postroad.engine import sessions
 from postroad.engine.room import Room
 from postroad.engine.shortages import Shortages
 from postroad.model.circuit import CLOSED
+from postroad.model.entities import Message, Queue
 from postroad.model.errors import Shortage
 from postroad.model.ids import to_text
 from postroad.model.limits import Limits
 from postroad.model.outcome import DELIVERED, Outcome
 from postroad.model.states import State
-from postroad.model.words import Message, Queue
 from postroad.testing import receivers
 from postroad.testing.receivers import Behaviour, Receivers, ReceiverSession
 from postroad.testing.world import World, simulate

@@ -14,8 +14,8 @@ from postroad.model.explain import Explanation, LaneExplanation, QueueExplanatio
 from postroad.model.facts import Owner
 from postroad.model.ids import to_number, to_text
 from postroad.model.outlook import Hold, Outlook, Scope, What
+from postroad.model.sentences import door, span
 from postroad.model.states import State
-from postroad.model.telling import door, span
 from postroad.model.tries import Try
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate

@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from postroad.hub import calls  # noqa: F401 - it could not be read then
+from postroad.model.entities import LaneKey, Message, Policy, Queue
 from postroad.model.errors import Shortage
 from postroad.model.hubs import KnownHub
 from postroad.model.keyring import KeyRing
 from postroad.model.webhook import WebhookRules
-from postroad.model.words import LaneKey, Message, Policy, Queue
 from postroad.ports.channel import Answer, Parcel
 from postroad.ports.clock import SystemClock
 from postroad.stores.sqlite.store import SqliteStore

@@ -12,10 +12,10 @@ import sys
 import threading
 from pathlib import Path
 
+from postroad.model.entities import LaneKey, Message, Policy, Queue
 from postroad.model.errors import BadInput
 from postroad.model.keyring import KeyRing
 from postroad.model.webhook import WebhookRules
-from postroad.model.words import LaneKey, Message, Policy, Queue
 from postroad.ports.clock import SystemClock
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.transports.webhook import addresses, guard

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from postroad.model.entities import Message, Policy, Queue
 from postroad.model.keyring import KeyRing
 from postroad.model.outcome import Outcome
 from postroad.model.webhook import WebhookRules
-from postroad.model.words import Message, Policy, Queue
 from postroad.ports.clock import SystemClock
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.transports.webhook.endpoints import Endpoints

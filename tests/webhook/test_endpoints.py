@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from postroad.model.entities import LaneKey, Policy, QueueSpec
 from postroad.model.keyring import KeyRing
 from postroad.model.webhook import Hook, HookRow, HookSecrets, WebhookRules
-from postroad.model.words import LaneKey, Policy, QueueSpec
 from postroad.ports.clock import LoopClock
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.stores.sqlite.writer import InlineDrive

@@ -12,9 +12,9 @@ from standardwebhooks import Webhook
 from postroad import Postroad
 from postroad.app import Parts
 from postroad.config import Settings
+from postroad.model.entities import Policy
 from postroad.model.ladder import Exponential
 from postroad.model.webhook import HeaderNames, WebhookRules
-from postroad.model.words import Policy
 from postroad.observe.log import make_log
 from tests.servers.nginx import PrivateNginx
 from tests.webhook.conftest import LOCAL, Receiver

@@ -10,10 +10,10 @@ from msgspec import structs
 
 from postroad.api.hosts import Hosts
 from postroad.api.inside import INSIDE
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, Forbidden, TooManyTries, Unauthorized
 from postroad.model.networks import network
 from postroad.model.tokens import SECRET_BYTES, Scope, Who, digest, write
-from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.clock import Clock
 from postroad.ports.secret import secret_bytes
 from postroad.verbs.tokens import TokenVerbs, check_tenant

@@ -8,9 +8,9 @@ from postroad.campaigns.recording import RecorderBroke
 from postroad.campaigns.sender import Kit, Order, Sender
 from postroad.model.campaign import Campaign, Job, Verb
 from postroad.model.credential import Credential
+from postroad.model.entities import LaneKey
 from postroad.model.errors import PostroadError, StoreError
 from postroad.model.foreign import told
-from postroad.model.words import LaneKey
 from postroad.observe.tasks import Tasks
 from postroad.ports.channel import Channel
 

@@ -12,7 +12,7 @@ from postroad.api.inside import part
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, facts, out, pieces, table, when
 from postroad.model.errors import BadInput
-from postroad.model.telling import span
+from postroad.model.sentences import span
 
 Name = Annotated[str, typer.Argument(help="The campaign's name.")]
 Row = Annotated[int, typer.Option(help="The recipient's number.")]

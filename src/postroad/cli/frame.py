@@ -14,6 +14,7 @@ from postroad.api.problems import Problem, problem
 from postroad.cli.printing import as_json, failed
 from postroad.cli.reach import Reach, Refused
 from postroad.config import FILE, Loaded, Settings, load
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
     BadInput,
     BadSetting,
@@ -27,7 +28,6 @@ from postroad.model.errors import (
     PostroadError,
     StoreError,
 )
-from postroad.model.words import DEFAULT_TENANT
 
 BASE: Final = structs.replace(Settings(), dsn="sqlite:///road/road.db")
 """What commands work on with nothing configured: a road in ./road/."""

@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from postroad.model.telling import moment, span
+from postroad.model.sentences import moment, span
 from postroad.model.visible import one_line, visible, visible_json
 
 

@@ -8,7 +8,7 @@ import typer
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import ago, as_json, out, table
 from postroad.model.errors import BadInput
-from postroad.model.telling import span
+from postroad.model.sentences import span
 
 Limit = Annotated[int, typer.Option(help="How many at most.")]
 After = Annotated[str, typer.Option(help="From behind this one on.")]

@@ -17,9 +17,9 @@ from postroad.api.door import read_note, remove_note
 from postroad.api.inside import ASGI, Answer, Asked, ask, part
 from postroad.api.problems import Problem
 from postroad.config import Settings
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, RoadInUse, StoreUnavailable
 from postroad.model.texts import is_whole
-from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.tls import pinned_tls, trusting_tls
 from postroad.stores.naming import shown
 from postroad.stores.opening import has_road

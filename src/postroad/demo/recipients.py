@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from postroad.model.entities import hashed
 from postroad.model.ladder import Exponential
-from postroad.model.words import hashed
 from postroad.ports.clock import Clock
 
 LADDER: Final = Exponential(retries=5, base_ms=15_000)

@@ -5,7 +5,7 @@ from postroad.engine.paced import Paced
 from postroad.engine.quarantine import Quarantine
 from postroad.engine.room import Room
 from postroad.engine.starved import on_trial
-from postroad.model.words import Message
+from postroad.model.entities import Message
 
 
 class Admission:

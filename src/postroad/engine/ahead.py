@@ -7,9 +7,9 @@ from typing import Final
 from msgspec import Struct, field
 
 from postroad.engine.turns import RungBuffer, Turn
+from postroad.model.entities import Rung
 from postroad.model.record import LaneChange, Look, QueueChange, Reading, View, Want
 from postroad.model.states import NEVER
-from postroad.model.words import Rung
 
 ASKS_MAX = 64
 NONE: Final[list[tuple[int, int]]] = []

@@ -7,11 +7,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from postroad.model.entities import PRIORITIES, Draft, Queue, shard_of, slot_of
 from postroad.model.errors import BadBody, BadInput, BadTime, BodyTooLarge
 from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.model.states import NEVER
 from postroad.model.texts import checked
-from postroad.model.words import PRIORITIES, Draft, Queue, shard_of, slot_of
 
 HEADERS_BYTES_MAX: Final = 16 << 10
 TEXTS: Final = (str, str, str, str)

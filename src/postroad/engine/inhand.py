@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from postroad.engine.inplace import NOTHING, InPlace
 from postroad.model.decide import Move, Next
-from postroad.model.words import Message
+from postroad.model.entities import Message
 
 NOBODY: Final[frozenset[int]] = frozenset()
 

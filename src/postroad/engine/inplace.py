@@ -5,8 +5,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from postroad.model.entities import Message
 from postroad.model.states import NEVER
-from postroad.model.words import Message
 
 
 class InPlace:

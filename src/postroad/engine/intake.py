@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+from postroad.model.entities import Accepted, Draft
 from postroad.model.errors import QueueGone, StoreError
-from postroad.model.words import Accepted, Draft
 from postroad.ports.store import Inbox
 
 Answers = asyncio.Future[list[Accepted]]

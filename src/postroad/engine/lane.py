@@ -23,11 +23,11 @@ from postroad.engine.verdict import (
 from postroad.model.block import BlockKind
 from postroad.model.circuit import Circuit
 from postroad.model.decide import STAYS, Move, Next, Situation, decide, expired, untroubled
+from postroad.model.entities import Lane, Message
 from postroad.model.limits import Limits
 from postroad.model.outcome import Outcome
 from postroad.model.record import LaneChange, Look, QueueChange, Reading, Result, View, Want
 from postroad.model.states import NEVER
-from postroad.model.words import Lane, Message
 from postroad.ports.pace import Line
 
 NO_TURNS: Final[deque[Turn]] = deque()

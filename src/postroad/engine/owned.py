@@ -11,11 +11,11 @@ from typing import Final
 from postroad.engine.crowd import GAP_S, Crowd
 from postroad.engine.lane import LaneWorker
 from postroad.engine.sessions import Sessions
+from postroad.model.entities import Lane
 from postroad.model.errors import StoreError
 from postroad.model.limits import Limits
 from postroad.model.record import Claim, Reading, Release, View
 from postroad.model.states import NEVER
-from postroad.model.words import Lane
 from postroad.ports.clock import Timer
 from postroad.ports.log import Log
 from postroad.ports.store import Store

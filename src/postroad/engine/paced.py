@@ -6,7 +6,7 @@ from typing import Final
 from weakref import WeakMethod
 
 from postroad.engine.lane import LaneWorker
-from postroad.model.words import Queue
+from postroad.model.entities import Queue
 from postroad.ports.pace import Line, Pace
 
 EARLY_S: Final = 0.25

@@ -2,7 +2,7 @@
 
 from postroad.engine.lane import LaneWorker
 from postroad.engine.verdict import LOST_LEASES_MAX
-from postroad.model.words import Message
+from postroad.model.entities import Message
 
 
 class Quarantine:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from postroad.engine.lane import LaneWorker
+from postroad.model.entities import Message
 from postroad.model.errors import StoreError
-from postroad.model.words import Message
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 

@@ -18,12 +18,12 @@ from postroad.engine.sessions import Sessions
 from postroad.engine.shortages import Shortages
 from postroad.engine.starved import Starved
 from postroad.engine.verdict import Attempt, Verdict
+from postroad.model.entities import Message, Policy
 from postroad.model.errors import BadKey, Shortage, StoreError
 from postroad.model.ids import to_text
 from postroad.model.keyring import KeyRing
 from postroad.model.outcome import Outcome, failed, unknown, unreachable
 from postroad.model.private_headers import PACKED_MARK, opened
-from postroad.model.words import Message, Policy
 from postroad.ports.clock import Chance
 from postroad.ports.entropy import secret_bytes
 from postroad.ports.log import Log

@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Callable, Container
 from typing import Final
 
-from postroad.model.words import LaneKey
+from postroad.model.entities import LaneKey
 from postroad.ports.log import Log
 from postroad.ports.transport import Session, Transport
 

@@ -8,9 +8,9 @@ from typing import Final
 from msgspec import Struct, field
 
 from postroad.model.block import Block
+from postroad.model.entities import Message, Queue, Rung
 from postroad.model.record import Reading, Want
 from postroad.model.states import NEVER
-from postroad.model.words import Message, Queue, Rung
 
 Admits = Callable[[Message], bool]
 START = (-1, -1)

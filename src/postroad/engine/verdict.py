@@ -5,10 +5,10 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.decide import Move, Next
+from postroad.model.entities import Lane, Message, Rung
 from postroad.model.outcome import Outcome, unknown
 from postroad.model.record import LaneChange, QueueChange, Result
 from postroad.model.states import DeadReason
-from postroad.model.words import Lane, Message, Rung
 
 LOST_LEASES_MAX: Final = 3
 

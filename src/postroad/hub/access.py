@@ -7,8 +7,8 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.hub.frames import Created
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.mailbox import Box, HubLimits, digest
-from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.secret import secret_bytes
 
 NAME_BYTES: Final = 16

@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from postroad.model.words import LaneKey
+from postroad.model.entities import LaneKey
 
 KINDS: Final = ("twilio", "webhook")
 

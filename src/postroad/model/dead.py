@@ -6,12 +6,12 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, UnknownMessage
 from postroad.model.ids import to_number
 from postroad.model.ladder import Ladder
 from postroad.model.states import NEVER, DeadReason
 from postroad.model.tries import Try
-from postroad.model.words import DEFAULT_TENANT
 
 
 class ReplayMode(StrEnum):

@@ -14,10 +14,10 @@ from postroad.model.block import (
     queue_block,
 )
 from postroad.model.circuit import CLOSED, Circuit, struck
+from postroad.model.entities import Message, Policy, Rung
 from postroad.model.ladder import jittered_ms
 from postroad.model.outcome import Kind, Outcome
 from postroad.model.states import DeadReason
-from postroad.model.words import Message, Policy, Rung
 
 
 class Move(StrEnum):

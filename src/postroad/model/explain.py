@@ -27,8 +27,8 @@ from postroad.model.outlook import (
     holds_on_queue,
     outlook,
 )
+from postroad.model.sentences import tell_lane, tell_message, tell_queue
 from postroad.model.states import NEVER, DeadReason, State
-from postroad.model.telling import tell_lane, tell_message, tell_queue
 from postroad.model.tries import Try
 
 

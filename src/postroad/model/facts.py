@@ -3,9 +3,9 @@
 from msgspec import Struct
 
 from postroad.model.circuit import Circuit
+from postroad.model.entities import Queue
 from postroad.model.states import DeadReason, State
 from postroad.model.tries import Try
-from postroad.model.words import Queue
 
 
 class Owner(Struct, frozen=True):

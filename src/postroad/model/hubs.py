@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from msgspec import Struct
 
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadSetting
-from postroad.model.words import DEFAULT_TENANT
 
 PORTS: Final = {"wss": 443, "ws": 80}
 HOST: Final = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63}){0,126}")

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from postroad.model.words import DEFAULT_TENANT
+from postroad.model.entities import DEFAULT_TENANT
 
 DAY_MS: Final = 86_400_000
 QUOTA: Final = 128

@@ -6,11 +6,11 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.block import BlockKind
+from postroad.model.entities import Queue
 from postroad.model.facts import LaneState, Live, MessageFacts, PaceFacts
 from postroad.model.ids import to_text
 from postroad.model.outcome import Kind
 from postroad.model.states import NEVER
-from postroad.model.words import Queue
 
 SWEEP_LATE_MS: Final = 600_000
 """A message that outlived a spell is found by a sweep no later than this."""

@@ -9,9 +9,9 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from postroad.model.entities import Draft, Message, Queue
 from postroad.model.errors import BadInput, BadKey
 from postroad.model.keyring import UNSEALED, KeyRing
-from postroad.model.words import Draft, Message, Queue
 
 SEALED: Final = frozenset(
     ("api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token")

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from postroad.model.block import Block
 from postroad.model.circuit import Circuit
 from postroad.model.decide import Move
+from postroad.model.entities import Lane, Message, Queue, Rung
 from postroad.model.note import Note
 from postroad.model.outcome import Kind
 from postroad.model.states import NEVER, DeadReason
-from postroad.model.words import Lane, Message, Queue, Rung
 
 UNSTORABLE: Final = "(what was said could not be stored)"
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from postroad.model.words import Draft
+from postroad.model.entities import Draft
 
 
 class Missed(StrEnum):

@@ -20,9 +20,9 @@ from opentelemetry.trace import (
 )
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from postroad.model.entities import Message
 from postroad.model.ids import to_text
 from postroad.model.outcome import Kind, Outcome
-from postroad.model.words import Message
 
 HEADER: Final = "traceparent"
 STATE: Final = "tracestate"

@@ -2,9 +2,9 @@
 
 import asyncio
 
+from postroad.model.entities import LaneKey, Message, Policy, Queue
 from postroad.model.errors import Shortage
 from postroad.model.outcome import Outcome, short
-from postroad.model.words import LaneKey, Message, Policy, Queue
 from postroad.observe import traces
 from postroad.observe.metrics import Meter
 from postroad.ports.clock import Clock

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
-from postroad.model.words import Lane
+from postroad.model.entities import Lane
 
 
 class Control(Protocol):

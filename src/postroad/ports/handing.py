@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from postroad.model.words import Draft
+from postroad.model.entities import Draft
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from postroad.model.words import Accepted, Draft, Queue, QueueSpec
+from postroad.model.entities import Accepted, Draft, Queue, QueueSpec
 
 
 @runtime_checkable

@@ -5,8 +5,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from postroad.model.entities import LaneKey
 from postroad.model.pace import Ask, Limit, Reserved
-from postroad.model.words import LaneKey
 
 
 class Slots(Protocol):

@@ -1,15 +1,39 @@
-"""Loads the `.sql` files of a room: one query a file, named after its file."""
+"""Loads the statements of a package: `.sql` files by topic, each statement under `-- name: …`."""
 
+from collections.abc import Iterator
 from importlib.resources import files
-from importlib.resources.abc import Traversable
+
+MARK = "-- name:"
 
 
 def load(package: str, folder: str = "") -> dict[str, str]:
-    """The texts of all `.sql` files in a package's folder, by name."""
-    found = sorted(_sql_files(package, folder), key=lambda entry: entry.name)
-    return {entry.name.removesuffix(".sql"): entry.read_text("utf-8").strip() for entry in found}
-
-
-def _sql_files(package: str, folder: str) -> list[Traversable]:
+    """All statements in a package's folder, by name. Two of one name are refused."""
     here = files(package) / folder if folder else files(package)
-    return [entry for entry in here.iterdir() if entry.name.endswith(".sql")]
+    found: dict[str, str] = {}
+    for entry in sorted(here.iterdir(), key=lambda entry: entry.name):
+        if not entry.name.endswith(".sql"):
+            continue
+        for name, statement in split(entry.read_text("utf-8"), entry.name.removesuffix(".sql")):
+            if name in found:
+                raise ValueError(f"{package}: statement {name} stands twice; rename one of them")
+            found[name] = statement
+    return found
+
+
+def split(text: str, topic: str) -> Iterator[tuple[str, str]]:
+    """Name and statement of each part of a file. The comment lines that follow a name describe the
+    statement and are not sent. A file without names is one statement that is named after its topic.
+    """
+    head, *parts = ("\n" + text).split("\n" + MARK)
+    if not parts:
+        yield topic, text.strip()
+        return
+    for line in head.splitlines():
+        if line and not line.startswith("--"):
+            raise ValueError(f"{topic}.sql: {line!r} stands before the first `{MARK}`")
+    for part in parts:
+        name, _, rest = part.partition("\n")
+        lines = rest.strip().splitlines()
+        while lines and lines[0].startswith("--"):
+            del lines[0]
+        yield name.strip(), "\n".join(lines).strip()

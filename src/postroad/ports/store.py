@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from postroad.model.entities import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.model.record import (
     Claim,
     Collected,
@@ -16,7 +17,6 @@ from postroad.model.record import (
     View,
     Want,
 )
-from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.ports.bell import Bell
 from postroad.ports.clock import Clock
 from postroad.ports.control import Control

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Final, Protocol, runtime_checkable
 
+from postroad.model.entities import LaneKey, Message, Policy, Queue
 from postroad.model.outcome import Outcome
-from postroad.model.words import LaneKey, Message, Policy, Queue
 
 Beat = Callable[[float], None]
 Reopened = Callable[[str, str, Callable[[], bool]], None]

@@ -8,11 +8,11 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.decide import Move
+from postroad.model.entities import Policy
 from postroad.model.ladder import JITTER
 from postroad.model.outcome import Kind
 from postroad.model.record import Result
 from postroad.model.states import FINAL, NEVER, State, is_legal
-from postroad.model.words import Policy
 from postroad.testing.receivers import Receipt
 
 LIVE: Final = frozenset({State.waiting, State.held})

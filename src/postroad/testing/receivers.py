@@ -7,6 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from postroad.model.entities import LaneKey, Message, Policy, Queue
 from postroad.model.ladder import Steps
 from postroad.model.outcome import (
     DELIVERED,
@@ -17,7 +18,6 @@ from postroad.model.outcome import (
     unknown,
     unreachable,
 )
-from postroad.model.words import LaneKey, Message, Policy, Queue
 
 QUICK = Policy(
     ladder=Steps(retries=4, delays_ms=(1_000, 5_000, 20_000, 60_000)),

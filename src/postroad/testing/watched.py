@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from postroad.model.decide import Move
+from postroad.model.entities import Lane
 from postroad.model.errors import StoreUnavailable
 from postroad.model.record import Claim, Record, Recorded, Result
 from postroad.model.states import FINAL, State
-from postroad.model.words import Lane
 from postroad.ports.clock import Clock
 from postroad.stores.sqlite import claiming, control, leases, recording
 from postroad.stores.sqlite.claiming import Ask

@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from postroad.model.entities import Message
 from postroad.model.foreign import CHARACTERS_MAX, told
 from postroad.model.ids import to_text
-from postroad.model.words import Message
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 

@@ -9,10 +9,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from postroad.model.entities import HANDLER_SHARDS, LaneKey, Message, Policy, Queue
 from postroad.model.errors import Reject, RetryLater, UnknownQueue
 from postroad.model.foreign import told
 from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
-from postroad.model.words import HANDLER_SHARDS, LaneKey, Message, Policy, Queue
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
 from postroad.transports.complaints import Complaints

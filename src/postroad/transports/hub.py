@@ -6,6 +6,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from postroad.hub.client import HubClient, Told
+from postroad.model.entities import LaneKey, Message, Policy, Queue
 from postroad.model.errors import (
     BadInput,
     BadSetting,
@@ -27,7 +28,6 @@ from postroad.model.outcome import (
     unknown,
     unreachable,
 )
-from postroad.model.words import LaneKey, Message, Policy, Queue
 from postroad.ports.transport import Reopened
 from postroad.transports.named_hubs import HubPlace, NamedHub, OwnHub
 from postroad.transports.webhook.resolving import Resolve, SystemResolver

@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, TypeVar, get_args, get_origin, get_type_
 import msgspec
 import msgspec.inspect
 
-from postroad.model import words
+from postroad.model import entities
 from postroad.model.errors import BadInput, Reject
 from postroad.model.ids import to_text
 from postroad.ports.transport import Beat
@@ -32,7 +32,7 @@ class Message(Generic[T]):
     `Order` before it is called; a body that does not fit is rejected."""
 
     def __init__(
-        self, message: words.Message, reads: Reads, beats: Callable[[Beat], None], beat: Beat
+        self, message: entities.Message, reads: Reads, beats: Callable[[Beat], None], beat: Beat
     ) -> None:
         self._message = message
         self._reads = reads

@@ -28,10 +28,10 @@ from postroad.model.campaign import (
     check_move,
 )
 from postroad.model.credential import Credential
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, BadTime
 from postroad.model.foreign import NAME_CHARACTERS_MAX as ID_CHARACTERS_MAX
 from postroad.model.foreign import clean
-from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Answer, BadCredential
 from postroad.ports.clock import Clock

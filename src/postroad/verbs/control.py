@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Literal
 
 from postroad.model.control import Cancelled, CancelledAll, CancelState, MessageFilter
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
     BadInput,
     NotUncertain,
@@ -14,7 +15,6 @@ from postroad.model.errors import (
 from postroad.model.ids import to_number
 from postroad.model.pace import read_limit
 from postroad.model.spans import Span, seconds_of
-from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.cancelling import CancelAll, LastTries

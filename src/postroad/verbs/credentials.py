@@ -7,10 +7,10 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.credential import KINDS, Credential, CredentialSpec
+from postroad.model.entities import DEFAULT_TENANT, Policy, QueueSpec
 from postroad.model.errors import BadInput, BadTime
 from postroad.model.keyring import UNSEALED, KeyRing
 from postroad.model.pace import read_limit
-from postroad.model.words import DEFAULT_TENANT, Policy, QueueSpec
 from postroad.ports.campaigns import Credentials
 from postroad.ports.channel import BadCredential, Channel
 from postroad.ports.clock import Clock

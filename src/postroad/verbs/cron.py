@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cronsim import CronSim, CronSimError
 from msgspec import Struct
 
+from postroad.model.entities import Draft
 from postroad.model.errors import BadInput, StoreError
 from postroad.model.states import NEVER
 from postroad.model.texts import checked
 from postroad.model.ticks import Missed, Schedule, Tick
-from postroad.model.words import Draft
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.ports.ticks import Ticks

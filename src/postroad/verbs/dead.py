@@ -8,11 +8,11 @@ from typing import Final, Protocol, TypedDict, Unpack
 from msgspec.structs import replace
 
 from postroad.model.dead import TOP, DeadFilter, DeadLetter, Page, ReplayMode, cursor, place
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, BadTime, UnknownMessage
 from postroad.model.ids import to_number
 from postroad.model.private_headers import shown
 from postroad.model.states import NEVER, DeadReason
-from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page

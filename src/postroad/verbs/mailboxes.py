@@ -10,11 +10,11 @@ from msgspec import Meta, Struct
 from postroad.hub.access import new_box
 from postroad.hub.pump import Hub
 from postroad.hub.shown import Explained, Shown
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, NoHubHere, UnknownMailbox
 from postroad.model.hubs import KnownHub
 from postroad.model.mailbox import Box, HubLimits
 from postroad.model.spans import Span, seconds_of
-from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.store import Store

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import TypedDict, TypeVar, Unpack
 
+from postroad.model.entities import Policy
 from postroad.model.errors import BadInput
 from postroad.model.ladder import DEFAULT_LADDER, Ladder, check_ladder, with_retries
 from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.model.ticks import Missed, Schedule
-from postroad.model.words import Policy
 from postroad.transports.handler import Handle, Handler, HandlerTransport, is_async
 from postroad.transports.job import Job, body_reader, takes_message
 from postroad.verbs.cron import Entry, check_plan

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from postroad.engine.drafting import Send, draft
 from postroad.engine.intake import Answers, Intake
+from postroad.model.entities import DEFAULT_TENANT, Accepted, Draft, Policy, Queue, QueueSpec
 from postroad.model.errors import (
     BadInput,
     Conflict,
@@ -24,7 +25,6 @@ from postroad.model.keyring import KeyRing
 from postroad.model.private_headers import has_secrets, sealed
 from postroad.model.spans import Span
 from postroad.model.texts import checked
-from postroad.model.words import DEFAULT_TENANT, Accepted, Draft, Policy, Queue, QueueSpec
 from postroad.observe import traces
 from postroad.ports.handing import HandsOver
 from postroad.ports.joining import Joins

@@ -5,6 +5,7 @@ from hmac import compare_digest
 
 from msgspec import Struct
 
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, Forbidden, UnknownToken
 from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.model.tokens import (
@@ -17,7 +18,6 @@ from postroad.model.tokens import (
     identity_of,
     write,
 )
-from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.clock import Clock
 from postroad.ports.secret import secret_bytes
 from postroad.ports.tokens import Tokens

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from postroad.model.entities import DEFAULT_TENANT, LaneKey, Policy, Queue, QueueSpec
 from postroad.model.errors import BadInput, BadKey, BadUrl, UnknownQueue
 from postroad.model.ids import to_number
 from postroad.model.keyring import UNSEALED, KeyRing
@@ -22,7 +23,6 @@ from postroad.model.webhook import (
     HookSecrets,
     WebhookRules,
 )
-from postroad.model.words import DEFAULT_TENANT, LaneKey, Policy, Queue, QueueSpec
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
 from postroad.transports.webhook.endpoints import HOOK, Endpoints, open_row, place

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import UnknownLane, UnknownMessage, UnknownQueue
 from postroad.model.explain import (
     Explanation,
@@ -13,7 +14,6 @@ from postroad.model.explain import (
 )
 from postroad.model.ids import to_number
 from postroad.model.texts import checked
-from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.broker import Brokered
 from postroad.ports.clock import Clock
 from postroad.ports.insight import Insight

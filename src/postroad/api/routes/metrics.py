@@ -43,7 +43,7 @@ async def _look(here: Context) -> None:
     here.looked_s = clock.steady_s()
     try:
         async with asyncio.timeout(LOOK_S):
-            said = await here.road.look.overview(tenant=None)
+            said = await here.road.inspect.overview(tenant=None)
     except (StoreError, TimeoutError) as error:
         # What this process counts itself is most wanted just then.
         here.log.warning("metrics without the store's sums", error=str(error))

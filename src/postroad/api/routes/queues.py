@@ -14,7 +14,7 @@ from postroad.api.reading import read, takes
 from postroad.model.explain import LaneExplanation, QueueExplanation
 from postroad.model.texts import QUEUE_MAX, QueueName, Rate
 from postroad.model.tokens import Scope
-from postroad.verbs.looking import LanePage, LevelRow, QueuePage
+from postroad.verbs.inspection import LanePage, LevelRow, QueuePage
 
 OneQueue = Annotated[str, QueryParameter(min_length=1, max_length=QUEUE_MAX)]
 LaneNumber = Annotated[int, QueryParameter(ge=1, le=(1 << 62))]
@@ -67,7 +67,7 @@ LANE_LIMIT: Final = msgspec.json.Decoder(LaneLimit)
 async def queues(request: Ask, limit: Limit = 100, after: After = "") -> QueuePage:
     """Queues by name, with what waits in each."""
     tenant = who(request).tenant
-    return await context(request).road.look.queues(limit=limit, after=after, tenant=tenant)
+    return await context(request).road.inspect.queues(limit=limit, after=after, tenant=tenant)
 
 
 @fetch("/v1/queues:explain", scope=Scope.read)
@@ -80,7 +80,7 @@ async def explain_queue(request: Ask, queue: OneQueue) -> QueueExplanation:
 async def lanes(request: Ask, limit: Limit = 100, after: After = "") -> LanePage:
     """Lanes by number: circuit, owner, what waits."""
     tenant = who(request).tenant
-    return await context(request).road.look.lanes(limit=limit, after=after, tenant=tenant)
+    return await context(request).road.inspect.lanes(limit=limit, after=after, tenant=tenant)
 
 
 @fetch("/v1/lanes:explain", scope=Scope.read)
@@ -93,7 +93,7 @@ async def explain_lane(request: Ask, lane: LaneNumber) -> LaneExplanation:
 async def levels(request: Ask) -> list[LevelRow]:
     """The retry-level table with live counts. `queries`, which is of the whole process, is 0 for a
     token of one tenant."""
-    rows = await context(request).road.look.levels(tenant=who(request).tenant)
+    rows = await context(request).road.inspect.levels(tenant=who(request).tenant)
     if who(request).every_tenant:
         return rows
     return [replace(row, queries=0) for row in rows]

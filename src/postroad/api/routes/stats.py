@@ -38,7 +38,7 @@ class Stats(Struct, frozen=True):
 async def stats(request: Ask) -> Stats:
     """How many messages stand where, and what stands in their way."""
     here = context(request)
-    said = await here.road.look.overview(tenant=who(request).tenant)
+    said = await here.road.inspect.overview(tenant=who(request).tenant)
     by_standing = {
         standing: sum(heap.count for heap in said.heaps if heap.standing is standing)
         for standing in Standing

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import field
 
 from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
-from postroad.model.words import Lane
+from postroad.model.entities import Lane
 from postroad.stores.postgres.base import Answer, Base, decoder
 from postroad.stores.postgres.leases import ANSWER
 

@@ -8,9 +8,9 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct, field
 
+from postroad.model.entities import Accepted, Draft, Queue, QueueSpec, digest_of
 from postroad.model.errors import NotOpen, StoreUnavailable
 from postroad.model.states import NEVER
-from postroad.model.words import Accepted, Draft, Queue, QueueSpec, digest_of
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.postgres.base import Answer, Base, decoder, literal

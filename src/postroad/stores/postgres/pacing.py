@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
+from postroad.model.entities import LaneKey
 from postroad.model.pace import Ask, Limit, Reserved
-from postroad.model.words import LaneKey
 from postroad.stores.postgres.base import Answer, Base, decoder
 
 

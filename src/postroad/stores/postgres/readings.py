@@ -5,9 +5,9 @@ from typing import Final
 
 from asyncpg import Record
 
+from postroad.model.entities import Message, Rung
 from postroad.model.record import Reading, Want
 from postroad.model.states import NEVER
-from postroad.model.words import Message, Rung
 
 READ_BYTES_MAX: Final = 4 << 20
 """One reading stops here, as in fetch_v1: bodies may be a megabyte each."""

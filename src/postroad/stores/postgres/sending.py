@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final
 
+from postroad.model.entities import Accepted, Draft, Queue, QueueSpec, digest_of
 from postroad.model.errors import BadInput, QueueGone
 from postroad.model.unused import GONE
-from postroad.model.words import Accepted, Draft, Queue, QueueSpec, digest_of
 from postroad.stores.postgres.connections import QUERIES
 from postroad.stores.postgres.inbox import InboxVerbs
 

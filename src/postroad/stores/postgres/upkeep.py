@@ -7,11 +7,11 @@ from msgspec import Struct, field
 
 from postroad.model.block import BlockKind
 from postroad.model.decide import spell_expiry
+from postroad.model.entities import Policy
 from postroad.model.ids import first_after
 from postroad.model.record import Collected, Swept
 from postroad.model.states import NEVER
 from postroad.model.unused import ASK_AGAIN_MS, DELETE_MOST, WALK_EVERY_MS, WALK_SLICE
-from postroad.model.words import Policy
 from postroad.stores.postgres.base import Answer, Base, decoder
 
 RETAIN_SLICE: Final = 1_000

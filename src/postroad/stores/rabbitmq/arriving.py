@@ -6,9 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from postroad.model.entities import Message, Queue
 from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
-from postroad.model.words import Message, Queue
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.book import Book

@@ -5,8 +5,8 @@ import socket
 from collections.abc import Sequence
 from typing import Final
 
+from postroad.model.entities import DEFAULT_TENANT, LaneKey, Policy, QueueSpec
 from postroad.model.errors import NotOpen, StoreError
-from postroad.model.words import DEFAULT_TENANT, LaneKey, Policy, QueueSpec
 from postroad.observe.log import make_log
 from postroad.observe.tasks import HasTasks, Tasks
 from postroad.ports.bell import Listener

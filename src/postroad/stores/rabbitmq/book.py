@@ -3,7 +3,7 @@ changed."""
 
 from collections.abc import Iterable, Sequence
 
-from postroad.model.words import Lane, Queue, QueueSpec
+from postroad.model.entities import Lane, Queue, QueueSpec
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
 from postroad.ports.usage import Kept

@@ -6,11 +6,11 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from postroad.model.entities import DEFAULT_TENANT, Draft, Queue
 from postroad.model.errors import PostroadError
 from postroad.model.foreign import clean
 from postroad.model.ids import made_at_ms, to_number, to_text
 from postroad.model.states import NEVER, DeadReason
-from postroad.model.words import DEFAULT_TENANT, Draft, Queue
 
 FORM: Final = 2
 """The version of these headers; a later one that old workers cannot read gets a new number. In 1

@@ -2,8 +2,8 @@
 
 from postroad.model.block import BlockKind
 from postroad.model.decide import spell_expiry
+from postroad.model.entities import Lane, Message, Queue
 from postroad.model.states import NEVER, DeadReason
-from postroad.model.words import Lane, Message, Queue
 
 
 def queue_gate_ms(queue: Queue) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from postroad.model.entities import Lane
 from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.record import (
     Claim,
@@ -16,7 +17,6 @@ from postroad.model.record import (
     View,
     Want,
 )
-from postroad.model.words import Lane
 from postroad.stores.rabbitmq.base import Base
 
 

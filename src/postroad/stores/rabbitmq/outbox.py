@@ -5,8 +5,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+from postroad.model.entities import Message
 from postroad.model.errors import StoreError
-from postroad.model.words import Message
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.arriving import message_of

@@ -5,9 +5,9 @@ from enum import Enum
 from hashlib import blake2b
 from typing import Final
 
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.foreign import clean
 from postroad.model.states import NEVER, DeadReason
-from postroad.model.words import DEFAULT_TENANT
 from postroad.stores.rabbitmq.envelope import BODY_BYTES_MAX, ERROR_CHARACTERS_MAX, Envelope
 from postroad.stores.rabbitmq.wire.properties import Delivery
 

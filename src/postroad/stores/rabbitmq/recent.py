@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from postroad.model.words import Draft
+from postroad.model.entities import Draft
 
 RECENT_MAX: Final = 10_000
 

@@ -5,8 +5,8 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from postroad.model.entities import LaneKey
 from postroad.model.errors import PostroadError
-from postroad.model.words import LaneKey
 from postroad.stores.rabbitmq.delays import key as walk_key
 from postroad.stores.rabbitmq.delays import walk, walk_within
 from postroad.stores.rabbitmq.envelope import Envelope

@@ -4,9 +4,9 @@ are noted as spent, then they are acked; so a crash repeats rather than loses.""
 from msgspec.structs import replace
 
 from postroad.model.decide import Move
+from postroad.model.entities import LaneKey
 from postroad.model.record import Result
 from postroad.model.states import DeadReason
-from postroad.model.words import LaneKey
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.routes import Outlet, Post, Routes, raise_first
 from postroad.stores.rabbitmq.stacks import Entry

@@ -6,9 +6,9 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace
 
+from postroad.model.entities import Lane, Message, Rung
 from postroad.model.record import Reading, Want
 from postroad.model.states import NEVER
-from postroad.model.words import Lane, Message, Rung
 from postroad.stores.rabbitmq.envelope import Envelope
 
 HOLD_MS: Final = 1_000

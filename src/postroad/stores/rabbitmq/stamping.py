@@ -7,9 +7,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from postroad.model.entities import Draft, Queue
 from postroad.model.ids import made_at_ms, to_text
 from postroad.model.states import NEVER
-from postroad.model.words import Draft, Queue
 from postroad.stores.rabbitmq.book import Book
 from postroad.stores.rabbitmq.delays import walk
 from postroad.stores.rabbitmq.envelope import Value, of_draft, pack

@@ -5,13 +5,13 @@ from typing import Final, NoReturn
 
 from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.dead import DeadFilter, ReplayMode
+from postroad.model.entities import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.model.errors import NotDead, NotOnRabbitMQ, StoreError, Unroutable
 from postroad.model.ids import to_text
 from postroad.model.pace import Limit
 from postroad.model.record import Collected, Swept
 from postroad.model.states import NEVER
 from postroad.model.ticks import Schedule, Tick
-from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.base import Base, State
 from postroad.stores.rabbitmq.insight import InsightVerbs, OverviewVerbs

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from postroad.model.circuit import CLOSED
+from postroad.model.entities import Lane, Queue, Rung
 from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.record import Claim, Look, Reading, View, Want
 from postroad.model.states import NEVER
 from postroad.model.turn import Ready, in_turn
-from postroad.model.words import Lane, Queue, Rung
 from postroad.stores.rabbitmq.gates import lane_gate_ms, queue_gate_ms
 from postroad.stores.rabbitmq.stacks import Entry, Spot, Stack
 from postroad.stores.sqlite.bell import Ring

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from postroad.model.words import LaneKey, hashed
+from postroad.model.entities import LaneKey, hashed
 from postroad.stores.rabbitmq.delays import LEVELS, UNIT_MS
 
 SHARDS: Final = 8

@@ -7,10 +7,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from postroad.model.entities import Lane
 from postroad.model.record import Claim
 from postroad.model.states import NEVER
 from postroad.model.turn import Ready, in_turn, soon_again
-from postroad.model.words import Lane
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.leases import read_lane
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
+from postroad.model.entities import Lane
 from postroad.model.record import Reaped
-from postroad.model.words import Lane
 from postroad.stores.sqlite import leases, recording
 from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database, Row

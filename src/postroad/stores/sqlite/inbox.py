@@ -6,11 +6,11 @@ from typing import Final
 import msgspec
 
 from postroad.model.block import Block, BlockKind
+from postroad.model.entities import Accepted, Draft, Policy, Queue, QueueSpec, digest_of
 from postroad.model.errors import QueueGone
 from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.states import NEVER
 from postroad.model.unused import GONE
-from postroad.model.words import Accepted, Draft, Policy, Queue, QueueSpec, digest_of
 from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
 

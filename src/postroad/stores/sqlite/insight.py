@@ -3,6 +3,7 @@
 from typing import Final
 
 from postroad.model.circuit import Circuit
+from postroad.model.entities import Queue
 from postroad.model.facts import (
     Ended,
     LaneFacts,
@@ -16,7 +17,6 @@ from postroad.model.facts import (
 from postroad.model.outcome import Kind
 from postroad.model.states import DeadReason, State
 from postroad.model.tries import Try
-from postroad.model.words import Queue
 from postroad.stores.sqlite.base import Base
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.deadset import tries

@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 
 import apsw
 
+from postroad.model.entities import Accepted, Draft, Queue, QueueSpec
 from postroad.model.errors import BadInput, NotOpen, StoreUnavailable
 from postroad.model.states import NEVER
-from postroad.model.words import Accepted, Draft, Queue, QueueSpec
 from postroad.ports.clock import Clock
 from postroad.stores.sqlite import inbox
 from postroad.stores.sqlite.base import Base

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from postroad.model.circuit import Circuit
+from postroad.model.entities import Lane, LaneKey, Message, Rung
 from postroad.model.record import Look, Reading, Reaped, Release, View, Want
 from postroad.model.states import NEVER
-from postroad.model.words import Lane, LaneKey, Message, Rung
 from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import read_queue

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from postroad.model.entities import LaneKey
 from postroad.model.facts import PaceFacts
 from postroad.model.pace import (
     NEVER_US,
@@ -22,7 +23,6 @@ from postroad.model.pace import (
     resumed_us,
 )
 from postroad.model.states import NEVER
-from postroad.model.words import LaneKey
 from postroad.stores.sqlite import recording
 from postroad.stores.sqlite.base import Base
 from postroad.stores.sqlite.database import Database, Row

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
+from postroad.model.entities import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.model.record import (
     Claim,
     Collected,
@@ -20,7 +21,6 @@ from postroad.model.record import (
     Want,
 )
 from postroad.model.states import NEVER
-from postroad.model.words import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import Base
 from postroad.stores.sqlite.claiming import Ask

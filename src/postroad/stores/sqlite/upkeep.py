@@ -4,10 +4,10 @@ from typing import Final
 
 from postroad.model.block import BlockKind
 from postroad.model.decide import spell_expiry
+from postroad.model.entities import DAY_MS
 from postroad.model.ids import first_after
 from postroad.model.record import Swept
 from postroad.model.states import NEVER, DeadReason
-from postroad.model.words import DAY_MS
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.inbox import POLICY_DECODER
 from postroad.stores.sqlite.recording import die

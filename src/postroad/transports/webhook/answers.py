@@ -6,8 +6,8 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
 
+from postroad.model.entities import DAY_MS
 from postroad.model.outcome import DELIVERED, Outcome, failed, quota, rejected, unknown, unreachable
-from postroad.model.words import DAY_MS
 
 AFTER_MAX_MS: Final = 7 * DAY_MS
 SECONDS: Final = re.compile(r"([0-9]+)(?:\.[0-9]*)?")

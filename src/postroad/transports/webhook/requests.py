@@ -7,10 +7,10 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from postroad.model.entities import Message
 from postroad.model.errors import BadInput
 from postroad.model.private_headers import HIDDEN, SECRET
 from postroad.model.texts import HEADER_NAME_MAX, HEADER_VALUE_MAX, HEADERS_MAX, checked
-from postroad.model.words import Message
 from postroad.transports.webhook.endpoints import Endpoint
 from postroad.transports.webhook.target import Target
 

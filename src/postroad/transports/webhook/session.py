@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from postroad.model.entities import Message, Queue
 from postroad.model.errors import BadInput, BadKey, BadUrl, PostroadError, StoreError
 from postroad.model.ids import to_text
 from postroad.model.note import Note
@@ -20,7 +21,6 @@ from postroad.model.outcome import (
     unreachable,
 )
 from postroad.model.webhook import ANSWER_KEPT_BYTES, WebhookRules
-from postroad.model.words import Message, Queue
 from postroad.ports.clock import Clock
 from postroad.transports.webhook.answers import judge, outcome_of
 from postroad.transports.webhook.connections import Connections, Fault, Idle

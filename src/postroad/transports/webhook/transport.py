@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+from postroad.model.entities import LaneKey, Policy
 from postroad.model.errors import BadUrl
 from postroad.model.webhook import WebhookRules
-from postroad.model.words import LaneKey, Policy
 from postroad.ports.clock import Clock
 from postroad.transports.webhook.connections import Idle
 from postroad.transports.webhook.endpoints import Endpoints

@@ -6,12 +6,12 @@ from msgspec import Struct
 
 from postroad.model.block import Block
 from postroad.model.circuit import Circuit
+from postroad.model.entities import Draft, Lane, LaneKey, Message
 from postroad.model.outcome import Kind
 from postroad.model.overview import Standing
 from postroad.model.record import LaneChange, Result
 from postroad.model.tries import Try
 from postroad.model.webhook import Attempt
-from postroad.model.words import Draft, Lane, LaneKey, Message
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.state.tables import Row, Step, Tables, listed
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput
 from postroad.model.ladder import DEFAULT_LADDER, queries_per_hour
 from postroad.model.overview import LaneRow, Overview, QueueRow, Standing
-from postroad.model.words import DEFAULT_TENANT
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
@@ -44,7 +44,7 @@ class LevelRow(Struct, frozen=True):
 
 
 @bounded
-class Looking:
+class Inspection:
     """Questions about a road that runs."""
 
     def __init__(self, store: Store, intervals_s: tuple[float, ...]) -> None:
