@@ -132,20 +132,21 @@ def private_words(root: Path, papers: list[str], banned: dict[str, str]) -> list
     ]
 
 
-def broken_links(root: Path, papers: list[str]) -> list[str]:
-    """Links of papers to files that do not exist."""
-    return [
-        f"{paper}: there is no {target}"
-        for paper in papers
-        for target in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", (root / paper).read_text())
-        if not (root / paper).parent.joinpath(target).exists()
-    ]
-
-
 def long_decisions(root: Path, lines_max: int) -> list[str]:
     """Decisions that are longer than one page."""
     return [
         f"{path.relative_to(root)}: {length} lines"
         for path in sorted((root / "docs" / "decisions").glob("*.md"))
         if (length := len(path.read_text().splitlines())) > lines_max
+    ]
+
+
+def missing_files(root: Path, paper: str = "docs/architecture.md") -> list[str]:
+    """Modules that a paper names and that neither the package nor the project has."""
+    package = root / "src" / "postroad"
+    known = {path.name for path in package.rglob("*.py")}
+    return [
+        f"{paper}: there is no {name}"
+        for name in re.findall(r"`([\w/]+\.py)`", (root / paper).read_text())
+        if not ((package / name).exists() or (root / name).exists() or name in known)
     ]
