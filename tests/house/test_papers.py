@@ -34,6 +34,15 @@ BANNED = {
     "order(?:ed)? slots?": "order group",
     "limits\\.room|`room`|the room": "capacity, `in_flight_max`",
     "anew": "again",
+    "vett?ed": "checked",
+    "mended": "repaired",
+    "zombies?": "an owner that lost its lane",
+    "poison": "a message that kills its process",
+    "in company": "beside other tenants",
+    "one door": "one place",
+    "hung up on": "disconnected",
+    "taken up again": "continued",
+    "without a word": "what was not logged",
     "unheard": "what is logged",
 }
 """Words of our own, as patterns, with what the papers say instead."""
