@@ -28,11 +28,10 @@ def candidates(version: str) -> Iterator[Path]:
     """Where a Python of that version may lie."""
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         yield Path(folder) / f"python{version}"
-    homes = (os.environ.get("PYENV_ROOT"), Path.home() / ".pyenv", "/opt/pyenv")
-    for home in filter(None, homes):
-        yield from sorted(Path(home).glob(f"versions/{version}*/bin/python{version}"))
-    for home in (Path.home() / ".local/share/uv/python",):
-        yield from sorted(home.glob(f"cpython-{version}*/bin/python{version}"))
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    yield from sorted(pyenv.glob(f"versions/{version}*/bin/python{version}"))
+    uv = Path.home() / ".local/share/uv/python"
+    yield from sorted(uv.glob(f"cpython-{version}*/bin/python{version}"))
 
 
 def find(version: str) -> Path | None:

@@ -5,7 +5,6 @@ A test that cannot run here has not been run: a skip, an xfail or a rerun fails 
 """
 
 import signal
-from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 VERSIONS = pytest.StashKey[list[str]]()
 DODGED = pytest.StashKey[list[str]]()
-SECONDS = pytest.StashKey[Counter[str]]()
+SECONDS = pytest.StashKey[dict[str, float]]()
 SERVERS = frozenset({"server", "broker", "own_broker"})
 # What a worker process hands to the one that prints, when pytest-xdist splits the run.
 PARCEL = "postroad_server_versions"
@@ -34,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # test starts would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.stash[SECONDS] = Counter()
+    config.stash[SECONDS] = {}
     config.stash[VERSIONS] = [f"SQLite {apsw.sqlite_lib_version()}"]
     config.stash[DODGED] = []
     config.pluginmanager.register(Rules(config), "postroad-rules")
@@ -102,7 +101,8 @@ class Rules:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         folder = report.nodeid.removeprefix("tests/").partition("/")[0]
-        self.config.stash[SECONDS][folder] += report.duration
+        seconds = self.config.stash[SECONDS]
+        seconds[folder] = seconds.get(folder, 0) + report.duration
         if hasattr(report, "wasxfail"):
             self.config.stash[DODGED].append(f"xfail {report.nodeid}")
         elif report.outcome not in ("passed", "failed"):
@@ -125,7 +125,8 @@ class Rules:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for dodge in self.config.stash[DODGED]:
             terminalreporter.line(f"not run, so the run fails: {dodge}", red=True)
-        each = [f"{name} {took:.0f}" for name, took in self.config.stash[SECONDS].most_common()]
+        took = sorted(self.config.stash[SECONDS].items(), key=lambda folder: -folder[1])
+        each = [f"{name} {seconds:.0f}" for name, seconds in took]
         terminalreporter.line(f"seconds by folder, all test processes added up: {', '.join(each)}")
         versions = self.config.stash[VERSIONS]
         terminalreporter.line(f"servers used: {', '.join(sorted(set(versions)))}")
