@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NoReturn, Self
@@ -27,6 +28,7 @@ from postroad.hub.frames import (
     Subscribed,
     Unsubscribe,
     WatchFor,
+    Watching,
 )
 from postroad.hub.inbox import Inbox
 from postroad.model.errors import HubAway, HubError, HubLost, HubRefused, MailboxFull
@@ -93,6 +95,8 @@ class HubClient:
         self._calls: Calls | None = None
         self._tokens: dict[str, str] = {}
         self._senders: dict[str, str] = {}
+        """Sender tokens of the mailboxes that are watched, or are being sent to now."""
+        self._sending: Counter[str] = Counter()
         self._watched: dict[str, None] = {}
         self._inbox: Inbox[Received] = Inbox()
         self._news = asyncio.Event()
@@ -153,21 +157,32 @@ class HubClient:
     async def send(self, box: str, token: str, body: str | bytes) -> int:
         """Store a message in a mailbox; its id. MailboxFull: not before it is empty."""
         self._senders[box] = token
-        if isinstance(body, str):
-            said = await self._ask(SendTo(box=box, token=token, body=body))
-        else:
-            said = await self._ask(SendTo(box=box, token=token, data=body))
+        self._sending[box] += 1
+        try:
+            if isinstance(body, str):
+                said = await self._ask(SendTo(box=box, token=token, body=body))
+            else:
+                said = await self._ask(SendTo(box=box, token=token, data=body))
+        finally:
+            self._sending[box] -= 1
+            self._forget_sender(box)
         if isinstance(said, Quota):
-            raise MailboxFull(f"{box} takes nothing until it is empty")
+            text = f"{box} takes nothing until it is empty: send again later"
+            raise MailboxFull(text, watched=said.watched)
         if not isinstance(said, Ok):
             _strange(said)
         return said.id
 
-    async def watch(self, boxes: Mapping[str, str]) -> None:
-        """Be told when these may be sent to, now or later; also after a reconnect."""
+    async def watch(self, boxes: Mapping[str, str]) -> list[str]:
+        """Be told when these may be sent to, now or later; also after a reconnect. Answers those
+        that were refused."""
         self._senders.update(boxes)
         self._watched.update(dict.fromkeys(boxes))
-        await self._watch_again(list(boxes.items()))
+        refused = await self._watch(list(boxes.items()))
+        for box in refused:
+            self._watched.pop(box, None)
+            self._forget_sender(box)
+        return refused
 
     # Receiving
 
@@ -247,16 +262,27 @@ class HubClient:
             case End(box=box, why=why) if box in self._tokens:
                 del self._tokens[box]
                 self.told.ended(box, why)
-            case Quota(box=box) if box in self._senders:
-                self._watched[box] = None
-                self.told.full(box)
+            case Quota(box=box, watched=watched) if box in self._senders:
+                if watched:
+                    self._watched[box] = None
+                    self.told.full(box)
             case Continue(box=box) if box in self._watched:
-                del self._watched[box]
-                self.told.continued(box)
+                self._continue(box)
             case _:
                 self._inbox.stray()  # nobody asked
         if self._calls is not None and self._inbox.flooded(len(self._tokens)):
             self._calls.hang_up("the hub sends what nobody asked for")
+
+    def _continue(self, box: str) -> None:
+        self._watched.pop(box, None)
+        self._forget_sender(box)
+        self.told.continued(box)
+
+    def _forget_sender(self, box: str) -> None:
+        if not self._sending[box]:
+            del self._sending[box]
+            if box not in self._watched:
+                self._senders.pop(box, None)
 
     def _lost(self) -> None:
         self._calls = None
@@ -293,7 +319,8 @@ class HubClient:
         try:
             for name in await self._subscribe(list(self._tokens.items())):
                 self.told.ended(name, "refused")  # its mailbox or token went meanwhile
-            await self._watch_again([(box, self._senders[box]) for box in self._watched])
+            for box in await self._watch([(box, self._senders[box]) for box in self._watched]):
+                self._continue(box)  # the same: its next send finds out
         except HubError:
             # Left open, it would be told that its mailboxes were taken over: by our next one.
             await calls.close()
@@ -309,10 +336,13 @@ class HubClient:
             self._tokens.pop(name, None)
         return refused
 
-    async def _watch_again(self, pairs: list[tuple[str, str]]) -> None:
+    async def _watch(self, pairs: list[tuple[str, str]]) -> list[str]:
+        refused: list[str] = []
         for start in range(0, len(pairs), BATCH):
-            # One answer alone is no error, and an error is raised.
-            _ = await self._ask(WatchFor(boxes=pairs[start : start + BATCH]))
+            said = await self._ask(WatchFor(boxes=pairs[start : start + BATCH]))
+            if isinstance(said, Watching):
+                refused += said.refused
+        return refused
 
 
 def _strange(said: Said) -> NoReturn:

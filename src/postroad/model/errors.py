@@ -255,7 +255,12 @@ class HubRefused(HubError):
 
 
 class MailboxFull(HubError):
-    """The mailbox is over its quota: it takes nothing until it is empty."""
+    """The mailbox is over its quota: it takes nothing until it is empty. `watched`: the hub says so
+    when it is; otherwise send again later."""
+
+    def __init__(self, text: str, *, watched: bool = False) -> None:
+        super().__init__(text)
+        self.watched = watched
 
 
 class HubAway(HubError):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -34,6 +35,8 @@ from postroad.transports.webhook.resolving import Resolve, SystemResolver
 
 OwnerOf = Callable[[str], Awaitable[str | None]]
 """The tenant of a mailbox in this road's own store; None when there is no such mailbox."""
+Place = tuple[str, str]
+"""A queue's tenant and name."""
 NAME_CHARACTERS_MAX: Final = 64
 
 
@@ -126,9 +129,9 @@ class HubTransport:
         way.sessions += 1
         return HubSession(way, self._left)
 
-    def _tell(self, way: "Way", mailbox: str) -> None:
-        for tenant, queue in sorted(way.places[mailbox]):
-            self._reopened(tenant, queue, lambda: mailbox not in way.full)
+    def _tell(self, way: "Way", mailbox: str, places: set[Place]) -> None:
+        for tenant, queue in sorted(places):
+            self._reopened(tenant, queue, partial(way.is_open, mailbox, (tenant, queue)))
         if not way.needed:
             self._closing = asyncio.get_running_loop().create_task(self._left(way))
 
@@ -147,12 +150,11 @@ class HubTransport:
 class Way:
     """One connection to one hub, made when it is first needed."""
 
-    def __init__(self, hub: HubPlace, reopened: Callable[["Way", str], None]) -> None:
+    def __init__(self, hub: HubPlace, reopened: Callable[["Way", str, set[Place]], None]) -> None:
         self.hub = hub
         self.sessions = 0
-        self.places: dict[str, set[tuple[str, str]]] = {}
-        """Tenant and queue of each mailbox that is sent to."""
-        self.full: set[str] = set()
+        self.full: dict[str, set[Place]] = {}
+        """The full mailboxes, and the queues that wait for their CONTINUE."""
         self._reopened = reopened
         self._client: HubClient | None = None
         self._lock = asyncio.Lock()
@@ -162,22 +164,30 @@ class Way:
         """A lane is open, or a CONTINUE is to come."""
         return bool(self.sessions or self.full)
 
-    async def client(self, mailbox: str, place: tuple[str, str]) -> HubClient:
+    def is_open(self, mailbox: str, place: Place) -> bool:
+        """Whether a mailbox takes messages. If it does not, its next CONTINUE is for this queue."""
+        if mailbox in self.full:
+            self.full[mailbox].add(place)
+            return False
+        return True
+
+    async def client(self) -> HubClient:
         """The connection, or HubAway."""
-        self.places.setdefault(mailbox, set()).add(place)
         async with self._lock:
             if self._client is None:
-                told = Told(full=self.full.add, continued=self._go_on)
+                told = Told(full=self._is_full, continued=self._go_on)
                 hub = self.hub
                 client = HubClient(hub.url, told=told, reach=hub.addresses, tls=await hub.tls())
                 await client.open()
                 self._client = client
             return self._client
 
+    def _is_full(self, mailbox: str) -> None:
+        self.full.setdefault(mailbox, set())
+
     def _go_on(self, mailbox: str) -> None:
         if mailbox in self.full:
-            self.full.discard(mailbox)
-            self._reopened(self, mailbox)
+            self._reopened(self, mailbox, self.full.pop(mailbox))
 
     async def close(self) -> None:
         """Hang up."""
@@ -198,14 +208,15 @@ class HubSession:
         mailbox = queue.name.rpartition("/")[2]
         token = self._way.hub.token(mailbox)
         try:
-            client = await self._way.client(mailbox, (queue.tenant, queue.name))
+            client = await self._way.client()
             while True:
                 try:
                     # Its place in the mailbox; a refusal is raised.
                     _ = await client.send(mailbox, token, _body(message.body))
                     return DELIVERED  # noqa: TRY300 - the other way is round again
                 except MailboxFull as error:
-                    if mailbox in self._way.full:
+                    is_open = self._way.is_open(mailbox, (queue.tenant, queue.name))
+                    if not is_open or not error.watched:
                         return quota(str(error))
                     # It was emptied before this was read: CONTINUE is here already.
         except HubAway as error:
