@@ -17,7 +17,7 @@ from bench.shape import Durability, RunFailed
 from postroad.model.errors import TopologyDiffers
 from postroad.stores.rabbitmq.wire.address import read_address
 from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import Link
 from postroad.stores.rabbitmq.wire.properties import Delivery, Properties
 from tests.servers.rabbitmq import PrivateRabbit
 

@@ -20,15 +20,15 @@ from postroad.model.entities import Accepted, Draft
 from postroad.model.record import Claim, Record, Recorded, Swept
 from postroad.model.ticks import Schedule, Tick
 from postroad.ports.clock import Timer
-from postroad.stores.rabbitmq.declaring import declare
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.options import Options
-from postroad.stores.rabbitmq.routes import Post, Wrong
+from postroad.stores.rabbitmq.publishing.routes import Post, Wrong
 from postroad.stores.rabbitmq.store import RabbitStore
-from postroad.stores.rabbitmq.topology import Arguments, Plan
+from postroad.stores.rabbitmq.topology.declaring import declare
+from postroad.stores.rabbitmq.topology.topology import Arguments, Plan
 from postroad.stores.rabbitmq.wire.address import read_address
 from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import Link
 from postroad.stores.sqlite.store import SqliteStore
 from tests.contract.clock import START_MS
 from tests.contract.rigs import Rows

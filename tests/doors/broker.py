@@ -10,16 +10,16 @@ from postroad.stores.naming import shown
 from postroad.stores.postgres.connections import read_address as read_postgres
 from postroad.stores.rabbitmq.envelope import BadEnvelope
 from postroad.stores.rabbitmq.envelope import unpack as unpack_envelope
+from postroad.stores.rabbitmq.fleet.presence import read as read_sign
 from postroad.stores.rabbitmq.options import read_options
-from postroad.stores.rabbitmq.presence import read as read_sign
-from postroad.stores.rabbitmq.topology import PLAIN_WORD, handler_target
-from postroad.stores.rabbitmq.wire.arriving import Arriving, read_deliver
+from postroad.stores.rabbitmq.topology.topology import PLAIN_WORD, handler_target
 from postroad.stores.rabbitmq.wire.confirms import Confirms
+from postroad.stores.rabbitmq.wire.connection import ServerFacts
+from postroad.stores.rabbitmq.wire.field_table import read_table
+from postroad.stores.rabbitmq.wire.frame_protocol import Wire
 from postroad.stores.rabbitmq.wire.frames import BODY, FRAME, HEADER, METHOD, cold
-from postroad.stores.rabbitmq.wire.link import ServerFacts
+from postroad.stores.rabbitmq.wire.incoming import Arriving, read_deliver
 from postroad.stores.rabbitmq.wire.properties import Delivery
-from postroad.stores.rabbitmq.wire.table import read_table
-from postroad.stores.rabbitmq.wire.wire import Wire
 from postroad.transports.hub import HubTransport
 from tests.doors.answers import DEEP
 from tests.doors.shape import BARE, Door, in_pieces
@@ -127,7 +127,7 @@ DOORS = (
     Door(
         "frames of the broker",
         from_the_broker,
-        tuple(f"{WIRE}/{name}" for name in ("wire.py:Wire", "arriving.py:Arriving")),
+        tuple(f"{WIRE}/{name}" for name in ("frame_protocol.py:Wire", "incoming.py:Arriving")),
         shapes={
             "small frames": lambda n: frame(8, b"") * (n // 8),
             "a body in many frames": lambda n: message(n // 9, n // 9),
@@ -143,15 +143,15 @@ DOORS = (
     Door(
         "the broker's deliver",
         lambda data: read_deliver(data, 0),
-        (f"{WIRE}/arriving.py:read_deliver",),
+        (f"{WIRE}/incoming.py:read_deliver",),
         raises=(IndexError, struct.error, UnicodeDecodeError),
     ),
     Door(
         "the headers of a message from the broker",
         properties,
         (
-            f"{WIRE}/table.py:read_table",
-            f"{WIRE}/table.py:read_value",
+            f"{WIRE}/field_table.py:read_table",
+            f"{WIRE}/field_table.py:read_value",
             f"{WIRE}/properties.py:unpack",
         ),
         size=32_768,
@@ -187,14 +187,14 @@ DOORS = (
     Door(
         "a worker's sign",
         read_sign,
-        ("stores/rabbitmq/presence.py:_DECODER",),
+        ("stores/rabbitmq/fleet/presence.py:_DECODER",),
         frames=(BARE, (b'{"worker":"', b'"}')),
         shapes=DEEP,
     ),
     Door(
         "a broker's version",
         lambda data: ServerFacts("", data.decode("latin-1"), frozenset()).number,
-        (f"{WIRE}/link.py:ServerFacts",),
+        (f"{WIRE}/connection.py:ServerFacts",),
         frames=(BARE, (b"1.", b"-x")),
     ),
     Door(
@@ -206,8 +206,8 @@ DOORS = (
             f"{WIRE}/address.py:read_address",
             "stores/postgres/connections.py:Address",
             "stores/postgres/connections.py:read_address",
-            "stores/rabbitmq/topology.py:PLAIN_WORD",
-            "stores/rabbitmq/topology.py:handler_target",
+            "stores/rabbitmq/topology/topology.py:PLAIN_WORD",
+            "stores/rabbitmq/topology/topology.py:handler_target",
         ),
         size=16_384,
     ),

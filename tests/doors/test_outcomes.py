@@ -22,14 +22,14 @@ from postroad.model.foreign import CHARACTERS_MAX
 from postroad.model.outcome import Kind
 from postroad.model.pace import read_limit
 from postroad.stores.rabbitmq.envelope import BadEnvelope, unpack
+from postroad.stores.rabbitmq.fleet.presence import read as read_sign
 from postroad.stores.rabbitmq.options import read_options
-from postroad.stores.rabbitmq.presence import read as read_sign
 from postroad.stores.rabbitmq.wire.confirms import Confirms
+from postroad.stores.rabbitmq.wire.connection import ServerFacts
+from postroad.stores.rabbitmq.wire.field_table import read_table
+from postroad.stores.rabbitmq.wire.frame_protocol import Wire
 from postroad.stores.rabbitmq.wire.frames import METHOD, cold
-from postroad.stores.rabbitmq.wire.link import ServerFacts
 from postroad.stores.rabbitmq.wire.properties import Delivery
-from postroad.stores.rabbitmq.wire.table import read_table
-from postroad.stores.rabbitmq.wire.wire import Wire
 from postroad.transports.job import body_reader
 from postroad.transports.sms.answers import judge
 from tests.doors.broker import deep_tables, frame, message, overrun_tables

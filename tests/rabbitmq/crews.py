@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
-from postroad.stores.rabbitmq.crew import Crew, Duties
 from postroad.stores.rabbitmq.envelope import Envelope, pack
-from postroad.stores.rabbitmq.routes import Post, Wrong
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.fleet.housekeeping import Crew, Duties
+from postroad.stores.rabbitmq.publishing.routes import Post, Wrong
+from postroad.stores.rabbitmq.topology.topology import Topology
 from postroad.stores.rabbitmq.wire.address import Address, read_address
 from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import Link
 from postroad.stores.rabbitmq.wire.properties import Delivery, Properties
 from tests.rabbitmq.outside import channel_to, declare
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import aiormq
 from aiormq.abc import AbstractChannel, DeliveredMessage
 
-from postroad.stores.rabbitmq.topology import Plan
+from postroad.stores.rabbitmq.topology.topology import Plan
 
 PERSISTENT = aiormq.spec.Basic.Properties(delivery_mode=2)
 

@@ -17,18 +17,18 @@ from postroad.model.record import Look, Record, Result, Want
 from postroad.model.states import NEVER
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
-from postroad.stores.rabbitmq import arriving
-from postroad.stores.rabbitmq.arriving import Arrivals, Arrived
-from postroad.stores.rabbitmq.book import Book
+from postroad.stores.rabbitmq.consuming import arrivals
+from postroad.stores.rabbitmq.consuming.arrivals import Arrivals, Arrived
+from postroad.stores.rabbitmq.consuming.memory_tables import Table
+from postroad.stores.rabbitmq.consuming.queue_cache import Book
 from postroad.stores.rabbitmq.envelope import Envelope, pack
-from postroad.stores.rabbitmq.outbox import Outbox
-from postroad.stores.rabbitmq.recording import Recording
-from postroad.stores.rabbitmq.routes import Post, Routes, Wrong
-from postroad.stores.rabbitmq.shifting import Shifter
-from postroad.stores.rabbitmq.state.state import Batch, BrokerState, Grave, Known
+from postroad.stores.rabbitmq.publishing.outbox import Outbox
+from postroad.stores.rabbitmq.publishing.recording import Recording
+from postroad.stores.rabbitmq.publishing.republisher import Shifter
+from postroad.stores.rabbitmq.publishing.routes import Post, Routes, Wrong
+from postroad.stores.rabbitmq.state.broker_state import Batch, BrokerState, Grave, Known
 from postroad.stores.rabbitmq.state.tables import SqliteTables
-from postroad.stores.rabbitmq.table import Table
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.topology.topology import Topology
 from postroad.stores.rabbitmq.wire.properties import Delivery, Properties
 from postroad.stores.sqlite.store import SqliteStore
 from tests.rabbitmq.test_table import Slip
@@ -247,7 +247,7 @@ async def test_what_is_put_back_is_published_once_while_its_note_cannot_be_writt
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was published again every second: a line of copies, as long as the state store is full."""
-    monkeypatch.setattr(arriving, "RETRY_S", 0.001)
+    monkeypatch.setattr(arrivals, "RETRY_S", 0.001)
     async with a_world(tmp_path) as world:
         world.state.may_answer.set()
         left = 5
@@ -295,7 +295,7 @@ async def test_of_a_record_only_what_was_refused_is_published_again(tmp_path: Pa
 async def test_of_what_is_put_back_only_what_was_refused_is_published_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arriving, "RETRY_S", 0.001)
+    monkeypatch.setattr(arrivals, "RETRY_S", 0.001)
     async with a_world(tmp_path) as world:
         world.state.may_answer.set()
         world.outlet.refusals = {8: 3}
@@ -318,7 +318,7 @@ async def test_what_was_put_back_goes_by_its_copy_also_when_it_might_go_by_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its queue was paused, which ends while another's copy is refused."""
-    monkeypatch.setattr(arriving, "RETRY_S", 0.001)
+    monkeypatch.setattr(arrivals, "RETRY_S", 0.001)
     async with a_world(tmp_path) as world:
         world.state.may_answer.set()
         queue = await world.book.find(("default", "shop"))

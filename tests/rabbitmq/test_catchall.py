@@ -4,10 +4,10 @@ import aiormq
 from aiormq.abc import AbstractChannel
 from msgspec.structs import replace
 
-from postroad.stores.rabbitmq import delays
+from postroad.stores.rabbitmq.dead_letters import UNREADABLE
+from postroad.stores.rabbitmq.delays import delay_queues
 from postroad.stores.rabbitmq.envelope import Envelope, pack
-from postroad.stores.rabbitmq.poison import UNREADABLE
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.topology.topology import Topology
 from tests.rabbitmq.crews import Worker
 from tests.rabbitmq.outside import Tap, channel_to, declare, depth, until
 from tests.rabbitmq.test_envelope import PLAIN as ENVELOPE
@@ -25,7 +25,7 @@ async def publish(channel: AbstractChannel, exchange: str, key: str, envelope: E
 
 
 def delayed(target: str) -> str:
-    return delays.key(delays.walk(delays.UNIT_MS), target)
+    return delay_queues.key(delay_queues.walk(delay_queues.UNIT_MS), target)
 
 
 async def test_a_deleted_line_is_made_again_and_gets_what_was_for_it(dsn: str) -> None:

@@ -14,11 +14,11 @@ from postroad.model.errors import StoreUnavailable
 from postroad.model.states import DeadReason
 from postroad.ports.clock import SystemClock
 from postroad.stores.rabbitmq.base import Base
-from postroad.stores.rabbitmq.collector import Bury, Collector
-from postroad.stores.rabbitmq.drain import Drain
 from postroad.stores.rabbitmq.envelope import Envelope
+from postroad.stores.rabbitmq.fleet.batch_consumer import Drain
+from postroad.stores.rabbitmq.fleet.collector import Bury, Collector
 from postroad.stores.rabbitmq.options import read_options
-from postroad.stores.rabbitmq.routes import Wrong
+from postroad.stores.rabbitmq.publishing.routes import Wrong
 from postroad.stores.rabbitmq.wire.properties import Delivery
 from postroad.stores.sqlite.store import SqliteStore
 from tests.rabbitmq.crews import LOG

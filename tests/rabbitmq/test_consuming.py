@@ -7,8 +7,8 @@ from pamqp import commands
 
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
-from postroad.stores.rabbitmq.consuming import Consuming
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.consuming.consumers import Consuming
+from postroad.stores.rabbitmq.wire.connection import Link
 from postroad.stores.sqlite.store import SqliteStore
 from tests.rabbitmq.test_arriving import World
 from tests.rabbitmq.wires import declare, linked, until

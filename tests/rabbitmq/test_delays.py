@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroad.stores.rabbitmq.delays import (
+from postroad.stores.rabbitmq.consuming.delivery import HOLD_MS
+from postroad.stores.rabbitmq.delays.delay_queues import (
     BITS,
     LEVELS,
     SNAP_MS,
@@ -14,7 +15,6 @@ from postroad.stores.rabbitmq.delays import (
     walk_within,
     walked_ms,
 )
-from postroad.stores.rabbitmq.stacks import HOLD_MS
 
 LONGEST_MS = UNITS_MAX * UNIT_MS
 waits = st.integers(min_value=1, max_value=LONGEST_MS)

@@ -8,9 +8,9 @@ import pytest
 from postroad.model.errors import QueueFull
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
-from postroad.stores.rabbitmq import drain
-from postroad.stores.rabbitmq.drain import keep_drained
-from postroad.stores.rabbitmq.routes import Wrong
+from postroad.stores.rabbitmq.fleet import batch_consumer
+from postroad.stores.rabbitmq.fleet.batch_consumer import keep_drained
+from postroad.stores.rabbitmq.publishing.routes import Wrong
 from postroad.stores.rabbitmq.wire.channel import Channel
 from postroad.stores.rabbitmq.wire.properties import Delivery
 from tests.rabbitmq.wires import declare, linked, put, until
@@ -48,7 +48,7 @@ async def test_a_line_is_drained_on_when_its_channel_has_ended(dsn: str) -> None
 async def test_what_is_dealt_with_is_not_dealt_with_again_for_what_is_refused(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drain, "PAUSE_S", 0.001)
+    monkeypatch.setattr(batch_consumer, "PAUSE_S", 0.001)
     async with linked(dsn) as link:
         done: list[bytes] = []
         refused = 0

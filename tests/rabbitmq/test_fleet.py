@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
-from postroad.stores.rabbitmq.topology import Plan, Topology
+from postroad.stores.rabbitmq.topology.topology import Plan, Topology
 from tests.rabbitmq.crews import Worker
 from tests.rabbitmq.outside import PERSISTENT, channel_to, declare, until
 

@@ -10,10 +10,10 @@ import pytest
 
 from postroad.ports.clock import Clock, SystemClock
 from postroad.stores.rabbitmq import broker as broker_module
-from postroad.stores.rabbitmq import making
-from postroad.stores.rabbitmq.declaring import declare
-from postroad.stores.rabbitmq.making import make
-from postroad.stores.rabbitmq.topology import Plan, Topology
+from postroad.stores.rabbitmq.topology import creating
+from postroad.stores.rabbitmq.topology.creating import make
+from postroad.stores.rabbitmq.topology.declaring import declare
+from postroad.stores.rabbitmq.topology.topology import Plan, Topology
 from postroad.stores.rabbitmq.wire.address import Address, read_address
 from postroad.stores.rabbitmq.wire.properties import Properties
 from tests.rabbitmq.roads import a_road
@@ -26,7 +26,7 @@ TARGET = "handler.resize"
 PLAN = TOPOLOGY.consumed(TARGET)
 (LINE,) = PLAN.lines
 MARK = f"{TOPOLOGY.made}.{TARGET}"
-AS_SHIPPED_S = making.SAFE_S
+AS_SHIPPED_S = creating.SAFE_S
 HALVE = """
 {{ok, Q_}} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"{vhost}">>, queue, <<"{line}">>)),
 {{N_, _}} = Id_ = amqqueue:get_pid(Q_),
@@ -69,7 +69,7 @@ async def takes_messages(dsn: str, patience_s: float = 60.0) -> bool:
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line that answers later is made again, which harms none that nobody has used."""
-    monkeypatch.setattr(making, "ANSWER_S", 3.0)
+    monkeypatch.setattr(creating, "ANSWER_S", 3.0)
 
 
 def test_a_line_that_was_left_half_made_is_made_again(
@@ -117,7 +117,7 @@ def test_what_is_confirmed_by_new_lines_outlives_a_kill_of_the_broker(
     own_broker: PrivateRabbit, monkeypatch: pytest.MonkeyPatch, within: Within
 ) -> None:
     """Without the wait the last line was empty, and without a leader, after one kill of three."""
-    monkeypatch.setattr(making, "SAFE_S", AS_SHIPPED_S)
+    monkeypatch.setattr(creating, "SAFE_S", AS_SHIPPED_S)
     dsn = own_broker.create_vhost()
     within(make(read_address(dsn), TOPOLOGY.plan(), TOPOLOGY.made, SystemClock()))
     within(publish_to_all(dsn))

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pamqp import commands, header
 
+from postroad.stores.rabbitmq.wire.ack_merging import Settling
+from postroad.stores.rabbitmq.wire.field_table import read_table, write_table
 from postroad.stores.rabbitmq.wire.frames import ACK, SETTLE
 from postroad.stores.rabbitmq.wire.properties import Properties, unpack
-from postroad.stores.rabbitmq.wire.settling import Settling
-from postroad.stores.rabbitmq.wire.table import read_table, write_table
 
 HEADERS: dict[str, Any] = {
     "text": "żółw",

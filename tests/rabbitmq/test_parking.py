@@ -8,10 +8,10 @@ import pytest
 
 from postroad.model.errors import QueueFull, StoreUnavailable
 from postroad.model.record import Want
-from postroad.stores.rabbitmq.parking import Parking
-from postroad.stores.rabbitmq.routes import Post, Routes, Wrong
-from postroad.stores.rabbitmq.shifting import Shifter
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.delays.parking import Parking
+from postroad.stores.rabbitmq.publishing.republisher import Shifter
+from postroad.stores.rabbitmq.publishing.routes import Post, Routes, Wrong
+from postroad.stores.rabbitmq.topology.topology import Topology
 from tests.rabbitmq.test_arriving import Posted, World, a_world
 from tests.rabbitmq.test_table import Slip
 

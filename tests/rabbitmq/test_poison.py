@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroad.stores.rabbitmq.poison import ALONE_FROM, Trust, delivery_count, judge
+from postroad.stores.rabbitmq.dead_letters import ALONE_FROM, Trust, delivery_count, judge
 
 ENOUGH_DEATHS = 5
 

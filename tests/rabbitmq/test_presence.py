@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroad.stores.rabbitmq import presence
-from postroad.stores.rabbitmq.presence import BEAT_S, SILENT_S, Roster, Sign, Word
-from postroad.stores.rabbitmq.rendezvous import share_of
+from postroad.stores.rabbitmq.fleet import presence
+from postroad.stores.rabbitmq.fleet.presence import BEAT_S, SILENT_S, Roster, Sign, Word
+from postroad.stores.rabbitmq.fleet.rendezvous import share_of
 
 SHARDS = 8
 MOVED_WITHIN_S = 15.0

@@ -17,12 +17,12 @@ from postroad.model.errors import (
 )
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock, system_chance
-from postroad.stores.rabbitmq import publishing
 from postroad.stores.rabbitmq.envelope import BODY_BYTES_MAX
-from postroad.stores.rabbitmq.publishing import Parcel, Publisher
+from postroad.stores.rabbitmq.publishing import publisher as publisher_module
+from postroad.stores.rabbitmq.publishing.publisher import Parcel, Publisher
 from postroad.stores.rabbitmq.wire.address import read_address
 from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import Link
 from postroad.stores.rabbitmq.wire.properties import Properties
 from tests.rabbitmq.wires import declare, drained, linked, until
 from tests.servers.proxy import Proxy
@@ -202,7 +202,7 @@ def test_each_parcel_has_its_own_outcome_also_when_it_is_closed_meanwhile(
 def test_a_broker_that_confirms_nothing_is_given_up(
     dsn: str, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publishing, "CONFIRM_S", 0.3)
+    monkeypatch.setattr(publisher_module, "CONFIRM_S", 0.3)
 
     async def story(proxy: Proxy) -> None:
         async with publishing_to(proxy.dsn()) as publisher:
@@ -217,7 +217,7 @@ def test_a_broker_that_confirms_nothing_is_given_up(
 
 
 def test_what_waits_is_bounded(dsn: str, within: Within, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publishing, "WINDOW", 10)
+    monkeypatch.setattr(publisher_module, "WINDOW", 10)
 
     async def story(proxy: Proxy) -> None:
         async with publishing_to(proxy.dsn()) as publisher:
@@ -225,7 +225,7 @@ def test_what_waits_is_bounded(dsn: str, within: Within, monkeypatch: pytest.Mon
             sending = asyncio.create_task(publisher.publish([parcel(at) for at in range(1_000)]))
             await asyncio.sleep(0.3)
             waiting = sum(each.unconfirmed for each in publisher._channels)
-            assert waiting == 10 * publishing.CHANNELS
+            assert waiting == 10 * publisher_module.CHANNELS
             proxy.release()
             assert await sending == [None] * 1_000
 
@@ -236,12 +236,12 @@ def test_what_waits_is_bounded(dsn: str, within: Within, monkeypatch: pytest.Mon
 def test_a_receipt_that_nobody_waits_for_any_more_holds_up_nobody(
     dsn: str, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publishing, "WINDOW", 1)
+    monkeypatch.setattr(publisher_module, "WINDOW", 1)
 
     async def story(proxy: Proxy) -> None:
         async with publishing_to(proxy.dsn()) as publisher:
             proxy.hold()
-            receipts = [publisher.put(parcel(at)) for at in range(publishing.CHANNELS)]
+            receipts = [publisher.put(parcel(at)) for at in range(publisher_module.CHANNELS)]
             assert publisher.put(parcel(99)) is None  # no room, and nothing was written
             for receipt in receipts:
                 assert receipt is not None

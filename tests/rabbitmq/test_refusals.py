@@ -20,9 +20,9 @@ from postroad.model.errors import (
     StoreError,
 )
 from postroad.ports.clock import SystemClock
-from postroad.stores.rabbitmq.probing import check_features
 from postroad.stores.rabbitmq.wire import link as link_module
 from postroad.stores.rabbitmq.wire.address import Address, read_address
+from postroad.stores.rabbitmq.wire.features import check_features
 from tests.rabbitmq.wires import linked, opened
 from tests.servers import free_port
 from tests.servers.rabbitmq import ELSEWHERE, PrivateRabbit

@@ -9,7 +9,7 @@ from postroad import Postroad
 from postroad.config import Settings
 from postroad.model.errors import BrokerBlocked
 from postroad.model.facts import MessageFacts
-from postroad.stores.rabbitmq.recent import Recent
+from postroad.stores.rabbitmq.publishing.recent import Recent
 from postroad.stores.rabbitmq.store import RabbitStore
 from tests.rabbitmq.roads import LOCAL, Endpoint, a_road, running, until, until_state
 from tests.rabbitmq.test_road import webhook

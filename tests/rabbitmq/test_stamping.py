@@ -9,8 +9,8 @@ from postroad.model.ids import made_at_ms
 from postroad.model.ladder import Exponential
 from postroad.model.states import NEVER
 from postroad.stores.rabbitmq.envelope import of_draft, pack, unpack
-from postroad.stores.rabbitmq.recent import RECENT_MAX, Recent
-from postroad.stores.rabbitmq.stamping import Stamp, shared_by
+from postroad.stores.rabbitmq.publishing.header_template import Stamp, shared_by
+from postroad.stores.rabbitmq.publishing.recent import RECENT_MAX, Recent
 from postroad.stores.rabbitmq.wire.properties import PERSISTENT
 from postroad.stores.rabbitmq.wire.properties import unpack as unpack_properties
 

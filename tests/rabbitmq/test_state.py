@@ -18,12 +18,12 @@ from postroad.model.record import LaneChange, Result
 from postroad.model.states import NEVER
 from postroad.ports.clock import SystemClock
 from postroad.stores.postgres.store import PostgresStore
-from postroad.stores.rabbitmq.arriving import message_of
-from postroad.stores.rabbitmq.book import Book
+from postroad.stores.rabbitmq.consuming.arrivals import message_of
+from postroad.stores.rabbitmq.consuming.memory_tables import Table
+from postroad.stores.rabbitmq.consuming.queue_cache import Book
 from postroad.stores.rabbitmq.envelope import Envelope
-from postroad.stores.rabbitmq.state.state import Batch, BrokerState, Grave, Known, Spent
+from postroad.stores.rabbitmq.state.broker_state import Batch, BrokerState, Grave, Known, Spent
 from postroad.stores.rabbitmq.state.tables import PostgresTables, SqliteTables
-from postroad.stores.rabbitmq.table import Table
 from postroad.stores.sqlite.store import SqliteStore
 from tests.servers.postgres import PrivatePostgres
 

@@ -10,13 +10,13 @@ from pamqp import commands
 from postroad.model.errors import AccessRefused, BrokerLost
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock, system_chance
-from postroad.stores.rabbitmq import watching
-from postroad.stores.rabbitmq.supervisor import Prepare, State, Supervisor
-from postroad.stores.rabbitmq.watching import Watch, Watched
+from postroad.stores.rabbitmq.consuming import stall_detector
+from postroad.stores.rabbitmq.consuming.stall_detector import Watch, Watched
 from postroad.stores.rabbitmq.wire.address import read_address
 from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import Link
 from postroad.stores.rabbitmq.wire.properties import Delivery
+from postroad.stores.rabbitmq.wire.supervisor import Prepare, State, Supervisor
 from tests.rabbitmq.wires import declare, linked, put, until
 from tests.servers.proxy import Proxy
 from tests.servers.rabbitmq import PrivateRabbit
@@ -186,7 +186,7 @@ async def test_a_consumer_that_the_broker_does_not_know_is_found(dsn: str) -> No
 
 
 async def test_the_watch_has_its_link_made_anew(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "WATCH_S", 0.05)
+    monkeypatch.setattr(stall_detector, "WATCH_S", 0.05)
     reader = Reader()
     async with kept(dsn, reader) as supervisor:
         link = await supervisor.ready()
@@ -220,7 +220,7 @@ async def test_the_watch_leaves_those_alone_that_have_no_fault(dsn: str) -> None
 async def test_a_line_that_is_deleted_meanwhile_does_not_end_the_watch(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "WATCH_S", 0.05)
+    monkeypatch.setattr(stall_detector, "WATCH_S", 0.05)
     reader = Reader()
     async with kept(dsn, reader) as supervisor:
         link = await supervisor.ready()

@@ -7,10 +7,10 @@ from postroad.model.circuit import Circuit
 from postroad.model.entities import Lane, LaneKey, Policy, Queue
 from postroad.model.record import Look, Want
 from postroad.model.states import NEVER
-from postroad.stores.rabbitmq.arriving import message_of
+from postroad.stores.rabbitmq.consuming.arrivals import message_of
+from postroad.stores.rabbitmq.consuming.delivery import Entry
+from postroad.stores.rabbitmq.consuming.memory_tables import Table
 from postroad.stores.rabbitmq.envelope import Envelope
-from postroad.stores.rabbitmq.stacks import Entry
-from postroad.stores.rabbitmq.table import Table
 from postroad.stores.sqlite.bell import Ring
 
 NOW_MS = 10_000

@@ -1,8 +1,8 @@
 """The topology as data: every way has an end, and nothing is left to a broker's defaults."""
 
 from postroad.model.entities import LaneKey
-from postroad.stores.rabbitmq.delays import LEVELS, key, walk
-from postroad.stores.rabbitmq.topology import Topology, handler_target
+from postroad.stores.rabbitmq.delays.delay_queues import LEVELS, key, walk
+from postroad.stores.rabbitmq.topology.topology import Topology, handler_target
 
 
 def test_every_binding_joins_things_that_are_declared() -> None:

@@ -10,7 +10,7 @@ from pamqp import commands
 from postroad.model.errors import StoreError
 from postroad.stores.rabbitmq.wire.address import read_address
 from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import Link
 from postroad.stores.rabbitmq.wire.properties import Delivery, Properties
 
 

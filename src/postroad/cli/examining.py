@@ -147,7 +147,7 @@ async def _broker(dsn: str) -> list[Finding]:
     """Whether the broker of a road that is not there yet answers."""
     if not dsn.startswith(("amqp://", "amqps://")):
         return []
-    from postroad.stores.rabbitmq.probing import version_of
+    from postroad.stores.rabbitmq.wire.features import version_of
 
     version = await version_of(read_options(dsn).address, SystemClock())
     return [Finding("broker", "ok", f"RabbitMQ {version}")]

@@ -13,26 +13,26 @@ from postroad.ports.bell import Listener
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
 from postroad.stores.postgres.store import PostgresStore
-from postroad.stores.rabbitmq.arriving import Arrivals
-from postroad.stores.rabbitmq.book import Book
 from postroad.stores.rabbitmq.broker import Broker
-from postroad.stores.rabbitmq.consuming import Consuming
-from postroad.stores.rabbitmq.crew import Crew, Duties
-from postroad.stores.rabbitmq.draining import Draining
+from postroad.stores.rabbitmq.consuming.arrivals import Arrivals
+from postroad.stores.rabbitmq.consuming.consumers import Consuming
+from postroad.stores.rabbitmq.consuming.memory_tables import Table
+from postroad.stores.rabbitmq.consuming.queue_cache import Book
+from postroad.stores.rabbitmq.consuming.serving import Serving
+from postroad.stores.rabbitmq.delays.parking import Parking
 from postroad.stores.rabbitmq.envelope import Envelope
+from postroad.stores.rabbitmq.fleet.housekeeping import Crew, Duties
+from postroad.stores.rabbitmq.fleet.old_queues import Draining
 from postroad.stores.rabbitmq.options import Options
-from postroad.stores.rabbitmq.outbox import Outbox
-from postroad.stores.rabbitmq.parking import Parking
-from postroad.stores.rabbitmq.recent import Recent
-from postroad.stores.rabbitmq.recording import Recording
-from postroad.stores.rabbitmq.routes import Routes
-from postroad.stores.rabbitmq.serving import Serving
-from postroad.stores.rabbitmq.shifting import Shifter
-from postroad.stores.rabbitmq.stamping import Stamps
-from postroad.stores.rabbitmq.state.state import BrokerState, Grave
+from postroad.stores.rabbitmq.publishing.header_template import Stamps
+from postroad.stores.rabbitmq.publishing.outbox import Outbox
+from postroad.stores.rabbitmq.publishing.recent import Recent
+from postroad.stores.rabbitmq.publishing.recording import Recording
+from postroad.stores.rabbitmq.publishing.republisher import Shifter
+from postroad.stores.rabbitmq.publishing.routes import Routes
+from postroad.stores.rabbitmq.state.broker_state import BrokerState, Grave
 from postroad.stores.rabbitmq.state.tables import PostgresTables, SqliteTables
-from postroad.stores.rabbitmq.table import Table
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.topology.topology import Topology
 from postroad.stores.sqlite.bell import LocalBell
 from postroad.stores.sqlite.store import SqliteStore
 

@@ -9,20 +9,20 @@ from postroad.model.ids import to_text
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.declaring import ask, declare, ready
+from postroad.stores.rabbitmq.consuming.stall_detector import Watch, Watched
 from postroad.stores.rabbitmq.envelope import pack
-from postroad.stores.rabbitmq.making import make
-from postroad.stores.rabbitmq.probing import check_features
-from postroad.stores.rabbitmq.publishing import WAIT_S, Parcel, Publisher
-from postroad.stores.rabbitmq.routes import Post, Wrong
-from postroad.stores.rabbitmq.supervisor import Supervisor
-from postroad.stores.rabbitmq.topology import Plan, Topology
-from postroad.stores.rabbitmq.watching import Watch, Watched
+from postroad.stores.rabbitmq.publishing.publisher import WAIT_S, Parcel, Publisher
+from postroad.stores.rabbitmq.publishing.routes import Post, Wrong
+from postroad.stores.rabbitmq.topology.creating import make
+from postroad.stores.rabbitmq.topology.declaring import ask, declare, ready
+from postroad.stores.rabbitmq.topology.topology import Plan, Topology
 from postroad.stores.rabbitmq.wire.address import Address
 from postroad.stores.rabbitmq.wire.channel import Channel
 from postroad.stores.rabbitmq.wire.confirms import Confirm
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import Link
+from postroad.stores.rabbitmq.wire.features import check_features
 from postroad.stores.rabbitmq.wire.properties import Properties
+from postroad.stores.rabbitmq.wire.supervisor import Supervisor
 
 Hook = Callable[[Link], Awaitable[None]]
 

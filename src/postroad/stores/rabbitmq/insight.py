@@ -12,9 +12,9 @@ from postroad.model.overview import Heap, LaneRow, Overview, QueueRow, Standing
 from postroad.model.states import State
 from postroad.model.webhook import Attempt
 from postroad.stores.rabbitmq.base import Base
-from postroad.stores.rabbitmq.gates import lane_gate_ms, queue_gate_ms
-from postroad.stores.rabbitmq.stacks import Entry
-from postroad.stores.rabbitmq.state.state import Wait, Where
+from postroad.stores.rabbitmq.consuming.delivery import Entry
+from postroad.stores.rabbitmq.delays.gates import lane_gate_ms, queue_gate_ms
+from postroad.stores.rabbitmq.state.broker_state import Wait, Where
 
 OTHERS_MAX: Final = 1_000
 

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 from msgspec import Struct
 
 from postroad.model.errors import BadDsn
-from postroad.stores.rabbitmq.topology import PLAIN_WORD, SHARD_NUMBERS, SHARDS
+from postroad.stores.rabbitmq.topology.topology import PLAIN_WORD, SHARD_NUMBERS, SHARDS
 from postroad.stores.rabbitmq.wire.address import Address, read_address
 
 STATE: Final = "sqlite:///postroad-state.db"

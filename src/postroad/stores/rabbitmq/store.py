@@ -14,13 +14,13 @@ from postroad.model.states import NEVER
 from postroad.model.ticks import Schedule, Tick
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.base import Base, State
+from postroad.stores.rabbitmq.consuming.delivery import HOLD_MS
 from postroad.stores.rabbitmq.insight import InsightVerbs, OverviewVerbs
 from postroad.stores.rabbitmq.leasing import LeaseVerbs
 from postroad.stores.rabbitmq.options import Options
-from postroad.stores.rabbitmq.publishing import Parcel
+from postroad.stores.rabbitmq.publishing.publisher import Parcel
 from postroad.stores.rabbitmq.showing import FactVerbs
-from postroad.stores.rabbitmq.stacks import HOLD_MS
-from postroad.stores.rabbitmq.state.state import Batch
+from postroad.stores.rabbitmq.state.broker_state import Batch
 from postroad.stores.rabbitmq.usage import UsageVerbs
 
 INSTEAD: Final = "a road on SQLite or PostgreSQL can"

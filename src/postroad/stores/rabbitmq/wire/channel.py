@@ -10,9 +10,10 @@ from pamqp import base, commands
 from pamqp import frame as pamqp_frame
 
 from postroad.model.errors import BrokerLost, QueueFull, StoreError, Unroutable
-from postroad.stores.rabbitmq.wire.arriving import Arriving, read_deliver
+from postroad.stores.rabbitmq.wire.ack_merging import Settling
 from postroad.stores.rabbitmq.wire.confirms import Confirm, Confirms, fail
 from postroad.stores.rabbitmq.wire.errors import of_channel
+from postroad.stores.rabbitmq.wire.frame_protocol import Wire
 from postroad.stores.rabbitmq.wire.frames import (
     ACK,
     DELIVER,
@@ -23,9 +24,8 @@ from postroad.stores.rabbitmq.wire.frames import (
     content,
     publish_head,
 )
+from postroad.stores.rabbitmq.wire.incoming import Arriving, read_deliver
 from postroad.stores.rabbitmq.wire.properties import Delivery, Properties
-from postroad.stores.rabbitmq.wire.settling import Settling
-from postroad.stores.rabbitmq.wire.wire import Wire
 
 HEADS_MAX: Final = 4_096
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from postroad.stores.rabbitmq.wire.table import Value, read_table, write_table
+from postroad.stores.rabbitmq.wire.field_table import Value, read_table, write_table
 
 PERSISTENT: Final = 2
 

@@ -7,10 +7,10 @@ from msgspec import Struct
 from postroad.model.states import DeadReason
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
+from postroad.stores.rabbitmq.dead_letters import unreadable
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
-from postroad.stores.rabbitmq.poison import unreadable
-from postroad.stores.rabbitmq.routes import Post, Wrong
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.publishing.routes import Post, Wrong
+from postroad.stores.rabbitmq.topology.topology import Topology
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 Declare = Callable[[str], Awaitable[None]]

@@ -8,9 +8,9 @@ from postroad.model.errors import StoreError
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq import presence
-from postroad.stores.rabbitmq.presence import BEAT_S, Roster, Sign, Word
-from postroad.stores.rabbitmq.rendezvous import share_of
+from postroad.stores.rabbitmq.fleet import presence
+from postroad.stores.rabbitmq.fleet.presence import BEAT_S, Roster, Sign, Word
+from postroad.stores.rabbitmq.fleet.rendezvous import share_of
 
 
 class Hands(Protocol):

@@ -9,11 +9,11 @@ from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.gates import death, gate_ms
-from postroad.stores.rabbitmq.routes import Routes
-from postroad.stores.rabbitmq.shifting import Shift, Shifter
-from postroad.stores.rabbitmq.stacks import HOLD_MS, Entry
-from postroad.stores.rabbitmq.table import Table
+from postroad.stores.rabbitmq.consuming.delivery import HOLD_MS, Entry
+from postroad.stores.rabbitmq.consuming.memory_tables import Table
+from postroad.stores.rabbitmq.delays.gates import death, gate_ms
+from postroad.stores.rabbitmq.publishing.republisher import Shift, Shifter
+from postroad.stores.rabbitmq.publishing.routes import Routes
 
 GRACE_S: Final = 0.05
 """Lanes' owners are told of a block at once, and let go of what they have read ahead."""

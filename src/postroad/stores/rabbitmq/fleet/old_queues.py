@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from postroad.model.errors import BrokerForgot, StoreError
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.book import Book
-from postroad.stores.rabbitmq.declaring import ready
-from postroad.stores.rabbitmq.drain import AGAIN_S, keep_drained
+from postroad.stores.rabbitmq.consuming.queue_cache import Book
+from postroad.stores.rabbitmq.dead_letters import unreadable
 from postroad.stores.rabbitmq.envelope import BadEnvelope, unpack
-from postroad.stores.rabbitmq.poison import unreadable
-from postroad.stores.rabbitmq.routes import Outlet, Post, Routes, Wrong
-from postroad.stores.rabbitmq.topology import SHARD_NUMBERS, Topology
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.fleet.batch_consumer import AGAIN_S, keep_drained
+from postroad.stores.rabbitmq.publishing.routes import Outlet, Post, Routes, Wrong
+from postroad.stores.rabbitmq.topology.declaring import ready
+from postroad.stores.rabbitmq.topology.topology import SHARD_NUMBERS, Topology
+from postroad.stores.rabbitmq.wire.connection import Link
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 

@@ -7,10 +7,10 @@ from msgspec import Struct
 
 from postroad.model.entities import LaneKey
 from postroad.model.errors import PostroadError
-from postroad.stores.rabbitmq.delays import key as walk_key
-from postroad.stores.rabbitmq.delays import walk, walk_within
+from postroad.stores.rabbitmq.delays.delay_queues import key as walk_key
+from postroad.stores.rabbitmq.delays.delay_queues import walk, walk_within
 from postroad.stores.rabbitmq.envelope import Envelope
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.topology.topology import Topology
 
 PARK_MS: Final = 1_000
 PARK_DOUBLINGS: Final = 6

@@ -8,10 +8,10 @@ from postroad.model.block import Block, BlockKind
 from postroad.model.decide import Move
 from postroad.model.record import LaneChange, Record, Recorded, Result
 from postroad.ports.clock import Clock
-from postroad.stores.rabbitmq.routes import Routes
-from postroad.stores.rabbitmq.shifting import Shift, Shifter
-from postroad.stores.rabbitmq.state.state import NO_HOP
-from postroad.stores.rabbitmq.table import Table
+from postroad.stores.rabbitmq.consuming.memory_tables import Table
+from postroad.stores.rabbitmq.publishing.republisher import Shift, Shifter
+from postroad.stores.rabbitmq.publishing.routes import Routes
+from postroad.stores.rabbitmq.state.broker_state import NO_HOP
 
 
 class Recording:

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.entities import LaneKey, hashed
-from postroad.stores.rabbitmq.delays import LEVELS, UNIT_MS
+from postroad.stores.rabbitmq.delays.delay_queues import LEVELS, UNIT_MS
 
 SHARDS: Final = 8
 SHARD_NUMBERS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)

@@ -4,7 +4,7 @@ import asyncio
 
 from pamqp import base, commands
 
-from postroad.stores.rabbitmq.topology import Binding, Plan
+from postroad.stores.rabbitmq.topology.topology import Binding, Plan
 from postroad.stores.rabbitmq.wire.channel import Answer, Channel
 
 

@@ -16,11 +16,11 @@ from postroad.model.errors import (
 from postroad.ports.clock import Chance, Clock, Timer
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.envelope import BODY_BYTES_MAX
-from postroad.stores.rabbitmq.supervisor import Prepare, Supervisor
 from postroad.stores.rabbitmq.wire.address import Address
 from postroad.stores.rabbitmq.wire.channel import Channel
 from postroad.stores.rabbitmq.wire.confirms import Confirm
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import Link
+from postroad.stores.rabbitmq.wire.supervisor import Prepare, Supervisor
 
 CHANNELS: Final = 4
 """A quorum queue takes 32 commands of a channel at a time: with four, 22,000 confirmed a second

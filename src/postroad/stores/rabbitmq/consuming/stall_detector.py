@@ -10,7 +10,7 @@ from pamqp import commands
 from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
 from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import Link
 
 WATCH_S: Final = 15.0
 """A consumer that got nothing between two looks is asked about."""

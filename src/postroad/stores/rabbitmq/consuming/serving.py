@@ -6,13 +6,13 @@ from typing import Final
 
 from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
-from postroad.stores.rabbitmq.arriving import Arrivals
 from postroad.stores.rabbitmq.broker import Broker
-from postroad.stores.rabbitmq.consuming import Consuming
-from postroad.stores.rabbitmq.crew import Crew
-from postroad.stores.rabbitmq.draining import Draining
-from postroad.stores.rabbitmq.topology import handler_target
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.consuming.arrivals import Arrivals
+from postroad.stores.rabbitmq.consuming.consumers import Consuming
+from postroad.stores.rabbitmq.fleet.housekeeping import Crew
+from postroad.stores.rabbitmq.fleet.old_queues import Draining
+from postroad.stores.rabbitmq.topology.topology import handler_target
+from postroad.stores.rabbitmq.wire.connection import Link
 
 CATCH_UP_S: Final = 5.0
 """So long a question for everything waits for what the broker is about to deliver."""

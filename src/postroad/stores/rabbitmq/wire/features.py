@@ -7,7 +7,7 @@ from pamqp import commands
 from postroad.model.errors import BrokerLost
 from postroad.ports.clock import Clock
 from postroad.stores.rabbitmq.wire.address import Address
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import Link
 
 
 async def check_features(address: Address, name: str, clock: Clock) -> None:

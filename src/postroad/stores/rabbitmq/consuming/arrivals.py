@@ -11,15 +11,15 @@ from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.book import Book
+from postroad.stores.rabbitmq.consuming.delivery import HOLD_MS, Entry, Receipt
+from postroad.stores.rabbitmq.consuming.memory_tables import Table
+from postroad.stores.rabbitmq.consuming.queue_cache import Book
+from postroad.stores.rabbitmq.dead_letters import delivery_count, suspect, unreadable
+from postroad.stores.rabbitmq.delays.gates import death, gate_ms
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
-from postroad.stores.rabbitmq.gates import death, gate_ms
-from postroad.stores.rabbitmq.poison import delivery_count, suspect, unreadable
-from postroad.stores.rabbitmq.routes import Post, Routes
-from postroad.stores.rabbitmq.shifting import Shift, Shifter
-from postroad.stores.rabbitmq.stacks import HOLD_MS, Entry, Receipt
-from postroad.stores.rabbitmq.state.state import BrokerState, Known
-from postroad.stores.rabbitmq.table import Table
+from postroad.stores.rabbitmq.publishing.republisher import Shift, Shifter
+from postroad.stores.rabbitmq.publishing.routes import Post, Routes
+from postroad.stores.rabbitmq.state.broker_state import BrokerState, Known
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 BATCH: Final = 500

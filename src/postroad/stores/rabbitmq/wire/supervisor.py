@@ -11,7 +11,7 @@ from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Chance, Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.wire.address import Address
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import Link
 
 BACKOFF_S: Final = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0)
 

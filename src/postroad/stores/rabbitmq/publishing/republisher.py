@@ -7,11 +7,11 @@ from postroad.model.decide import Move
 from postroad.model.entities import LaneKey
 from postroad.model.record import Result
 from postroad.model.states import DeadReason
+from postroad.stores.rabbitmq.consuming.delivery import Entry
+from postroad.stores.rabbitmq.consuming.memory_tables import Table
 from postroad.stores.rabbitmq.envelope import Envelope
-from postroad.stores.rabbitmq.routes import Outlet, Post, Routes, raise_first
-from postroad.stores.rabbitmq.stacks import Entry
-from postroad.stores.rabbitmq.state.state import Batch, BrokerState, Spent
-from postroad.stores.rabbitmq.table import Table
+from postroad.stores.rabbitmq.publishing.routes import Outlet, Post, Routes, raise_first
+from postroad.stores.rabbitmq.state.broker_state import Batch, BrokerState, Spent
 
 
 class Shift:

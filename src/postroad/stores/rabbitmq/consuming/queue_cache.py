@@ -7,8 +7,8 @@ from postroad.model.entities import Lane, Queue, QueueSpec
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
 from postroad.ports.usage import Kept
-from postroad.stores.rabbitmq.state.state import BrokerState
-from postroad.stores.rabbitmq.table import Table
+from postroad.stores.rabbitmq.consuming.memory_tables import Table
+from postroad.stores.rabbitmq.state.broker_state import BrokerState
 
 Name = tuple[str, str]
 

@@ -14,8 +14,8 @@ from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.record import Claim, Look, Reading, View, Want
 from postroad.model.states import NEVER
 from postroad.model.turn import Ready, in_turn
-from postroad.stores.rabbitmq.gates import lane_gate_ms, queue_gate_ms
-from postroad.stores.rabbitmq.stacks import Entry, Spot, Stack
+from postroad.stores.rabbitmq.consuming.delivery import Entry, Spot, Stack
+from postroad.stores.rabbitmq.delays.gates import lane_gate_ms, queue_gate_ms
 from postroad.stores.sqlite.bell import Ring
 
 

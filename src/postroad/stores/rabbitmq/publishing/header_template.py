@@ -10,12 +10,12 @@ from msgspec import Struct
 from postroad.model.entities import Draft, Queue
 from postroad.model.ids import made_at_ms, to_text
 from postroad.model.states import NEVER
-from postroad.stores.rabbitmq.book import Book
-from postroad.stores.rabbitmq.delays import walk
+from postroad.stores.rabbitmq.consuming.queue_cache import Book
+from postroad.stores.rabbitmq.delays.delay_queues import walk
 from postroad.stores.rabbitmq.envelope import Value, of_draft, pack
-from postroad.stores.rabbitmq.publishing import Parcel
-from postroad.stores.rabbitmq.routes import Routes
-from postroad.stores.rabbitmq.wire.table import write_table
+from postroad.stores.rabbitmq.publishing.publisher import Parcel
+from postroad.stores.rabbitmq.publishing.routes import Routes
+from postroad.stores.rabbitmq.wire.field_table import write_table
 
 STAMPS_MAX: Final = 4_096
 _OWN: Final = ("id", "accepted-at-ms", "due-ms", "priority", "expires-at-ms", "headers")

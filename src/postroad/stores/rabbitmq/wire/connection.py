@@ -16,8 +16,8 @@ from postroad.stores.rabbitmq.wire.address import Address
 from postroad.stores.rabbitmq.wire.channel import Channel
 from postroad.stores.rabbitmq.wire.confirms import fail
 from postroad.stores.rabbitmq.wire.errors import of_link
+from postroad.stores.rabbitmq.wire.frame_protocol import FRAME_MAX, Wire
 from postroad.stores.rabbitmq.wire.frames import cold
-from postroad.stores.rabbitmq.wire.wire import FRAME_MAX, Wire
 
 OPEN_S: Final = 10.0
 HEARTBEAT_S: Final = 10

@@ -8,12 +8,12 @@ from postroad.model.errors import StoreError
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.arriving import Arrivals, Arrived
-from postroad.stores.rabbitmq.declaring import ready
-from postroad.stores.rabbitmq.table import Table
-from postroad.stores.rabbitmq.watching import Watched
+from postroad.stores.rabbitmq.consuming.arrivals import Arrivals, Arrived
+from postroad.stores.rabbitmq.consuming.memory_tables import Table
+from postroad.stores.rabbitmq.consuming.stall_detector import Watched
+from postroad.stores.rabbitmq.topology.declaring import ready
 from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import Link
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 GIVE_S: Final = 30.0

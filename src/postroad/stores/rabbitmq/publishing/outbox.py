@@ -9,11 +9,11 @@ from postroad.model.entities import Message
 from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.arriving import message_of
-from postroad.stores.rabbitmq.book import Book
+from postroad.stores.rabbitmq.consuming.arrivals import message_of
+from postroad.stores.rabbitmq.consuming.queue_cache import Book
 from postroad.stores.rabbitmq.envelope import Envelope
-from postroad.stores.rabbitmq.routes import Outlet, Post, Routes, raise_first
-from postroad.stores.rabbitmq.state.state import Batch, BrokerState
+from postroad.stores.rabbitmq.publishing.routes import Outlet, Post, Routes, raise_first
+from postroad.stores.rabbitmq.state.broker_state import Batch, BrokerState
 
 BATCH: Final = 500
 LOOK_EVERY_S: Final = 150.0

@@ -10,13 +10,13 @@ from pamqp.common import FieldTable
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.catchall import CatchAll, Declare, Publish
-from postroad.stores.rabbitmq.collector import Bury, Collector
-from postroad.stores.rabbitmq.drain import keep_drained
-from postroad.stores.rabbitmq.fleet import Fleet
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.fleet.batch_consumer import keep_drained
+from postroad.stores.rabbitmq.fleet.catch_all import CatchAll, Declare, Publish
+from postroad.stores.rabbitmq.fleet.collector import Bury, Collector
+from postroad.stores.rabbitmq.fleet.fleet import Fleet
+from postroad.stores.rabbitmq.topology.topology import Topology
 from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import Link
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 WORDS_MAX: Final = 1_000

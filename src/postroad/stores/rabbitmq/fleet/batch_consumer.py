@@ -7,9 +7,9 @@ from typing import Final
 from postroad.model.errors import PostroadError, StoreError
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.routes import Wrong, raise_first
+from postroad.stores.rabbitmq.publishing.routes import Wrong, raise_first
 from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import Link
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 PREFETCH: Final = 512

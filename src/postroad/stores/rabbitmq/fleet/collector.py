@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 
 from postroad.model.errors import PostroadError, is_about_store
 from postroad.ports.clock import Clock
+from postroad.stores.rabbitmq.dead_letters import dropped_by_broker, unreadable
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
-from postroad.stores.rabbitmq.poison import dropped_by_broker, unreadable
-from postroad.stores.rabbitmq.routes import Wrong
+from postroad.stores.rabbitmq.publishing.routes import Wrong
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 Bury = Callable[[list[Envelope]], Awaitable[None]]

@@ -9,10 +9,10 @@ from pamqp import commands
 
 from postroad.model.errors import BrokerForgot, BrokerLost, StoreError
 from postroad.ports.clock import Clock
-from postroad.stores.rabbitmq.declaring import declare
-from postroad.stores.rabbitmq.topology import Plan
+from postroad.stores.rabbitmq.topology.declaring import declare
+from postroad.stores.rabbitmq.topology.topology import Plan
 from postroad.stores.rabbitmq.wire.address import Address
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import Link
 
 ANSWER_S: Final = 10.0
 """A line with a leader answers in milliseconds; the broker gives up on one without after 30 s."""
