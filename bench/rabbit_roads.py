@@ -147,7 +147,7 @@ def _line() -> str:
 
 
 async def _promised(server: str) -> Durability:
-    (line,) = Topology(PREFIX).consumed(handler_target(QUEUE)).lines
+    (line,) = Topology(PREFIX).consumed(handler_target(QUEUE)).broker_queues
     return await durability(server, line.name, dict(line.arguments))
 
 

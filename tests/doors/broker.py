@@ -16,9 +16,9 @@ from postroad.stores.rabbitmq.topology.topology import PLAIN_WORD, handler_targe
 from postroad.stores.rabbitmq.wire.confirms import Confirms
 from postroad.stores.rabbitmq.wire.connection import ServerFacts
 from postroad.stores.rabbitmq.wire.field_table import read_table
-from postroad.stores.rabbitmq.wire.frame_protocol import Wire
+from postroad.stores.rabbitmq.wire.frame_protocol import FrameProtocol
 from postroad.stores.rabbitmq.wire.frames import BODY, FRAME, HEADER, METHOD, cold
-from postroad.stores.rabbitmq.wire.incoming import Arriving, read_deliver
+from postroad.stores.rabbitmq.wire.incoming import IncomingMessage, read_deliver
 from postroad.stores.rabbitmq.wire.properties import Delivery
 from postroad.transports.hub import HubTransport
 from tests.doors.answers import DEEP
@@ -33,7 +33,7 @@ class Taker:
     """A channel's reader, as the broker's frames see it."""
 
     def __init__(self) -> None:
-        self._arriving = Arriving()
+        self._arriving = IncomingMessage()
 
     def on_method(self, data: bytes, at: int, stop: int) -> None:
         self._arriving.expect(Delivery(1, False, "", "", b"", data[at:stop]), lambda _message: None)
@@ -47,7 +47,7 @@ class Taker:
 
 def from_the_broker(data: bytes, size: int = 0) -> None:
     def act() -> None:
-        wire = Wire("here", lambda _error: None)
+        wire = FrameProtocol("here", lambda _error: None)
         wire.connection_made(Line())  # type: ignore[arg-type]
         wire.readers[1] = Taker()  # type: ignore[assignment]
         in_pieces(lambda: wire.data_received, data, size or len(data))
@@ -127,7 +127,10 @@ DOORS = (
     Door(
         "frames of the broker",
         from_the_broker,
-        tuple(f"{WIRE}/{name}" for name in ("frame_protocol.py:Wire", "incoming.py:Arriving")),
+        tuple(
+            f"{WIRE}/{name}"
+            for name in ("frame_protocol.py:FrameProtocol", "incoming.py:IncomingMessage")
+        ),
         shapes={
             "small frames": lambda n: frame(8, b"") * (n // 8),
             "a body in many frames": lambda n: message(n // 9, n // 9),
@@ -183,7 +186,7 @@ DOORS = (
         frames=(BARE, (b"hub://", b"/a"), (b"hub://h:", b"/a"), (b"hub://h:1/", b"")),
         raises=(BadInput,),
     ),
-    Door("confirms beyond all tags", confirmed, (f"{WIRE}/channel.py:Channel",), size=1_000),
+    Door("confirms beyond all tags", confirmed, (f"{WIRE}/channel.py:AmqpChannel",), size=1_000),
     Door(
         "a worker's sign",
         read_sign,

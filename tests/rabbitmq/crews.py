@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
 from postroad.stores.rabbitmq.envelope import Envelope, pack
-from postroad.stores.rabbitmq.fleet.housekeeping import Crew, Duties
-from postroad.stores.rabbitmq.publishing.routes import Post, Wrong
+from postroad.stores.rabbitmq.fleet.housekeeping import Housekeeping, HousekeepingDeps
+from postroad.stores.rabbitmq.publishing.routes import PublishOutcome, RoutedCopy
 from postroad.stores.rabbitmq.topology.topology import Topology
-from postroad.stores.rabbitmq.wire.address import Address, read_address
-from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.connection import Link
+from postroad.stores.rabbitmq.wire.address import BrokerAddress, read_address
+from postroad.stores.rabbitmq.wire.channel import AmqpChannel
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.rabbitmq.wire.properties import Delivery, Properties
 from tests.rabbitmq.outside import channel_to, declare
 
@@ -27,30 +27,30 @@ class Worker:
         self.topology = topology
         self.held: dict[str, list[Delivery]] = {}
         self.buried: list[Envelope] = []
-        duties = Duties(self, self.bury, self.declare, self.publish, self.say)
-        self.crew = Crew(topology, name, duties, SystemClock(), LOG)
-        self._channels: dict[str, Channel] = {}
+        deps = HousekeepingDeps(self, self.store_dead, self.declare, self.publish, self.broadcast)
+        self.housekeeping = Housekeeping(topology, name, deps, SystemClock(), LOG)
+        self._channels: dict[str, AmqpChannel] = {}
 
     async def start(self, dsn: str) -> "Worker":
         self._dsn = dsn
         address = read_address(dsn)
-        self.consuming = await self._link(address)
-        self.publishing = await self._link(address)
+        self.consuming = await self._connect(address)
+        self.publishing = await self._connect(address)
         self._out = await self.publishing.channel(confirms=True)
-        await self.crew.up(self.consuming)
+        await self.housekeeping.up(self.consuming)
         return self
 
-    async def _link(self, address: Address) -> Link:
-        return await Link.open(
+    async def _connect(self, address: BrokerAddress) -> AmqpConnection:
+        return await AmqpConnection.open(
             address, name=self.name, on_lost=lambda _: None, on_blocked=lambda _: None
         )
 
     async def stop(self) -> None:
-        await self.crew.stop()
+        await self.housekeeping.stop()
         await self.close()
 
     async def close(self) -> None:
-        await self.crew.down()
+        await self.housekeeping.down()
         await self.consuming.close()
         await self.publishing.close()
 
@@ -75,14 +75,14 @@ class Worker:
             self._channels[target].ack(delivery.tag)
         self.held[target].clear()
 
-    async def bury(self, letters: list[Envelope]) -> None:
+    async def store_dead(self, letters: list[Envelope]) -> None:
         self.buried += letters
 
     async def declare(self, target: str) -> None:
         async with channel_to(self._dsn) as channel:
             await declare(channel, self.topology.consumed(target))
 
-    async def publish(self, posts: Sequence[Post]) -> list[Wrong]:
+    async def publish(self, posts: Sequence[RoutedCopy]) -> list[PublishOutcome]:
         sent = [
             self._out.publish(p.exchange, p.key, p.envelope.body, Properties({**pack(p.envelope)}))
             for p in posts
@@ -90,6 +90,6 @@ class Worker:
         await asyncio.gather(*(one for one in sent if one is not None))
         return [None] * len(posts)
 
-    def say(self, exchange: str, body: bytes) -> None:
+    def broadcast(self, exchange: str, body: bytes) -> None:
         if self._out.lost is None:
             self._out.publish(exchange, "", body, BRIEFLY, mandatory=False)

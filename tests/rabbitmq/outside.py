@@ -30,7 +30,7 @@ async def declare(channel: AbstractChannel, plan: Plan) -> None:
             durable=True,
             arguments={**exchange.arguments},
         )
-    for line in plan.lines:
+    for line in plan.broker_queues:
         await channel.queue_declare(line.name, durable=True, arguments={**line.arguments})
     for binding in plan.bindings:
         bind = channel.exchange_bind if binding.to_exchange else channel.queue_bind

@@ -14,7 +14,7 @@ from postroad.stores.rabbitmq.topology import creating
 from postroad.stores.rabbitmq.topology.creating import make
 from postroad.stores.rabbitmq.topology.declaring import declare
 from postroad.stores.rabbitmq.topology.topology import Plan, Topology
-from postroad.stores.rabbitmq.wire.address import Address, read_address
+from postroad.stores.rabbitmq.wire.address import BrokerAddress, read_address
 from postroad.stores.rabbitmq.wire.properties import Properties
 from tests.rabbitmq.roads import a_road
 from tests.rabbitmq.wires import drained, linked, put, until
@@ -24,7 +24,7 @@ Within = Callable[[Coroutine[Any, Any, Any]], Any]
 TOPOLOGY = Topology()
 TARGET = "handler.resize"
 PLAN = TOPOLOGY.consumed(TARGET)
-(LINE,) = PLAN.lines
+(LINE,) = PLAN.broker_queues
 MARK = f"{TOPOLOGY.made}.{TARGET}"
 AS_SHIPPED_S = creating.SAFE_S
 HALVE = """
@@ -51,7 +51,7 @@ def halve(broker: PrivateRabbit, dsn: str) -> None:
 
 async def publish_to_all(dsn: str) -> None:
     async with linked(dsn) as link:
-        for line in TOPOLOGY.plan().lines:
+        for line in TOPOLOGY.plan().broker_queues:
             await put(await link.channel(confirms=True), line.name, b"x")
 
 
@@ -133,7 +133,7 @@ async def test_many_that_send_to_a_new_handler_make_its_line_once(
 ) -> None:
     made: list[str] = []
 
-    async def counted(address: Address, plan: Plan, mark: str, clock: Clock) -> None:
+    async def counted(address: BrokerAddress, plan: Plan, mark: str, clock: Clock) -> None:
         made.append(mark)
         await make(address, plan, mark, clock)
 

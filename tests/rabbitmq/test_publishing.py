@@ -19,10 +19,10 @@ from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock, system_chance
 from postroad.stores.rabbitmq.envelope import BODY_BYTES_MAX
 from postroad.stores.rabbitmq.publishing import publisher as publisher_module
-from postroad.stores.rabbitmq.publishing.publisher import Parcel, Publisher
+from postroad.stores.rabbitmq.publishing.publisher import PackedMessage, Publisher
 from postroad.stores.rabbitmq.wire.address import read_address
-from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.connection import Link
+from postroad.stores.rabbitmq.wire.channel import AmqpChannel
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.rabbitmq.wire.properties import Properties
 from tests.rabbitmq.wires import declare, drained, linked, until
 from tests.servers.proxy import Proxy
@@ -31,7 +31,7 @@ from tests.servers.rabbitmq import PrivateRabbit
 Within = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
-async def declared(link: Link) -> None:
+async def declared(link: AmqpConnection) -> None:
     """What these tests publish to."""
     channel = await link.channel()
     await declare(channel, "q")
@@ -58,10 +58,10 @@ async def publishing_to(dsn: str, wait_s: float = 10.0) -> AsyncIterator[Publish
         await publisher.close()
 
 
-def parcel(number: int, key: str = "q", body: bytes = b"") -> Parcel:
+def parcel(number: int, key: str = "q", body: bytes = b"") -> PackedMessage:
     """One that is told apart by its number."""
     name = str(number)
-    return Parcel("", key, Properties(message_id=name).pack(), body or name.encode())
+    return PackedMessage("", key, Properties(message_id=name).pack(), body or name.encode())
 
 
 async def found(dsn: str, queue: str = "q") -> list[int]:
@@ -163,7 +163,7 @@ def test_a_broker_that_is_away_is_waited_for_and_then_named(dsn: str, within: Wi
     async def story(proxy: Proxy) -> None:
         async with publishing_to(proxy.dsn(), wait_s=1.0) as publisher:
             proxy.down()
-            await until(lambda: publisher.supervisor.link is None)
+            await until(lambda: publisher.supervisor.connection is None)
             assert [type(each) for each in await publisher.publish([parcel(1), parcel(2)])] == [
                 BrokerLost,
                 BrokerLost,
@@ -187,7 +187,7 @@ def test_each_parcel_has_its_own_outcome_also_when_it_is_closed_meanwhile(
         huge = b"x" * (BODY_BYTES_MAX + 1)
         async with publishing_to(proxy.dsn()) as publisher:
             proxy.down()
-            await until(lambda: publisher.supervisor.link is None)
+            await until(lambda: publisher.supervisor.connection is None)
             given = [parcel(1, body=huge), parcel(2), parcel(3)]
             sending = asyncio.create_task(publisher.publish(given))
             await asyncio.sleep(0)
@@ -249,7 +249,7 @@ def test_a_receipt_that_nobody_waits_for_any_more_holds_up_nobody(
             looks = 0
             room = publisher._room
 
-            def counted() -> Channel | None:
+            def counted() -> AmqpChannel | None:
                 nonlocal looks
                 looks += 1
                 return room()

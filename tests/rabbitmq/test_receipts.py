@@ -153,7 +153,7 @@ def links(doors: Doors) -> list[bool]:
     """Whether each of the two roads has a link to publish on."""
     stores = [road.store for road in (doors.road, doors.beside)]
     return [
-        store.broker.publisher.supervisor.link is not None
+        store.broker.publisher.supervisor.connection is not None
         for store in stores
         if isinstance(store, RabbitStore)
     ]

@@ -28,12 +28,12 @@ def open_store(dsn: str, clock: Clock) -> Store:
 
 
 def _on_broker(dsn: str, clock: Clock) -> Store:
-    from postroad.stores.rabbitmq.base import State
+    from postroad.stores.rabbitmq.base import StateStore
     from postroad.stores.rabbitmq.store import RabbitStore
 
     options = read_options(dsn)
     state = open_store(options.state, clock)
-    if not isinstance(state, State):  # pragma: no cover - checked there
+    if not isinstance(state, StateStore):  # pragma: no cover - checked there
         raise BadDsn("state= cannot be a state store")
     return RabbitStore(options, state)
 

@@ -15,22 +15,22 @@ from postroad.ports.log import Log
 from postroad.stores.postgres.store import PostgresStore
 from postroad.stores.rabbitmq.broker import Broker
 from postroad.stores.rabbitmq.consuming.arrivals import Arrivals
-from postroad.stores.rabbitmq.consuming.consumers import Consuming
-from postroad.stores.rabbitmq.consuming.memory_tables import Table
-from postroad.stores.rabbitmq.consuming.queue_cache import Book
+from postroad.stores.rabbitmq.consuming.consumers import Consumers
+from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
+from postroad.stores.rabbitmq.consuming.queue_cache import QueueCache
 from postroad.stores.rabbitmq.consuming.serving import Serving
 from postroad.stores.rabbitmq.delays.parking import Parking
 from postroad.stores.rabbitmq.envelope import Envelope
-from postroad.stores.rabbitmq.fleet.housekeeping import Crew, Duties
-from postroad.stores.rabbitmq.fleet.old_queues import Draining
-from postroad.stores.rabbitmq.options import Options
-from postroad.stores.rabbitmq.publishing.header_template import Stamps
+from postroad.stores.rabbitmq.fleet.housekeeping import Housekeeping, HousekeepingDeps
+from postroad.stores.rabbitmq.fleet.old_queues import OldQueueDrain
+from postroad.stores.rabbitmq.options import RabbitOptions
+from postroad.stores.rabbitmq.publishing.header_template import HeaderTemplates
 from postroad.stores.rabbitmq.publishing.outbox import Outbox
-from postroad.stores.rabbitmq.publishing.recent import Recent
-from postroad.stores.rabbitmq.publishing.recording import Recording
-from postroad.stores.rabbitmq.publishing.republisher import Shifter
+from postroad.stores.rabbitmq.publishing.recent import RecentMessages
+from postroad.stores.rabbitmq.publishing.recording import ResultRecorder
+from postroad.stores.rabbitmq.publishing.republisher import Republisher
 from postroad.stores.rabbitmq.publishing.routes import Routes
-from postroad.stores.rabbitmq.state.broker_state import BrokerState, Grave
+from postroad.stores.rabbitmq.state.broker_state import BrokerState, DeadRow
 from postroad.stores.rabbitmq.state.tables import PostgresTables, SqliteTables
 from postroad.stores.rabbitmq.topology.topology import Topology
 from postroad.stores.sqlite.bell import LocalBell
@@ -38,7 +38,7 @@ from postroad.stores.sqlite.store import SqliteStore
 
 FRESH_S: Final = 2.0
 EVER_S: Final = float("inf")
-State = SqliteStore | PostgresStore
+StateStore = SqliteStore | PostgresStore
 UNREADABLE: Final = "unreadable"
 
 
@@ -55,11 +55,11 @@ class RoadBell(LocalBell):
         return owner in self._listeners
 
 
-class Base:
+class RabbitBase:
     """The parts. Nothing is consumed until an engine asks for lanes: a process that only sends
     takes no messages from those who serve them."""
 
-    def __init__(self, options: Options, state: State, log: Log | None = None) -> None:
+    def __init__(self, options: RabbitOptions, state: StateStore, log: Log | None = None) -> None:
         self.options = options
         self.state = state
         self.clock: Clock = state.clock
@@ -69,36 +69,48 @@ class Base:
         if isinstance(state, HasTasks):
             state.tasks.tell(self.tasks.hear)
         self.topology = Topology(options.prefix, options.shards)
-        self.table = Table(self.bell.ring)
+        self.delivered = DeliveredMessages(self.bell.ring)
         self._is_file = isinstance(state, SqliteStore)
         tables = SqliteTables(state) if isinstance(state, SqliteStore) else PostgresTables(state)
-        self.afar = BrokerState(tables)
+        self.broker_state = BrokerState(tables)
         clock, routes = self.clock, Routes(self.topology)
         fresh_s = EVER_S if self._is_file else FRESH_S
-        self.book = Book(state, self.afar, self.table, clock, fresh_s)
+        self.queue_cache = QueueCache(state, self.broker_state, self.delivered, clock, fresh_s)
         self.broker = Broker(options.address, self.topology, "postroad", clock, self.log)
         self.broker.tasks.tell(self.tasks.hear)
         self.routes = routes
-        self.stamps = Stamps(self.book, routes)
-        shifter = Shifter(self.broker, self.afar, self.table)
-        self.recording = Recording(self.table, routes, shifter, clock)
-        self.parking = Parking(self.table, routes, shifter, clock, self.bell.holds)
-        self.arrivals = Arrivals(self.table, self.book, self.afar, shifter, routes, clock, self.log)
+        self.header_templates = HeaderTemplates(self.queue_cache, routes)
+        republisher = Republisher(self.broker, self.broker_state, self.delivered)
+        self.recorder = ResultRecorder(self.delivered, routes, republisher, clock)
+        self.parking = Parking(self.delivered, routes, republisher, clock, self.bell.holds)
+        self.arrivals = Arrivals(
+            self.delivered,
+            self.queue_cache,
+            self.broker_state,
+            republisher,
+            routes,
+            clock,
+            self.log,
+        )
         self.arrivals.on_expiry = self.bell.ring_expiry
-        self.outbox = Outbox(self.afar, self.book, routes, self.broker, clock)
+        self.outbox = Outbox(self.broker_state, self.queue_cache, routes, self.broker, clock)
         name, declare = self.topology.name, self.broker.declare
-        self.consuming = Consuming(
-            self.table, self.arrivals, name, declare, options.prefetch, clock, self.log
+        self.consumers = Consumers(
+            self.delivered, self.arrivals, name, declare, options.prefetch, clock, self.log
         )
-        self.consuming.tasks.tell(self.tasks.hear)
-        duties = Duties(self.consuming, self.bury, declare, self.broker.publish, self.broker.say)
-        self.crew = Crew(self.topology, _name(), duties, clock, self.log)
-        self.crew.tasks.tell(self.tasks.hear)
-        draining = Draining(self.book, routes, self.broker, self._handlers, clock, self.log)
+        self.consumers.tasks.tell(self.tasks.hear)
+        deps = HousekeepingDeps(
+            self.consumers, self.store_dead, declare, self.broker.publish, self.broker.broadcast
+        )
+        self.housekeeping = Housekeeping(self.topology, _name(), deps, clock, self.log)
+        self.housekeeping.tasks.tell(self.tasks.hear)
+        old_queues = OldQueueDrain(
+            self.queue_cache, routes, self.broker, self._handlers, clock, self.log
+        )
         self.serving = Serving(
-            self.broker, self.consuming, self.arrivals, self.crew, draining, clock
+            self.broker, self.consumers, self.arrivals, self.housekeeping, old_queues, clock
         )
-        self.recent = Recent()
+        self.recent = RecentMessages()
         self._owners: dict[int, int] = {}
         self._reaped: set[int] = set()
         self._open = False
@@ -139,10 +151,10 @@ class Base:
         """Other processes may pause, block or unblock what this one has in memory."""
         while True:
             await self.clock.sleep(FRESH_S)
-            held = {entry.message.queue for entry in self.table.entries.values()}
-            queues = [self.table.queues[number] for number in held]
+            held = {entry.message.queue for entry in self.delivered.entries.values()}
+            queues = [self.delivered.queues[number] for number in held]
             try:
-                await self.book.refresh([(queue.tenant, queue.name) for queue in queues])
+                await self.queue_cache.refresh([(queue.tenant, queue.name) for queue in queues])
             except StoreError as error:
                 self.log.warning("what is paused may not be known", error=str(error))
             self.parking.look()
@@ -151,23 +163,23 @@ class Base:
         if not self._open:
             raise NotOpen("the road is not open: use it inside `async with road:`")
 
-    async def bury(self, letters: Sequence[Envelope]) -> None:
+    async def store_dead(self, letters: Sequence[Envelope]) -> None:
         """Dead letters into the dead set, in one transaction, each once."""
-        graves = [await self._grave(letter) for letter in letters]
-        await self.afar.bury(graves, self.clock.now_ms())
+        dead_rows = [await self._dead_row(letter) for letter in letters]
+        await self.broker_state.store_dead(dead_rows, self.clock.now_ms())
 
-    async def _grave(self, letter: Envelope) -> Grave:
-        queue = await self.book.queue((letter.tenant, letter.queue))
+    async def _dead_row(self, letter: Envelope) -> DeadRow:
+        queue = await self.queue_cache.queue((letter.tenant, letter.queue))
         if queue is None or letter.shard >= len(queue.lanes):
             key = LaneKey("handler", UNREADABLE)
             spec = QueueSpec(DEFAULT_TENANT, UNREADABLE, key, 1, Policy())
-            found = await self.book.queue((DEFAULT_TENANT, UNREADABLE))
-            (queue,) = [found] if found else await self.book.open_queues([spec])
-            return Grave(letter, queue.id, queue.lanes[0])
-        return Grave(letter, queue.id, queue.lanes[letter.shard])
+            found = await self.queue_cache.queue((DEFAULT_TENANT, UNREADABLE))
+            (queue,) = [found] if found else await self.queue_cache.open_queues([spec])
+            return DeadRow(letter, queue.id, queue.lanes[0])
+        return DeadRow(letter, queue.id, queue.lanes[letter.shard])
 
     def _handlers(self) -> list[str]:
-        return [each for each in self.consuming.targets if each.startswith("handler.")]
+        return [each for each in self.consumers.targets if each.startswith("handler.")]
 
     async def _pump(self) -> None:
         """What the state store made live goes into the broker; later, if it cannot now."""

@@ -9,22 +9,22 @@ from postroad.model.ids import to_text
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.consuming.stall_detector import Watch, Watched
+from postroad.stores.rabbitmq.consuming.stall_detector import ConsumedQueue, StallDetector
 from postroad.stores.rabbitmq.envelope import pack
-from postroad.stores.rabbitmq.publishing.publisher import WAIT_S, Parcel, Publisher
-from postroad.stores.rabbitmq.publishing.routes import Post, Wrong
+from postroad.stores.rabbitmq.publishing.publisher import WAIT_S, PackedMessage, Publisher
+from postroad.stores.rabbitmq.publishing.routes import PublishOutcome, RoutedCopy
 from postroad.stores.rabbitmq.topology.creating import make
-from postroad.stores.rabbitmq.topology.declaring import ask, declare, ready
+from postroad.stores.rabbitmq.topology.declaring import ask, declare, ready_count
 from postroad.stores.rabbitmq.topology.topology import Plan, Topology
-from postroad.stores.rabbitmq.wire.address import Address
-from postroad.stores.rabbitmq.wire.channel import Channel
+from postroad.stores.rabbitmq.wire.address import BrokerAddress
+from postroad.stores.rabbitmq.wire.channel import AmqpChannel
 from postroad.stores.rabbitmq.wire.confirms import Confirm
-from postroad.stores.rabbitmq.wire.connection import Link
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.rabbitmq.wire.features import check_features
 from postroad.stores.rabbitmq.wire.properties import Properties
 from postroad.stores.rabbitmq.wire.supervisor import Supervisor
 
-Hook = Callable[[Link], Awaitable[None]]
+OnConnection = Callable[[AmqpConnection], Awaitable[None]]
 
 
 class Broker:
@@ -32,7 +32,7 @@ class Broker:
 
     def __init__(
         self,
-        address: Address,
+        address: BrokerAddress,
         topology: Topology,
         name: str,
         clock: Clock,
@@ -52,7 +52,7 @@ class Broker:
         self.publisher.supervisor.tasks.tell(self.tasks.hear)
         self._consumer: Supervisor | None = None
         self._watch: asyncio.Task[None] | None = None
-        self._side: Channel | None = None
+        self._control_channel: AmqpChannel | None = None
         self._declared: set[str] = set()
         self._made = set(topology.shard_targets())
         self._making: dict[str, asyncio.Lock] = {}
@@ -63,22 +63,22 @@ class Broker:
         await make(self._address, self._topology.plan(), self._topology.made, self._clock)
         await self.publisher.open()
 
-    async def _prepare(self, link: Link) -> None:
-        self._side = await link.channel()
-        await declare(self._side, self._topology.plan())
+    async def _prepare(self, connection: AmqpConnection) -> None:
+        self._control_channel = await connection.channel()
+        await declare(self._control_channel, self._topology.plan())
         self._declared = {"", *self._topology.shard_targets()}
 
     async def consume(
         self,
-        up: Hook,
+        up: OnConnection,
         down: Callable[[], Awaitable[None]],
-        watched: Callable[[], Sequence[Watched]],
+        watched: Callable[[], Sequence[ConsumedQueue]],
     ) -> None:
         """From now on keep a link for consuming; returns when the first one is up."""
 
-        async def prepare(link: Link) -> None:
-            watch = Watch(link, watched)
-            await up(link)
+        async def prepare(connection: AmqpConnection) -> None:
+            watch = StallDetector(connection, watched)
+            await up(connection)
             self._watch = self.tasks.start(watch.run(self._clock, consumer.rebuild), "watch")
 
         async def undo() -> None:
@@ -115,53 +115,59 @@ class Broker:
         await self.unconsume()
         await self.publisher.close()
 
-    async def publish(self, posts: Sequence[Post]) -> list[Wrong]:
+    async def publish(self, copies: Sequence[RoutedCopy]) -> list[PublishOutcome]:
         """All of them in one go; for each what went wrong, or None when it is confirmed."""
-        return await self.send([_parcel(post) for post in posts])
+        return await self.send([_packed_message(copy) for copy in copies])
 
-    async def send(self, parcels: Sequence[Parcel]) -> list[Wrong]:
+    async def send(self, packed_messages: Sequence[PackedMessage]) -> list[PublishOutcome]:
         """The same, packed. An error is raised only before anything is written."""
-        for target in {_target(each.key) for each in parcels} - self._declared:
+        for target in {_target(each.key) for each in packed_messages} - self._declared:
             await self.declare(target)
-        answers = await self.publisher.publish(parcels)
-        lost = [at for at, wrong in enumerate(answers) if isinstance(wrong, Unroutable)]
+        answers = await self.publisher.publish(packed_messages)
+        lost = [at for at, failure in enumerate(answers) if isinstance(failure, Unroutable)]
         if lost:  # a line was deleted
-            again = await self._send_again([parcels[at] for at in lost])
-            for at, wrong in zip(lost, again, strict=True):
-                answers[at] = wrong
+            again = await self._send_again([packed_messages[at] for at in lost])
+            for at, failure in zip(lost, again, strict=True):
+                answers[at] = failure
         return answers
 
-    def put(self, parcel: Parcel) -> Confirm | None:
+    def put(self, packed_message: PackedMessage) -> Confirm | None:
         """Written at once; None when that cannot be, and nothing was written."""
-        return self.publisher.put(parcel) if _target(parcel.key) in self._declared else None
+        return (
+            self.publisher.put(packed_message)
+            if _target(packed_message.key) in self._declared
+            else None
+        )
 
-    async def _send_again(self, parcels: Sequence[Parcel]) -> list[Wrong]:
+    async def _send_again(self, packed_messages: Sequence[PackedMessage]) -> list[PublishOutcome]:
         try:
-            for target in {_target(each.key) for each in parcels}:
+            for target in {_target(each.key) for each in packed_messages}:
                 await self.declare(target)
         except StoreError as error:
-            return [error] * len(parcels)
-        return await self.publisher.publish(parcels)
+            return [error] * len(packed_messages)
+        return await self.publisher.publish(packed_messages)
 
-    def hand_over(self, parcels: Sequence[Parcel]) -> None:
+    def hand_over(self, packed_messages: Sequence[PackedMessage]) -> None:
         """Written, not waited for."""
-        for parcel in parcels:
-            target = _target(parcel.key)
+        for packed_message in packed_messages:
+            target = _target(packed_message.key)
             if target not in self._declared:
                 # A refusal ends the channel, which is logged.
-                _ = ask(self.publisher.quick(), self._topology.consumed(target))
+                _ = ask(self.publisher.unconfirmed_channel(), self._topology.consumed(target))
                 self._declared.add(target)
-            self.publisher.hand_over(parcel)
+            self.publisher.hand_over(packed_message)
 
     def _on_return(self, error: Unroutable) -> None:
         self._declared = {"", *self._topology.shard_targets()}  # a line was deleted: ask for all
         self._log.error("a message that was handed over is lost", error=str(error))
 
-    def say(self, exchange: str, body: bytes) -> None:
+    def broadcast(self, exchange: str, body: bytes) -> None:
         """Without waiting, and without a word when it is away."""
-        if self._side is not None and self._side.lost is None:
+        if self._control_channel is not None and self._control_channel.lost is None:
             # No confirms on this channel.
-            _ = self._side.publish(exchange, "", body, Properties(delivery_mode=1), mandatory=False)
+            _ = self._control_channel.publish(
+                exchange, "", body, Properties(delivery_mode=1), mandatory=False
+            )
 
     async def declare(self, target: str) -> None:
         """The line of a target, whether it is there or not."""
@@ -182,15 +188,15 @@ class Broker:
                 self._made.add(target)
 
     @property
-    def lines(self) -> list[str]:
+    def broker_queues(self) -> list[str]:
         """The names of all lines in which messages wait, as far as they are known here."""
         known = [self._topology.name(each) for each in sorted(self._declared) if each]
-        return list(dict.fromkeys([*self._topology.lines(), *known]))
+        return list(dict.fromkeys([*self._topology.broker_queues(), *known]))
 
-    async def ready(self, line: str) -> int:
+    async def ready_count(self, broker_queue: str) -> int:
         """How many messages of a line nobody has been given."""
         async with self._answered():
-            return await ready(await self._control(), line)
+            return await ready_count(await self._control(), broker_queue)
 
     @asynccontextmanager
     async def _answered(self) -> AsyncIterator[None]:
@@ -199,27 +205,27 @@ class Broker:
             async with asyncio.timeout(0 if self.publisher.blocked else WAIT_S):
                 yield
         except TimeoutError:
-            if self.publisher.supervisor.link is None:
+            if self.publisher.supervisor.connection is None:
                 raise self.publisher.supervisor.why from None
             why = self.publisher.blocked or f"no answer for {WAIT_S:.0f} s"
             raise BrokerBlocked(
                 f"RabbitMQ takes nothing now ({why}): see `rabbitmq-diagnostics alarms`"
             ) from None
 
-    async def _control(self) -> Channel:
+    async def _control(self) -> AmqpChannel:
         """A channel of the link that publishes; another one when a question was too much for it."""
-        link = self.publisher.supervisor.link
-        if link is None:
+        connection = self.publisher.supervisor.connection
+        if connection is None:
             raise self.publisher.supervisor.why
-        if self._side is None or self._side.lost is not None:
-            self._side = await link.channel()
-        return self._side
+        if self._control_channel is None or self._control_channel.lost is not None:
+            self._control_channel = await connection.channel()
+        return self._control_channel
 
 
-def _parcel(post: Post) -> Parcel:
-    envelope = post.envelope
+def _packed_message(copy: RoutedCopy) -> PackedMessage:
+    envelope = copy.envelope
     packed = Properties(headers=dict(pack(envelope)), message_id=to_text(envelope.id)).pack()
-    return Parcel(post.exchange, post.key, packed, envelope.body)
+    return PackedMessage(copy.exchange, copy.key, packed, envelope.body)
 
 
 def _target(key: str) -> str:

@@ -17,10 +17,10 @@ from postroad.model.record import (
     View,
     Want,
 )
-from postroad.stores.rabbitmq.base import Base
+from postroad.stores.rabbitmq.base import RabbitBase
 
 
-class LeaseVerbs(Base):
+class RabbitLeases(RabbitBase):
     """Claims and reads what was delivered here, and writes what became of it."""
 
     async def join(self) -> int:
@@ -44,48 +44,48 @@ class LeaseVerbs(Base):
         await self.serving.start(owner, pools)
         self._owners[owner] = now_ms = self.clock.now_ms()
         ask = (levels, pools, limit, without)
-        claim = self.table.claim(owner, *ask, now_ms)
+        claim = self.delivered.claim(owner, *ask, now_ms)
         if claim.lanes or len(levels) <= LAST_POLLED_LEVEL:
             return claim
-        entries, known = self.table.entries, len(self.table.entries)
+        entries, known = self.delivered.entries, len(self.delivered.entries)
         await self.serving.caught_up(lambda: len(entries) > known)
         self._owners[owner] = now_ms = self.clock.now_ms()
-        return self.table.claim(owner, *ask, now_ms)
+        return self.delivered.claim(owner, *ask, now_ms)
 
     async def look(self, looks: Sequence[Look]) -> list[View]:
         """The rungs of owned lanes that became ready after a time, or are named."""
         now_ms = self.clock.now_ms()
-        return [self.table.look(ask, now_ms) for ask in looks]
+        return [self.delivered.look(ask, now_ms) for ask in looks]
 
     async def fetch(self, wants: Sequence[Want]) -> list[Reading]:
         """Due messages of rungs, in order."""
         now_ms = self.clock.now_ms()
-        return [self.table.fetch(want, now_ms) for want in wants]
+        return [self.delivered.fetch(want, now_ms) for want in wants]
 
     async def mark(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
         """Note that these are about to start; False when they are no longer ours."""
-        entries = [self.table.entries.get(number) for number in ids]
+        entries = [self.delivered.entries.get(number) for number in ids]
         held = [entry for entry in entries if entry is not None]
-        if not self.table.owns(owner, lane.id, lane.epoch) or len(held) < len(ids):
+        if not self.delivered.owns(owner, lane.id, lane.epoch) or len(held) < len(ids):
             return False
         pairs = [(entry.message, entry.envelope.priority) for entry in held]
-        await self.afar.note(pairs, self.clock.now_ms())
+        await self.broker_state.note(pairs, self.clock.now_ms())
         for entry in held:
             entry.message = replace(entry.message, marks=entry.message.marks + 1)
         return True
 
     async def unmark(self, ids: Sequence[int]) -> None:
         """They were stopped without a lost lease."""
-        await self.afar.unnote(ids)
+        await self.broker_state.unnote(ids)
         for number in ids:
-            entry = self.table.entries.get(number)
+            entry = self.delivered.entries.get(number)
             if entry is not None:
                 marks = max(0, entry.message.marks - 1)
                 entry.message = replace(entry.message, marks=marks)
 
     async def record(self, record: Record) -> Recorded:
         """Apply results in one batch, fenced."""
-        recorded = await self.recording.record(record)
+        recorded = await self.recorder.record(record)
         if record.queues or record.lanes:
             self.parking.look()
         return recorded
@@ -94,16 +94,16 @@ class LeaseVerbs(Base):
         """Give lanes back; answers when each level of them is ready next."""
         ready: dict[int, int] = {}
         for lane in lanes:
-            if self.table.owns(owner, lane.lane, lane.epoch):
-                for level, at_ms in self.table.free(lane.lane).items():
+            if self.delivered.owns(owner, lane.lane, lane.epoch):
+                for level, at_ms in self.delivered.free(lane.lane).items():
                     ready[level] = min(ready.get(level, at_ms), at_ms)
         return ready
 
     async def disown(self, owner: int, keep: Sequence[int]) -> None:
         """Give back all lanes but these."""
-        for spot in self.table.owned_by(owner):
-            if spot.lane.id not in keep:
-                _ = self.table.free(spot.lane.id)  # the table rings for itself
+        for memory_lane in self.delivered.owned_by(owner):
+            if memory_lane.lane.id not in keep:
+                _ = self.delivered.free(memory_lane.lane.id)  # the table rings for itself
         if not keep and not self.bell.hears(owner):  # its engine has ended
             await self.serving.stop(owner)
 
@@ -116,7 +116,10 @@ class LeaseVerbs(Base):
 
     async def held(self, owner: int) -> set[tuple[int, int]]:
         """The lanes that are the owner's, with their epochs."""
-        return {(spot.lane.id, spot.epoch) for spot in self.table.owned_by(owner)}
+        return {
+            (memory_lane.lane.id, memory_lane.epoch)
+            for memory_lane in self.delivered.owned_by(owner)
+        }
 
     async def reap(self, dead_after_ms: int) -> Reaped:
         """Free the lanes of owners in this process that were not heard from. A process that died
@@ -124,13 +127,17 @@ class LeaseVerbs(Base):
         before_ms = self.clock.now_ms() - dead_after_ms
         lost = 0
         for owner in [each for each, at_ms in self._owners.items() if at_ms < before_ms]:
-            spots = self.table.owned_by(owner)
-            for spot in spots:
-                _ = self.table.free(spot.lane.id, lost=True)  # the table rings for itself
-            if spots:
+            memory_lanes = self.delivered.owned_by(owner)
+            for memory_lane in memory_lanes:
+                _ = self.delivered.free(
+                    memory_lane.lane.id, lost=True
+                )  # the table rings for itself
+            if memory_lanes:
                 self._reaped.add(owner)
-            lost += len(spots)
-        owned = any(spot.owner is not None for spot in self.table.spots.values())
+            lost += len(memory_lanes)
+        owned = any(
+            memory_lane.owner is not None for memory_lane in self.delivered.memory_lanes.values()
+        )
         return Reaped(lost, owned)
 
     async def leave(self, owner: int) -> None:

@@ -7,17 +7,17 @@ from msgspec import Struct
 
 from postroad.model.errors import BadDsn
 from postroad.stores.rabbitmq.topology.topology import PLAIN_WORD, SHARD_NUMBERS, SHARDS
-from postroad.stores.rabbitmq.wire.address import Address, read_address
+from postroad.stores.rabbitmq.wire.address import BrokerAddress, read_address
 
 STATE: Final = "sqlite:///postroad-state.db"
 PREFETCH: Final = 512
 NAMES: Final = ("state", "prefix", "shards", "prefetch")
 
 
-class Options(Struct, frozen=True):
+class RabbitOptions(Struct, frozen=True):
     """A broker, the state store beside it, and how it is used."""
 
-    address: Address
+    address: BrokerAddress
     state: str = STATE
     prefix: str = "postroad"
     shards: int = SHARDS
@@ -26,7 +26,7 @@ class Options(Struct, frozen=True):
     """Messages of one line in this process at a time."""
 
 
-def read_options(dsn: str) -> Options:
+def read_options(dsn: str) -> RabbitOptions:
     """The options of an `amqp://…?state=…` address, or a BadDsn that says what is wrong."""
     address = read_address(dsn)
     query = urlsplit(dsn).query.replace("+", "%2B")  # a password may have one
@@ -43,7 +43,9 @@ def read_options(dsn: str) -> Options:
     shards = _number(given, "shards", SHARDS, 256)
     if shards not in SHARD_NUMBERS:
         raise BadDsn(f"shards={shards}: give a power of two, from 1 to 256")
-    return Options(address, state, prefix, shards, _number(given, "prefetch", PREFETCH, 65_535))
+    return RabbitOptions(
+        address, state, prefix, shards, _number(given, "prefetch", PREFETCH, 65_535)
+    )
 
 
 def _number(given: dict[str, str], name: str, usual: int, most: int) -> int:

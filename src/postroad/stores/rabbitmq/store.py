@@ -13,20 +13,20 @@ from postroad.model.record import Collected, Swept
 from postroad.model.states import NEVER
 from postroad.model.ticks import Schedule, Tick
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.base import Base, State
+from postroad.stores.rabbitmq.base import RabbitBase, StateStore
 from postroad.stores.rabbitmq.consuming.delivery import HOLD_MS
-from postroad.stores.rabbitmq.insight import InsightVerbs, OverviewVerbs
-from postroad.stores.rabbitmq.leasing import LeaseVerbs
-from postroad.stores.rabbitmq.options import Options
-from postroad.stores.rabbitmq.publishing.publisher import Parcel
+from postroad.stores.rabbitmq.insight import RabbitInsight, RabbitOverview
+from postroad.stores.rabbitmq.leasing import RabbitLeases
+from postroad.stores.rabbitmq.options import RabbitOptions
+from postroad.stores.rabbitmq.publishing.publisher import PackedMessage
 from postroad.stores.rabbitmq.showing import FactVerbs
-from postroad.stores.rabbitmq.state.broker_state import Batch
+from postroad.stores.rabbitmq.state.broker_state import StateBatch
 from postroad.stores.rabbitmq.usage import UsageVerbs
 
 INSTEAD: Final = "a road on SQLite or PostgreSQL can"
 
 
-class InboxVerbs(Base):
+class RabbitInbox(RabbitBase):
     """How messages get in."""
 
     async def open_queues(self, specs: Sequence[QueueSpec]) -> list[Queue]:
@@ -37,28 +37,28 @@ class InboxVerbs(Base):
                     f"{spec.name!r} is to be ordered, which queues of a broker with retries cannot "
                     f"be: leave `ordered` out, or use a road that is ordered; {INSTEAD}"
                 )
-        return await self.book.open_queues(specs)
+        return await self.queue_cache.open_queues(specs)
 
     async def find_queue(self, tenant: str, name: str) -> Queue | None:
         """The queue of that name."""
         self._check_open()
-        return await self.book.find((tenant, name))
+        return await self.queue_cache.find((tenant, name))
 
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
         """Publish them all in one go; accepted is what the broker has confirmed. There are no
         transactions over queues of a broker: one that is full refuses its own messages alone."""
         self._check_open()
-        answers = await self.broker.send([self._parcel(draft) for draft in drafts])
+        answers = await self.broker.send([self._packed_message(draft) for draft in drafts])
         pairs = list(zip(drafts, answers, strict=True))
-        await self._remember([draft for draft, wrong in pairs if wrong is None])
-        return [Accepted(draft.id, refused=wrong) for draft, wrong in pairs]
+        await self._remember([draft for draft, failure in pairs if failure is None])
+        return [Accepted(draft.id, refused=failure) for draft, failure in pairs]
 
     async def put(self, draft: Draft) -> bool:
         """Publish one that is due, and wait for its own confirm alone: others go on meanwhile."""
         self._check_open()
         if draft.due_ms > draft.accepted_at_ms:
             return False
-        confirm = self.broker.put(self._parcel(draft))
+        confirm = self.broker.put(self._packed_message(draft))
         if confirm is None:
             return False
         try:
@@ -71,23 +71,23 @@ class InboxVerbs(Base):
     async def _remember(self, drafts: Sequence[Draft]) -> None:
         """What waits is noted in the state store, and what goes at once in memory, so that
         somebody who asks for it gets an answer. It is in the broker whether this fails or not."""
-        later = Batch(self.clock.now_ms())
+        later = StateBatch(self.clock.now_ms())
         for draft in drafts:
             if draft.due_ms > draft.accepted_at_ms + HOLD_MS:
                 later.sent(draft)
             else:
                 self.recent.add(draft)
         try:
-            await self.afar.write(later)
+            await self.broker_state.write(later)
         except StoreError as error:
             self.log.warning("what was sent for later is not noted", error=str(error))
 
     def hand_over(self, drafts: Sequence[Draft]) -> None:
         """Write them to the broker, and do not wait for its confirms."""
         self._check_open()
-        self.broker.hand_over([self._parcel(draft) for draft in drafts])
+        self.broker.hand_over([self._packed_message(draft) for draft in drafts])
 
-    def _parcel(self, draft: Draft) -> Parcel:
+    def _packed_message(self, draft: Draft) -> PackedMessage:
         if draft.key:
             raise NotOnRabbitMQ(
                 "key=: a broker does not remember the keys of what it has delivered. Leave it out "
@@ -98,10 +98,10 @@ class InboxVerbs(Base):
                 "order_key=: a message that is retried is overtaken by those behind it. Leave it "
                 f"out, or put what belongs together into one message; {INSTEAD}"
             )
-        return self.stamps.parcel(draft, self.clock.now_ms())
+        return self.header_templates.packed_message(draft, self.clock.now_ms())
 
 
-class ControlVerbs(Base):
+class RabbitControl(RabbitBase):
     """Pause, resume, unblock, settle; cancelling is not here."""
 
     async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
@@ -154,15 +154,15 @@ class ControlVerbs(Base):
         return found
 
     async def _changed(self, queue: int) -> None:
-        await self.book.reread(queue)
+        await self.queue_cache.reread(queue)
         self.parking.look()
 
     async def _lane_changed(self, lane: int) -> None:
-        await self.book.reread_lane(lane)
+        await self.queue_cache.reread_lane(lane)
         self.parking.look()
 
 
-class KeepVerbs(Base):
+class RabbitUpkeep(RabbitBase):
     """Expiry and retention; and what makes messages of the state store live, which are then
     published."""
 
@@ -170,12 +170,12 @@ class KeepVerbs(Base):
         """Move what has expired, or outlived a spell, to the dead set. What lies in the broker
         comes back when its deadline passes."""
         swept = await self.state.sweep(limit)
-        expired, next_at_ms = await self.parking.bury(limit)
+        expired, next_at_ms = await self.parking.store_dead(limit)
         return Swept(swept.expired + expired, min(swept.next_at_ms, next_at_ms))
 
     async def retain(self, history_ms: int, dead_ms: int) -> int:
         """Delete finished work older than these."""
-        await self.afar.retain(self.clock.now_ms() - history_ms)
+        await self.broker_state.retain(self.clock.now_ms() - history_ms)
         return await self.state.retain(history_ms, dead_ms)
 
     async def collect(self, unused_ms: int) -> Collected:
@@ -201,7 +201,10 @@ class KeepVerbs(Base):
     async def _check_dead(self, which: DeadFilter) -> None:
         """The state store does not know what lives in the broker."""
         for number in which.ids or ():
-            if number in self.table.entries or await self.afar.where(number) is not None:
+            if (
+                number in self.delivered.entries
+                or await self.broker_state.place_of(number) is not None
+            ):
                 raise NotDead(f"{to_text(number)} is not dead: nothing was changed")
 
     async def tick(self, schedule: Schedule, ticks: Sequence[Tick], until_ms: int) -> Schedule:
@@ -211,14 +214,14 @@ class KeepVerbs(Base):
         return stored
 
 
-class ShowVerbs(InsightVerbs, OverviewVerbs, UsageVerbs, FactVerbs):
+class ShowVerbs(RabbitInsight, RabbitOverview, UsageVerbs, FactVerbs):
     """What can be asked."""
 
 
-class RabbitStore(InboxVerbs, LeaseVerbs, ControlVerbs, KeepVerbs, ShowVerbs):
+class RabbitStore(RabbitInbox, RabbitLeases, RabbitControl, RabbitUpkeep, ShowVerbs):
     """A broker with a state store beside it, which is asked for all that is not a message."""
 
-    def __init__(self, options: Options, state: State, log: Log | None = None) -> None:
+    def __init__(self, options: RabbitOptions, state: StateStore, log: Log | None = None) -> None:
         super().__init__(options, state, log)
         self.dead_page, self.dead_letter = state.dead_page, state.dead_letter
         self.dead_trim = state.dead_trim

@@ -11,43 +11,43 @@ from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.consuming.delivery import HOLD_MS, Entry, Receipt
-from postroad.stores.rabbitmq.consuming.memory_tables import Table
-from postroad.stores.rabbitmq.consuming.queue_cache import Book
+from postroad.stores.rabbitmq.consuming.delivery import HOLD_MS, AckHandle, DeliveredMessage
+from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
+from postroad.stores.rabbitmq.consuming.queue_cache import QueueCache
 from postroad.stores.rabbitmq.dead_letters import delivery_count, suspect, unreadable
 from postroad.stores.rabbitmq.delays.gates import death, gate_ms
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
-from postroad.stores.rabbitmq.publishing.republisher import Shift, Shifter
-from postroad.stores.rabbitmq.publishing.routes import Post, Routes
-from postroad.stores.rabbitmq.state.broker_state import BrokerState, Known
+from postroad.stores.rabbitmq.publishing.republisher import RepublishBatch, Republisher
+from postroad.stores.rabbitmq.publishing.routes import RoutedCopy, Routes
+from postroad.stores.rabbitmq.state.broker_state import BrokerState, KnownMessage
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 BATCH: Final = 500
 RETRY_S: Final = 1.0
-UNKNOWN: Final = Known()
+UNKNOWN: Final = KnownMessage()
 
 
-class Arrived(Struct, frozen=True):
+class IncomingDelivery(Struct, frozen=True):
     """A delivery, and how it is settled."""
 
     delivery: Delivery
-    receipt: Receipt
+    ack_handle: AckHandle
     source: str
 
 
-class Read(Struct, frozen=True):
+class ReadDelivery(Struct, frozen=True):
     """A delivery that could be read."""
 
     envelope: Envelope
-    arrived: Arrived
+    arrived: IncomingDelivery
     returns: int
 
 
-class Looked(Struct, frozen=True):
+class ArrivalPlan(Struct, frozen=True):
     """What a batch comes to: what is done about some of it, and what is for the table."""
 
-    shift: Shift
-    fresh: dict[int, Entry]
+    republish: RepublishBatch
+    fresh: dict[int, DeliveredMessage]
 
 
 class Arrivals:
@@ -55,23 +55,23 @@ class Arrivals:
 
     def __init__(
         self,
-        table: Table,
-        book: Book,
+        delivered: DeliveredMessages,
+        queue_cache: QueueCache,
         state: BrokerState,
-        shifter: Shifter,
+        republisher: Republisher,
         routes: Routes,
         clock: Clock,
         log: Log,
     ) -> None:
-        self._table = table
-        self._book = book
+        self._delivered = delivered
+        self._queue_cache = queue_cache
         self._state = state
-        self._shifter = shifter
+        self._republisher = republisher
         self._routes = routes
         self._clock = clock
         self._log = log
-        self._waiting: list[Arrived] = []
-        self._moved: set[Receipt] = set()
+        self._waiting: list[IncomingDelivery] = []
+        self._republished: set[AckHandle] = set()
         """Of the batch that is looked at: copies that take their place are in the broker."""
         self._work = asyncio.Event()
         self.busy = False
@@ -82,7 +82,7 @@ class Arrivals:
         """Whether all that came is in the table, or gone."""
         return not (self._waiting or self.busy)
 
-    def take(self, arrived: Arrived) -> None:
+    def take(self, arrived: IncomingDelivery) -> None:
         """One more came."""
         self._waiting.append(arrived)
         self._work.set()
@@ -99,103 +99,115 @@ class Arrivals:
             await self._until_dealt_with(batch)
             self.busy = False
 
-    async def _until_dealt_with(self, batch: list[Arrived]) -> None:
-        looked: Looked | None = None
-        self._moved.clear()
-        while alive := [one for one in batch if one.receipt.alive]:
+    async def _until_dealt_with(self, batch: list[IncomingDelivery]) -> None:
+        plan: ArrivalPlan | None = None
+        self._republished.clear()
+        while alive := [one for one in batch if one.ack_handle.alive]:
             try:
-                looked = looked or await self._look(alive)
-                await self._shifter.run(looked.shift)
+                plan = plan or await self._plan(alive)
+                await self._republisher.run(plan.republish)
             except StoreError as error:
                 self._log.warning("messages wait to be looked at", error=str(error))
-                if looked is not None and looked.shift.posts:
-                    self._moved |= {e.receipt for e in looked.shift.ended if e.moved}
-                    looked = None  # else all is published, and only to be noted
+                if plan is not None and plan.republish.copies:
+                    self._republished |= {
+                        e.ack_handle for e in plan.republish.ended if e.republished
+                    }
+                    plan = None  # else all is published, and only to be noted
                 await self._clock.sleep(RETRY_S)
             else:
-                self._settle_in(looked.fresh)
+                self._settle_in(plan.fresh)
                 return
 
-    async def _look(self, batch: Sequence[Arrived]) -> Looked:
-        shift = Shift(self._routes, self._clock.now_ms())
-        read = [one for arrived in batch if (one := self._read(shift, arrived))]
-        self._table.arriving = {one.envelope.id for one in read}
+    async def _plan(self, batch: Sequence[IncomingDelivery]) -> ArrivalPlan:
+        republish = RepublishBatch(self._routes, self._clock.now_ms())
+        read = [one for arrived in batch if (one := self._read(republish, arrived))]
+        self._delivered.arriving = {one.envelope.id for one in read}
         doubtful = [r.envelope.id for r in read if r.envelope.hop or r.arrived.delivery.redelivered]
         known = await self._state.known(doubtful)
-        fresh: dict[int, Entry] = {}
+        fresh: dict[int, DeliveredMessage] = {}
         for one in read:
-            queue = await self._book.queue((one.envelope.tenant, one.envelope.queue))
+            queue = await self._queue_cache.queue((one.envelope.tenant, one.envelope.queue))
             if queue is None or one.envelope.shard >= len(queue.lanes):
-                self._refuse(shift, one.arrived, "its queue is not known to the state store")
+                self._refuse(republish, one.arrived, "its queue is not known to the state store")
                 continue
             entry = self._entry(one, queue, known.get(one.envelope.id, UNKNOWN), fresh)
             if entry is not None:
-                self._place(shift, entry, queue, fresh)
-        return Looked(shift, fresh)
+                self._place(republish, entry, queue, fresh)
+        return ArrivalPlan(republish, fresh)
 
-    def _settle_in(self, fresh: dict[int, Entry]) -> None:
+    def _settle_in(self, fresh: dict[int, DeliveredMessage]) -> None:
         """Into the table, but for what an earlier try has delivered since it was looked up. A line
         that was given back or lost meanwhile takes its messages along."""
-        wanted, self._table.arriving = self._table.arriving, set()
+        wanted, self._delivered.arriving = self._delivered.arriving, set()
         for number in fresh.keys() - wanted:
-            fresh.pop(number).receipt.ack()
-        self._table.put([entry for entry in fresh.values() if entry.receipt.alive])
+            fresh.pop(number).ack_handle.ack()
+        self._delivered.put([entry for entry in fresh.values() if entry.ack_handle.alive])
         expiry_ms = min((e.message.expires_at_ms for e in fresh.values()), default=NEVER)
         if expiry_ms < NEVER:
             self.on_expiry(expiry_ms)
 
-    def _read(self, shift: Shift, arrived: Arrived) -> Read | None:
+    def _read(self, republish: RepublishBatch, arrived: IncomingDelivery) -> ReadDelivery | None:
         headers = arrived.delivery.properties.headers
         try:
             envelope = unpack(headers, arrived.delivery.body)
         except BadEnvelope as error:
-            self._refuse(shift, arrived, str(error))
+            self._refuse(republish, arrived, str(error))
             return None
-        return Read(envelope, arrived, delivery_count(headers))
+        return ReadDelivery(envelope, arrived, delivery_count(headers))
 
-    def _refuse(self, shift: Shift, arrived: Arrived, why: str) -> None:
+    def _refuse(self, republish: RepublishBatch, arrived: IncomingDelivery, why: str) -> None:
         """Nobody can serve it: into the dead set, as it is."""
-        self._log.error("a message cannot be read", line=arrived.source, why=why)
+        self._log.error("a message cannot be read", broker_queue=arrived.source, why=why)
         letter = unreadable(arrived.delivery, why, self._clock.now_ms())
         message = Message(letter.id, 0, 0, 0, 0, 0, 0, 0, 0, 0, NEVER, b"")
-        entry = Entry(letter, message, arrived.receipt, arrived.source)
-        entry.moved = arrived.receipt in self._moved
-        shift.replace(entry, Post(self._routes.topology.dead_exchange, "", letter))
+        entry = DeliveredMessage(letter, message, arrived.ack_handle, arrived.source)
+        entry.republished = arrived.ack_handle in self._republished
+        republish.replace(entry, RoutedCopy(self._routes.topology.dead_exchange, "", letter))
 
     def _entry(
-        self, one: Read, queue: Queue, known: Known, fresh: dict[int, Entry]
-    ) -> Entry | None:
+        self,
+        one: ReadDelivery,
+        queue: Queue,
+        known: KnownMessage,
+        fresh: dict[int, DeliveredMessage],
+    ) -> DeliveredMessage | None:
         """The message, unless this copy of it is spent or held already."""
-        envelope, receipt = one.envelope, one.arrived.receipt
-        held = self._table.entries.get(envelope.id) or fresh.get(envelope.id)
+        envelope, ack_handle = one.envelope, one.arrived.ack_handle
+        held = self._delivered.entries.get(envelope.id) or fresh.get(envelope.id)
         if held is not None and held.envelope.hop < envelope.hop:
-            _ = self._table.drop(envelope.id)  # a peer has made another copy of it meanwhile
+            _ = self._delivered.drop(envelope.id)  # a peer has made another copy of it meanwhile
             fresh.pop(envelope.id, None)
-            held.receipt.ack()
+            held.ack_handle.ack()
             held = None
         if known.finished or envelope.hop <= known.hop or held is not None:
-            receipt.ack()
+            ack_handle.ack()
             return None
         # Starts of the copy before count only there; it may not be noted as spent yet.
         starts = known.starts if known.hop == envelope.hop - 1 else 0
         message = message_of(envelope, queue, starts)
-        entry = Entry(envelope, message, receipt, one.arrived.source)
+        entry = DeliveredMessage(envelope, message, ack_handle, one.arrived.source)
         entry.suspect = suspect(one.returns)
-        entry.moved = receipt in self._moved
+        entry.republished = ack_handle in self._republished
         return entry
 
-    def _place(self, shift: Shift, entry: Entry, queue: Queue, fresh: dict[int, Entry]) -> None:
-        lane = self._book.lane(entry.message.lane)
+    def _place(
+        self,
+        republish: RepublishBatch,
+        entry: DeliveredMessage,
+        queue: Queue,
+        fresh: dict[int, DeliveredMessage],
+    ) -> None:
+        lane = self._queue_cache.lane(entry.message.lane)
         now_ms = self._clock.now_ms()
         reason = death(entry.message, queue, lane, now_ms)
-        if entry.moved:
-            shift.back(entry, lane.key)  # only to be noted, whatever it would be by now
+        if entry.republished:
+            republish.back(entry, lane.key)  # only to be noted, whatever it would be by now
         elif reason is not None:
-            shift.die(entry, reason)
+            republish.die(entry, reason)
         elif min(entry.message.due_ms, entry.message.expires_at_ms) > now_ms + HOLD_MS:
-            shift.back(entry, lane.key)
+            republish.back(entry, lane.key)
         elif (until_ms := gate_ms(entry.message, queue, lane)) > now_ms + HOLD_MS:
-            shift.park(entry, lane.key, until_ms)
+            republish.park(entry, lane.key, until_ms)
         else:
             fresh[entry.message.id] = entry
 

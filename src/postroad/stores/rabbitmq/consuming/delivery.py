@@ -17,7 +17,7 @@ READ_BYTES_MAX: Final = 4 << 20
 RungKey = tuple[int, int, int]
 
 
-class Receipt(Protocol):
+class AckHandle(Protocol):
     """One delivery, to be settled. After its link is gone nothing comes of it."""
 
     @property
@@ -31,19 +31,21 @@ class Receipt(Protocol):
         """Back to its line."""
 
 
-class Entry:
+class DeliveredMessage:
     """One message in memory."""
 
-    __slots__ = ("envelope", "message", "moved", "receipt", "source", "suspect")
+    __slots__ = ("ack_handle", "envelope", "message", "republished", "source", "suspect")
 
-    def __init__(self, envelope: Envelope, message: Message, receipt: Receipt, source: str) -> None:
+    def __init__(
+        self, envelope: Envelope, message: Message, ack_handle: AckHandle, source: str
+    ) -> None:
         self.envelope = envelope
         self.message = message
-        self.receipt = receipt
+        self.ack_handle = ack_handle
         self.source = source
         self.suspect = False
         """It may have killed the process that had it before."""
-        self.moved = False
+        self.republished = False
         """A copy that takes its place is in the broker, whether that is noted yet or not."""
 
     @property
@@ -54,35 +56,35 @@ class Entry:
         return bool(e.hop or self.message.marks or e.due_ms > e.accepted_at_ms + HOLD_MS)
 
 
-class Stack:
+class RungQueue:
     """The messages of one rung, by due time."""
 
     __slots__ = ("_keys", "entries", "row")
 
     def __init__(self, row: Rung) -> None:
         self.row = row
-        self.entries: dict[int, Entry] = {}
+        self.entries: dict[int, DeliveredMessage] = {}
         self._keys: list[tuple[int, int]] = []
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: DeliveredMessage) -> None:
         """One more."""
         message = entry.message = replace(entry.message, rung=self.row.id)
         self.entries[message.id] = entry
         insort(self._keys, (message.place, message.id))
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: DeliveredMessage) -> None:
         """One less."""
         if self.entries.pop(entry.message.id, None) is not None:
             self.withhold(entry)
 
-    def withhold(self, entry: Entry) -> None:
+    def withhold(self, entry: DeliveredMessage) -> None:
         """It is not to be read, until it is offered."""
         key = (entry.message.place, entry.message.id)
         at = bisect_left(self._keys, key)
         if self._keys[at : at + 1] == [key]:
             del self._keys[at]
 
-    def offer(self, entry: Entry) -> None:
+    def offer(self, entry: DeliveredMessage) -> None:
         """It may be read again."""
         self.withhold(entry)
         insort(self._keys, (entry.message.place, entry.message.id))
@@ -107,10 +109,10 @@ class Stack:
         return Reading(want.rung, messages, NEVER, full=len(messages) >= want.limit)
 
 
-class Spot:
+class MemoryLane:
     """A lane with something in it, or with an owner."""
 
-    __slots__ = ("crashes", "epoch", "lane", "owner", "source", "stacks", "told")
+    __slots__ = ("crashes", "epoch", "lane", "owner", "owner_informed", "rung_queues", "source")
 
     def __init__(self, lane: Lane, source: str) -> None:
         self.lane = lane
@@ -118,16 +120,16 @@ class Spot:
         self.owner: int | None = None
         self.epoch = 0
         self.crashes = 0
-        self.stacks: dict[RungKey, Stack] = {}
-        self.told = True
+        self.rung_queues: dict[RungKey, RungQueue] = {}
+        self.owner_informed = True
         """Whether its owner has looked since its line was closed."""
 
     @property
-    def filled(self) -> list[Stack]:
+    def filled(self) -> list[RungQueue]:
         """Its rungs that have something."""
-        return [stack for stack in self.stacks.values() if stack.entries]
+        return [rung_queue for rung_queue in self.rung_queues.values() if rung_queue.entries]
 
     def as_lane(self) -> Lane:
         """The lane as its owner gets it; suspect when something in it may have killed a process."""
-        suspects = any(e.suspect for stack in self.filled for e in stack.entries.values())
+        suspects = any(e.suspect for rung_queue in self.filled for e in rung_queue.entries.values())
         return replace(self.lane, epoch=self.epoch, crashes=self.crashes + suspects)

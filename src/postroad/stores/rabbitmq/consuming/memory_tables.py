@@ -14,17 +14,17 @@ from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.record import Claim, Look, Reading, View, Want
 from postroad.model.states import NEVER
 from postroad.model.turn import Ready, in_turn
-from postroad.stores.rabbitmq.consuming.delivery import Entry, Spot, Stack
+from postroad.stores.rabbitmq.consuming.delivery import DeliveredMessage, MemoryLane, RungQueue
 from postroad.stores.rabbitmq.delays.gates import lane_gate_ms, queue_gate_ms
 from postroad.stores.sqlite.bell import Ring
 
 
-class Table:
+class DeliveredMessages:
     """Lanes by number, messages by id. `ring` is told whom a change concerns."""
 
     def __init__(self, ring: Callable[[list[Ring]], None]) -> None:
-        self.entries: dict[int, Entry] = {}
-        self.spots: dict[int, Spot] = {}
+        self.entries: dict[int, DeliveredMessage] = {}
+        self.memory_lanes: dict[int, MemoryLane] = {}
         self.queues: dict[int, Queue] = {}
         self.lanes: dict[int, Lane] = {}
         """How all lanes stand that were ever of interest here."""
@@ -32,54 +32,57 @@ class Table:
         self.arriving: set[int] = set()
         """Messages of which copies are being looked at, and may soon be here."""
         self._ring = ring
-        self._stacks: dict[int, Stack] = {}
+        self._rung_queues: dict[int, RungQueue] = {}
         self._rungs_made = 0
         self._epochs = 0
 
     # What comes and goes
 
-    def put(self, entries: Iterable[Entry]) -> None:
+    def put(self, entries: Iterable[DeliveredMessage]) -> None:
         """Messages of known queues and lanes, none of which is here."""
-        placed: list[Entry] = []
+        placed: list[DeliveredMessage] = []
         for entry in entries:
             lane = self.lanes[entry.message.lane]
-            spot = self.spots.get(lane.id)
-            if spot is None:
-                spot = self.spots[lane.id] = Spot(lane, entry.source)
-            self._stack(spot, entry).add(entry)
+            memory_lane = self.memory_lanes.get(lane.id)
+            if memory_lane is None:
+                memory_lane = self.memory_lanes[lane.id] = MemoryLane(lane, entry.source)
+            self._rung_queue(memory_lane, entry).add(entry)
             self.entries[entry.message.id] = entry
             placed.append(entry)
         self._tell(placed)
 
-    def withhold(self, entries: Iterable[Entry]) -> None:
+    def withhold(self, entries: Iterable[DeliveredMessage]) -> None:
         """These are not to be tried: copies take their place, or are about to."""
         for entry in self._here(entries):
-            self._stacks[entry.message.rung].withhold(entry)
+            self._rung_queues[entry.message.rung].withhold(entry)
 
-    def offer(self, entries: Iterable[Entry]) -> None:
+    def offer(self, entries: Iterable[DeliveredMessage]) -> None:
         """These were withheld, and may be tried after all."""
         offered = self._here(entries)
         for entry in offered:
-            self._stacks[entry.message.rung].offer(entry)
+            self._rung_queues[entry.message.rung].offer(entry)
         self._tell(offered)
 
-    def _here(self, entries: Iterable[Entry]) -> list[Entry]:
+    def _here(self, entries: Iterable[DeliveredMessage]) -> list[DeliveredMessage]:
         return [entry for entry in entries if self.entries.get(entry.message.id) is entry]
 
-    def _tell(self, entries: Iterable[Entry]) -> None:
+    def _tell(self, entries: Iterable[DeliveredMessage]) -> None:
         rings: dict[int, Ring] = {}
         for entry in entries:
-            spot, stack = self.spots[entry.message.lane], self._stacks[entry.message.rung]
-            ring = self._told(spot, stack, entry.message.due_ms)
+            memory_lane, rung_queue = (
+                self.memory_lanes[entry.message.lane],
+                self._rung_queues[entry.message.rung],
+            )
+            ring = self._told(memory_lane, rung_queue, entry.message.due_ms)
             if ring is not None:
-                rings[stack.row.id] = min(ring, rings.get(stack.row.id, ring), key=_at)
+                rings[rung_queue.row.id] = min(ring, rings.get(rung_queue.row.id, ring), key=_at)
         self._ring(list(rings.values()))
 
-    def drop(self, number: int) -> Entry | None:
+    def drop(self, number: int) -> DeliveredMessage | None:
         """A message is here no longer."""
         entry = self.entries.pop(number, None)
         if entry is not None:
-            self._stacks[entry.message.rung].remove(entry)
+            self._rung_queues[entry.message.rung].remove(entry)
             self._forget_empty(entry.message.lane)
         return entry
 
@@ -90,9 +93,9 @@ class Table:
             self.arriving.discard(number)
             entry = self.drop(number)
             if entry is not None:
-                entry.receipt.ack()
+                entry.ack_handle.ack()
 
-    def drop_source(self, source: str) -> list[Entry]:
+    def drop_source(self, source: str) -> list[DeliveredMessage]:
         """All messages of a line are here no longer; its lanes look paused to their owners."""
         self.close(source)
         gone = [entry for entry in self.entries.values() if entry.source == source]
@@ -103,94 +106,115 @@ class Table:
     def open(self, source: str) -> None:
         """Lanes of a line may be claimed, and those that are owned go on."""
         self.open_sources.add(source)
-        self.touch(spot for spot in self.spots.values() if spot.source == source)
+        self.ring_for(
+            memory_lane
+            for memory_lane in self.memory_lanes.values()
+            if memory_lane.source == source
+        )
 
     def close(self, source: str) -> None:
         """Lanes of a line look paused from now on: what is in flight ends, nothing starts."""
         self.open_sources.discard(source)
-        spots = [spot for spot in self.spots.values() if spot.source == source]
-        for spot in spots:
-            spot.told = False
-        self.touch(spots)
+        memory_lanes = [
+            memory_lane
+            for memory_lane in self.memory_lanes.values()
+            if memory_lane.source == source
+        ]
+        for memory_lane in memory_lanes:
+            memory_lane.owner_informed = False
+        self.ring_for(memory_lanes)
 
-    def is_told(self, source: str) -> bool:
+    def owners_informed(self, source: str) -> bool:
         """Whether the owners of a closed line's lanes know it, and have let go of what they had
         read ahead."""
-        return all(s.told or s.owner is None for s in self.spots.values() if s.source == source)
+        return all(
+            s.owner_informed or s.owner is None
+            for s in self.memory_lanes.values()
+            if s.source == source
+        )
 
-    def is_quiet(self, source: str) -> bool:
+    def has_no_owner(self, source: str) -> bool:
         """Whether nobody owns a lane of a line."""
-        return not any(s.owner is not None for s in self.spots.values() if s.source == source)
+        return not any(
+            s.owner is not None for s in self.memory_lanes.values() if s.source == source
+        )
 
-    def _stack(self, spot: Spot, entry: Entry) -> Stack:
+    def _rung_queue(self, memory_lane: MemoryLane, entry: DeliveredMessage) -> RungQueue:
         message = entry.message
         key = (message.queue, message.level, entry.envelope.priority)
-        stack = spot.stacks.get(key)
-        if stack is None:
+        rung_queue = memory_lane.rung_queues.get(key)
+        if rung_queue is None:
             self._rungs_made += 1
-            row = Rung(self._rungs_made, spot.lane.id, *key)
-            stack = spot.stacks[key] = self._stacks[row.id] = Stack(row)
-        return stack
+            row = Rung(self._rungs_made, memory_lane.lane.id, *key)
+            rung_queue = memory_lane.rung_queues[key] = self._rung_queues[row.id] = RungQueue(row)
+        return rung_queue
 
     def _forget_empty(self, lane: int) -> None:
-        spot = self.spots.get(lane)
-        if spot is not None and spot.owner is None and not spot.filled:
-            del self.spots[lane]
-            for stack in spot.stacks.values():
-                del self._stacks[stack.row.id]
+        memory_lane = self.memory_lanes.get(lane)
+        if memory_lane is not None and memory_lane.owner is None and not memory_lane.filled:
+            del self.memory_lanes[lane]
+            for rung_queue in memory_lane.rung_queues.values():
+                del self._rung_queues[rung_queue.row.id]
 
     # What is known of queues and lanes
 
-    def learn_queue(self, queue: Queue) -> None:
+    def update_queue(self, queue: Queue) -> None:
         """How a queue stands from now on."""
         self.queues[queue.id] = queue
-        self.touch(self.spots[n] for n in queue.lanes if n in self.spots)
+        self.ring_for(self.memory_lanes[n] for n in queue.lanes if n in self.memory_lanes)
 
-    def learn_lane(self, lane: Lane) -> None:
+    def update_lane(self, lane: Lane) -> None:
         """How a lane stands from now on."""
         self.lanes[lane.id] = lane
-        spot = self.spots.get(lane.id)
-        if spot is not None:
-            spot.lane = lane
-            self.touch([spot])
+        memory_lane = self.memory_lanes.get(lane.id)
+        if memory_lane is not None:
+            memory_lane.lane = lane
+            self.ring_for([memory_lane])
 
-    def touch(self, spots: Iterable[Spot]) -> None:
+    def ring_for(self, memory_lanes: Iterable[MemoryLane]) -> None:
         """Something about these lanes changed: their owners look again, or they can be claimed."""
         rings: list[Ring] = []
-        for spot in spots:
-            if spot.owner is not None:
-                rings.append(Ring(spot.owner, spot.lane.id, 0, 0, 0))
+        for memory_lane in memory_lanes:
+            if memory_lane.owner is not None:
+                rings.append(Ring(memory_lane.owner, memory_lane.lane.id, 0, 0, 0))
             else:
-                rings += [Ring(None, spot.lane.id, 0, *pair) for pair in self._levels(spot).items()]
+                rings += [
+                    Ring(None, memory_lane.lane.id, 0, *pair)
+                    for pair in self._levels(memory_lane).items()
+                ]
         self._ring(rings)
 
-    def gate_ms(self, spot: Spot) -> int:
+    def gate_ms(self, memory_lane: MemoryLane) -> int:
         """Before this time the lane is nobody's."""
-        return lane_gate_ms(spot.lane) if spot.source in self.open_sources else NEVER
+        return lane_gate_ms(memory_lane.lane) if memory_lane.source in self.open_sources else NEVER
 
-    def _ready_ms(self, stack: Stack) -> int:
-        if not stack.entries:
+    def _ready_ms(self, rung_queue: RungQueue) -> int:
+        if not rung_queue.entries:
             return NEVER
-        return max(stack.first_due_ms(), queue_gate_ms(self.queues[stack.row.queue]))
+        return max(rung_queue.first_due_ms(), queue_gate_ms(self.queues[rung_queue.row.queue]))
 
-    def _levels(self, spot: Spot) -> dict[int, int]:
+    def _levels(self, memory_lane: MemoryLane) -> dict[int, int]:
         """When each level of a lane that nobody owns can be claimed."""
         levels: dict[int, int] = {}
-        for stack in spot.filled:
-            level = min(stack.row.level, LAST_POLLED_LEVEL)
-            at_ms = max(self._ready_ms(stack), self.gate_ms(spot))
+        for rung_queue in memory_lane.filled:
+            level = min(rung_queue.row.level, LAST_POLLED_LEVEL)
+            at_ms = max(self._ready_ms(rung_queue), self.gate_ms(memory_lane))
             if at_ms < levels.get(level, NEVER):
                 levels[level] = at_ms
         return levels
 
-    def _told(self, spot: Spot, stack: Stack, due_ms: int) -> Ring | None:
-        lane, level = spot.lane.id, stack.row.level
-        gate_ms = queue_gate_ms(self.queues[stack.row.queue])
-        if spot.owner is None:
-            gate_ms = max(gate_ms, self.gate_ms(spot))
+    def _told(self, memory_lane: MemoryLane, rung_queue: RungQueue, due_ms: int) -> Ring | None:
+        lane, level = memory_lane.lane.id, rung_queue.row.level
+        gate_ms = queue_gate_ms(self.queues[rung_queue.row.queue])
+        if memory_lane.owner is None:
+            gate_ms = max(gate_ms, self.gate_ms(memory_lane))
             level = min(level, LAST_POLLED_LEVEL)
         at_ms = max(due_ms, gate_ms)
-        return Ring(spot.owner, lane, stack.row.id, level, at_ms) if gate_ms < NEVER else None
+        return (
+            Ring(memory_lane.owner, lane, rung_queue.row.id, level, at_ms)
+            if gate_ms < NEVER
+            else None
+        )
 
     # Owning and reading
 
@@ -206,72 +230,76 @@ class Table:
         """Own lanes that are ready at these levels, of those that the broker brought."""
         ready: list[Ready] = []
         next_at_ms = dict.fromkeys(levels, NEVER) if pools else {}
-        for number, spot in self.spots.items():
-            if spot.owner is not None or spot.lane.key.pool not in pools:
+        for number, memory_lane in self.memory_lanes.items():
+            if memory_lane.owner is not None or memory_lane.lane.key.pool not in pools:
                 continue
-            for level, at_ms in self._levels(spot).items():
+            for level, at_ms in self._levels(memory_lane).items():
                 if level not in next_at_ms:
                     continue
                 if at_ms > now_ms:
                     next_at_ms[level] = min(next_at_ms[level], at_ms)
-                elif spot.lane.key.tenant not in without:
-                    ready.append(Ready(at_ms, number, spot.lane.key.tenant))
+                elif memory_lane.lane.key.tenant not in without:
+                    ready.append(Ready(at_ms, number, memory_lane.lane.key.tenant))
         taken = in_turn(ready, limit)
-        lanes = [self._take(self.spots[number], owner) for number in taken]
-        owned = any(spot.owner is not None for spot in self.spots.values())
+        lanes = [self._take(self.memory_lanes[number], owner) for number in taken]
+        owned = any(memory_lane.owner is not None for memory_lane in self.memory_lanes.values())
         return Claim(lanes, next_at_ms, len(taken) >= limit, owned)
 
-    def _take(self, spot: Spot, owner: int) -> Lane:
+    def _take(self, memory_lane: MemoryLane, owner: int) -> Lane:
         self._epochs += 1
-        spot.owner, spot.epoch = owner, self._epochs
-        return spot.as_lane()
+        memory_lane.owner, memory_lane.epoch = owner, self._epochs
+        return memory_lane.as_lane()
 
     def look(self, ask: Look, now_ms: int) -> View:
         """The rungs of a lane that became ready, and the named ones, with their queues. A lane
         that was lost looks paused: its worker lets go of everything."""
-        spot = self.spots.get(ask.lane)
-        if spot is None:
+        memory_lane = self.memory_lanes.get(ask.lane)
+        if memory_lane is None:
             return View(ask.lane, [], self._named(ask.queues), NEVER, CLOSED, paused=True)
-        times = [(self._ready_ms(stack), stack.row) for stack in spot.filled]
+        times = [(self._ready_ms(rung_queue), rung_queue.row) for rung_queue in memory_lane.filled]
         rungs = [replace(row, ready_at_ms=at) for at, row in times if ask.after_ms < at <= now_ms]
         seen = {rung.id for rung in rungs}
-        named = [self._stacks[n].row for n in ask.rungs if n not in seen and n in self._stacks]
+        named = [
+            self._rung_queues[n].row for n in ask.rungs if n not in seen and n in self._rung_queues
+        ]
         rungs += [row for row in named if row.lane == ask.lane]
         queues = self._named(dict.fromkeys((*(rung.queue for rung in rungs), *ask.queues)))
         next_at_ms = min((at for at, _ in times if at > now_ms), default=NEVER)
-        closed = spot.source not in self.open_sources
-        spot.told = spot.told or closed
-        paused = spot.lane.paused or closed
-        return View(ask.lane, rungs, queues, next_at_ms, spot.lane.circuit, paused)
+        closed = memory_lane.source not in self.open_sources
+        memory_lane.owner_informed = memory_lane.owner_informed or closed
+        paused = memory_lane.lane.paused or closed
+        return View(ask.lane, rungs, queues, next_at_ms, memory_lane.lane.circuit, paused)
 
     def _named(self, numbers: Iterable[int]) -> list[Queue]:
         return [self.queues[number] for number in numbers if number in self.queues]
 
     def fetch(self, want: Want, now_ms: int) -> Reading:
         """Due messages of a rung, in order."""
-        stack = self._stacks.get(want.rung)
-        if stack is None:
+        rung_queue = self._rung_queues.get(want.rung)
+        if rung_queue is None:
             return Reading(want.rung, [], NEVER, full=False)
-        return stack.read(want, now_ms)
+        return rung_queue.read(want, now_ms)
 
     def owns(self, owner: int, lane: int, epoch: int) -> bool:
         """Whether a lane is this owner's at this epoch."""
-        spot = self.spots.get(lane)
-        return spot is not None and (spot.owner, spot.epoch) == (owner, epoch)
+        memory_lane = self.memory_lanes.get(lane)
+        return memory_lane is not None and (memory_lane.owner, memory_lane.epoch) == (owner, epoch)
 
     def free(self, lane: int, *, lost: bool = False) -> dict[int, int]:
         """Nobody owns a lane any more; answers when each of its levels can be claimed."""
-        spot = self.spots[lane]
-        spot.owner = None
-        spot.crashes = spot.crashes + 1 if lost else 0
-        levels = self._levels(spot)
+        memory_lane = self.memory_lanes[lane]
+        memory_lane.owner = None
+        memory_lane.crashes = memory_lane.crashes + 1 if lost else 0
+        levels = self._levels(memory_lane)
         self._ring([Ring(None, lane, 0, *pair) for pair in levels.items() if pair[1] < NEVER])
         self._forget_empty(lane)
         return levels
 
-    def owned_by(self, owner: int) -> list[Spot]:
+    def owned_by(self, owner: int) -> list[MemoryLane]:
         """The lanes of an owner."""
-        return [spot for spot in self.spots.values() if spot.owner == owner]
+        return [
+            memory_lane for memory_lane in self.memory_lanes.values() if memory_lane.owner == owner
+        ]
 
 
 def _at(ring: Ring) -> int:

@@ -7,22 +7,27 @@ from postroad.model.entities import Lane, Queue, QueueSpec
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
 from postroad.ports.usage import Kept
-from postroad.stores.rabbitmq.consuming.memory_tables import Table
+from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
 from postroad.stores.rabbitmq.state.broker_state import BrokerState
 
 Name = tuple[str, str]
 
 
-class Book:
+class QueueCache:
     """Queues by name, lanes by number. `fresh_s`: for so long what was read is believed; in a file
     of our own for ever, since all changes go through here."""
 
     def __init__(
-        self, store: Store, state: BrokerState, table: Table, clock: Clock, fresh_s: float
+        self,
+        store: Store,
+        state: BrokerState,
+        delivered: DeliveredMessages,
+        clock: Clock,
+        fresh_s: float,
     ) -> None:
         self._store = store
         self._state = state
-        self._table = table
+        self._delivered = delivered
         self._clock = clock
         self._fresh_s = fresh_s
         self._ids: dict[Name, int] = {}
@@ -32,7 +37,7 @@ class Book:
         """The queues of these names, made where they are new."""
         queues = await self._store.open_queues(specs)
         for queue in queues:
-            await self._learn(queue)
+            await self._remember(queue)
         return queues
 
     async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:
@@ -43,13 +48,13 @@ class Book:
         """The queue of that name, as it is now."""
         queue = await self._store.find_queue(*name)
         if queue is not None:
-            await self._learn(queue)
+            await self._remember(queue)
         return queue
 
     async def queue(self, name: Name) -> Queue | None:
         """The queue of that name, as it was a moment ago."""
         if self._clock.steady_s() - self._read_s.get(name, -self._fresh_s) < self._fresh_s:
-            return self._table.queues[self._ids[name]]
+            return self._delivered.queues[self._ids[name]]
         queue = await self.find(name)
         if queue is not None:
             await self._read_lanes(queue.lanes)
@@ -57,11 +62,11 @@ class Book:
 
     def lane(self, number: int) -> Lane:
         """A lane of a queue that was read before."""
-        return self._table.lanes[number]
+        return self._delivered.lanes[number]
 
     def known(self, number: int) -> Queue | None:
         """A queue that was read before."""
-        return self._table.queues.get(number)
+        return self._delivered.queues.get(number)
 
     async def refresh(self, names: Iterable[Name]) -> None:
         """Read these again, with their lanes."""
@@ -79,13 +84,13 @@ class Book:
     async def reread_lane(self, lane: int) -> None:
         """One lane changed, and perhaps its queues."""
         await self._read_lanes([lane])
-        for queue in [q for q in self._table.queues.values() if lane in q.lanes]:
+        for queue in [q for q in self._delivered.queues.values() if lane in q.lanes]:
             _ = await self.find((queue.tenant, queue.name))  # the book learns it
 
-    async def _learn(self, queue: Queue) -> None:
-        if self._table.queues.get(queue.id) != queue:
-            self._table.learn_queue(queue)
-        await self._read_lanes([lane for lane in queue.lanes if lane not in self._table.lanes])
+    async def _remember(self, queue: Queue) -> None:
+        if self._delivered.queues.get(queue.id) != queue:
+            self._delivered.update_queue(queue)
+        await self._read_lanes([lane for lane in queue.lanes if lane not in self._delivered.lanes])
         # Not before: others who ask for it meanwhile would find it without its lanes.
         name = (queue.tenant, queue.name)
         self._ids[name] = queue.id
@@ -93,5 +98,5 @@ class Book:
 
     async def _read_lanes(self, numbers: Sequence[int]) -> None:
         for lane in await self._state.lanes(numbers):
-            if self._table.lanes.get(lane.id) != lane:
-                self._table.learn_lane(lane)
+            if self._delivered.lanes.get(lane.id) != lane:
+                self._delivered.update_lane(lane)

@@ -8,11 +8,11 @@ from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
 from postroad.stores.rabbitmq.broker import Broker
 from postroad.stores.rabbitmq.consuming.arrivals import Arrivals
-from postroad.stores.rabbitmq.consuming.consumers import Consuming
-from postroad.stores.rabbitmq.fleet.housekeeping import Crew
-from postroad.stores.rabbitmq.fleet.old_queues import Draining
+from postroad.stores.rabbitmq.consuming.consumers import Consumers
+from postroad.stores.rabbitmq.fleet.housekeeping import Housekeeping
+from postroad.stores.rabbitmq.fleet.old_queues import OldQueueDrain
 from postroad.stores.rabbitmq.topology.topology import handler_target
-from postroad.stores.rabbitmq.wire.connection import Link
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 
 CATCH_UP_S: Final = 5.0
 """So long a question for everything waits for what the broker is about to deliver."""
@@ -26,17 +26,17 @@ class Serving:
     def __init__(
         self,
         broker: Broker,
-        consuming: Consuming,
+        consumers: Consumers,
         arrivals: Arrivals,
-        crew: Crew,
-        draining: Draining,
+        housekeeping: Housekeeping,
+        old_queues: OldQueueDrain,
         clock: Clock,
     ) -> None:
         self._broker = broker
-        self._consuming = consuming
+        self._consumers = consumers
         self._arrivals = arrivals
-        self._crew = crew
-        self._draining = draining
+        self._housekeeping = housekeeping
+        self._old_queues = old_queues
         self._drainer: asyncio.Task[None] | None = None
         self._clock = clock
         self._owners: set[int] = set()
@@ -45,15 +45,15 @@ class Serving:
     async def start(self, owner: int, pools: Sequence[str]) -> None:
         """An owner serves these pools."""
         handlers = {handler_target(p.removeprefix(HANDLER)) for p in pools if p.startswith(HANDLER)}
-        if owner in self._owners and handlers <= self._consuming.targets:
+        if owner in self._owners and handlers <= self._consumers.targets:
             return
         async with self._turn:
-            self._consuming.targets |= handlers
+            self._consumers.targets |= handlers
             if self._owners:
                 for target in handlers:
-                    await self._consuming.take(target)
+                    await self._consumers.take(target)
             else:
-                await self._broker.consume(self._up, self._down, self._consuming.watched)
+                await self._broker.consume(self._up, self._down, self._consumers.watched)
             self._owners.add(owner)
 
     async def stop(self, owner: int) -> None:
@@ -63,8 +63,8 @@ class Serving:
                 return
             self._owners.discard(owner)
             if not self._owners:
-                await self._crew.stop()
-                await self._consuming.give_all()
+                await self._housekeeping.stop()
+                await self._consumers.give_all()
                 await self._broker.unconsume()
                 await self._down()
 
@@ -78,24 +78,24 @@ class Serving:
             await self._clock.sleep(ASK_S)
 
     async def _has_caught_up(self) -> bool:
-        if not (self._crew.fleet.settled.is_set() and self._arrivals.idle):
+        if not (self._housekeeping.fleet.settled.is_set() and self._arrivals.idle):
             return False
-        asked = self._consuming.ready
+        asked = self._consumers.ready_count
         try:
             # Asked twice: what was handed out before the first answer is here before the second.
             return not await asked() and not await asked() and self._arrivals.idle
         except StoreError:
             return True  # the link is lost: nothing comes until the next one is there
 
-    async def _up(self, link: Link) -> None:
-        await self._consuming.up(link)
-        await self._crew.up(link)
-        self._drainer = asyncio.get_running_loop().create_task(self._draining.run(link))
+    async def _up(self, connection: AmqpConnection) -> None:
+        await self._consumers.up(connection)
+        await self._housekeeping.up(connection)
+        self._drainer = asyncio.get_running_loop().create_task(self._old_queues.run(connection))
 
     async def _down(self) -> None:
         if self._drainer is not None:
             self._drainer.cancel()
             # They were cancelled: how they ended is no news.
             _ = await asyncio.gather(self._drainer, return_exceptions=True)
-        await self._crew.down()
-        self._consuming.down()
+        await self._housekeeping.down()
+        self._consumers.down()

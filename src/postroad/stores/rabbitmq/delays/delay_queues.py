@@ -23,16 +23,16 @@ def walk(wait_ms: int) -> tuple[int, ...]:
     """The delay queues for a wait, at most a unit shorter than it, the longest first; none for a
     wait that is shorter itself."""
     units = min(max(0, wait_ms + SNAP_MS) // UNIT_MS, UNITS_MAX)
-    shift = max(0, units.bit_length() - BITS)
-    return _bits(-(-units >> shift) << shift)
+    republish = max(0, units.bit_length() - BITS)
+    return _bits(-(-units >> republish) << republish)
 
 
 def walk_within(wait_ms: int) -> tuple[int, ...]:
     """The delay queues for a wait that is not to be passed: what remains is waited for again, by
     who gets the message. None when it is shorter than a unit."""
     units = min(max(0, wait_ms) // UNIT_MS, UNITS_MAX)
-    shift = max(0, units.bit_length() - BITS)
-    return _bits(units >> shift << shift)
+    republish = max(0, units.bit_length() - BITS)
+    return _bits(units >> republish << republish)
 
 
 def walked_ms(hops: tuple[int, ...]) -> int:

@@ -9,10 +9,10 @@ from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.consuming.delivery import HOLD_MS, Entry
-from postroad.stores.rabbitmq.consuming.memory_tables import Table
+from postroad.stores.rabbitmq.consuming.delivery import HOLD_MS, DeliveredMessage
+from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
 from postroad.stores.rabbitmq.delays.gates import death, gate_ms
-from postroad.stores.rabbitmq.publishing.republisher import Shift, Shifter
+from postroad.stores.rabbitmq.publishing.republisher import RepublishBatch, Republisher
 from postroad.stores.rabbitmq.publishing.routes import Routes
 
 GRACE_S: Final = 0.05
@@ -26,11 +26,16 @@ class Parking:
     of it is under way, or not yet recorded."""
 
     def __init__(
-        self, table: Table, routes: Routes, shifter: Shifter, clock: Clock, holds: Holds
+        self,
+        delivered: DeliveredMessages,
+        routes: Routes,
+        republisher: Republisher,
+        clock: Clock,
+        holds: Holds,
     ) -> None:
-        self._table = table
+        self._delivered = delivered
         self._routes = routes
-        self._shifter = shifter
+        self._republisher = republisher
         self._clock = clock
         self._holds = holds
         self._work = asyncio.Event()
@@ -55,47 +60,47 @@ class Parking:
     async def park(self) -> int:
         """Park what is blocked now; answers how many."""
         now_ms = self._clock.now_ms()
-        shift = Shift(self._routes, now_ms)
+        republish = RepublishBatch(self._routes, now_ms)
         for entry, until_ms in self._blocked(now_ms):
-            shift.park(entry, self._table.lanes[entry.message.lane].key, until_ms)
-        self._table.withhold(shift.ended)  # it may be unblocked meanwhile
+            republish.park(entry, self._delivered.lanes[entry.message.lane].key, until_ms)
+        self._delivered.withhold(republish.ended)  # it may be unblocked meanwhile
         try:
-            await self._shifter.run(shift)
+            await self._republisher.run(republish)
         finally:
-            self._table.offer(entry for entry in shift.ended if not entry.moved)
-        return len(shift.ended)
+            self._delivered.offer(entry for entry in republish.ended if not entry.republished)
+        return len(republish.ended)
 
-    def _blocked(self, now_ms: int) -> list[tuple[Entry, int]]:
+    def _blocked(self, now_ms: int) -> list[tuple[DeliveredMessage, int]]:
         """What may not go, and what is parked already and not yet noted as such."""
         found = []
-        for spot in self._table.spots.values():
-            for stack in spot.filled:
-                queue = self._table.queues[stack.row.queue]
-                for entry in stack.entries.values():
-                    until_ms = gate_ms(entry.message, queue, spot.lane)
-                    blocked = entry.moved or until_ms > now_ms + HOLD_MS
+        for memory_lane in self._delivered.memory_lanes.values():
+            for rung_queue in memory_lane.filled:
+                queue = self._delivered.queues[rung_queue.row.queue]
+                for entry in rung_queue.entries.values():
+                    until_ms = gate_ms(entry.message, queue, memory_lane.lane)
+                    blocked = entry.republished or until_ms > now_ms + HOLD_MS
                     if blocked and not self._held(entry):
                         found.append((entry, until_ms))
         return found
 
-    async def bury(self, limit: int) -> tuple[int, int]:
+    async def store_dead(self, limit: int) -> tuple[int, int]:
         """What has expired dies; answers how many did, and when the next one does."""
         now_ms = self._clock.now_ms()
-        shift = Shift(self._routes, now_ms)
+        republish = RepublishBatch(self._routes, now_ms)
         next_at_ms = NEVER
-        for entry in self._table.entries.values():
-            lane = self._table.lanes[entry.message.lane]
-            reason = death(entry.message, self._table.queues[entry.message.queue], lane, now_ms)
+        for entry in self._delivered.entries.values():
+            lane = self._delivered.lanes[entry.message.lane]
+            reason = death(entry.message, self._delivered.queues[entry.message.queue], lane, now_ms)
             if reason is None:
                 next_at_ms = min(next_at_ms, entry.message.expires_at_ms)
             elif self._held(entry):
                 next_at_ms = min(next_at_ms, now_ms + HOLD_MS)
-            elif len(shift.ended) < limit:
-                shift.die(entry, reason)
+            elif len(republish.ended) < limit:
+                republish.die(entry, reason)
             else:
                 next_at_ms = now_ms
-        await self._shifter.run(shift)
-        return len(shift.ended), next_at_ms
+        await self._republisher.run(republish)
+        return len(republish.ended), next_at_ms
 
-    def _held(self, entry: Entry) -> bool:
+    def _held(self, entry: DeliveredMessage) -> bool:
         return self._holds(entry.message.lane, entry.message.id)

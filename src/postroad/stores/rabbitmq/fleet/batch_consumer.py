@@ -7,9 +7,9 @@ from typing import Final
 from postroad.model.errors import PostroadError, StoreError
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.publishing.routes import Wrong, raise_first
-from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.connection import Link
+from postroad.stores.rabbitmq.publishing.routes import PublishOutcome, raise_first
+from postroad.stores.rabbitmq.wire.channel import AmqpChannel
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 PREFETCH: Final = 512
@@ -17,23 +17,25 @@ BATCH: Final = 256
 PAUSE_S: Final = 1.0
 AGAIN_S: Final = 1.0
 
-Deal = Callable[[list[Delivery]], Awaitable[Sequence[Wrong]]]
+BatchHandler = Callable[[list[Delivery]], Awaitable[Sequence[PublishOutcome]]]
 """What became of each. When it raises an error, nothing was done."""
 
 
-class Drain:
+class BatchConsumer:
     """Lives as long as its channel. What it dealt with and could not ack comes again: whoever
     deals must know it by then."""
 
-    def __init__(self, line: str, deal: Deal, clock: Clock, log: Log) -> None:
-        self._line = line
-        self._deal = deal
+    def __init__(
+        self, broker_queue: str, handle_batch: BatchHandler, clock: Clock, log: Log
+    ) -> None:
+        self._line = broker_queue
+        self._handle_batch = handle_batch
         self._clock = clock
         self._log = log
         self._waiting: list[Delivery] = []
         self._some = asyncio.Event()
 
-    async def run(self, channel: Channel) -> None:
+    async def run(self, channel: AmqpChannel) -> None:
         """Until the channel ends, or the task."""
         # It is never cancelled: it ends with its channel.
         _ = await channel.consume(self._line, self._arrive, prefetch=PREFETCH)
@@ -52,17 +54,19 @@ class Drain:
         """The channel is lost: all that was not acked comes again on another."""
         self._some.set()
 
-    async def _next(self, channel: Channel, batch: list[Delivery]) -> None:
+    async def _next(self, channel: AmqpChannel, batch: list[Delivery]) -> None:
         """What is dealt with is acked, whatever became of the others; those are tried again."""
         try:
-            answers = await self._deal(batch)
+            answers = await self._handle_batch(batch)
             pairs = list(zip(batch, answers, strict=True))
-            self._waiting[: len(batch)] = [one for one, wrong in pairs if wrong is not None]
-            for delivery in [one for one, wrong in pairs if wrong is None]:
+            self._waiting[: len(batch)] = [one for one, failure in pairs if failure is not None]
+            for delivery in [one for one, failure in pairs if failure is None]:
                 channel.ack(delivery.tag)
             raise_first(answers)
         except PostroadError as error:
-            self._log.warning("messages wait in the broker", line=self._line, error=str(error))
+            self._log.warning(
+                "messages wait in the broker", broker_queue=self._line, error=str(error)
+            )
             await self._clock.sleep(PAUSE_S)
 
     def _arrive(self, delivery: Delivery) -> None:
@@ -70,12 +74,18 @@ class Drain:
         self._some.set()
 
 
-async def keep_drained(link: Link, line: str, deal: Deal, clock: Clock, log: Log) -> None:
+async def consume_in_batches(
+    connection: AmqpConnection,
+    broker_queue: str,
+    handle_batch: BatchHandler,
+    clock: Clock,
+    log: Log,
+) -> None:
     """Empty a line for as long as there is a link; a channel may end for reasons of its own."""
-    while link.lost is None:
-        drain = Drain(line, deal, clock, log)
+    while connection.lost is None:
+        drain = BatchConsumer(broker_queue, handle_batch, clock, log)
         try:
-            await drain.run(await link.channel(on_lost=drain.ended))
+            await drain.run(await connection.channel(on_lost=drain.ended))
         except StoreError as error:
-            log.warning("a line is not drained", line=line, error=str(error))
+            log.warning("a line is not drained", broker_queue=broker_queue, error=str(error))
         await clock.sleep(AGAIN_S)

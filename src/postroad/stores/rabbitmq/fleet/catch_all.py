@@ -9,17 +9,17 @@ from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.dead_letters import unreadable
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
-from postroad.stores.rabbitmq.publishing.routes import Post, Wrong
+from postroad.stores.rabbitmq.publishing.routes import PublishOutcome, RoutedCopy
 from postroad.stores.rabbitmq.topology.topology import Topology
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 Declare = Callable[[str], Awaitable[None]]
 """Makes the line of a target, where it is missing."""
-Publish = Callable[[Sequence[Post]], Awaitable[list[Wrong]]]
+Publish = Callable[[Sequence[RoutedCopy]], Awaitable[list[PublishOutcome]]]
 """What became of each."""
 
 
-class Caught(Struct):
+class CatchAllCounts(Struct):
     """What the catch-all has seen since this process started."""
 
     sent_on: int = 0
@@ -40,24 +40,24 @@ class CatchAll:
         clock: Clock,
         log: Log,
     ) -> None:
-        self.caught = Caught()
+        self.counts = CatchAllCounts()
         self._topology = topology
         self._declare = declare
         self._publish = publish
         self._clock = clock
         self._log = log
 
-    async def deal(self, batch: list[Delivery]) -> list[Wrong]:
+    async def handle_batch(self, batch: list[Delivery]) -> list[PublishOutcome]:
         """Send them on, or bury them; what became of each."""
-        posts = [self._post(delivery) for delivery in batch]
-        for target in {post.key for post in posts} - {""}:
+        copies = [self._copy(delivery) for delivery in batch]
+        for target in {copy.key for copy in copies} - {""}:
             await self._declare(target)
-        answers = await self._publish(posts)
-        pairs = zip(posts, answers, strict=True)
-        done = [bool(post.key) for post, wrong in pairs if wrong is None]
-        self.caught.sent_on += sum(done)
-        self.caught.buried += len(done) - sum(done)
-        self.caught.last = batch[-1].key
+        answers = await self._publish(copies)
+        pairs = zip(copies, answers, strict=True)
+        done = [bool(copy.key) for copy, failure in pairs if failure is None]
+        self.counts.sent_on += sum(done)
+        self.counts.buried += len(done) - sum(done)
+        self.counts.last = batch[-1].key
         self._log.warning(
             "messages had nowhere to go: was a queue deleted?",
             count=len(done),
@@ -66,16 +66,18 @@ class CatchAll:
         )
         return answers
 
-    def _post(self, delivery: Delivery) -> Post:
+    def _copy(self, delivery: Delivery) -> RoutedCopy:
         target = self._target(delivery.key)
         try:
             envelope = unpack(delivery.properties.headers, delivery.body)
         except BadEnvelope as error:
             letter = unreadable(delivery, str(error), self._clock.now_ms())
-            return Post(self._topology.dead_exchange, "", letter)
+            return RoutedCopy(self._topology.dead_exchange, "", letter)
         if target:
-            return Post(self._topology.instant, target, envelope.again())
-        return Post(self._topology.dead_exchange, "", self._unroutable(envelope, delivery.key))
+            return RoutedCopy(self._topology.instant, target, envelope.again())
+        return RoutedCopy(
+            self._topology.dead_exchange, "", self._unroutable(envelope, delivery.key)
+        )
 
     def _target(self, key: str) -> str:
         """The target at the end of a way, if it is one of ours."""

@@ -7,36 +7,36 @@ from postroad.model.errors import PostroadError, is_about_store
 from postroad.ports.clock import Clock
 from postroad.stores.rabbitmq.dead_letters import dropped_by_broker, unreadable
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
-from postroad.stores.rabbitmq.publishing.routes import Wrong
+from postroad.stores.rabbitmq.publishing.routes import PublishOutcome
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
-Bury = Callable[[list[Envelope]], Awaitable[None]]
+StoreDead = Callable[[list[Envelope]], Awaitable[None]]
 """Into the state store's dead set in one durable transaction, but for those that were there."""
 
 
-class Collector:
+class DeadLetterCollector:
     """Deals with the letters of the dead line. A letter that was committed and not acked, since
     the process or the link died, comes again and is known by its hop."""
 
-    def __init__(self, bury: Bury, clock: Clock) -> None:
-        self._bury = bury
+    def __init__(self, store_dead: StoreDead, clock: Clock) -> None:
+        self._store_dead = store_dead
         self._clock = clock
 
-    async def deal(self, batch: list[Delivery]) -> list[Wrong]:
+    async def handle_batch(self, batch: list[Delivery]) -> list[PublishOutcome]:
         """All of a batch, in one transaction; after one that was refused each by itself."""
         now_ms = self._clock.now_ms()
         letters = [letter_of(delivery, now_ms) for delivery in batch]
         try:
-            await self._bury(letters)
+            await self._store_dead(letters)
         except PostroadError as error:
             if is_about_store(error) or len(batch) == 1:
                 raise
             return [await self._alone(letter) for letter in letters]
         return [None] * len(batch)
 
-    async def _alone(self, letter: Envelope) -> Wrong:
+    async def _alone(self, letter: Envelope) -> PublishOutcome:
         try:
-            await self._bury([letter])
+            await self._store_dead([letter])
         except PostroadError as error:
             return error
         return None

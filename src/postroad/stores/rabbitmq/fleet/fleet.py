@@ -9,11 +9,11 @@ from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.fleet import presence
-from postroad.stores.rabbitmq.fleet.presence import BEAT_S, Roster, Sign, Word
+from postroad.stores.rabbitmq.fleet.presence import BEAT_S, PresenceKind, PresenceMessage, Roster
 from postroad.stores.rabbitmq.fleet.rendezvous import share_of
 
 
-class Hands(Protocol):
+class ShardConsumer(Protocol):
     """How shards change hands. The broker guards each with a single active consumer: whoever takes
     one too early waits in line."""
 
@@ -32,8 +32,8 @@ class Fleet:
         me: str,
         shards: int,
         clock: Clock,
-        say: Callable[[bytes], None],
-        hands: Hands,
+        broadcast: Callable[[bytes], None],
+        shard_consumer: ShardConsumer,
         log: Log,
     ) -> None:
         self.mine: frozenset[int] = frozenset()
@@ -42,23 +42,23 @@ class Fleet:
         self._roster = Roster(me)
         self._shards = shards
         self._clock = clock
-        self._say_bytes = say
-        self._hands = hands
+        self._send_bytes = broadcast
+        self._shard_consumer = shard_consumer
         self._log = log
         self.tasks = Tasks(log)
         self._news = asyncio.Event()
         self._giving: dict[int, asyncio.Task[None]] = {}
-        self._linked = False
+        self._connected = False
 
-    def linked(self) -> None:
+    def connected(self) -> None:
         """There is a link to the broker, and none of what an earlier one consumed."""
-        self._linked = True
-        self._say(Word.hello)
+        self._connected = True
+        self._broadcast(PresenceKind.hello)
         self._news.set()
 
-    def unlinked(self) -> None:
+    def disconnected(self) -> None:
         """The link is lost, and all shards with it."""
-        self._linked = False
+        self._connected = False
         self.settled.clear()
         self.mine = frozenset()
         self._roster.forget()
@@ -70,8 +70,8 @@ class Fleet:
             return
         before = self._roster.alive
         self._roster.hear(sign, self._clock.steady_s())
-        if sign.word is Word.hello and sign.worker != self._roster.me:
-            self._say(Word.here)
+        if sign.word is PresenceKind.hello and sign.worker != self._roster.me:
+            self._broadcast(PresenceKind.here)
         if self._roster.alive != before:
             self._news.set()
 
@@ -87,17 +87,17 @@ class Fleet:
             await self._news.wait()
             self._news.clear()
             timer.cancel()
-            self._say(Word.here)
+            self._broadcast(PresenceKind.here)
             await self._settle()
 
     async def leave(self) -> None:
         """Give everything back in good order, then say so: the others take it at once."""
         await asyncio.gather(*(self._give(shard) for shard in self.mine), *self._giving.values())
         self.mine = frozenset()
-        self._say(Word.bye)
+        self._broadcast(PresenceKind.bye)
 
     async def _settle(self) -> None:
-        if not self._linked:
+        if not self._connected:
             return
         due = share_of(self._roster.me, self._shards, self.workers)
         for shard in self.mine - due:
@@ -105,7 +105,7 @@ class Fleet:
             self._giving[shard] = self.tasks.start(self._give(shard), f"give {shard}")
         for shard in due - self.mine - self._giving.keys():
             try:
-                await self._hands.take(shard)
+                await self._shard_consumer.take(shard)
             except StoreError as error:  # the link is going: its successor starts afresh
                 self._log.warning("a shard could not be taken", shard=shard, error=str(error))
                 return
@@ -115,7 +115,7 @@ class Fleet:
 
     async def _give(self, shard: int) -> None:
         try:
-            await self._hands.give(shard)
+            await self._shard_consumer.give(shard)
             self._log.info("shard given back", shard=shard, workers=len(self.workers))
         except StoreError as error:
             self._log.warning("a shard was lost", shard=shard, error=str(error))
@@ -123,6 +123,6 @@ class Fleet:
             if self._giving.pop(shard, None) is not None:
                 self._news.set()  # it may be ours again by now
 
-    def _say(self, word: Word) -> None:
-        if self._linked:
-            self._say_bytes(presence.write(Sign(self._roster.me, word)))
+    def _broadcast(self, word: PresenceKind) -> None:
+        if self._connected:
+            self._send_bytes(presence.write(PresenceMessage(self._roster.me, word)))

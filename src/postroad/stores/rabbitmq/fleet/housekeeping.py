@@ -10,20 +10,20 @@ from pamqp.common import FieldTable
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.fleet.batch_consumer import keep_drained
+from postroad.stores.rabbitmq.fleet.batch_consumer import consume_in_batches
 from postroad.stores.rabbitmq.fleet.catch_all import CatchAll, Declare, Publish
-from postroad.stores.rabbitmq.fleet.collector import Bury, Collector
+from postroad.stores.rabbitmq.fleet.collector import DeadLetterCollector, StoreDead
 from postroad.stores.rabbitmq.fleet.fleet import Fleet
 from postroad.stores.rabbitmq.topology.topology import Topology
-from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.connection import Link
+from postroad.stores.rabbitmq.wire.channel import AmqpChannel
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 WORDS_MAX: Final = 1_000
 """Signs that wait for a worker that hangs; it needs only the latest."""
 
 
-class Lines(Protocol):
+class QueueConsumer(Protocol):
     """How lines are consumed, by their targets."""
 
     async def take(self, target: str) -> None:
@@ -33,14 +33,14 @@ class Lines(Protocol):
         """Start nothing more of it; let go when what is in flight has ended."""
 
 
-class Duties(Struct, frozen=True):
+class HousekeepingDeps(Struct, frozen=True):
     """What a crew uses of its store."""
 
-    lines: Lines
-    bury: Bury
+    broker_queues: QueueConsumer
+    store_dead: StoreDead
     declare: Declare
     publish: Publish
-    say: Callable[[str, bytes], None]
+    broadcast: Callable[[str, bytes], None]
     """To an exchange, over the link that publishes, without waiting: a broker that is short of
     memory stops reading from whoever publishes, and acks must go on."""
 
@@ -48,8 +48,8 @@ class Duties(Struct, frozen=True):
 class _Shards:
     """Shards as lines."""
 
-    def __init__(self, lines: Lines) -> None:
-        self._lines = lines
+    def __init__(self, broker_queues: QueueConsumer) -> None:
+        self._lines = broker_queues
 
     async def take(self, shard: int) -> None:
         await self._lines.take(f"shard.{shard}")
@@ -58,13 +58,15 @@ class _Shards:
         await self._lines.give(f"shard.{shard}")
 
 
-class Crew:
+class Housekeeping:
     """Works while an engine does, on whatever link there is."""
 
-    def __init__(self, topology: Topology, me: str, duties: Duties, clock: Clock, log: Log) -> None:
+    def __init__(
+        self, topology: Topology, me: str, deps: HousekeepingDeps, clock: Clock, log: Log
+    ) -> None:
         self._topology = topology
         self._me = me
-        self._links = 0
+        self._connections = 0
         self._clock = clock
         self._log = log
         self.tasks = Tasks(log)
@@ -72,30 +74,32 @@ class Crew:
             me,
             topology.shards,
             clock,
-            lambda body: duties.say(topology.fleet, body),
-            _Shards(duties.lines),
+            lambda body: deps.broadcast(topology.fleet, body),
+            _Shards(deps.broker_queues),
             log,
         )
         self.fleet.tasks.tell(self.tasks.hear)
-        self.catch_all = CatchAll(topology, duties.declare, duties.publish, clock, log)
-        self._collector = Collector(duties.bury, clock)
+        self.catch_all = CatchAll(topology, deps.declare, deps.publish, clock, log)
+        self._collector = DeadLetterCollector(deps.store_dead, clock)
 
-    async def up(self, link: Link) -> None:
+    async def up(self, connection: AmqpConnection) -> None:
         """There is a link, with everything declared and nothing consumed."""
-        await self._listen(await link.channel())
-        self.fleet.linked()
+        await self._listen(await connection.channel())
+        self.fleet.connected()
         _ = self.tasks.start(self.fleet.run(), "fleet")  # kept there
-        duties = (
-            (self._topology.dead, self._collector.deal),
-            (self._topology.lost, self.catch_all.deal),
+        deps = (
+            (self._topology.dead, self._collector.handle_batch),
+            (self._topology.lost, self.catch_all.handle_batch),
         )
-        for line, deal in duties:
-            drained = keep_drained(link, line, deal, self._clock, self._log)
-            _ = self.tasks.start(drained, f"drain {line}")  # kept there
+        for broker_queue, handle_batch in deps:
+            drained = consume_in_batches(
+                connection, broker_queue, handle_batch, self._clock, self._log
+            )
+            _ = self.tasks.start(drained, f"drain {broker_queue}")  # kept there
 
     async def down(self) -> None:
         """The link is lost, or is about to be."""
-        self.fleet.unlinked()
+        self.fleet.disconnected()
         await self.tasks.close()
 
     async def stop(self) -> None:
@@ -103,10 +107,10 @@ class Crew:
         await self.fleet.leave()
         await self.down()
 
-    async def _listen(self, channel: Channel) -> None:
+    async def _listen(self, channel: AmqpChannel) -> None:
         """Hear the fleet, by a queue that goes with the link."""
-        self._links += 1
-        queue = f"{self._topology.fleet}.{self._me}.{self._links}"
+        self._connections += 1
+        queue = f"{self._topology.fleet}.{self._me}.{self._connections}"
         limits: FieldTable = {
             "x-queue-type": "classic",
             "x-max-length": WORDS_MAX,

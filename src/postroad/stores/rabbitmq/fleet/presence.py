@@ -12,7 +12,7 @@ SILENT_S: Final = 10.0
 top its shards move within 15 s."""
 
 
-class Word(StrEnum):
+class PresenceKind(StrEnum):
     """What a worker says."""
 
     hello = "hello"
@@ -21,22 +21,22 @@ class Word(StrEnum):
     bye = "bye"
 
 
-class Sign(Struct, frozen=True):
+class PresenceMessage(Struct, frozen=True):
     """A sign of life on the fanout exchange."""
 
     worker: str
-    word: Word
+    word: PresenceKind
 
 
-_DECODER: Final = msgspec.json.Decoder(Sign)
+_DECODER: Final = msgspec.json.Decoder(PresenceMessage)
 
 
-def write(sign: Sign) -> bytes:
+def write(sign: PresenceMessage) -> bytes:
     """As it goes over the wire."""
     return msgspec.json.encode(sign)
 
 
-def read(body: bytes) -> Sign | None:
+def read(body: bytes) -> PresenceMessage | None:
     """What somebody said; None when it is none of our words: another release, or a stranger."""
     try:
         return _DECODER.decode(body)
@@ -55,11 +55,11 @@ class Roster:
         self._echo_s = 0.0
         self._heard_s: dict[str, float] = {}
 
-    def hear(self, sign: Sign, now_s: float) -> None:
+    def hear(self, sign: PresenceMessage, now_s: float) -> None:
         """Somebody said something."""
         if sign.worker == self.me:
             self._echo_s = now_s
-        elif sign.word is Word.bye:
+        elif sign.word is PresenceKind.bye:
             self._heard_s.pop(sign.worker, None)
         else:
             self._heard_s[sign.worker] = now_s

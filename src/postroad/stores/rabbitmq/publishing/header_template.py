@@ -10,14 +10,14 @@ from msgspec import Struct
 from postroad.model.entities import Draft, Queue
 from postroad.model.ids import made_at_ms, to_text
 from postroad.model.states import NEVER
-from postroad.stores.rabbitmq.consuming.queue_cache import Book
+from postroad.stores.rabbitmq.consuming.queue_cache import QueueCache
 from postroad.stores.rabbitmq.delays.delay_queues import walk
 from postroad.stores.rabbitmq.envelope import Value, of_draft, pack
-from postroad.stores.rabbitmq.publishing.publisher import Parcel
+from postroad.stores.rabbitmq.publishing.publisher import PackedMessage
 from postroad.stores.rabbitmq.publishing.routes import Routes
 from postroad.stores.rabbitmq.wire.field_table import write_table
 
-STAMPS_MAX: Final = 4_096
+TEMPLATES_MAX: Final = 4_096
 _OWN: Final = ("id", "accepted-at-ms", "due-ms", "priority", "expires-at-ms", "headers")
 _ID: Final = b"\x02idS\x00\x00\x00\x11"
 _BEGIN: Final = Packed(">HI")  # flags, bytes of the table
@@ -25,7 +25,7 @@ _FLAGS: Final = 0x2000 | 0x1000 | 0x0080  # headers, delivery mode, message id
 _END: Final = b"\x02\x11"  # persistent; an id of 17 characters
 
 
-class Stamp(Struct, frozen=True):
+class HeaderTemplate(Struct, frozen=True):
     """What messages of a queue, as it was then, have alike in one of its lanes."""
 
     queue: Queue
@@ -40,35 +40,35 @@ class Stamp(Struct, frozen=True):
         return b"".join((begin, self.shared, _ID, text, rest, _END, text))
 
 
-class Stamps:
+class HeaderTemplates:
     """Stamps by queue and lane."""
 
-    def __init__(self, book: Book, routes: Routes) -> None:
-        self._book = book
+    def __init__(self, queue_cache: QueueCache, routes: Routes) -> None:
+        self._queue_cache = queue_cache
         self._routes = routes
-        self._known: dict[tuple[int, int], Stamp] = {}
+        self._known: dict[tuple[int, int], HeaderTemplate] = {}
 
-    def parcel(self, draft: Draft, now_ms: int) -> Parcel:
+    def packed_message(self, draft: Draft, now_ms: int) -> PackedMessage:
         """To its lane when it is due; or when it expires, to die on time."""
-        stamp = self._known.get((draft.queue, draft.lane))
-        queue = self._book.known(draft.queue)
-        if stamp is None or stamp.queue is not queue:
-            stamp = self._make(draft, queue)
-        exchange, key = self._routes.topology.instant, stamp.target
+        template = self._known.get((draft.queue, draft.lane))
+        queue = self._queue_cache.known(draft.queue)
+        if template is None or template.queue is not queue:
+            template = self._make(draft, queue)
+        exchange, key = self._routes.topology.instant, template.target
         if draft.due_ms > now_ms:
             hops = walk(min(draft.due_ms, draft.expires_at_ms) - now_ms)
-            exchange, key = self._routes.way(hops, key)
-        return Parcel(exchange, key, stamp.pack(draft), draft.body)
+            exchange, key = self._routes.exchange_and_key(hops, key)
+        return PackedMessage(exchange, key, template.pack(draft), draft.body)
 
-    def _make(self, draft: Draft, queue: Queue | None) -> Stamp:
+    def _make(self, draft: Draft, queue: Queue | None) -> HeaderTemplate:
         if queue is None:  # pragma: no cover - drafts are made of queues that this store gave
             raise LookupError(draft.queue)
-        target = self._routes.topology.target(self._book.lane(draft.lane).key)
-        if len(self._known) >= STAMPS_MAX:
+        target = self._routes.topology.target(self._queue_cache.lane(draft.lane).key)
+        if len(self._known) >= TEMPLATES_MAX:
             self._known.clear()
-        stamp = Stamp(queue, target, shared_by(draft, queue))
-        self._known[draft.queue, draft.lane] = stamp
-        return stamp
+        template = HeaderTemplate(queue, target, shared_by(draft, queue))
+        self._known[draft.queue, draft.lane] = template
+        return template
 
 
 def shared_by(draft: Draft, queue: Queue) -> bytes:

@@ -10,10 +10,15 @@ from postroad.model.errors import StoreError
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.consuming.arrivals import message_of
-from postroad.stores.rabbitmq.consuming.queue_cache import Book
+from postroad.stores.rabbitmq.consuming.queue_cache import QueueCache
 from postroad.stores.rabbitmq.envelope import Envelope
-from postroad.stores.rabbitmq.publishing.routes import Outlet, Post, Routes, raise_first
-from postroad.stores.rabbitmq.state.broker_state import Batch, BrokerState
+from postroad.stores.rabbitmq.publishing.routes import (
+    CopyPublisher,
+    RoutedCopy,
+    Routes,
+    raise_first,
+)
+from postroad.stores.rabbitmq.state.broker_state import BrokerState, StateBatch
 
 BATCH: Final = 500
 LOOK_EVERY_S: Final = 150.0
@@ -26,12 +31,17 @@ class Outbox:
     between, a second copy is published: with the same hop, by which it is known."""
 
     def __init__(
-        self, state: BrokerState, book: Book, routes: Routes, outlet: Outlet, clock: Clock
+        self,
+        state: BrokerState,
+        queue_cache: QueueCache,
+        routes: Routes,
+        copy_publisher: CopyPublisher,
+        clock: Clock,
     ) -> None:
         self._state = state
-        self._book = book
+        self._queue_cache = queue_cache
         self._routes = routes
-        self._outlet = outlet
+        self._copy_publisher = copy_publisher
         self._clock = clock
         self._turn = asyncio.Lock()
 
@@ -44,23 +54,23 @@ class Outbox:
         return count
 
     async def _publish(self, envelopes: Sequence[Envelope]) -> int:
-        posts = [await self._post(one) for one in envelopes]
-        answers = await self._outlet.publish([post for post, _ in posts])
-        batch = Batch(self._clock.now_ms())
-        for (post, message), wrong in zip(posts, answers, strict=True):
-            if wrong is None:
-                batch.moved(message, post.envelope.hop, post.envelope.priority)
+        copies = [await self._copy(one) for one in envelopes]
+        answers = await self._copy_publisher.publish([copy for copy, _ in copies])
+        batch = StateBatch(self._clock.now_ms())
+        for (copy, message), failure in zip(copies, answers, strict=True):
+            if failure is None:
+                batch.republished(message, copy.envelope.hop, copy.envelope.priority)
         await self._state.write(batch)
         raise_first(answers)
         return len(envelopes)
 
-    async def _post(self, envelope: Envelope) -> tuple[Post, Message]:
-        queue = await self._book.queue((envelope.tenant, envelope.queue))
+    async def _copy(self, envelope: Envelope) -> tuple[RoutedCopy, Message]:
+        queue = await self._queue_cache.queue((envelope.tenant, envelope.queue))
         if queue is None:  # pragma: no cover - its row was joined to the queue's a moment ago
             raise LookupError(envelope.queue)
-        lane = self._book.lane(queue.lanes[envelope.shard])
-        post = self._routes.post(envelope, lane.key, self._clock.now_ms())
-        return post, message_of(envelope, queue, 0)
+        lane = self._queue_cache.lane(queue.lanes[envelope.shard])
+        copy = self._routes.to_lane(envelope, lane.key, self._clock.now_ms())
+        return copy, message_of(envelope, queue, 0)
 
     async def run(self, log: Log) -> None:
         """Look now and then."""

@@ -16,10 +16,10 @@ from postroad.model.errors import (
 from postroad.ports.clock import Chance, Clock, Timer
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.envelope import BODY_BYTES_MAX
-from postroad.stores.rabbitmq.wire.address import Address
-from postroad.stores.rabbitmq.wire.channel import Channel
+from postroad.stores.rabbitmq.wire.address import BrokerAddress
+from postroad.stores.rabbitmq.wire.channel import AmqpChannel
 from postroad.stores.rabbitmq.wire.confirms import Confirm
-from postroad.stores.rabbitmq.wire.connection import Link
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.rabbitmq.wire.supervisor import Prepare, Supervisor
 
 CHANNELS: Final = 4
@@ -32,7 +32,7 @@ WAIT_S: Final = 10.0
 CONFIRM_S: Final = 30.0
 
 
-class Parcel(Struct, frozen=True, gc=False):
+class PackedMessage(Struct, frozen=True, gc=False):
     """What is published: `packed` are its properties, with a message id of its own."""
 
     exchange: str
@@ -46,7 +46,7 @@ class Publisher:
 
     def __init__(
         self,
-        address: Address,
+        address: BrokerAddress,
         name: str,
         prepare: Prepare,
         clock: Clock,
@@ -62,8 +62,8 @@ class Publisher:
         self._declare = prepare
         self._clock = clock
         self._wait_s = wait_s
-        self._channels: list[Channel] = []
-        self._quick: Channel | None = None  # without confirms
+        self._channels: list[AmqpChannel] = []
+        self._unconfirmed_channel: AmqpChannel | None = None  # without confirms
         self._turn = 0
         self._flowing = asyncio.Event()
         self._flowing.set()
@@ -94,56 +94,60 @@ class Publisher:
     @property
     def blocked(self) -> str:
         """Why the broker takes nothing now; "" when it does."""
-        link = self.supervisor.link
-        return link.blocked if link is not None else ""
+        connection = self.supervisor.connection
+        return connection.blocked if connection is not None else ""
 
-    async def publish(self, parcels: Sequence[Parcel]) -> list[PostroadError | None]:
+    async def publish(self, packed_messages: Sequence[PackedMessage]) -> list[PostroadError | None]:
         """Publish them pipelined; for each what went wrong, or None when the broker has it safe.
         After `BrokerLost` and `BrokerBlocked` it may have it, too."""
         self._turn += 1
         confirms: list[Confirm | PostroadError] = []
         try:
             async with asyncio.timeout(self._wait_s):
-                for parcel in parcels:
-                    confirm = self._put(parcel) or await self._write(parcel)
+                for packed_message in packed_messages:
+                    confirm = self._put(packed_message) or await self._write(packed_message)
                     confirms.append(confirm)
         except (TimeoutError, StoreError):  # it takes too long, or this is closed meanwhile
-            confirms += [self._why_not()] * (len(parcels) - len(confirms))
+            confirms += [self._why_not()] * (len(packed_messages) - len(confirms))
         return [
             each if isinstance(each, PostroadError) else await _outcome(each) for each in confirms
         ]
 
-    def put(self, parcel: Parcel) -> Confirm | None:
+    def put(self, packed_message: PackedMessage) -> Confirm | None:
         """Write it now. None when that cannot be: `publish` waits for what is missing, or says
         what is wrong."""
         self._turn += 1
-        return self._put(parcel)
+        return self._put(packed_message)
 
-    def _put(self, parcel: Parcel) -> Confirm | None:
+    def _put(self, packed_message: PackedMessage) -> Confirm | None:
         channel = self._room()
-        if channel is None or len(parcel.body) > BODY_BYTES_MAX:
+        if channel is None or len(packed_message.body) > BODY_BYTES_MAX:
             return None
-        return channel.publish(parcel.exchange, parcel.key, parcel.body, parcel.packed)
+        return channel.publish(
+            packed_message.exchange, packed_message.key, packed_message.body, packed_message.packed
+        )
 
-    def hand_over(self, parcel: Parcel) -> None:
+    def hand_over(self, packed_message: PackedMessage) -> None:
         """Give it to the connection and wait for nothing: a broker that dies now loses it, one
         that has no queue for it tells `on_return`."""
-        _check_size(parcel)
+        _check_size(packed_message)
         # No confirms on this channel.
-        _ = self.quick().publish(parcel.exchange, parcel.key, parcel.body, parcel.packed)
+        _ = self.unconfirmed_channel().publish(
+            packed_message.exchange, packed_message.key, packed_message.body, packed_message.packed
+        )
 
-    def quick(self) -> Channel:
+    def unconfirmed_channel(self) -> AmqpChannel:
         """The channel without confirms; an error when nothing can be written now."""
-        link = self.supervisor.link
-        if link is None or self._quick is None:
+        connection = self.supervisor.connection
+        if connection is None or self._unconfirmed_channel is None:
             raise self.supervisor.why
-        if not link.takes:
+        if not connection.takes:
             raise self._why_not()
-        return self._quick
+        return self._unconfirmed_channel
 
-    async def _write(self, parcel: Parcel) -> Confirm | PostroadError:
+    async def _write(self, packed_message: PackedMessage) -> Confirm | PostroadError:
         try:
-            _check_size(parcel)
+            _check_size(packed_message)
         except BodyTooLarge as error:
             return error
         while True:
@@ -151,15 +155,20 @@ class Publisher:
             if channel is None:
                 return self._why_not()
             try:
-                confirm = channel.publish(parcel.exchange, parcel.key, parcel.body, parcel.packed)
+                confirm = channel.publish(
+                    packed_message.exchange,
+                    packed_message.key,
+                    packed_message.body,
+                    packed_message.packed,
+                )
             except StoreError:
                 continue  # it is gone, and nothing was written: the next one
             if confirm is not None:
                 return confirm
 
-    def _room(self) -> Channel | None:
-        link = self.supervisor.link
-        if link is None or not link.takes:
+    def _room(self) -> AmqpChannel | None:
+        connection = self.supervisor.connection
+        if connection is None or not connection.takes:
             return None
         for ahead in range(len(self._channels)):
             channel = self._channels[(self._turn + ahead) % len(self._channels)]
@@ -167,33 +176,35 @@ class Publisher:
                 return channel
         return None
 
-    async def _wait_for_room(self) -> Channel | None:
+    async def _wait_for_room(self) -> AmqpChannel | None:
         """A channel with room; None when the broker is blocked for so long that waiting is vain."""
         while (channel := self._room()) is None:
             if self._out_of_patience:
                 return None
-            link = await self.supervisor.ready()
-            await link.writable.wait()
+            connection = await self.supervisor.ready()
+            await connection.writable.wait()
             await self._flowing.wait()
-            if self._room() is None and link is self.supervisor.link:
+            if self._room() is None and connection is self.supervisor.connection:
                 heard = [each.heard() for each in self._channels if each.unconfirmed]
                 if heard:
                     await asyncio.wait(heard, return_when=asyncio.FIRST_COMPLETED)
         return channel
 
     def _why_not(self) -> StoreError:
-        if self.supervisor.link is None:
+        if self.supervisor.connection is None:
             return self.supervisor.why
         return BrokerBlocked(
             f"RabbitMQ takes no messages now ({self.blocked or 'it reads nothing'}):"
             " see `rabbitmq-diagnostics alarms`, and send again later"
         )
 
-    async def _prepare(self, link: Link) -> None:
-        await self._declare(link)
-        made = [await link.channel(confirms=True, on_lost=self._lost) for _ in range(CHANNELS)]
-        self._quick = await link.channel(on_lost=self._lost)
-        self._quick.on_return = self._returned
+    async def _prepare(self, connection: AmqpConnection) -> None:
+        await self._declare(connection)
+        made = [
+            await connection.channel(confirms=True, on_lost=self._lost) for _ in range(CHANNELS)
+        ]
+        self._unconfirmed_channel = await connection.channel(on_lost=self._lost)
+        self._unconfirmed_channel.on_return = self._returned
         self._channels = made
 
     def _lost(self, error: StoreError) -> None:
@@ -237,8 +248,8 @@ class Publisher:
         self._sweep = self._clock.later(int(CONFIRM_S * 1000), self._sweeping)
 
 
-def _check_size(parcel: Parcel) -> None:
-    size = len(parcel.body)
+def _check_size(packed_message: PackedMessage) -> None:
+    size = len(packed_message.body)
     if size > BODY_BYTES_MAX:
         raise BodyTooLarge(
             f"the body has {size} bytes, RabbitMQ gets at most {BODY_BYTES_MAX}:"

@@ -8,42 +8,44 @@ from postroad.model.block import Block, BlockKind
 from postroad.model.decide import Move
 from postroad.model.record import LaneChange, Record, Recorded, Result
 from postroad.ports.clock import Clock
-from postroad.stores.rabbitmq.consuming.memory_tables import Table
-from postroad.stores.rabbitmq.publishing.republisher import Shift, Shifter
+from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
+from postroad.stores.rabbitmq.publishing.republisher import RepublishBatch, Republisher
 from postroad.stores.rabbitmq.publishing.routes import Routes
 from postroad.stores.rabbitmq.state.broker_state import NO_HOP
 
 
-class Recording:
+class ResultRecorder:
     """Writes records. A failure needs its lane and its delivery; a success counts whenever it
     comes: what was delivered was delivered."""
 
-    def __init__(self, table: Table, routes: Routes, shifter: Shifter, clock: Clock) -> None:
-        self._table = table
+    def __init__(
+        self, delivered: DeliveredMessages, routes: Routes, republisher: Republisher, clock: Clock
+    ) -> None:
+        self._delivered = delivered
         self._routes = routes
-        self._shifter = shifter
+        self._republisher = republisher
         self._clock = clock
 
     async def record(self, record: Record) -> Recorded:
         """One batch: copies published and confirmed, then one transaction, then acks."""
-        shift = Shift(self._routes, self._clock.now_ms())
+        republish = RepublishBatch(self._routes, self._clock.now_ms())
         lost: set[int] = set()
         ended: set[int] = set()
         for result in record.results:
-            shift.batch.seen(result)
+            republish.state_batch.seen(result)
             if not self._owns(record, result.message.lane, result.epoch):
                 lost.add(result.message.lane)
             if result.message.id not in ended:  # one may be written twice in one batch
-                self._apply(shift, result, held=result.message.lane not in lost)
+                self._apply(republish, result, held=result.message.lane not in lost)
             if result.move not in (Move.stay, Move.again):
                 ended.add(result.message.id)
         queues = [c for c in record.queues if self._owns(record, c.lane, c.epoch)]
         lanes = [c for c in record.lanes if self._owns(record, c.lane, c.epoch)]
         for change in queues:
-            shift.batch.block(change.queue, change.block)
+            republish.state_batch.block(change.queue, change.block)
         for lane_change in lanes:
-            shift.batch.circuit(lane_change)
-        await self._shifter.run(shift)
+            republish.state_batch.circuit(lane_change)
+        await self._republisher.run(republish)
         for change in queues:
             self._block(change.queue, change.block)
         for lane_change in lanes:
@@ -52,27 +54,27 @@ class Recording:
         return Recorded(frozenset(lost | {c.lane for c in record.lanes if c not in lanes}))
 
     def _owns(self, record: Record, lane: int, epoch: int) -> bool:
-        return self._table.owns(record.owner, lane, epoch)
+        return self._delivered.owns(record.owner, lane, epoch)
 
-    def _apply(self, shift: Shift, result: Result, *, held: bool) -> None:
-        entry = self._table.entries.get(result.message.id)
+    def _apply(self, republish: RepublishBatch, result: Result, *, held: bool) -> None:
+        entry = self._delivered.entries.get(result.message.id)
         if result.move is Move.deliver and entry is None:
-            shift.deliver(result, NO_HOP)
+            republish.deliver(result, NO_HOP)
         elif entry is not None and (held or result.move is Move.deliver):
-            shift.tried(entry, result, self._table.lanes[result.message.lane].key)
+            republish.tried(entry, result, self._delivered.lanes[result.message.lane].key)
         # else its delivery was lost: the broker gives the message out again, here or elsewhere.
 
     def _block(self, number: int, block: Block | None) -> None:
-        queue = self._table.queues.get(number)
+        queue = self._delivered.queues.get(number)
         if queue is not None:
-            self._table.learn_queue(replace(queue, block=block))
+            self._delivered.update_queue(replace(queue, block=block))
 
     def _circuit(self, change: LaneChange) -> None:
-        lane = self._table.lanes[change.lane]
-        spot = self._table.spots.get(change.lane)
-        if spot is not None:
-            spot.crashes = change.crashes
-        self._table.learn_lane(replace(lane, circuit=change.circuit))
+        lane = self._delivered.lanes[change.lane]
+        memory_lane = self._delivered.memory_lanes.get(change.lane)
+        if memory_lane is not None:
+            memory_lane.crashes = change.crashes
+        self._delivered.update_lane(replace(lane, circuit=change.circuit))
         if not change.circuit.is_open:
             for queue in list(self._unreachable(change.lane)):
                 self._block(queue, None)
@@ -80,6 +82,6 @@ class Recording:
     def _unreachable(self, lane: int) -> Iterable[int]:
         return (
             queue.id
-            for queue in self._table.queues.values()
+            for queue in self._delivered.queues.values()
             if lane in queue.lanes and queue.block and queue.block.kind is BlockKind.unreachable
         )

@@ -19,11 +19,11 @@ time, then half as often each time, every 64 s in the end. A resume or an unbloc
 later at most. Powers of two of units: one hop each."""
 
 
-Wrong = PostroadError | None
+PublishOutcome = PostroadError | None
 """Why a copy is not confirmed, or None when the broker has it safe."""
 
 
-class Post(Struct, frozen=True):
+class RoutedCopy(Struct, frozen=True):
     """A copy and its way."""
 
     exchange: str
@@ -31,19 +31,19 @@ class Post(Struct, frozen=True):
     envelope: Envelope
 
 
-class Outlet(Protocol):
+class CopyPublisher(Protocol):
     """The way into the broker."""
 
-    async def publish(self, posts: Sequence[Post]) -> list[Wrong]:
+    async def publish(self, copies: Sequence[RoutedCopy]) -> list[PublishOutcome]:
         """All of them, in one go; what became of each. Who tries again publishes only what is not
         confirmed: a second copy in a handler's line may be tried beside the first."""
 
 
-def raise_first(answers: Iterable[Wrong]) -> None:
+def raise_first(answers: Iterable[PublishOutcome]) -> None:
     """What went wrong first, if anything did."""
-    for wrong in answers:
-        if wrong is not None:
-            raise wrong
+    for failure in answers:
+        if failure is not None:
+            raise failure
 
 
 class Routes:
@@ -52,24 +52,24 @@ class Routes:
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
 
-    def post(self, envelope: Envelope, lane: LaneKey, now_ms: int) -> Post:
+    def to_lane(self, envelope: Envelope, lane: LaneKey, now_ms: int) -> RoutedCopy:
         """To its lane when it is due; or when it expires, to die on time."""
         hops = walk(min(envelope.due_ms, envelope.expires_at_ms) - now_ms)
-        return Post(*self.way(hops, self.topology.target(lane)), envelope)
+        return RoutedCopy(*self.exchange_and_key(hops, self.topology.target(lane)), envelope)
 
-    def way(self, hops: tuple[int, ...], target: str) -> tuple[str, str]:
+    def exchange_and_key(self, hops: tuple[int, ...], target: str) -> tuple[str, str]:
         """The exchange and the routing key that lead through these waits to a target."""
         if not hops:
             return self.topology.instant, target
         return self.topology.delay, walk_key(hops, target)
 
-    def park(self, envelope: Envelope, lane: LaneKey, wait_ms: int) -> Post:
+    def park(self, envelope: Envelope, lane: LaneKey, wait_ms: int) -> RoutedCopy:
         """Back to its lane in a while, not later than said, but for less than a unit."""
         target = self.topology.target(lane)
         most_ms = PARK_MS << min(envelope.hop, PARK_DOUBLINGS)
         hops = walk_within(min(wait_ms, most_ms)) or (0,)
-        return Post(self.topology.delay, walk_key(hops, target), envelope)
+        return RoutedCopy(self.topology.delay, walk_key(hops, target), envelope)
 
-    def dead(self, envelope: Envelope) -> Post:
+    def dead(self, envelope: Envelope) -> RoutedCopy:
         """To the collector of the dead set."""
-        return Post(self.topology.dead_exchange, "", envelope)
+        return RoutedCopy(self.topology.dead_exchange, "", envelope)

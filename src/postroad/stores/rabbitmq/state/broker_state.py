@@ -19,7 +19,7 @@ RETAIN_SLICE = 1_000
 NO_HOP = -1
 
 
-class Known(Struct, frozen=True):
+class KnownMessage(Struct, frozen=True):
     """What is known of a message: copies up to `hop` are spent."""
 
     hop: int = -1
@@ -27,7 +27,7 @@ class Known(Struct, frozen=True):
     finished: bool = False
 
 
-class Where(Struct, frozen=True):
+class MessagePlace(Struct, frozen=True):
     """Where a tried or parked message waits."""
 
     tenant: str
@@ -40,7 +40,7 @@ class Where(Struct, frozen=True):
     expires_at_ms: int
 
 
-class Wait(Struct, frozen=True):
+class WaitingGroup(Struct, frozen=True):
     """Messages of one queue, lane and level that wait alike. `held`: by their queue, or a pause."""
 
     queue: int
@@ -55,7 +55,7 @@ class Wait(Struct, frozen=True):
     oldest_due_ms: int
 
 
-class Grave(Struct, frozen=True):
+class DeadRow(Struct, frozen=True):
     """A dead letter and the numbers of its queue and lane."""
 
     letter: Envelope
@@ -63,7 +63,7 @@ class Grave(Struct, frozen=True):
     lane: int
 
 
-class Spent(Struct, frozen=True):
+class SpentCopy(Struct, frozen=True):
     """A copy that another one has taken the place of; `done`: none has."""
 
     message: Message
@@ -75,7 +75,7 @@ class Spent(Struct, frozen=True):
     done: bool = False
 
 
-class Batch:
+class StateBatch:
     """Steps for one transaction."""
 
     def __init__(self, now_ms: int) -> None:
@@ -128,27 +128,27 @@ class Batch:
         times = (draft.accepted_at_ms, draft.expires_at_ms, self._now_ms)
         self._add("spend", draft.id, NO_HOP, 0, *place, *times)
 
-    def spend(self, spent: Spent) -> None:
+    def spend(self, spent: SpentCopy) -> None:
         """Another copy has taken this one's place, or none."""
         m = spent.message
         place = (m.queue, m.lane, spent.level, spent.priority, spent.attempts, spent.due_ms)
         times = (m.accepted_at_ms, m.expires_at_ms, self._now_ms)
         self._add("spend", m.id, spent.hop, int(spent.done), *place, *times)
 
-    def moved(self, message: Message, hop: int, priority: int) -> None:
+    def republished(self, message: Message, hop: int, priority: int) -> None:
         """It was kept in the tables, and its copy of that hop is in the broker now."""
         self._add("message_delete", message.id)
         place = (message.level, message.attempts, message.due_ms)
-        self.spend(Spent(message, hop - 1, priority, *place))
+        self.spend(SpentCopy(message, hop - 1, priority, *place))
 
-    def doubt(self, result: Result, hop: int) -> None:
+    def uncertain(self, result: Result, hop: int) -> None:
         """Nobody knows whether it was sent: kept here, and in the broker no longer."""
         m = result.message
         self._add("uncertain_rung", m.lane, m.queue, result.priority)
         place = (m.id, m.lane, m.queue, result.priority, self._now_ms, m.level, m.attempts + 1)
         self._add("uncertain_insert", *place, m.accepted_at_ms, m.expires_at_ms, m.headers, m.body)
         due_ms, tries = self._now_ms, m.attempts + 1
-        self.spend(Spent(m, hop, result.priority, m.level, tries, due_ms, done=True))
+        self.spend(SpentCopy(m, hop, result.priority, m.level, tries, due_ms, done=True))
         self.durable = True
 
     def block(self, queue: int, block: Block | None) -> None:
@@ -174,16 +174,16 @@ class BrokerState:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
-    async def write(self, batch: Batch) -> None:
+    async def write(self, batch: StateBatch) -> None:
         """All of it, in one transaction."""
         if batch:
             await self._tables.write("record", batch.steps, durable=batch.durable)
 
-    async def known(self, ids: Iterable[int]) -> dict[int, Known]:
+    async def known(self, ids: Iterable[int]) -> dict[int, KnownMessage]:
         """What is known of those of these messages that anything is known of."""
         numbers = list(ids)
         rows = await self._tables.read("arrive", "known", listed(numbers)) if numbers else []
-        return {number: Known(hop, starts, bool(done)) for number, hop, starts, done in rows}
+        return {number: KnownMessage(hop, starts, bool(done)) for number, hop, starts, done in rows}
 
     async def lanes(self, ids: Sequence[int]) -> list[Lane]:
         """Lanes as an owner gets them, at epoch 0."""
@@ -204,18 +204,18 @@ class BrokerState:
         rows = await self._tables.read("outbox", "outbox", limit)
         return [Envelope(*row) for row in rows]
 
-    async def bury(self, graves: Sequence[Grave], now_ms: int) -> None:
+    async def store_dead(self, dead_rows: Sequence[DeadRow], now_ms: int) -> None:
         """Dead letters into the dead set, each once, in one durable transaction."""
-        rows = [_grave(grave) for grave in graves]
-        spent = [_buried(grave, now_ms) for grave in graves]
+        rows = [_dead_row(dead_row) for dead_row in dead_rows]
+        spent = [_spent_row(dead_row, now_ms) for dead_row in dead_rows]
         await self._tables.write("dead", [("bury", rows), ("spend", spent)], durable=True)
 
-    async def where(self, number: int) -> Where | None:
+    async def place_of(self, number: int) -> MessagePlace | None:
         """Where a message waits, if it was tried or parked."""
         rows = await self._tables.read("insight", "live", number)
-        return Where(*rows[0]) if rows else None
+        return MessagePlace(*rows[0]) if rows else None
 
-    async def waits(self, queue: int, lane: int, now_ms: int) -> list[Wait]:
+    async def waiting_groups(self, queue: int, lane: int, now_ms: int) -> list[WaitingGroup]:
         """What waits of a queue, of a lane, or (0, 0) at all."""
         rows = await self._tables.read("insight", "waits", queue, lane, now_ms)
         return [_wait(row) for row in rows]
@@ -228,7 +228,7 @@ class BrokerState:
             for n, at, level, kind, status, took, error in rows
         )
 
-    async def seen(self, number: int) -> list[Attempt]:
+    async def webhook_attempts(self, number: int) -> list[Attempt]:
         """What was seen of the tries of a webhook's message, in order."""
         rows = await self._tables.read("insight", "tries_of", number)
         return [Attempt(n, at, level, Kind(kind), *rest) for n, at, level, kind, *rest in rows]
@@ -238,11 +238,11 @@ class BrokerState:
         await self._tables.write("retain", [("retain", [(before_ms, RETAIN_SLICE)])])
 
 
-def _wait(row: Row) -> Wait:
+def _wait(row: Row) -> WaitingGroup:
     *who, level, standing, held, count, due_ms = row
     queue, tenant, name, lane, transport = who
-    where = (queue, tenant, name, lane, transport, level)
-    return Wait(*where, Standing(standing), bool(held), count, due_ms)
+    place = (queue, tenant, name, lane, transport, level)
+    return WaitingGroup(*place, Standing(standing), bool(held), count, due_ms)
 
 
 def _lane(row: Row) -> Lane:
@@ -256,14 +256,23 @@ def _noted(m: Message, priority: int, now_ms: int) -> Row:
     return (*start, m.due_ms, m.accepted_at_ms, m.expires_at_ms, now_ms)
 
 
-def _grave(grave: Grave) -> Row:
-    e = grave.letter
-    start = (e.id, e.hop, grave.queue, grave.lane, e.reason, e.died_at_ms, e.level, e.attempts)
+def _dead_row(dead_row: DeadRow) -> Row:
+    e = dead_row.letter
+    start = (
+        e.id,
+        e.hop,
+        dead_row.queue,
+        dead_row.lane,
+        e.reason,
+        e.died_at_ms,
+        e.level,
+        e.attempts,
+    )
     more = (e.accepted_at_ms, e.priority, e.last_error, e.status, e.headers, e.body)
     return start + more
 
 
-def _buried(grave: Grave, now_ms: int) -> Row:
-    e = grave.letter
-    start = (e.id, e.hop, 1, grave.queue, grave.lane, e.level, e.priority, e.attempts)
+def _spent_row(dead_row: DeadRow, now_ms: int) -> Row:
+    e = dead_row.letter
+    start = (e.id, e.hop, 1, dead_row.queue, dead_row.lane, e.level, e.priority, e.attempts)
     return (*start, e.due_ms, e.accepted_at_ms, e.expires_at_ms, now_ms)

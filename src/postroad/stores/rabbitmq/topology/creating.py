@@ -11,8 +11,8 @@ from postroad.model.errors import BrokerForgot, BrokerLost, StoreError
 from postroad.ports.clock import Clock
 from postroad.stores.rabbitmq.topology.declaring import declare
 from postroad.stores.rabbitmq.topology.topology import Plan
-from postroad.stores.rabbitmq.wire.address import Address
-from postroad.stores.rabbitmq.wire.connection import Link
+from postroad.stores.rabbitmq.wire.address import BrokerAddress
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 
 ANSWER_S: Final = 10.0
 """A line with a leader answers in milliseconds; the broker gives up on one without after 30 s."""
@@ -22,43 +22,43 @@ TURN_S: Final = 60.0
 ASK_S: Final = 0.2
 
 
-async def make(address: Address, plan: Plan, mark: str, clock: Clock) -> None:
+async def make(address: BrokerAddress, plan: Plan, mark: str, clock: Clock) -> None:
     """Declare it all, and when all of it answers and is safe an exchange as a mark. While there is
     no mark nobody has used it, so a line that does not answer is deleted and made again: there is
     nothing in it. Later none is ever deleted: it might be whole, with its nodes away."""
-    link = await _open(address, clock)
+    connection = await _open(address, clock)
     try:
-        if await _is_marked(link, mark):
+        if await _is_marked(connection, mark):
             return
-        await _take_turn(link, mark, clock)
-        if await _is_marked(link, mark):  # somebody else had the turn before
+        await _take_turn(connection, mark, clock)
+        if await _is_marked(connection, mark):  # somebody else had the turn before
             return
-        await declare(await link.channel(), plan)
+        await declare(await connection.channel(), plan)
         if lame := await _leaderless(address, plan, clock):
-            channel = await link.channel()
+            channel = await connection.channel()
             # Each has one answer; a refusal is raised.
             _ = await asyncio.gather(*(channel.ask(commands.Queue.Delete(queue=n)) for n in lame))
-            await declare(await link.channel(), plan)
+            await declare(await connection.channel(), plan)
             if lame := await _leaderless(address, plan, clock):
                 raise BrokerLost(
                     f"RabbitMQ has no leader for queue {lame[0]!r}: see"
                     f" `rabbitmq-queues quorum_status {lame[0]}`"
                 )
         await clock.sleep(SAFE_S)
-        channel = await link.channel()
+        channel = await connection.channel()
         await channel.do(commands.Exchange.Declare(exchange=mark, durable=True))
     finally:
-        await link.close()
+        await connection.close()
 
 
-async def _open(address: Address, clock: Clock) -> Link:
-    return await Link.open(
+async def _open(address: BrokerAddress, clock: Clock) -> AmqpConnection:
+    return await AmqpConnection.open(
         address, name="postroad makes", on_lost=_unheard, on_blocked=_unheard, clock=clock
     )
 
 
-async def _is_marked(link: Link, mark: str) -> bool:
-    channel = await link.channel()
+async def _is_marked(connection: AmqpConnection, mark: str) -> bool:
+    channel = await connection.channel()
     try:
         await channel.do(commands.Exchange.Declare(exchange=mark, passive=True))
     except BrokerForgot:
@@ -66,40 +66,40 @@ async def _is_marked(link: Link, mark: str) -> bool:
     return True
 
 
-async def _take_turn(link: Link, mark: str, clock: Clock) -> None:
+async def _take_turn(connection: AmqpConnection, mark: str, clock: Clock) -> None:
     """One at a time, by a queue that goes with the link: who deletes a line must know that nobody
     has begun to use it meanwhile."""
     until_s = clock.steady_s() + TURN_S
     while True:
-        channel = await link.channel()
+        channel = await connection.channel()
         try:
             await channel.do(commands.Queue.Declare(queue=f"{mark}.turn", exclusive=True))
         except BrokerLost:  # 405: another link has it
-            if link.lost is not None or clock.steady_s() > until_s:
+            if connection.lost is not None or clock.steady_s() > until_s:
                 raise
             await clock.sleep(ASK_S)
         else:
             return
 
 
-async def _leaderless(address: Address, plan: Plan, clock: Clock) -> list[str]:
+async def _leaderless(address: BrokerAddress, plan: Plan, clock: Clock) -> list[str]:
     """The lines that do not answer, over a link of their own: the broker may end it for that. Each
     is asked for a message: passive declares are answered without a leader, too."""
-    link = await _open(address, clock)
+    connection = await _open(address, clock)
     try:
-        channels = [await link.channel() for _ in plan.lines]
+        channels = [await connection.channel() for _ in plan.broker_queues]
         asked = {
-            channel.ask(commands.Basic.Get(queue=line.name)): line.name
-            for channel, line in zip(channels, plan.lines, strict=True)
+            channel.ask(commands.Basic.Get(queue=broker_queue.name)): broker_queue.name
+            for channel, broker_queue in zip(channels, plan.broker_queues, strict=True)
         }
         answered, silent = await asyncio.wait(asked, timeout=ANSWER_S)
         for answer in answered:
             _ = answer.exception()  # a refusal is an answer
-        if link.lost is not None:
-            raise link.lost
+        if connection.lost is not None:
+            raise connection.lost
         return [asked[answer] for answer in silent]
     finally:
-        link.abort("asked enough")
+        connection.abort("asked enough")
 
 
 def _unheard(_: StoreError | str) -> None:

@@ -5,16 +5,16 @@ import asyncio
 from pamqp import base, commands
 
 from postroad.stores.rabbitmq.topology.topology import Binding, Plan
-from postroad.stores.rabbitmq.wire.channel import Answer, Channel
+from postroad.stores.rabbitmq.wire.channel import AmqpChannel, Answer
 
 
-async def declare(channel: Channel, plan: Plan) -> None:
+async def declare(channel: AmqpChannel, plan: Plan) -> None:
     """All of a plan, in one round trip. A TopologyDiffers when something of that name is there
     with other arguments, which ends the channel."""
     _ = await asyncio.gather(*ask(channel, plan))  # each has one answer; a refusal is raised
 
 
-def ask(channel: Channel, plan: Plan) -> list[asyncio.Future[Answer]]:
+def ask(channel: AmqpChannel, plan: Plan) -> list[asyncio.Future[Answer]]:
     """The same without waiting: what is published on this channel from now on finds it there."""
     asked = [
         channel.ask(
@@ -29,16 +29,18 @@ def ask(channel: Channel, plan: Plan) -> list[asyncio.Future[Answer]]:
     ]
     asked += [
         channel.ask(
-            commands.Queue.Declare(queue=line.name, durable=True, arguments=dict(line.arguments))
+            commands.Queue.Declare(
+                queue=broker_queue.name, durable=True, arguments=dict(broker_queue.arguments)
+            )
         )
-        for line in plan.lines
+        for broker_queue in plan.broker_queues
     ]
     return asked + [channel.ask(_bind(binding)) for binding in plan.bindings]
 
 
-async def ready(channel: Channel, line: str) -> int:
+async def ready_count(channel: AmqpChannel, broker_queue: str) -> int:
     """How many messages of a line nobody has been given."""
-    answer = await channel.call(commands.Queue.Declare(queue=line, passive=True))
+    answer = await channel.call(commands.Queue.Declare(queue=broker_queue, passive=True))
     return int(answer.message_count)
 
 

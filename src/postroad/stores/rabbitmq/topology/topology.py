@@ -31,7 +31,7 @@ class Exchange(Struct, frozen=True):
     arguments: Arguments = {}
 
 
-class Line(Struct, frozen=True):
+class BrokerQueue(Struct, frozen=True):
     """A durable queue of the broker."""
 
     name: str
@@ -51,7 +51,7 @@ class Plan(Struct, frozen=True):
     """What is to be there, in this order."""
 
     exchanges: list[Exchange]
-    lines: list[Line]
+    broker_queues: list[BrokerQueue]
     bindings: list[Binding]
 
 
@@ -89,20 +89,20 @@ class Topology:
         """The targets of all shards."""
         return [f"shard.{number}" for number in range(self.shards)]
 
-    def lines(self) -> list[str]:
+    def broker_queues(self) -> list[str]:
         """The names of all lines in which messages wait, but those of handlers."""
         delays = [self.name(f"delay.{level}") for level in range(LEVELS)]
         return delays + [self.name(target) for target in self.shard_targets()]
 
     def plan(self) -> Plan:
         """Everything but the lines of handlers."""
-        exchanges, lines, bindings = self._frame()
+        exchanges, broker_queues, bindings = self._frame()
         for level in range(LEVELS):
             after = self.name(f"after.{level}")
-            line = self.name(f"delay.{level}")
+            broker_queue = self.name(f"delay.{level}")
             exchanges.append(Exchange(after, "topic", self._caught()))
-            lines.append(Line(line, self._wait(after, UNIT_MS << level)))
-            bindings.append(Binding(self.delay, line, f"d{level}.#"))
+            broker_queues.append(BrokerQueue(broker_queue, self._wait(after, UNIT_MS << level)))
+            bindings.append(Binding(self.delay, broker_queue, f"d{level}.#"))
             bindings += [
                 Binding(after, self.name(f"delay.{lower}"), f"#.d{level}.d{lower}.#")
                 for lower in range(level)
@@ -110,9 +110,9 @@ class Topology:
             bindings.append(Binding(after, self.wake, f"#.d{level}.to.#", to_exchange=True))
         for target in self.shard_targets():
             some = self.consumed(target)
-            lines += some.lines
+            broker_queues += some.broker_queues
             bindings += some.bindings
-        return Plan(exchanges, lines, bindings)
+        return Plan(exchanges, broker_queues, bindings)
 
     def consumed(self, target: str) -> Plan:
         """The line of a target, and the ways to it."""
@@ -129,9 +129,9 @@ class Topology:
             Binding(self.instant, name, target),
             Binding(self.wake, name, f"#.to.{target}"),
         ]
-        return Plan([], [Line(name, arguments)], bindings)
+        return Plan([], [BrokerQueue(name, arguments)], bindings)
 
-    def _frame(self) -> tuple[list[Exchange], list[Line], list[Binding]]:
+    def _frame(self) -> tuple[list[Exchange], list[BrokerQueue], list[Binding]]:
         kept: Arguments = {**QUORUM, "x-delivery-limit": RETURNS_MAX}
         exchanges = [
             Exchange(self.lost_exchange, "fanout"),
@@ -145,7 +145,7 @@ class Topology:
             Binding(self.lost_exchange, self.lost, ""),
             Binding(self.dead_exchange, self.dead, ""),
         ]
-        return exchanges, [Line(self.lost, kept), Line(self.dead, kept)], bindings
+        return exchanges, [BrokerQueue(self.lost, kept), BrokerQueue(self.dead, kept)], bindings
 
     def _caught(self) -> Arguments:
         """With at-least-once dead-lettering one letter that cannot be routed holds up its whole

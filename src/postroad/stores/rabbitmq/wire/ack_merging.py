@@ -5,7 +5,7 @@ from postroad.stores.rabbitmq.wire.frames import ACK, NACK, settling
 MULTIPLE, REQUEUE = 1, 2
 
 
-class Settling:
+class AckMerger:
     """What a channel settles. Tags come in order, are settled in any, each once."""
 
     def __init__(self, channel: int) -> None:

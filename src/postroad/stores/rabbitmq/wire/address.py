@@ -11,7 +11,7 @@ PORT: Final = 5672
 TLS_PORT: Final = 5671
 
 
-class Address(Struct, frozen=True):
+class BrokerAddress(Struct, frozen=True):
     """A broker's vhost, and who asks. Its text has no password."""
 
     host: str
@@ -31,7 +31,7 @@ class Address(Struct, frozen=True):
         return f"Address({self.name})"
 
 
-def read_address(dsn: str) -> Address:
+def read_address(dsn: str) -> BrokerAddress:
     """The broker that a DSN names; what stands after its `?` is not for the wire."""
     try:
         parts = urlsplit(dsn)
@@ -47,7 +47,7 @@ def read_address(dsn: str) -> Address:
     vhost = unquote(parts.path[1:])
     if "/" in parts.path[1:]:
         raise BadDsn("the vhost of a RabbitMQ address has a slash: write it as %2F")
-    return Address(
+    return BrokerAddress(
         host=parts.hostname,
         port=port or (TLS_PORT if tls else PORT),
         user=unquote(parts.username or "guest"),

@@ -10,10 +10,10 @@ from pamqp import base, commands
 from pamqp import frame as pamqp_frame
 
 from postroad.model.errors import BrokerLost, QueueFull, StoreError, Unroutable
-from postroad.stores.rabbitmq.wire.ack_merging import Settling
+from postroad.stores.rabbitmq.wire.ack_merging import AckMerger
 from postroad.stores.rabbitmq.wire.confirms import Confirm, Confirms, fail
 from postroad.stores.rabbitmq.wire.errors import of_channel
-from postroad.stores.rabbitmq.wire.frame_protocol import Wire
+from postroad.stores.rabbitmq.wire.frame_protocol import FrameProtocol
 from postroad.stores.rabbitmq.wire.frames import (
     ACK,
     DELIVER,
@@ -24,7 +24,7 @@ from postroad.stores.rabbitmq.wire.frames import (
     content,
     publish_head,
 )
-from postroad.stores.rabbitmq.wire.incoming import Arriving, read_deliver
+from postroad.stores.rabbitmq.wire.incoming import IncomingMessage, read_deliver
 from postroad.stores.rabbitmq.wire.properties import Delivery, Properties
 
 HEADS_MAX: Final = 4_096
@@ -39,13 +39,13 @@ class _Consumer(Struct):
     on_cancel: OnCancel | None
 
 
-class Channel:
+class AmqpChannel:
     """Made by `Link.channel`. Any error of the broker ends it, and all that waits on it."""
 
     def __init__(
         self,
         number: int,
-        wire: Wire,
+        wire: FrameProtocol,
         on_end: Callable[[int], None],
         on_lost: Callable[[StoreError], None] | None,
     ) -> None:
@@ -62,10 +62,10 @@ class Channel:
         self._calls: deque[tuple[base.Frame, asyncio.Future[Answer]]] = deque()
         self._consumers: dict[bytes, _Consumer] = {}
         self._consumed = 0
-        self._arriving = Arriving()
+        self._arriving = IncomingMessage()
         self.on_header = self._arriving.on_header
         self.on_body = self._arriving.on_body
-        self._settling = Settling(number)
+        self._settling = AckMerger(number)
         self._heads: dict[tuple[str, str, bool], bytes] = {}
         self._confirms: Confirms | None = None
 

@@ -12,11 +12,11 @@ from pamqp import frame as pamqp_frame
 
 from postroad.model.errors import BrokerLost, ServerTooOld, StoreError
 from postroad.ports.clock import Clock, SystemClock, Timer
-from postroad.stores.rabbitmq.wire.address import Address
-from postroad.stores.rabbitmq.wire.channel import Channel
+from postroad.stores.rabbitmq.wire.address import BrokerAddress
+from postroad.stores.rabbitmq.wire.channel import AmqpChannel
 from postroad.stores.rabbitmq.wire.confirms import fail
-from postroad.stores.rabbitmq.wire.errors import of_link
-from postroad.stores.rabbitmq.wire.frame_protocol import FRAME_MAX, Wire
+from postroad.stores.rabbitmq.wire.errors import of_connection
+from postroad.stores.rabbitmq.wire.frame_protocol import FRAME_MAX, FrameProtocol
 from postroad.stores.rabbitmq.wire.frames import cold
 
 OPEN_S: Final = 10.0
@@ -44,12 +44,12 @@ class ServerFacts(Struct, frozen=True):
         return tuple(int(part) for part in parts if part.isdecimal())
 
 
-class Link:
+class AmqpConnection:
     """Opened by `Link.open`; `on_lost` is called once when it ends in any way but `close`."""
 
     def __init__(
         self,
-        address: Address,
+        address: BrokerAddress,
         clock: Clock,
         on_lost: Callable[[StoreError], None],
         on_blocked: Callable[[str], None],
@@ -61,7 +61,7 @@ class Link:
         self._clock = clock
         self._on_lost = on_lost
         self._on_blocked = on_blocked
-        self._wire = Wire(address.name, self._ended)
+        self._wire = FrameProtocol(address.name, self._ended)
         self._wire.readers[0] = self
         self._awaited: tuple[type[base.Frame], asyncio.Future[base.Frame]] | None = None
         self._numbers = CHANNELS_MAX
@@ -74,7 +74,7 @@ class Link:
     @classmethod
     async def open(
         cls,
-        address: Address,
+        address: BrokerAddress,
         *,
         name: str,
         on_lost: Callable[[StoreError], None],
@@ -84,24 +84,26 @@ class Link:
     ) -> Self:
         """Connect and log in. `name` is what the broker's pages show; `on_blocked` hears why the
         broker takes no publishes, and "" when it takes them again."""
-        link = cls(address, clock or SystemClock(), on_lost, on_blocked)
-        link._heartbeat_s = heartbeat_s
+        connection = cls(address, clock or SystemClock(), on_lost, on_blocked)
+        connection._heartbeat_s = heartbeat_s
         try:
             async with asyncio.timeout(OPEN_S):
-                start = link._expect(commands.Connection.Start)  # may come before connect returns
-                await link._connect()
-                await link._greet(name, await start)
+                start = connection._expect(
+                    commands.Connection.Start
+                )  # may come before connect returns
+                await connection._connect()
+                await connection._greet(name, await start)
         except TimeoutError:
-            link._drop(f"{address.name} did not answer within {OPEN_S:.0f} s")
+            connection._drop(f"{address.name} did not answer within {OPEN_S:.0f} s")
         except OSError as error:
-            link._drop(f"{address.name} cannot be reached: {error.strerror or error}")
+            connection._drop(f"{address.name} cannot be reached: {error.strerror or error}")
         except asyncio.CancelledError:
-            link._abandon()
+            connection._abandon()
             raise
-        if link.lost is not None:
-            raise link.lost
-        link._beat()
-        return link
+        if connection.lost is not None:
+            raise connection.lost
+        connection._beat()
+        return connection
 
     @property
     def takes(self) -> bool:
@@ -118,7 +120,7 @@ class Link:
         *,
         confirms: bool = False,
         on_lost: Callable[[StoreError], None] | None = None,
-    ) -> Channel:
+    ) -> AmqpChannel:
         """A new channel; with confirms for publishing."""
         if self.lost is not None:
             raise self.lost
@@ -126,7 +128,7 @@ class Link:
             raise BrokerLost(f"{self._address.name} allows {self._numbers} channels, all in use")
         number = self._free.pop() if self._free else self._made + 1
         self._made = max(self._made, number)
-        channel = Channel(number, self._wire, self._free.append, on_lost)
+        channel = AmqpChannel(number, self._wire, self._free.append, on_lost)
         self._wire.readers[number] = channel
         await channel.do(commands.Channel.Open())
         if confirms:
@@ -142,7 +144,7 @@ class Link:
         with suppress(TimeoutError, StoreError):  # it is gone either way
             async with asyncio.timeout(OPEN_S):
                 # The one answer that there is to it.
-                _ = await self._say_and_hear(
+                _ = await self._call(
                     commands.Connection.Close(200, "", 0, 0), commands.Connection.CloseOk
                 )
         self._drop("closed")
@@ -157,7 +159,9 @@ class Link:
         method = cold(data, at, stop)
         if isinstance(method, commands.Connection.Close):
             self._wire.send(pamqp_frame.marshal(commands.Connection.CloseOk(), 0))
-            self._wire.end(of_link(method.reply_code or 0, method.reply_text, self._address.name))
+            self._wire.end(
+                of_connection(method.reply_code or 0, method.reply_text, self._address.name)
+            )
         elif isinstance(method, commands.Connection.Blocked):
             self._tell_blocked(method.reason or "blocked")
         elif isinstance(method, commands.Connection.Unblocked):
@@ -185,8 +189,10 @@ class Link:
         )
 
     async def _greet(self, name: str, start: base.Frame) -> None:
-        told = start.server_properties if isinstance(start, commands.Connection.Start) else None
-        self.server = _facts(told or {})
+        properties = (
+            start.server_properties if isinstance(start, commands.Connection.Start) else None
+        )
+        self.server = _facts(properties or {})
         self._check_server()
         login = commands.Connection.StartOk(
             client_properties={
@@ -196,7 +202,7 @@ class Link:
             },
             response=f"\0{self._address.user}\0{self._address.password}",
         )
-        tune = await self._say_and_hear(login, commands.Connection.Tune)
+        tune = await self._call(login, commands.Connection.Tune)
         self._numbers = min(tune.channel_max or CHANNELS_MAX, CHANNELS_MAX)
         self._wire.frame_max = min(tune.frame_max or FRAME_MAX, FRAME_MAX)
         self._heartbeat_s = min(tune.heartbeat or self._heartbeat_s, self._heartbeat_s)
@@ -204,7 +210,7 @@ class Link:
         self._wire.send(pamqp_frame.marshal(tuned, 0))
         vhost = commands.Connection.Open(virtual_host=self._address.vhost)
         # The one answer that there is to it.
-        _ = await self._say_and_hear(vhost, commands.Connection.OpenOk)
+        _ = await self._call(vhost, commands.Connection.OpenOk)
 
     def _check_server(self) -> None:
         facts, where = self.server, self._address.name
@@ -220,7 +226,7 @@ class Link:
                 ServerTooOld(f"{where} lacks {', '.join(missing)}, which Postroad needs")
             )
 
-    async def _say_and_hear(self, method: base.Frame, kind: type[F]) -> F:
+    async def _call(self, method: base.Frame, kind: type[F]) -> F:
         if self.lost is None:
             self._wire.send(pamqp_frame.marshal(method, 0))
         return await self._hear(kind)
@@ -267,7 +273,7 @@ class Link:
         if self._awaited is not None:
             fail(self._awaited[1], error)
         for reader in list(self._wire.readers.values()):
-            if isinstance(reader, Channel):
+            if isinstance(reader, AmqpChannel):
                 reader.fail(error)
         opened = self._timer is not None
         if opened:  # else `open` raises it
@@ -278,11 +284,11 @@ def _nobody(_error: StoreError) -> None:
     """Who closes a link knows that it is gone."""
 
 
-def _facts(told: dict[str, Any]) -> ServerFacts:
-    can = told.get("capabilities") or {}
+def _facts(properties: dict[str, Any]) -> ServerFacts:
+    can = properties.get("capabilities") or {}
     return ServerFacts(
-        _text(told.get("product")),
-        _text(told.get("version")),
+        _text(properties.get("product")),
+        _text(properties.get("version")),
         frozenset(name for name, able in can.items() if able),
     )
 

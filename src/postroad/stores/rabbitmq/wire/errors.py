@@ -33,7 +33,7 @@ def of_channel(code: int, text: str) -> StoreError:
     return BrokerLost(f"RabbitMQ closed the channel: {code} {text}")
 
 
-def of_link(code: int, text: str, where: str) -> StoreError:
+def of_connection(code: int, text: str, where: str) -> StoreError:
     """Why the broker closed a connection."""
     if code == ACCESS_REFUSED:
         return AccessRefused(

@@ -21,7 +21,7 @@ BURST: Final = 65_536
 packed, the broker has begun with the first of them. At 8 KiB it took a fifth more CPU a message."""
 
 
-class Reader(Protocol):
+class FrameReader(Protocol):
     """What takes the frames of one channel."""
 
     def on_method(self, data: bytes, at: int, stop: int) -> None:
@@ -37,16 +37,16 @@ class Reader(Protocol):
         """Add what was gathered for the end of the turn."""
 
 
-class Wire(asyncio.Protocol):
+class FrameProtocol(asyncio.Protocol):
     """Cuts what comes into frames. Nothing here waits, and nothing is a task."""
 
-    def __init__(self, where: str, on_end: Callable[[StoreError], None]) -> None:
-        self.readers: dict[int, Reader] = {}
+    def __init__(self, place: str, on_end: Callable[[StoreError], None]) -> None:
+        self.readers: dict[int, FrameReader] = {}
         self.heard = self.said = False
         self.frame_max = FRAME_MAX
         self.can_write = asyncio.Event()
         self.gone = asyncio.Event()
-        self._where = where
+        self._where = place
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -56,7 +56,7 @@ class Wire(asyncio.Protocol):
         """How long that frame is, or its head."""
         self._out: list[bytes] = []
         self._size = 0
-        self._gathering: dict[Reader, None] = {}
+        self._gathering: dict[FrameReader, None] = {}
         self._due = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -125,7 +125,7 @@ class Wire(asyncio.Protocol):
             self._due = True
             self._loop.call_soon(self.flush)
 
-    def gather(self, reader: Reader) -> None:
+    def gather(self, reader: FrameReader) -> None:
         """Ask the reader at the end of this turn what it has to write."""
         self._gathering[reader] = None
         if not self._due:

@@ -25,7 +25,7 @@ def _short(data: bytes, at: int) -> tuple[int, bytes]:
     return end, data[at + 1 : end]
 
 
-class Arriving:
+class IncomingMessage:
     """At most one message comes in at a time on a channel."""
 
     def __init__(self) -> None:

@@ -10,16 +10,16 @@ from postroad.model.errors import BrokerLost, StoreError
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Chance, Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.wire.address import Address
-from postroad.stores.rabbitmq.wire.connection import Link
+from postroad.stores.rabbitmq.wire.address import BrokerAddress
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 
 BACKOFF_S: Final = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0)
 
-Prepare = Callable[[Link], Awaitable[None]]
+Prepare = Callable[[AmqpConnection], Awaitable[None]]
 Undo = Callable[[], Awaitable[None]]
 
 
-class State(StrEnum):
+class ConnectionState(StrEnum):
     """Where a link stands."""
 
     AWAY = "away"
@@ -34,17 +34,17 @@ class Supervisor:
 
     def __init__(
         self,
-        address: Address,
+        address: BrokerAddress,
         name: str,
         prepare: Prepare,
         clock: Clock,
         chance: Chance,
         log: Log,
     ) -> None:
-        self.state = State.AWAY
+        self.state = ConnectionState.AWAY
         self.generation = 0
         self.why: StoreError = BrokerLost(f"{address.name}: not connected yet")
-        self.link: Link | None = None
+        self.connection: AmqpConnection | None = None
         self.on_down: Callable[[StoreError], None] = _nothing
         self.undo: Undo | None = None
         """What is done after a link was lost, and after one that could not be prepared."""
@@ -74,40 +74,40 @@ class Supervisor:
     def _run(self) -> None:
         self._task = self.tasks.start(self._keep(), f"{self._name}: link to RabbitMQ")
 
-    async def ready(self) -> Link:
+    async def ready(self) -> AmqpConnection:
         """The link, when there is one. Bound the wait."""
-        while self.link is None:
-            if self.state is State.CLOSED:
+        while self.connection is None:
+            if self.state is ConnectionState.CLOSED:
                 raise self.why
             await self._ready.wait()
-        return self.link
+        return self.connection
 
     def rebuild(self, why: str) -> None:
         """Drop the link and make it anew."""
-        if self.link is not None:
-            self.link.abort(why)
-        elif self.state is State.OPENING:
+        if self.connection is not None:
+            self.connection.abort(why)
+        elif self.state is ConnectionState.OPENING:
             self._spoilt = why
 
     async def close(self) -> None:
         """End it in good order, for good."""
-        if self.state is State.CLOSED:
+        if self.state is ConnectionState.CLOSED:
             return
-        self.state = State.CLOSED
+        self.state = ConnectionState.CLOSED
         self.why = BrokerLost(f"{self._address.name}: closed")
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
-        link, self.link = self.link, None
+        connection, self.connection = self.connection, None
         self._ready.set()
-        if link is not None:
-            await link.close()
+        if connection is not None:
+            await connection.close()
 
     async def _keep(self) -> None:
         while True:
             await self._down.wait()
             failures = 0
-            while self.link is None:
+            while self.connection is None:
                 await self._undone()
                 if self.generation:
                     pause_s = BACKOFF_S[min(failures, len(BACKOFF_S) - 1)]
@@ -118,60 +118,60 @@ class Supervisor:
                     # Wrong credentials too: an operator may be changing them just now.
                     self.why = error
                     failures += 1
-                    self._log.warning("RabbitMQ is away", link=self._name, error=str(error))
+                    self._log.warning("RabbitMQ is away", connection=self._name, error=str(error))
 
     async def _undone(self) -> None:
         if self.undo is not None and self.generation:
             await self.undo()
 
     async def _connect(self) -> None:
-        self.state = State.OPENING
+        self.state = ConnectionState.OPENING
         self.generation += 1
         self._spoilt = ""
-        link: Link | None = None
+        connection: AmqpConnection | None = None
         try:
-            link = await Link.open(
+            connection = await AmqpConnection.open(
                 self._address,
                 name=self._name,
                 on_lost=partial(self._lost, self.generation),
                 on_blocked=self._blocked,
                 clock=self._clock,
             )
-            await self._prepare(link)
-            self._check(link)
+            await self._prepare(connection)
+            self._check(connection)
         except BaseException:
-            if self.state is State.OPENING:
-                self.state = State.AWAY
-            if link is not None:
-                link.abort("given up")
+            if self.state is ConnectionState.OPENING:
+                self.state = ConnectionState.AWAY
+            if connection is not None:
+                connection.abort("given up")
             raise
         self._down.clear()
-        self.link = link
-        self.state = State.READY
+        self.connection = connection
+        self.state = ConnectionState.READY
         self._ready.set()
 
-    def _check(self, link: Link) -> None:
+    def _check(self, connection: AmqpConnection) -> None:
         """Whether it is still whole, after all that was made on it."""
-        if link.lost is not None:
-            raise link.lost
+        if connection.lost is not None:
+            raise connection.lost
         if self._spoilt:
             raise BrokerLost(self._spoilt)
 
     def _lost(self, generation: int, error: StoreError) -> None:
-        if generation != self.generation or self.state is not State.READY:
+        if generation != self.generation or self.state is not ConnectionState.READY:
             return  # while it is being opened, `_connect` sees it
-        self.state = State.AWAY
+        self.state = ConnectionState.AWAY
         self.why = error
-        self.link = None
+        self.connection = None
         self._ready.clear()
         self._down.set()
-        self._log.warning("RabbitMQ is lost", link=self._name, error=str(error))
+        self._log.warning("RabbitMQ is lost", connection=self._name, error=str(error))
         self.on_down(error)
 
     def _blocked(self, reason: str) -> None:
         self._log.warning(
             "RabbitMQ takes messages" if not reason else "RabbitMQ takes no messages",
-            link=self._name,
+            connection=self._name,
             why=reason,
         )
         self.on_blocked(reason)
