@@ -187,7 +187,7 @@ async def test_a_copy_that_is_looked_at_while_an_old_try_delivers_is_not_tried(
         await world.succeeded(message)
         world.state.may_answer.set()
         await world.settled()
-        assert (world.delivered.entries, slip.said) == ({}, ["ack"])
+        assert (world.delivered.messages, slip.said) == ({}, ["ack"])
         assert (await world.store.counts())["delivered"] == 1
 
 
@@ -200,11 +200,11 @@ async def test_a_copy_that_came_while_a_success_was_written_is_not_tried(tmp_pat
         async def meanwhile() -> None:
             world.state.may_answer.set()
             await world.settled()
-            assert set(world.delivered.entries) == {7}
+            assert set(world.delivered.messages) == {7}
 
         world.state.before_write = meanwhile
         await world.succeeded(message)
-        assert (world.delivered.entries, slip.said) == ({}, ["ack"])
+        assert (world.delivered.messages, slip.said) == ({}, ["ack"])
 
 
 async def test_a_newer_copy_of_what_an_old_one_delivered_is_not_tried(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ async def test_a_newer_copy_of_what_an_old_one_delivered_is_not_tried(tmp_path: 
 
         world.state.before_write = meanwhile
         await world.succeeded(message)
-        assert (world.delivered.entries, newer[0].said) == ({}, ["ack"])
+        assert (world.delivered.messages, newer[0].said) == ({}, ["ack"])
 
 
 async def test_what_the_state_store_does_not_note_is_not_published_again_and_again(
@@ -244,7 +244,7 @@ async def test_what_the_state_store_does_not_note_is_not_published_again_and_aga
         assert slip.said == []
         await world.failed(message)
         assert [post.envelope.hop for post in world.copy_publisher.copies] == [1]
-        assert (world.delivered.entries, slip.said) == ({}, ["ack"])
+        assert (world.delivered.messages, slip.said) == ({}, ["ack"])
         assert (await world.state.known([7]))[7].hop == 0
 
 
@@ -275,7 +275,7 @@ async def test_what_is_put_back_is_published_once_while_its_note_cannot_be_writt
         assert [post.envelope.hop for post in world.copy_publisher.copies] == [1, 1]
         assert len({post.envelope.id for post in world.copy_publisher.copies}) == 2
         assert (early.said, now.said, lost.said) == (["ack"], [], ["ack"])
-        assert set(world.delivered.entries) == {8}
+        assert set(world.delivered.messages) == {8}
         assert (await world.state.known([7]))[7].hop == 0
 
 
@@ -317,7 +317,7 @@ async def test_of_what_is_put_back_only_what_was_refused_is_published_again(
             len(world.copy_publisher.copies) == 3
         )  # the letter of 9 has an id of its own, each time
         assert [slip.said for slip in slips] == [["ack"], ["ack"], ["ack"], []]
-        assert set(world.delivered.entries) == {10}
+        assert set(world.delivered.messages) == {10}
         assert {known.hop for known in (await world.state.known([7, 8])).values()} == {0}
 
 
@@ -341,7 +341,7 @@ async def test_what_was_put_back_goes_by_its_copy_also_when_it_might_go_by_now(
         await world.settled()
         assert world.copy_publisher.ids == [7]
         assert [slip.said for slip in slips] == [["ack"], []]
-        assert set(world.delivered.entries) == {8}
+        assert set(world.delivered.messages) == {8}
 
 
 async def test_the_outbox_keeps_only_what_was_refused(tmp_path: Path) -> None:

@@ -115,5 +115,5 @@ async def test_without_the_single_active_consumer_both_would(dsn: str) -> None:
         )
         for line in plan.broker_queues
     ]
-    given = await disagreeing(dsn, replace(plan, lines=bare))
+    given = await disagreeing(dsn, replace(plan, broker_queues=bare))
     assert min(given) > 0

@@ -41,7 +41,7 @@ async def pause(world: World, *, paused: bool) -> None:
 def readable(world: World) -> list[int]:
     """What an owner reads of the one lane."""
     (spot,) = world.delivered.memory_lanes.values()
-    wants = [Want(stack.row.id, -1, -1, 9) for stack in spot.rung_queues.values()]
+    wants = [Want(stack.row.id, -1, -1, 9) for stack in spot.rungs.values()]
     readings = [world.delivered.fetch(want, world.clock.now_ms()) for want in wants]
     return [message.id for reading in readings for message in reading.messages]
 
@@ -62,7 +62,7 @@ async def test_what_is_parked_is_not_tried_when_another_was_refused_and_the_queu
         assert await parking.park() == 1  # it is noted, though its queue may go
         assert world.copy_publisher.ids == [7]
         assert [slip.said for slip in slips] == [["ack"], []]
-        assert set(world.delivered.entries) == {8}
+        assert set(world.delivered.messages) == {8}
         assert (await world.state.known([7]))[7].hop == 0
 
 
@@ -82,7 +82,7 @@ async def test_what_is_parked_and_could_not_be_noted_is_not_tried(tmp_path: Path
         assert world.delivered.claim(1, range(7), ["web"], 10, (), now_ms).lanes == []
         assert readable(world) == []
         assert await parking.park() == 1
-        assert (world.copy_publisher.ids, slip.said, world.delivered.entries) == ([7], ["ack"], {})
+        assert (world.copy_publisher.ids, slip.said, world.delivered.messages) == ([7], ["ack"], {})
 
 
 class Slow(Posted):

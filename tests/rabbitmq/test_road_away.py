@@ -143,7 +143,7 @@ async def test_a_message_that_ends_while_it_is_asked_for_is_known(dsn: str, tmp_
             nothing = await ask(tenant, number)
             store.state.message_facts = ask  # type: ignore[method-assign]
             go_on.set()
-            while await ask(tenant, number) is None or store.delivered.entries:
+            while await ask(tenant, number) is None or store.delivered.messages:
                 await asyncio.sleep(0.01)
             return nothing
 

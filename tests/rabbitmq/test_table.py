@@ -160,7 +160,7 @@ def test_a_lost_line_takes_its_messages_and_its_worker_hears_of_it() -> None:
     assert world.rings[0].owner == 1
     view = world.delivered.look(Look(5, -1), NOW_MS)
     assert (view.rungs, view.paused) == ([], True)
-    assert world.delivered.entries == {}
+    assert world.delivered.messages == {}
 
 
 def test_an_empty_lane_that_nobody_owns_is_forgotten_but_not_how_it_stands() -> None:

@@ -19,6 +19,7 @@ from postroad.stores.rabbitmq.consuming.consumers import Consumers
 from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
 from postroad.stores.rabbitmq.consuming.queue_cache import QueueCache
 from postroad.stores.rabbitmq.consuming.serving import Serving
+from postroad.stores.rabbitmq.dead_letters import UNREADABLE
 from postroad.stores.rabbitmq.delays.parking import Parking
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.fleet.housekeeping import Housekeeping, HousekeepingDeps
@@ -39,7 +40,6 @@ from postroad.stores.sqlite.store import SqliteStore
 FRESH_S: Final = 2.0
 EVER_S: Final = float("inf")
 StateStore = SqliteStore | PostgresStore
-UNREADABLE: Final = "unreadable"
 
 
 class RoadBell(LocalBell):
@@ -151,7 +151,7 @@ class RabbitBase:
         """Other processes may pause, block or unblock what this one has in memory."""
         while True:
             await self.clock.sleep(FRESH_S)
-            held = {entry.message.queue for entry in self.delivered.entries.values()}
+            held = {entry.message.queue for entry in self.delivered.messages.values()}
             queues = [self.delivered.queues[number] for number in held]
             try:
                 await self.queue_cache.refresh([(queue.tenant, queue.name) for queue in queues])

@@ -1,7 +1,5 @@
-"""Poison: messages that cannot be read, or that take their process with them each time."""
+"""Dead letters for unreadable messages, and for those that RabbitMQ itself gave up."""
 
-from collections.abc import Mapping
-from enum import Enum
 from hashlib import blake2b
 from typing import Final
 
@@ -11,50 +9,14 @@ from postroad.model.states import NEVER, DeadReason
 from postroad.stores.rabbitmq.envelope import BODY_BYTES_MAX, ERROR_CHARACTERS_MAX, Envelope
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
-COUNT: Final = "x-delivery-count"
-ALONE_FROM: Final = 2
-"""Delivered so often without an end: suspected, but so is everything that was prefetched beside
-it."""
 UNREADABLE: Final = "unreadable"
-"""The queue that messages belong to which nobody can read; a handler of that name may try."""
-STARTS_MAX: Final = 3
-"""Noted starts without an end. The first two deliveries are not noted: dead at the fifth."""
-
-
-class Trust(Enum):
-    """How a delivery may be started."""
-
-    free = "free"
-    """Beside others."""
-    alone = "alone"
-    """One at a time in this process, its start noted in the state store first."""
-    dead = "dead"
-    """Not again: dead, `crash_loop`."""
-
-
-def delivery_count(headers: Mapping[str, object] | None) -> int:
-    """How often the broker has taken this message back from a consumer."""
-    count = (headers or {}).get(COUNT, 0)
-    return count if isinstance(count, int) and count > 0 else 0
-
-
-def judge(count: int, starts: int) -> Trust:
-    """By its returns alone a message is only suspected: its neighbours in the prefetch have as
-    many. It is dead for its own noted starts."""
-    if starts >= STARTS_MAX:
-        return Trust.dead
-    return Trust.alone if count >= ALONE_FROM or starts else Trust.free
-
-
-def suspect(count: int) -> bool:
-    """Whether a message that was returned so often may have killed its process."""
-    return count >= ALONE_FROM
+"""The queue of messages that cannot be read. A handler of that name may try them."""
 
 
 def unreadable(delivery: Delivery, why: str, now_ms: int) -> Envelope:
-    """The dead letter of something that is no message of ours. It has no id to be known by: read
-    twice it is two letters, which is better than taking two that look alike for one. What is too
-    large for a letter is cut."""
+    """The dead letter of a delivery that is not a message of ours. It has no id, so one is made up:
+    if it is read twice it becomes two letters, which is better than merging two different messages.
+    A body that is too large is cut."""
     read_as = f"{now_ms} {delivery.tag}".encode()
     digest = blake2b(delivery.body, digest_size=8, key=read_as).digest()
     return Envelope(
@@ -77,6 +39,6 @@ def unreadable(delivery: Delivery, why: str, now_ms: int) -> Envelope:
 
 
 def dropped_by_broker(envelope: Envelope, now_ms: int) -> Envelope:
-    """The letter of a message that the broker itself gave up: its last fence, far behind ours."""
+    """The dead letter of a message that exceeded the broker's own delivery limit."""
     error = "RabbitMQ gave it up: it came back too often without an end"
     return envelope.again(reason=DeadReason.crash_loop, last_error=error, died_at_ms=now_ms)

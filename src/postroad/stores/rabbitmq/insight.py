@@ -26,9 +26,9 @@ class RabbitWaiting(RabbitBase):
         """All that is known to wait of a queue, of a lane, or at all. What was sent to be tried at
         once and lies in the broker is known to nobody but the broker, which only counts."""
         found = await self.broker_state.waiting_groups(queue, lane, self.clock.now_ms())
-        for entry in self.delivered.entries.values():
+        for entry in self.delivered.messages.values():
             m = entry.message
-            if not entry.written and queue in (0, m.queue) and lane in (0, m.lane):
+            if not entry.has_row and queue in (0, m.queue) and lane in (0, m.lane):
                 found.append(self._wait(entry))
         return found
 
@@ -65,7 +65,7 @@ class RabbitInsight(RabbitWaiting):
         counts = await self.state.counts()
         ready = sum(await asyncio.gather(*map(self.broker.ready_count, self.broker.broker_queues)))
         held = sum(wait.count for wait in await self.waiting_groups() if wait.held)
-        counts["waiting"] += max(0, ready + len(self.delivered.entries) - held)
+        counts["waiting"] += max(0, ready + len(self.delivered.messages) - held)
         counts["held"] += held
         counts["dead"] += await self.broker.ready_count(self.topology.dead)
         return counts
@@ -75,7 +75,7 @@ class RabbitInsight(RabbitWaiting):
         facts = await self.state.message_facts(tenant, number)
         if facts is not None:
             return facts
-        entry = self.delivered.entries.get(number)
+        entry = self.delivered.messages.get(number)
         place = _where(entry) if entry is not None else await self.broker_state.place_of(number)
         place = place or self._sent(number)
         if place is None:  # or it has come to its end since it was asked for

@@ -47,7 +47,7 @@ class RabbitLeases(RabbitBase):
         claim = self.delivered.claim(owner, *ask, now_ms)
         if claim.lanes or len(levels) <= LAST_POLLED_LEVEL:
             return claim
-        entries, known = self.delivered.entries, len(self.delivered.entries)
+        entries, known = self.delivered.messages, len(self.delivered.messages)
         await self.serving.caught_up(lambda: len(entries) > known)
         self._owners[owner] = now_ms = self.clock.now_ms()
         return self.delivered.claim(owner, *ask, now_ms)
@@ -64,7 +64,7 @@ class RabbitLeases(RabbitBase):
 
     async def mark(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
         """Note that these are about to start; False when they are no longer ours."""
-        entries = [self.delivered.entries.get(number) for number in ids]
+        entries = [self.delivered.messages.get(number) for number in ids]
         held = [entry for entry in entries if entry is not None]
         if not self.delivered.owns(owner, lane.id, lane.epoch) or len(held) < len(ids):
             return False
@@ -78,7 +78,7 @@ class RabbitLeases(RabbitBase):
         """They were stopped without a lost lease."""
         await self.broker_state.unnote(ids)
         for number in ids:
-            entry = self.delivered.entries.get(number)
+            entry = self.delivered.messages.get(number)
             if entry is not None:
                 marks = max(0, entry.message.marks - 1)
                 entry.message = replace(entry.message, marks=marks)
@@ -101,9 +101,9 @@ class RabbitLeases(RabbitBase):
 
     async def disown(self, owner: int, keep: Sequence[int]) -> None:
         """Give back all lanes but these."""
-        for memory_lane in self.delivered.owned_by(owner):
-            if memory_lane.lane.id not in keep:
-                _ = self.delivered.free(memory_lane.lane.id)  # the table rings for itself
+        for each in self.delivered.owned_by(owner):
+            if each.lane.id not in keep:
+                _ = self.delivered.free(each.lane.id)  # the table rings for itself
         if not keep and not self.bell.hears(owner):  # its engine has ended
             await self.serving.stop(owner)
 
@@ -116,10 +116,7 @@ class RabbitLeases(RabbitBase):
 
     async def held(self, owner: int) -> set[tuple[int, int]]:
         """The lanes that are the owner's, with their epochs."""
-        return {
-            (memory_lane.lane.id, memory_lane.epoch)
-            for memory_lane in self.delivered.owned_by(owner)
-        }
+        return {(each.lane.id, each.epoch) for each in self.delivered.owned_by(owner)}
 
     async def reap(self, dead_after_ms: int) -> Reaped:
         """Free the lanes of owners in this process that were not heard from. A process that died
@@ -127,18 +124,13 @@ class RabbitLeases(RabbitBase):
         before_ms = self.clock.now_ms() - dead_after_ms
         lost = 0
         for owner in [each for each, at_ms in self._owners.items() if at_ms < before_ms]:
-            memory_lanes = self.delivered.owned_by(owner)
-            for memory_lane in memory_lanes:
-                _ = self.delivered.free(
-                    memory_lane.lane.id, lost=True
-                )  # the table rings for itself
-            if memory_lanes:
+            lanes = self.delivered.owned_by(owner)
+            for each in lanes:
+                _ = self.delivered.free(each.lane.id, lost=True)  # the table rings for itself
+            if lanes:
                 self._reaped.add(owner)
-            lost += len(memory_lanes)
-        owned = any(
-            memory_lane.owner is not None for memory_lane in self.delivered.memory_lanes.values()
-        )
-        return Reaped(lost, owned)
+            lost += len(lanes)
+        return Reaped(lost, self.delivered.any_owned)
 
     async def leave(self, owner: int) -> None:
         """Going away; nothing is owned any more."""

@@ -202,7 +202,7 @@ class RabbitUpkeep(RabbitBase):
         """The state store does not know what lives in the broker."""
         for number in which.ids or ():
             if (
-                number in self.delivered.entries
+                number in self.delivered.messages
                 or await self.broker_state.place_of(number) is not None
             ):
                 raise NotDead(f"{to_text(number)} is not dead: nothing was changed")

@@ -1,4 +1,4 @@
-"""Arrivals: what the broker delivers, checked in batches, and put where the engine finds it."""
+"""Checks deliveries in batches, and adds the messages to the tables in memory."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -11,10 +11,16 @@ from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.consuming.delivery import HOLD_MS, AckHandle, DeliveredMessage
+from postroad.stores.rabbitmq.consuming.delivery import (
+    HOLD_MS,
+    SUSPECT_FROM,
+    AckHandle,
+    DeliveredMessage,
+    delivery_count,
+)
 from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
 from postroad.stores.rabbitmq.consuming.queue_cache import QueueCache
-from postroad.stores.rabbitmq.dead_letters import delivery_count, suspect, unreadable
+from postroad.stores.rabbitmq.dead_letters import unreadable
 from postroad.stores.rabbitmq.delays.gates import death, gate_ms
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
 from postroad.stores.rabbitmq.publishing.republisher import RepublishBatch, Republisher
@@ -28,7 +34,7 @@ UNKNOWN: Final = KnownMessage()
 
 
 class IncomingDelivery(Struct, frozen=True):
-    """A delivery, and how it is settled."""
+    """A delivery and its ack handle. `source` is the target that it was consumed from."""
 
     delivery: Delivery
     ack_handle: AckHandle
@@ -36,7 +42,7 @@ class IncomingDelivery(Struct, frozen=True):
 
 
 class ReadDelivery(Struct, frozen=True):
-    """A delivery that could be read."""
+    """A delivery with its decoded envelope."""
 
     envelope: Envelope
     arrived: IncomingDelivery
@@ -44,14 +50,14 @@ class ReadDelivery(Struct, frozen=True):
 
 
 class ArrivalPlan(Struct, frozen=True):
-    """What a batch comes to: what is done about some of it, and what is for the table."""
+    """What to do with a batch: what is republished, and what is added to the tables in memory."""
 
     republish: RepublishBatch
     fresh: dict[int, DeliveredMessage]
 
 
 class Arrivals:
-    """Takes deliveries; while one batch is looked at the next one gathers."""
+    """Takes deliveries. While one batch is handled the next one gathers."""
 
     def __init__(
         self,
@@ -72,23 +78,23 @@ class Arrivals:
         self._log = log
         self._waiting: list[IncomingDelivery] = []
         self._republished: set[AckHandle] = set()
-        """Of the batch that is looked at: copies that take their place are in the broker."""
+        """The deliveries of the current batch whose copies the broker has confirmed."""
         self._work = asyncio.Event()
         self.busy = False
         self.on_expiry: Callable[[int], None] = lambda _at_ms: None
 
     @property
     def idle(self) -> bool:
-        """Whether all that came is in the table, or gone."""
+        """Whether every delivery has been handled."""
         return not (self._waiting or self.busy)
 
     def take(self, arrived: IncomingDelivery) -> None:
-        """One more came."""
+        """Take a delivery."""
         self._waiting.append(arrived)
         self._work.set()
 
     async def run(self) -> None:
-        """Look at what comes, for as long as this is served."""
+        """Handle deliveries until cancelled."""
         while True:
             await self._work.wait()
             if not self._waiting:
@@ -96,10 +102,10 @@ class Arrivals:
                 continue
             batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
             self.busy = True
-            await self._until_dealt_with(batch)
+            await self._handle(batch)
             self.busy = False
 
-    async def _until_dealt_with(self, batch: list[IncomingDelivery]) -> None:
+    async def _handle(self, batch: list[IncomingDelivery]) -> None:
         plan: ArrivalPlan | None = None
         self._republished.clear()
         while alive := [one for one in batch if one.ack_handle.alive]:
@@ -107,15 +113,17 @@ class Arrivals:
                 plan = plan or await self._plan(alive)
                 await self._republisher.run(plan.republish)
             except StoreError as error:
-                self._log.warning("messages wait to be looked at", error=str(error))
+                self._log.warning(
+                    "could not look up delivered messages; trying again", error=str(error)
+                )
                 if plan is not None and plan.republish.copies:
                     self._republished |= {
                         e.ack_handle for e in plan.republish.ended if e.republished
                     }
-                    plan = None  # else all is published, and only to be noted
+                    plan = None  # otherwise everything is published, and only the write is repeated
                 await self._clock.sleep(RETRY_S)
             else:
-                self._settle_in(plan.fresh)
+                self._add(plan.fresh)
                 return
 
     async def _plan(self, batch: Sequence[IncomingDelivery]) -> ArrivalPlan:
@@ -135,9 +143,9 @@ class Arrivals:
                 self._place(republish, entry, queue, fresh)
         return ArrivalPlan(republish, fresh)
 
-    def _settle_in(self, fresh: dict[int, DeliveredMessage]) -> None:
-        """Into the table, but for what an earlier try has delivered since it was looked up. A line
-        that was given back or lost meanwhile takes its messages along."""
+    def _add(self, fresh: dict[int, DeliveredMessage]) -> None:
+        """Add messages to the tables in memory. Those that an earlier try delivered since the look-up
+        are acked instead; those of a broker queue that was given back or lost are left out."""
         wanted, self._delivered.arriving = self._delivered.arriving, set()
         for number in fresh.keys() - wanted:
             fresh.pop(number).ack_handle.ack()
@@ -156,8 +164,12 @@ class Arrivals:
         return ReadDelivery(envelope, arrived, delivery_count(headers))
 
     def _refuse(self, republish: RepublishBatch, arrived: IncomingDelivery, why: str) -> None:
-        """Nobody can serve it: into the dead set, as it is."""
-        self._log.error("a message cannot be read", broker_queue=arrived.source, why=why)
+        """Send a delivery that cannot be used to the dead set."""
+        self._log.error(
+            "could not read a message; it goes to the dead set",
+            broker_queue=arrived.source,
+            why=why,
+        )
         letter = unreadable(arrived.delivery, why, self._clock.now_ms())
         message = Message(letter.id, 0, 0, 0, 0, 0, 0, 0, 0, 0, NEVER, b"")
         entry = DeliveredMessage(letter, message, arrived.ack_handle, arrived.source)
@@ -171,22 +183,22 @@ class Arrivals:
         known: KnownMessage,
         fresh: dict[int, DeliveredMessage],
     ) -> DeliveredMessage | None:
-        """The message, unless this copy of it is spent or held already."""
+        """The message; None when this copy is spent, or the message is already in memory."""
         envelope, ack_handle = one.envelope, one.arrived.ack_handle
-        held = self._delivered.entries.get(envelope.id) or fresh.get(envelope.id)
+        held = self._delivered.messages.get(envelope.id) or fresh.get(envelope.id)
         if held is not None and held.envelope.hop < envelope.hop:
-            _ = self._delivered.drop(envelope.id)  # a peer has made another copy of it meanwhile
+            _ = self._delivered.drop(envelope.id)  # a peer published a newer copy meanwhile
             fresh.pop(envelope.id, None)
             held.ack_handle.ack()
             held = None
         if known.finished or envelope.hop <= known.hop or held is not None:
             ack_handle.ack()
             return None
-        # Starts of the copy before count only there; it may not be noted as spent yet.
+        # The noted starts belong to the copy after the last spent one.
         starts = known.starts if known.hop == envelope.hop - 1 else 0
         message = message_of(envelope, queue, starts)
         entry = DeliveredMessage(envelope, message, ack_handle, one.arrived.source)
-        entry.suspect = suspect(one.returns)
+        entry.suspect = one.returns >= SUSPECT_FROM
         entry.republished = ack_handle in self._republished
         return entry
 
@@ -201,7 +213,7 @@ class Arrivals:
         now_ms = self._clock.now_ms()
         reason = death(entry.message, queue, lane, now_ms)
         if entry.republished:
-            republish.back(entry, lane.key)  # only to be noted, whatever it would be by now
+            republish.back(entry, lane.key)  # its copy is published: only the state is written
         elif reason is not None:
             republish.die(entry, reason)
         elif min(entry.message.due_ms, entry.message.expires_at_ms) > now_ms + HOLD_MS:
@@ -213,7 +225,7 @@ class Arrivals:
 
 
 def message_of(envelope: Envelope, queue: Queue, starts: int) -> Message:
-    """The message as its lane's owner reads it."""
+    """The message in the form that the engine reads."""
     return Message(
         id=envelope.id,
         rung=0,

@@ -1,4 +1,4 @@
-"""Lines that are consumed here: taken, given back in good order, lost with their link."""
+"""The consumers of this process: one channel for each broker queue."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,6 +9,7 @@ from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.consuming.arrivals import Arrivals, IncomingDelivery
+from postroad.stores.rabbitmq.consuming.delivery import ChannelAck
 from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
 from postroad.stores.rabbitmq.consuming.stall_detector import ConsumedQueue
 from postroad.stores.rabbitmq.topology.declaring import ready_count
@@ -17,43 +18,14 @@ from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 GIVE_S: Final = 30.0
-"""A line whose lanes are still owned then is given back beside what is in flight."""
+"""A broker queue whose lanes still have owners after this time is given back all the same."""
 TELL_S: Final = 5.0
 ASK_S: Final = 0.02
 AGAIN_S: Final = 0.5
 
 
-class ChannelAck:
-    """How one delivery is settled, once: a copy that takes its place may come before the shift
-    that sent it has ended, and the broker ends a channel that settles something twice."""
-
-    __slots__ = ("_channel", "_settled", "_tag")
-
-    def __init__(self, channel: AmqpChannel, tag: int) -> None:
-        self._channel = channel
-        self._tag = tag
-        self._settled = False
-
-    @property
-    def alive(self) -> bool:
-        """Whether its channel is still there."""
-        return self._channel.lost is None
-
-    def ack(self) -> None:
-        """It is done with."""
-        if not self._settled:
-            self._settled = True
-            self._channel.ack(self._tag)
-
-    def nack(self) -> None:
-        """Back to its line."""
-        if not self._settled:
-            self._settled = True
-            self._channel.nack(self._tag, requeue=True)
-
-
 class Consumers:
-    """One channel for each line, so that one that breaks takes no other with it."""
+    """Consumes broker queues, each over its own channel, so that one failure closes one channel."""
 
     def __init__(
         self,
@@ -66,7 +38,7 @@ class Consumers:
         log: Log,
     ) -> None:
         self.targets: set[str] = set()
-        """Lines that are to be consumed."""
+        """The targets whose broker queues are to be consumed."""
         self._delivered = delivered
         self._arrivals = arrivals
         self._name = name
@@ -80,57 +52,54 @@ class Consumers:
         self.tasks = Tasks(log)
 
     async def ready_count(self) -> int:
-        """How many messages of the lines that are consumed here nobody has been given. Each line is
-        asked over its own channel, which answers after what it has handed out."""
-        asked = [
-            ready_count(channel, self._name(broker_queue))
-            for broker_queue, (channel, _) in self._consumed.items()
-        ]
+        """How many messages of the consumed broker queues are not delivered to anybody. Each one is
+        asked over its own channel, which answers after the deliveries that it has sent."""
+        asked = [ready_count(each, self._name(name)) for name, (each, _) in self._consumed.items()]
         return sum(await asyncio.gather(*asked))
 
     def watched(self) -> list[ConsumedQueue]:
-        """Their channels."""
+        """The consumed broker queues, for the stall detector."""
         return [
             ConsumedQueue(self._name(target), channel, target.startswith("shard."))
             for target, (channel, _) in self._consumed.items()
         ]
 
     async def up(self, connection: AmqpConnection) -> None:
-        """A link is there: whatever is to be consumed is."""
+        """Start all consumers on a new connection."""
         self._connection = connection
         await asyncio.gather(*map(self._declare, self.targets))
         for target in sorted(self.targets):
             await self._consume(target)
 
     def down(self) -> None:
-        """The link is lost, and everything that it had delivered."""
+        """Drop all that a lost connection had delivered."""
         self._connection = None
         for target in list(self._consumed):
             self._lose(target)
 
     async def take(self, target: str) -> None:
-        """Consume it from now on."""
+        """Start to consume a target."""
         self.targets.add(target)
         if self._connection is not None and target not in self._consumed:
             await self._consume(target)
 
     async def give(self, target: str) -> None:
-        """Start nothing more of it; let go when what is in flight has ended."""
+        """Start no more messages of a target, wait for those in flight, and stop its consumer."""
         self.targets.discard(target)
         self._delivered.close(target)
         until_s = self._clock.steady_s() + GIVE_S
         while not self._delivered.has_no_owner(target) and self._clock.steady_s() < until_s:
             await self._clock.sleep(ASK_S)
-        broker_queue = self._consumed.pop(target, None)
+        channel, tag = self._consumed.pop(target, (None, ""))
         for entry in self._delivered.drop_source(target):
             entry.ack_handle.nack()
-        if broker_queue is not None and broker_queue[0].lost is None:
-            await broker_queue[0].cancel(broker_queue[1])
-            await broker_queue[0].close()  # what came meanwhile goes back with it
-            _ = self._delivered.drop_source(target)  # the broker gives them out again
+        if channel is not None and channel.lost is None:
+            await channel.cancel(tag)
+            await channel.close()  # the broker takes back what arrived meanwhile
+            _ = self._delivered.drop_source(target)  # the broker delivers them again
 
     async def give_all(self) -> None:
-        """Let go of everything."""
+        """Give all targets back."""
         await asyncio.gather(*(self.give(target) for target in list(self.targets)))
         await self.tasks.close()
 
@@ -158,37 +127,39 @@ class Consumers:
                 IncomingDelivery(delivery, ChannelAck(channel, delivery.tag), target)
             )
 
-        def cancelled() -> None:  # its line is gone, or moved
+        def cancelled() -> None:  # the broker queue was deleted or moved
             self._lose(target)
             self._start(channel.close())
             self._start(self._again(target))
 
         name, most = self._name(target), self._prefetch
         tag = await channel.consume(name, take, prefetch=most, on_cancel=cancelled)
-        if target not in self.targets:  # it was given back meanwhile
+        if target not in self.targets:  # somebody gave it back meanwhile
             await channel.close()
             return
         self._consumed[target] = (channel, tag)
         self._delivered.open(target)
 
     async def _let_go(self, target: str) -> None:
-        """Until engines have forgotten what an earlier channel brought: a peer may have it."""
+        """Wait until engines have dropped what an earlier channel delivered: a peer may have it."""
         until_s = self._clock.steady_s() + TELL_S
         while not self._delivered.owners_informed(target) and self._clock.steady_s() < until_s:
             await self._clock.sleep(ASK_S)
 
     def _lose(self, target: str) -> None:
         self._consumed.pop(target, None)
-        _ = self._delivered.drop_source(target)  # the broker gives them out again
+        _ = self._delivered.drop_source(target)  # the broker delivers them again
 
     def _broke(self, target: str, error: StoreError) -> None:
         known = self._consumed.get(target)
         if known is None or known[0].lost is None:
-            return  # another channel has it by now
+            return  # another channel consumes it by now
         self._lose(target)
         if self._connection is not None and self._connection.lost is None:
             self._log.warning(
-                "a line is consumed again", broker_queue=self._name(target), why=str(error)
+                "a consumer lost its channel and starts again",
+                broker_queue=self._name(target),
+                why=str(error),
             )
             self._start(self._again(target))
 
@@ -200,7 +171,7 @@ class Consumers:
                 await self._consume(target)
             except StoreError as error:
                 self._log.warning(
-                    "a line cannot be consumed", broker_queue=target, error=str(error)
+                    "could not start a consumer", broker_queue=target, error=str(error)
                 )
             await self._clock.sleep(AGAIN_S)
 
@@ -208,7 +179,9 @@ class Consumers:
         async def run() -> None:
             try:
                 await work
-            except StoreError as error:  # the link is going: its successor starts afresh
-                self._log.warning("a line is left as it is", error=str(error))
+            except (
+                StoreError
+            ) as error:  # the connection is being lost: the next one starts all consumers
+                self._log.warning("could not change a consumer", error=str(error))
 
-        _ = self.tasks.start(run(), "a line")  # kept there
+        _ = self.tasks.start(run(), "a consumer")  # `tasks` keeps it

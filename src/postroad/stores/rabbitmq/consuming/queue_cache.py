@@ -1,5 +1,4 @@
-"""What is known of queues and lanes: read from the state store once, and again when it may have
-changed."""
+"""Caches queues and lanes of the state store, and reads them again when they may have changed."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,8 +13,8 @@ Name = tuple[str, str]
 
 
 class QueueCache:
-    """Queues by name, lanes by number. `fresh_s`: for so long what was read is believed; in a file
-    of our own for ever, since all changes go through here."""
+    """Queues by name, lanes by number. A queue is read again after `fresh_s`. With a state file of
+    our own that is never, since all changes go through this process."""
 
     def __init__(
         self,
@@ -34,25 +33,25 @@ class QueueCache:
         self._read_s: dict[Name, float] = {}
 
     async def open_queues(self, specs: Sequence[QueueSpec]) -> list[Queue]:
-        """The queues of these names, made where they are new."""
+        """Open the queues of these names; new ones are created."""
         queues = await self._store.open_queues(specs)
         for queue in queues:
             await self._remember(queue)
         return queues
 
     async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:
-        """How many of these a tenant has."""
+        """Count what a tenant has, up to `most`."""
         return await self._store.tenant_has(kept, tenant, most)
 
     async def find(self, name: Name) -> Queue | None:
-        """The queue of that name, as it is now."""
+        """Read a queue from the state store."""
         queue = await self._store.find_queue(*name)
         if queue is not None:
             await self._remember(queue)
         return queue
 
     async def queue(self, name: Name) -> Queue | None:
-        """The queue of that name, as it was a moment ago."""
+        """A queue from the cache, or read if the cached one is too old."""
         if self._clock.steady_s() - self._read_s.get(name, -self._fresh_s) < self._fresh_s:
             return self._delivered.queues[self._ids[name]]
         queue = await self.find(name)
@@ -61,37 +60,37 @@ class QueueCache:
         return queue
 
     def lane(self, number: int) -> Lane:
-        """A lane of a queue that was read before."""
+        """A cached lane."""
         return self._delivered.lanes[number]
 
     def known(self, number: int) -> Queue | None:
-        """A queue that was read before."""
+        """A cached queue, by number."""
         return self._delivered.queues.get(number)
 
     async def refresh(self, names: Iterable[Name]) -> None:
-        """Read these again, with their lanes."""
+        """Read these queues and their lanes again."""
         for name in names:
             queue = await self.find(name)
             if queue is not None:
                 await self._read_lanes(queue.lanes)
 
     async def reread(self, queue: int) -> None:
-        """One queue changed."""
+        """Read a changed queue again."""
         known = self.known(queue)
         if known is not None:
-            _ = await self.find((known.tenant, known.name))  # the book learns it
+            _ = await self.find((known.tenant, known.name))  # `find` updates the cache
 
     async def reread_lane(self, lane: int) -> None:
-        """One lane changed, and perhaps its queues."""
+        """Read a changed lane and its queues again."""
         await self._read_lanes([lane])
         for queue in [q for q in self._delivered.queues.values() if lane in q.lanes]:
-            _ = await self.find((queue.tenant, queue.name))  # the book learns it
+            _ = await self.find((queue.tenant, queue.name))  # `find` updates the cache
 
     async def _remember(self, queue: Queue) -> None:
         if self._delivered.queues.get(queue.id) != queue:
             self._delivered.update_queue(queue)
         await self._read_lanes([lane for lane in queue.lanes if lane not in self._delivered.lanes])
-        # Not before: others who ask for it meanwhile would find it without its lanes.
+        # Only now: concurrent readers must not find the queue without its lanes.
         name = (queue.tenant, queue.name)
         self._ids[name] = queue.id
         self._read_s[name] = self._clock.steady_s()

@@ -1,4 +1,4 @@
-"""Serving: from the first question for lanes on, until the last owner goes, messages come here."""
+"""Starts consuming when the first engine claims lanes, and stops when the last one leaves."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -15,13 +15,13 @@ from postroad.stores.rabbitmq.topology.topology import handler_target
 from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 
 CATCH_UP_S: Final = 5.0
-"""So long a question for everything waits for what the broker is about to deliver."""
+"""A claim for all levels waits this long for what the broker is about to deliver."""
 ASK_S: Final = 0.02
 HANDLER: Final = "handler:"
 
 
 class Serving:
-    """Which lines are consumed here, and since when."""
+    """Connects and disconnects the consumers, the housekeeping and the drain of old queues."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Serving:
         self._turn = asyncio.Lock()
 
     async def start(self, owner: int, pools: Sequence[str]) -> None:
-        """An owner serves these pools."""
+        """Serve these pools for an owner."""
         handlers = {handler_target(p.removeprefix(HANDLER)) for p in pools if p.startswith(HANDLER)}
         if owner in self._owners and handlers <= self._consumers.targets:
             return
@@ -57,7 +57,7 @@ class Serving:
             self._owners.add(owner)
 
     async def stop(self, owner: int) -> None:
-        """An owner serves no more; with the last one everything goes back."""
+        """Stop serving for an owner. After the last one everything is given back to the broker."""
         async with self._turn:
             if owner not in self._owners:
                 return
@@ -69,8 +69,8 @@ class Serving:
                 await self._down()
 
     async def caught_up(self, enough: Callable[[], bool] = lambda: False) -> None:
-        """Wait, a while at most, until nothing lies ready in the lines that are consumed here, or
-        there is enough to go on with: of a long line some always lies ready."""
+        """Wait, for a bounded time, until the consumed broker queues have nothing ready, or until
+        `enough` says so: a long broker queue always has something ready."""
         until_s = self._clock.steady_s() + CATCH_UP_S
         while not (enough() or await self._has_caught_up()):
             if self._clock.steady_s() >= until_s:
@@ -82,10 +82,10 @@ class Serving:
             return False
         asked = self._consumers.ready_count
         try:
-            # Asked twice: what was handed out before the first answer is here before the second.
+            # Ask twice: deliveries sent before the first answer arrive before the second one.
             return not await asked() and not await asked() and self._arrivals.idle
         except StoreError:
-            return True  # the link is lost: nothing comes until the next one is there
+            return True  # the connection is lost: nothing arrives until there is a new one
 
     async def _up(self, connection: AmqpConnection) -> None:
         await self._consumers.up(connection)
@@ -95,7 +95,7 @@ class Serving:
     async def _down(self) -> None:
         if self._drainer is not None:
             self._drainer.cancel()
-            # They were cancelled: how they ended is no news.
+            # It was cancelled: how it ended does not matter.
             _ = await asyncio.gather(self._drainer, return_exceptions=True)
         await self._housekeeping.down()
         self._consumers.down()

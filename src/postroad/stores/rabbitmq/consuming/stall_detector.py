@@ -1,4 +1,4 @@
-"""A watch over consumers that look alive and get nothing."""
+"""Finds consumers that look alive and get no messages."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,12 +13,12 @@ from postroad.stores.rabbitmq.wire.channel import AmqpChannel
 from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 
 WATCH_S: Final = 15.0
-"""A consumer that got nothing between two looks is asked about."""
+"""The interval between two checks."""
 
 
 class ConsumedQueue(Struct, frozen=True):
-    """A line and the channel that consumes it. `single`: the line has one active consumer, who
-    need not be this one."""
+    """A broker queue and the channel that consumes it. `single`: the queue has a single active
+    consumer, which need not be this one."""
 
     broker_queue: str
     channel: AmqpChannel
@@ -26,7 +26,7 @@ class ConsumedQueue(Struct, frozen=True):
 
 
 class StallDetector:
-    """Looks at what is consumed on one link, over a channel of that link."""
+    """Checks the consumers of one connection, over a channel of that connection."""
 
     def __init__(
         self, connection: AmqpConnection, watched: Callable[[], Sequence[ConsumedQueue]]
@@ -37,15 +37,16 @@ class StallDetector:
         self._seen: dict[AmqpChannel, int] = {}
 
     async def run(self, clock: Clock, on_stuck: Callable[[str], None]) -> None:
-        """Until the link is gone."""
+        """Check until the connection is lost."""
         while self._connection.lost is None:
             await clock.sleep(WATCH_S)
-            with suppress(StoreError):  # a line was deleted just now: its consumer hears of it
+            with suppress(StoreError):  # the queue was just deleted: its consumer is told
                 if stuck := await self.find_stalled():
                     on_stuck(f"{stuck} has messages, and its consumer gets none")
 
     async def find_stalled(self) -> str:
-        """The first line that has messages and gave its consumer none since the last look."""
+        """The first broker queue that has messages and gave its consumer none since the last check;
+        "" when there is none."""
         broker_queues = self._watched()
         idle = [each for each in broker_queues if self._is_idle(each.channel)]
         self._seen = {each.channel: each.channel.arrived for each in broker_queues}
@@ -70,6 +71,6 @@ class StallDetector:
 
 
 def _is_served(each: ConsumedQueue) -> bool:
-    """Whether it should be given what is there. Of several single consumers only one is, and it
-    stays that one until it leaves: who was given something before."""
+    """Whether this consumer should be getting messages. With a single active consumer, only the one
+    that got messages before should: it stays active until it leaves."""
     return not each.single or each.channel.arrived > 0

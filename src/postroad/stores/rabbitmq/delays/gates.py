@@ -1,4 +1,4 @@
-"""When a queue or lane lets its messages go, and when waiting has lasted too long. Pure."""
+"""When a blocked message may go, and when it has waited too long. Pure functions."""
 
 from postroad.model.block import BlockKind
 from postroad.model.decide import spell_expiry
@@ -7,20 +7,20 @@ from postroad.model.states import NEVER, DeadReason
 
 
 def queue_gate_ms(queue: Queue) -> int:
-    """Before this time nothing of the queue goes."""
+    """No message of the queue may go before this time."""
     if queue.paused:
         return NEVER
     return queue.block.until_ms if queue.block else 0
 
 
 def lane_gate_ms(lane: Lane) -> int:
-    """Before this time nothing of the lane goes."""
+    """No message of the lane may go before this time."""
     return NEVER if lane.paused else lane.circuit.until_ms
 
 
 def death(message: Message, queue: Queue, lane: Lane, now_ms: int) -> DeadReason | None:
-    """Why a message that is not tried now dies: its own deadline, or it has outlived a spell of
-    its queue or lane. Paused time counts towards no spell."""
+    """Why a waiting message dies, or None: it has expired, or its queue or lane has been blocked
+    for too long. Time while paused does not count."""
     if message.expires_at_ms <= now_ms:
         return DeadReason.expired
     if queue.paused or lane.paused:
@@ -38,5 +38,5 @@ def death(message: Message, queue: Queue, lane: Lane, now_ms: int) -> DeadReason
 
 
 def gate_ms(message: Message, queue: Queue, lane: Lane) -> int:
-    """When something is to happen to a due message that may not go: it may, or it dies."""
+    """When to look at a blocked message again: its block ends, or it expires."""
     return min(max(queue_gate_ms(queue), lane_gate_ms(lane)), message.expires_at_ms)

@@ -1,5 +1,5 @@
-"""Parking: messages in memory whose queue or lane may not send go back to the broker, so that they
-do not stand in the way of others."""
+"""Moves messages of blocked queues and lanes from memory to the delay queues, so that they do not
+use up the prefetch."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from postroad.stores.rabbitmq.publishing.republisher import RepublishBatch, Repu
 from postroad.stores.rabbitmq.publishing.routes import Routes
 
 GRACE_S: Final = 0.05
-"""Lanes' owners are told of a block at once, and let go of what they have read ahead."""
+"""The owners of lanes get this long to drop what they have read ahead of a block."""
 RETRY_S: Final = 1.0
 Holds = Callable[[int, int], bool]
 
 
 class Parking:
-    """Parks what may not go, and buries what has expired. `holds(lane, message)`: whether a try
-    of it is under way, or not yet recorded."""
+    """Parks blocked messages, and sends expired ones to the dead set. `holds(lane, message)` says
+    whether an engine is trying a message, or has not yet recorded its result."""
 
     def __init__(
         self,
@@ -41,29 +41,31 @@ class Parking:
         self._work = asyncio.Event()
 
     def look(self) -> None:
-        """Something may be blocked from now on."""
+        """Look for blocked messages soon."""
         self._work.set()
 
     async def run(self, log: Log) -> None:
-        """Park whenever there is a reason to."""
+        """Park messages whenever `look` was called."""
         while True:
             await self._work.wait()
             await self._clock.sleep(GRACE_S)
             self._work.clear()
             try:
-                _ = await self.park()  # how many does not matter
+                _ = await self.park()  # the count does not matter
             except StoreError as error:
-                log.warning("messages of blocked queues stay in memory", error=str(error))
+                log.warning(
+                    "could not park the messages of blocked queues; trying again", error=str(error)
+                )
                 await self._clock.sleep(RETRY_S)
                 self._work.set()
 
     async def park(self) -> int:
-        """Park what is blocked now; answers how many."""
+        """Park all blocked messages; answers how many."""
         now_ms = self._clock.now_ms()
         republish = RepublishBatch(self._routes, now_ms)
         for entry, until_ms in self._blocked(now_ms):
             republish.park(entry, self._delivered.lanes[entry.message.lane].key, until_ms)
-        self._delivered.withhold(republish.ended)  # it may be unblocked meanwhile
+        self._delivered.withhold(republish.ended)  # their block may end meanwhile
         try:
             await self._republisher.run(republish)
         finally:
@@ -71,12 +73,12 @@ class Parking:
         return len(republish.ended)
 
     def _blocked(self, now_ms: int) -> list[tuple[DeliveredMessage, int]]:
-        """What may not go, and what is parked already and not yet noted as such."""
+        """Blocked messages, and those that are republished but not yet recorded as parked."""
         found = []
         for memory_lane in self._delivered.memory_lanes.values():
-            for rung_queue in memory_lane.filled:
-                queue = self._delivered.queues[rung_queue.row.queue]
-                for entry in rung_queue.entries.values():
+            for rung in memory_lane.filled:
+                queue = self._delivered.queues[rung.row.queue]
+                for entry in rung.messages.values():
                     until_ms = gate_ms(entry.message, queue, memory_lane.lane)
                     blocked = entry.republished or until_ms > now_ms + HOLD_MS
                     if blocked and not self._held(entry):
@@ -84,11 +86,11 @@ class Parking:
         return found
 
     async def store_dead(self, limit: int) -> tuple[int, int]:
-        """What has expired dies; answers how many did, and when the next one does."""
+        """Send expired messages to the dead set; answers how many, and when the next expires."""
         now_ms = self._clock.now_ms()
         republish = RepublishBatch(self._routes, now_ms)
         next_at_ms = NEVER
-        for entry in self._delivered.entries.values():
+        for entry in self._delivered.messages.values():
             lane = self._delivered.lanes[entry.message.lane]
             reason = death(entry.message, self._delivered.queues[entry.message.queue], lane, now_ms)
             if reason is None:

@@ -1,4 +1,4 @@
-"""A line of the broker that is emptied in batches: acked when dealt with, never before."""
+"""Consumes a broker queue in batches. A message is acked after it was handled, never before."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,12 +18,12 @@ PAUSE_S: Final = 1.0
 AGAIN_S: Final = 1.0
 
 BatchHandler = Callable[[list[Delivery]], Awaitable[Sequence[PublishOutcome]]]
-"""What became of each. When it raises an error, nothing was done."""
+"""Handles deliveries; answers the outcome of each. When it raises, it has done nothing."""
 
 
 class BatchConsumer:
-    """Lives as long as its channel. What it dealt with and could not ack comes again: whoever
-    deals must know it by then."""
+    """Runs as long as its channel. A message that was handled and could not be acked is delivered
+    again: the handler must recognise it."""
 
     def __init__(
         self, broker_queue: str, handle_batch: BatchHandler, clock: Clock, log: Log
@@ -36,8 +36,8 @@ class BatchConsumer:
         self._some = asyncio.Event()
 
     async def run(self, channel: AmqpChannel) -> None:
-        """Until the channel ends, or the task."""
-        # It is never cancelled: it ends with its channel.
+        """Consume until the channel is lost or the task is cancelled."""
+        # The consumer is never cancelled: it ends with its channel.
         _ = await channel.consume(self._line, self._arrive, prefetch=PREFETCH)
         while channel.lost is None:
             await self._some.wait()
@@ -47,15 +47,15 @@ class BatchConsumer:
 
     @property
     def idle(self) -> bool:
-        """Whether all that came is dealt with."""
+        """Whether everything that was delivered is handled."""
         return not self._waiting
 
     def ended(self, _why: StoreError) -> None:
-        """The channel is lost: all that was not acked comes again on another."""
+        """End: the channel is lost. What was not acked is delivered again on another one."""
         self._some.set()
 
     async def _next(self, channel: AmqpChannel, batch: list[Delivery]) -> None:
-        """What is dealt with is acked, whatever became of the others; those are tried again."""
+        """Handle a batch. Handled messages are acked; the others are tried again."""
         try:
             answers = await self._handle_batch(batch)
             pairs = list(zip(batch, answers, strict=True))
@@ -65,7 +65,9 @@ class BatchConsumer:
             raise_first(answers)
         except PostroadError as error:
             self._log.warning(
-                "messages wait in the broker", broker_queue=self._line, error=str(error)
+                "could not handle messages of a broker queue; trying again",
+                broker_queue=self._line,
+                error=str(error),
             )
             await self._clock.sleep(PAUSE_S)
 
@@ -81,11 +83,15 @@ async def consume_in_batches(
     clock: Clock,
     log: Log,
 ) -> None:
-    """Empty a line for as long as there is a link; a channel may end for reasons of its own."""
+    """Consume a broker queue until the connection is lost; a lost channel is replaced."""
     while connection.lost is None:
         drain = BatchConsumer(broker_queue, handle_batch, clock, log)
         try:
             await drain.run(await connection.channel(on_lost=drain.ended))
         except StoreError as error:
-            log.warning("a line is not drained", broker_queue=broker_queue, error=str(error))
+            log.warning(
+                "could not consume a broker queue; trying again",
+                broker_queue=broker_queue,
+                error=str(error),
+            )
         await clock.sleep(AGAIN_S)

@@ -1,4 +1,4 @@
-"""The catch-all: what had nowhere to go. It should be empty; what comes is told, and sent on."""
+"""Handles the catch-all queue, which gets unroutable messages. It should be empty."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -14,23 +14,23 @@ from postroad.stores.rabbitmq.topology.topology import Topology
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 Declare = Callable[[str], Awaitable[None]]
-"""Makes the line of a target, where it is missing."""
+"""Declares the broker queue of a target."""
 Publish = Callable[[Sequence[RoutedCopy]], Awaitable[list[PublishOutcome]]]
-"""What became of each."""
+"""Publishes copies; answers the outcome of each."""
 
 
 class CatchAllCounts(Struct):
-    """What the catch-all has seen since this process started."""
+    """The unroutable messages that this process has handled since it started."""
 
     sent_on: int = 0
     buried: int = 0
     last: str = ""
-    """The way that the latest one could not go."""
+    """The routing key of the latest one."""
 
 
 class CatchAll:
-    """Deals with the lost line. A line that somebody deleted is made again and gets what was for
-    it; what is for no line of ours goes to the dead set."""
+    """Sends unroutable messages on. A broker queue that somebody deleted is declared again and gets
+    its messages; messages for unknown targets go to the dead set."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class CatchAll:
         self._log = log
 
     async def handle_batch(self, batch: list[Delivery]) -> list[PublishOutcome]:
-        """Send them on, or bury them; what became of each."""
+        """Send messages on, or to the dead set; answers the outcome of each."""
         copies = [self._copy(delivery) for delivery in batch]
         for target in {copy.key for copy in copies} - {""}:
             await self._declare(target)
@@ -59,7 +59,7 @@ class CatchAll:
         self.counts.buried += len(done) - sum(done)
         self.counts.last = batch[-1].key
         self._log.warning(
-            "messages had nowhere to go: was a queue deleted?",
+            "RabbitMQ could not route messages: was a queue deleted?",
             count=len(done),
             way=batch[-1].key,
             buried=len(done) - sum(done),
@@ -80,7 +80,7 @@ class CatchAll:
         )
 
     def _target(self, key: str) -> str:
-        """The target at the end of a way, if it is one of ours."""
+        """The target at the end of a routing key, or "" if it is unknown."""
         _, _, target = key.rpartition(".to.")
         known = target.startswith("handler.") or target in self._topology.shard_targets()
         return target if known else ""

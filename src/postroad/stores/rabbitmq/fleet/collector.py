@@ -1,5 +1,5 @@
-"""The collector: dead letters from the broker into the state store, where they can be paged,
-filtered, replayed and purged: a queue of the broker cannot be looked into without disturbing it."""
+"""Moves dead letters from the broker to the state store, where they can be listed, filtered,
+replayed and purged. A broker queue cannot be listed without consuming it."""
 
 from collections.abc import Awaitable, Callable
 
@@ -11,19 +11,19 @@ from postroad.stores.rabbitmq.publishing.routes import PublishOutcome
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 StoreDead = Callable[[list[Envelope]], Awaitable[None]]
-"""Into the state store's dead set in one durable transaction, but for those that were there."""
+"""Writes letters to the dead set in one durable transaction; those that are there are left out."""
 
 
 class DeadLetterCollector:
-    """Deals with the letters of the dead line. A letter that was committed and not acked, since
-    the process or the link died, comes again and is known by its hop."""
+    """Handles the letters of the dead queue. A letter that was committed and not acked, because the
+    process or the connection died, is delivered again and recognised by its hop."""
 
     def __init__(self, store_dead: StoreDead, clock: Clock) -> None:
         self._store_dead = store_dead
         self._clock = clock
 
     async def handle_batch(self, batch: list[Delivery]) -> list[PublishOutcome]:
-        """All of a batch, in one transaction; after one that was refused each by itself."""
+        """Store a batch in one transaction. When it is refused, store each letter by itself."""
         now_ms = self._clock.now_ms()
         letters = [letter_of(delivery, now_ms) for delivery in batch]
         try:
@@ -43,7 +43,7 @@ class DeadLetterCollector:
 
 
 def letter_of(delivery: Delivery, now_ms: int) -> Envelope:
-    """The dead letter of whatever lies in the dead line: also what no worker wrote."""
+    """The dead letter of a delivery from the dead queue, whoever wrote it."""
     try:
         envelope = unpack(delivery.properties.headers, delivery.body)
     except BadEnvelope as error:

@@ -1,4 +1,4 @@
-"""The fleet: says that this worker is here, hears who else is, and takes its share of shards."""
+"""Announces this worker, tracks the others, and takes this worker's share of the shards."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,19 +13,19 @@ from postroad.stores.rabbitmq.fleet.presence import BEAT_S, PresenceKind, Presen
 from postroad.stores.rabbitmq.fleet.rendezvous import share_of
 
 
-class ShardConsumer(Protocol):
-    """How shards change hands. The broker guards each with a single active consumer: whoever takes
-    one too early waits in line."""
+class QueueConsumer(Protocol):
+    """Starts and stops the consumer of a target."""
 
-    async def take(self, shard: int) -> None:
-        """Consume it from now on."""
+    async def take(self, target: str) -> None:
+        """Start to consume a target."""
 
-    async def give(self, shard: int) -> None:
-        """Start nothing more of it; let go when what is in flight has ended."""
+    async def give(self, target: str) -> None:
+        """Start no more messages of a target, wait for those in flight, and stop its consumer."""
 
 
 class Fleet:
-    """One worker among others. Nobody decides: all compute the same from who was heard."""
+    """One worker among others. There is no leader: all compute the same shares from who is
+    alive. The broker allows one active consumer a shard: a worker that takes one too early waits."""
 
     def __init__(
         self,
@@ -33,17 +33,17 @@ class Fleet:
         shards: int,
         clock: Clock,
         broadcast: Callable[[bytes], None],
-        shard_consumer: ShardConsumer,
+        consumer: QueueConsumer,
         log: Log,
     ) -> None:
         self.mine: frozenset[int] = frozenset()
         self.settled = asyncio.Event()
-        """Set when this worker has taken its share for the first time since there is a link."""
+        """Set when this worker has taken its share for the first time on this connection."""
         self._roster = Roster(me)
         self._shards = shards
         self._clock = clock
         self._send_bytes = broadcast
-        self._shard_consumer = shard_consumer
+        self._consumer = consumer
         self._log = log
         self.tasks = Tasks(log)
         self._news = asyncio.Event()
@@ -51,20 +51,20 @@ class Fleet:
         self._connected = False
 
     def connected(self) -> None:
-        """There is a link to the broker, and none of what an earlier one consumed."""
+        """Begin on a new connection, with no shard."""
         self._connected = True
         self._broadcast(PresenceKind.hello)
         self._news.set()
 
     def disconnected(self) -> None:
-        """The link is lost, and all shards with it."""
+        """Forget all shards: the connection is lost."""
         self._connected = False
         self.settled.clear()
         self.mine = frozenset()
         self._roster.forget()
 
     def hear(self, body: bytes) -> None:
-        """Somebody said something on the exchange; oneself is heard too."""
+        """Take a presence message from the exchange. A worker receives its own, too."""
         sign = presence.read(body)
         if sign is None:
             return
@@ -77,11 +77,11 @@ class Fleet:
 
     @property
     def workers(self) -> frozenset[str]:
-        """Everybody who counts now, oneself included."""
+        """All workers that are alive, this one included."""
         return self._roster.alive
 
     async def run(self) -> None:
-        """Beat, and take or give shards when somebody came, went or fell silent."""
+        """Announce this worker regularly, and adjust its shards when workers come or go."""
         while True:
             timer = self._clock.later(int(BEAT_S * 1000), self._news.set)
             await self._news.wait()
@@ -91,7 +91,7 @@ class Fleet:
             await self._settle()
 
     async def leave(self) -> None:
-        """Give everything back in good order, then say so: the others take it at once."""
+        """Give all shards back, then announce it, so that the others take them at once."""
         await asyncio.gather(*(self._give(shard) for shard in self.mine), *self._giving.values())
         self.mine = frozenset()
         self._broadcast(PresenceKind.bye)
@@ -105,23 +105,25 @@ class Fleet:
             self._giving[shard] = self.tasks.start(self._give(shard), f"give {shard}")
         for shard in due - self.mine - self._giving.keys():
             try:
-                await self._shard_consumer.take(shard)
-            except StoreError as error:  # the link is going: its successor starts afresh
-                self._log.warning("a shard could not be taken", shard=shard, error=str(error))
+                await self._consumer.take(f"shard.{shard}")
+            except StoreError as error:  # the connection is being lost: the next one starts afresh
+                self._log.warning("could not take a shard", shard=shard, error=str(error))
                 return
             self.mine |= {shard}
-            self._log.info("shard taken", shard=shard, workers=len(self.workers))
+            self._log.info("took a shard", shard=shard, workers=len(self.workers))
         self.settled.set()
 
     async def _give(self, shard: int) -> None:
         try:
-            await self._shard_consumer.give(shard)
-            self._log.info("shard given back", shard=shard, workers=len(self.workers))
+            await self._consumer.give(f"shard.{shard}")
+            self._log.info("gave a shard back", shard=shard, workers=len(self.workers))
         except StoreError as error:
-            self._log.warning("a shard was lost", shard=shard, error=str(error))
+            self._log.warning(
+                "could not give a shard back in good order", shard=shard, error=str(error)
+            )
         finally:
             if self._giving.pop(shard, None) is not None:
-                self._news.set()  # it may be ours again by now
+                self._news.set()  # it may be this worker's again by now
 
     def _broadcast(self, word: PresenceKind) -> None:
         if self._connected:

@@ -1,4 +1,4 @@
-"""Draining: what another number of shards left in lines of their own moves over to ours."""
+"""Moves messages from the broker queues of another topology (another number of shards) to ours."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -23,8 +23,8 @@ from postroad.stores.rabbitmq.wire.properties import Delivery
 
 
 class OldQueueDrain:
-    """Moves messages of old lines into the new ones. A copy that was published and not acked,
-    because of a crash, is made again and known by its hop. Old delay queues end in old lines."""
+    """Drains old broker queues. When a crash comes between publish and ack, the copy is published
+    again and recognised by its hop. Old delay queues still end in old queues."""
 
     def __init__(
         self,
@@ -44,19 +44,21 @@ class OldQueueDrain:
         self._log = log
 
     async def run(self, connection: AmqpConnection) -> None:
-        """Empty what is there of other topologies, for as long as there is a link. When it breaks
-        that is told, and nothing else breaks with it."""
+        """Drain the queues of other topologies until the connection is lost. An error is logged and
+        stops nothing else."""
         try:
             await self._run(connection)
-        except Exception:  # noqa: BLE001 - whatever it is
-            self._log.exception("old lines are no longer drained")
+        except Exception:  # noqa: BLE001 - any error
+            self._log.exception("stopped draining the queues of another topology")
 
     async def _run(self, connection: AmqpConnection) -> None:
         while connection.lost is None:
             try:
                 broker_queues = await self._find(connection)
             except StoreError as error:
-                self._log.warning("old lines are not drained", error=str(error))
+                self._log.warning(
+                    "could not look for queues of another topology; trying again", error=str(error)
+                )
                 await self._clock.sleep(AGAIN_S)
             else:
                 await asyncio.gather(
@@ -68,13 +70,13 @@ class OldQueueDrain:
                 return
 
     async def _find(self, connection: AmqpConnection) -> list[tuple[str, bool]]:
-        """The lines of other topologies, and whether each is one of the dead."""
+        """The queues of other topologies, and whether each is a dead queue."""
         found: list[tuple[str, bool]] = []
         for shards in SHARD_NUMBERS:
             old = Topology(self._topology.prefix, shards)
             if shards == self._topology.shards or not await self._is_there(connection, old.dead):
                 continue
-            self._log.info("lines of another topology are drained", label=old.label)
+            self._log.info("draining the queues of another topology", label=old.label)
             handlers = [old.name(target) for target in self._handlers()]
             broker_queues = [
                 broker_queue
@@ -88,9 +90,9 @@ class OldQueueDrain:
     async def _is_there(self, connection: AmqpConnection, broker_queue: str) -> bool:
         channel = await connection.channel()
         try:
-            _ = await ready_count(channel, broker_queue)  # whether it is there
+            _ = await ready_count(channel, broker_queue)  # raises when it does not exist
         except BrokerForgot:
-            return False  # which took the channel along
+            return False  # the broker has closed the channel
         await channel.close()
         return True
 

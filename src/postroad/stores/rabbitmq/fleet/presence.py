@@ -1,4 +1,4 @@
-"""Presence: what workers say to each other on the fanout exchange, and who is alive by it."""
+"""Presence messages that workers send on the fanout exchange, and the roster of who is alive."""
 
 from enum import StrEnum
 from typing import Final
@@ -8,21 +8,21 @@ from msgspec import Struct
 
 BEAT_S: Final = 3.0
 SILENT_S: Final = 10.0
-"""Three signs of life and a second: what is silent for so long is gone. With a beat of our own on
-top its shards move within 15 s."""
+"""A worker that is silent for three intervals and a second is gone. Its shards move within 15 s:
+our own interval comes on top."""
 
 
 class PresenceKind(StrEnum):
-    """What a worker says."""
+    """The kind of a presence message."""
 
     hello = "hello"
-    """I am new: who is there? Answered with `here`, so that a newcomer knows all at once."""
+    """Sent by a new worker. All others answer `here`, so that it knows them at once."""
     here = "here"
     bye = "bye"
 
 
 class PresenceMessage(Struct, frozen=True):
-    """A sign of life on the fanout exchange."""
+    """A message on the fanout exchange."""
 
     worker: str
     word: PresenceKind
@@ -32,12 +32,12 @@ _DECODER: Final = msgspec.json.Decoder(PresenceMessage)
 
 
 def write(sign: PresenceMessage) -> bytes:
-    """As it goes over the wire."""
+    """Encode a presence message."""
     return msgspec.json.encode(sign)
 
 
 def read(body: bytes) -> PresenceMessage | None:
-    """What somebody said; None when it is none of our words: another release, or a stranger."""
+    """Decode a presence message; None when it comes from another release or a stranger."""
     try:
         return _DECODER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -45,9 +45,9 @@ def read(body: bytes) -> PresenceMessage | None:
 
 
 class Roster:
-    """Who is alive: oneself, and everybody who was not silent for too long. The silence counts up
-    to the latest of our own signs that came back to us: while those do not (a broker that is short
-    of memory takes none), nobody is silent through a fault of their own."""
+    """The workers that are alive: this one, and all that were not silent for too long. Silence is
+    measured up to the latest message of our own that came back. While none comes back, because the
+    broker is short of memory, nobody counts as silent."""
 
     def __init__(self, me: str, silent_s: float = SILENT_S) -> None:
         self.me = me
@@ -56,7 +56,7 @@ class Roster:
         self._heard_s: dict[str, float] = {}
 
     def hear(self, sign: PresenceMessage, now_s: float) -> None:
-        """Somebody said something."""
+        """Take a presence message."""
         if sign.worker == self.me:
             self._echo_s = now_s
         elif sign.word is PresenceKind.bye:
@@ -71,9 +71,9 @@ class Roster:
 
     @property
     def alive(self) -> frozenset[str]:
-        """Everybody who counts now."""
+        """All workers that are alive, this one included."""
         return frozenset(self._heard_s) | {self.me}
 
     def forget(self) -> None:
-        """Our own link was away: nobody could be heard."""
+        """Forget the others: without a connection nobody could be heard."""
         self._heard_s.clear()

@@ -1,14 +1,15 @@
-"""Who serves which shard: a pure function of who is alive, the same in every process."""
+"""Assigns shards to workers: a pure function of who is alive, the same in every process."""
 
 from collections.abc import Collection
 from hashlib import blake2b
 
 
 def assign(shards: int, workers: Collection[str]) -> dict[int, str]:
-    """The worker of each shard: highest rank first, and nobody above its even share.
+    """The worker of each shard. The highest rank goes first, and no worker gets more than its even
+    share.
 
-    Ranks alone (plain rendezvous hashing) leave one worker of four without any of 8 shards in
-    10 % of fleets; the even share costs 2.7 moves instead of 2 when a fourth worker joins.
+    Plain rendezvous hashing leaves one worker of four without any of 8 shards in 10 % of fleets.
+    The even share costs 2.7 moves instead of 2 when a fourth worker joins.
     """
     if not workers:
         return {}
@@ -26,7 +27,7 @@ def assign(shards: int, workers: Collection[str]) -> dict[int, str]:
 
 
 def share_of(me: str, shards: int, workers: Collection[str]) -> frozenset[int]:
-    """The shards that are mine."""
+    """The shards of one worker."""
     return frozenset(shard for shard, worker in assign(shards, workers).items() if worker == me)
 
 

@@ -57,7 +57,7 @@ class ResultRecorder:
         return self._delivered.owns(record.owner, lane, epoch)
 
     def _apply(self, republish: RepublishBatch, result: Result, *, held: bool) -> None:
-        entry = self._delivered.entries.get(result.message.id)
+        entry = self._delivered.messages.get(result.message.id)
         if result.move is Move.deliver and entry is None:
             republish.deliver(result, NO_HOP)
         elif entry is not None and (held or result.move is Move.deliver):

@@ -131,7 +131,7 @@ class Republisher:
             raise_first(answers)
         await self._state.write(republish.state_batch)
         for entry in republish.ended:
-            if self._delivered.entries.get(entry.message.id) is entry:
+            if self._delivered.messages.get(entry.message.id) is entry:
                 _ = self._delivered.drop(entry.message.id)  # it is known here
             entry.ack_handle.ack()
         self._delivered.finish(republish.delivered_ids)

@@ -1,6 +1,6 @@
-"""Making lines for the first time. A broker that is killed just after it has made a quorum queue
-has lost its log, with what it had confirmed, and has a queue that will never have a leader: what is
-published to it is not confirmed, who consumes it loses the link (3.10.8; decision 064)."""
+"""Creates quorum queues safely. A broker that is killed just after it created a quorum queue loses
+the queue's log with everything it had confirmed. The queue never gets a leader again: publishes to
+it are not confirmed, and consumers lose their connection (3.10.8; decision 064)."""
 
 import asyncio
 from typing import Final
@@ -15,28 +15,28 @@ from postroad.stores.rabbitmq.wire.address import BrokerAddress
 from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 
 ANSWER_S: Final = 10.0
-"""A line with a leader answers in milliseconds; the broker gives up on one without after 30 s."""
+"""A queue with a leader answers in milliseconds; without one the broker gives up after 30 s."""
 SAFE_S: Final = 4.0
-"""The broker writes the name of a new queue's log 3 s later at most."""
-TURN_S: Final = 60.0
+"""The broker writes the name of a new queue's log to disk within 3 s."""
+LOCK_S: Final = 60.0
 ASK_S: Final = 0.2
 
 
 async def make(address: BrokerAddress, plan: Plan, mark: str, clock: Clock) -> None:
-    """Declare it all, and when all of it answers and is safe an exchange as a mark. While there is
-    no mark nobody has used it, so a line that does not answer is deleted and made again: there is
-    nothing in it. Later none is ever deleted: it might be whole, with its nodes away."""
+    """Declare a plan, wait until it is safe, then declare an exchange named `mark`. Without that mark
+    nobody has used the queues, so one that does not answer is empty and is deleted and created
+    again. With the mark no queue is ever deleted: its nodes may only be away."""
     connection = await _open(address, clock)
     try:
         if await _is_marked(connection, mark):
             return
-        await _take_turn(connection, mark, clock)
-        if await _is_marked(connection, mark):  # somebody else had the turn before
+        await _lock(connection, mark, clock)
+        if await _is_marked(connection, mark):  # another process created it meanwhile
             return
         await declare(await connection.channel(), plan)
         if lame := await _leaderless(address, plan, clock):
             channel = await connection.channel()
-            # Each has one answer; a refusal is raised.
+            # Only refusals matter, and they are raised.
             _ = await asyncio.gather(*(channel.ask(commands.Queue.Delete(queue=n)) for n in lame))
             await declare(await connection.channel(), plan)
             if lame := await _leaderless(address, plan, clock):
@@ -66,15 +66,15 @@ async def _is_marked(connection: AmqpConnection, mark: str) -> bool:
     return True
 
 
-async def _take_turn(connection: AmqpConnection, mark: str, clock: Clock) -> None:
-    """One at a time, by a queue that goes with the link: who deletes a line must know that nobody
-    has begun to use it meanwhile."""
-    until_s = clock.steady_s() + TURN_S
+async def _lock(connection: AmqpConnection, mark: str, clock: Clock) -> None:
+    """Take a lock: an exclusive queue, which is deleted with the connection. Whoever deletes a queue
+    must know that nobody begins to use it meanwhile."""
+    until_s = clock.steady_s() + LOCK_S
     while True:
         channel = await connection.channel()
         try:
             await channel.do(commands.Queue.Declare(queue=f"{mark}.turn", exclusive=True))
-        except BrokerLost:  # 405: another link has it
+        except BrokerLost:  # 405: another connection has it
             if connection.lost is not None or clock.steady_s() > until_s:
                 raise
             await clock.sleep(ASK_S)
@@ -83,8 +83,8 @@ async def _take_turn(connection: AmqpConnection, mark: str, clock: Clock) -> Non
 
 
 async def _leaderless(address: BrokerAddress, plan: Plan, clock: Clock) -> list[str]:
-    """The lines that do not answer, over a link of their own: the broker may end it for that. Each
-    is asked for a message: passive declares are answered without a leader, too."""
+    """The queues that do not answer. Each is asked for a message, since a passive declare is answered
+    without a leader, too. The broker may close the connection for that, so it is a separate one."""
     connection = await _open(address, clock)
     try:
         channels = [await connection.channel() for _ in plan.broker_queues]
@@ -94,7 +94,7 @@ async def _leaderless(address: BrokerAddress, plan: Plan, clock: Clock) -> list[
         }
         answered, silent = await asyncio.wait(asked, timeout=ANSWER_S)
         for answer in answered:
-            _ = answer.exception()  # a refusal is an answer
+            _ = answer.exception()  # a refusal counts as an answer
         if connection.lost is not None:
             raise connection.lost
         return [asked[answer] for answer in silent]
@@ -103,4 +103,4 @@ async def _leaderless(address: BrokerAddress, plan: Plan, clock: Clock) -> list[
 
 
 def _unheard(_: StoreError | str) -> None:
-    """What ends it is raised where it is used."""
+    """Ignore the event: the error is raised where the connection is used."""

@@ -1,4 +1,4 @@
-"""Declares the topology: what is there already must be what it is to be."""
+"""Declares a plan in the broker. What exists already must have the same arguments."""
 
 import asyncio
 
@@ -9,13 +9,13 @@ from postroad.stores.rabbitmq.wire.channel import AmqpChannel, Answer
 
 
 async def declare(channel: AmqpChannel, plan: Plan) -> None:
-    """All of a plan, in one round trip. A TopologyDiffers when something of that name is there
-    with other arguments, which ends the channel."""
-    _ = await asyncio.gather(*ask(channel, plan))  # each has one answer; a refusal is raised
+    """Declare a plan in one round trip. TopologyDiffers is raised, and the channel closed, when
+    something of that name has other arguments."""
+    _ = await asyncio.gather(*ask(channel, plan))  # only refusals matter, and they are raised
 
 
 def ask(channel: AmqpChannel, plan: Plan) -> list[asyncio.Future[Answer]]:
-    """The same without waiting: what is published on this channel from now on finds it there."""
+    """Declare a plan without waiting. What is published on this channel afterwards finds it."""
     asked = [
         channel.ask(
             commands.Exchange.Declare(
@@ -39,7 +39,7 @@ def ask(channel: AmqpChannel, plan: Plan) -> list[asyncio.Future[Answer]]:
 
 
 async def ready_count(channel: AmqpChannel, broker_queue: str) -> int:
-    """How many messages of a line nobody has been given."""
+    """How many messages of a broker queue are not delivered to anybody."""
     answer = await channel.call(commands.Queue.Declare(queue=broker_queue, passive=True))
     return int(answer.message_count)
 

@@ -1,5 +1,5 @@
-"""What is declared in the broker, as data: the same on 3.10 and on 4.x, explicit, with its version
-in every name, because a queue's arguments can never be changed."""
+"""The topology as data: the same on RabbitMQ 3.10 and 4.x. Every name carries a version, because
+the arguments of a queue can never be changed."""
 
 import re
 from hashlib import blake2b
@@ -12,12 +12,13 @@ from postroad.stores.rabbitmq.delays.delay_queues import LEVELS, UNIT_MS
 
 SHARDS: Final = 8
 SHARD_NUMBERS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-"""Those that may be asked for: so that lines of another number can be found, and drained."""
+"""The allowed numbers of shards. They are few, so that queues of another number can be found and
+drained."""
 DELIVERIES_MAX: Final = 20
-"""The broker's last fence; a crash loop is found long before (`poison`)."""
+"""The broker's own delivery limit. A crash loop is found long before, by noted starts."""
 RETURNS_MAX: Final = 1_000_000
-"""For queues whose messages must not be dropped for being returned: 4.x drops at 20 unless told,
-and 3.10 does not know "never"."""
+"""The limit of queues that must never drop a returned message: 4.x drops at 20 by default, and
+3.10 has no "unlimited"."""
 PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 Arguments = dict[str, str | int | bool]
 QUORUM: Final[Arguments] = {"x-queue-type": "quorum", "x-overflow": "reject-publish"}
@@ -32,14 +33,14 @@ class Exchange(Struct, frozen=True):
 
 
 class BrokerQueue(Struct, frozen=True):
-    """A durable queue of the broker."""
+    """A durable queue in the broker."""
 
     name: str
     arguments: Arguments
 
 
 class Binding(Struct, frozen=True):
-    """From an exchange to a queue, or to an exchange."""
+    """A binding from an exchange to a queue or to another exchange."""
 
     source: str
     target: str
@@ -48,7 +49,7 @@ class Binding(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """What is to be there, in this order."""
+    """What to declare, in this order."""
 
     exchanges: list[Exchange]
     broker_queues: list[BrokerQueue]
@@ -56,8 +57,8 @@ class Plan(Struct, frozen=True):
 
 
 class Topology:
-    """All names. `label` is the version: other arguments or another number of shards get another
-    one, so that old and new lie side by side while the old is drained."""
+    """All names. `label` is the version. Other arguments or another number of shards get another
+    label, so that old and new queues exist side by side while the old ones are drained."""
 
     def __init__(self, prefix: str = "postroad", shards: int = SHARDS) -> None:
         self.prefix = prefix
@@ -74,12 +75,12 @@ class Topology:
         self.made = self.name("made")
 
     def name(self, rest: str) -> str:
-        """A name of ours in the broker."""
+        """The full name of something in the broker."""
         return f"{self.prefix}.{self.label}.{rest}"
 
     def target(self, key: LaneKey) -> str:
-        """Where messages of a lane are consumed: the routing key, and the end of the line's name.
-        A handler has one line, whose consumers compete; all other lanes share the shards."""
+        """The target of a lane: its routing key, and the end of its broker queue's name. A handler
+        has its own queue with competing consumers; all other lanes share the shards."""
         if key.transport == "handler":
             return handler_target(key.server)
         text = f"{key.tenant}\0{key.transport}\0{key.server}\0{key.credential}\0{key.shard}"
@@ -90,12 +91,12 @@ class Topology:
         return [f"shard.{number}" for number in range(self.shards)]
 
     def broker_queues(self) -> list[str]:
-        """The names of all lines in which messages wait, but those of handlers."""
+        """The names of all queues in which messages wait, except those of handlers."""
         delays = [self.name(f"delay.{level}") for level in range(LEVELS)]
         return delays + [self.name(target) for target in self.shard_targets()]
 
     def plan(self) -> Plan:
-        """Everything but the lines of handlers."""
+        """Everything except the queues of handlers."""
         exchanges, broker_queues, bindings = self._frame()
         for level in range(LEVELS):
             after = self.name(f"after.{level}")
@@ -115,7 +116,7 @@ class Topology:
         return Plan(exchanges, broker_queues, bindings)
 
     def consumed(self, target: str) -> Plan:
-        """The line of a target, and the ways to it."""
+        """The queue of a target, and its bindings."""
         name = self.name(target)
         arguments: Arguments = {
             **QUORUM,
@@ -148,8 +149,8 @@ class Topology:
         return exchanges, [BrokerQueue(self.lost, kept), BrokerQueue(self.dead, kept)], bindings
 
     def _caught(self) -> Arguments:
-        """With at-least-once dead-lettering one letter that cannot be routed holds up its whole
-        delay queue: so what cannot be routed goes to a line that is watched."""
+        """Send what cannot be routed to the catch-all queue. With at-least-once dead-lettering one
+        unroutable letter would stop its whole delay queue."""
         return {"alternate-exchange": self.lost_exchange}
 
     def _wait(self, after: str, ttl_ms: int) -> Arguments:
@@ -163,7 +164,8 @@ class Topology:
 
 
 def handler_target(name: str) -> str:
-    """The target of a handler: a key has 255 bytes and gives `*`, `#` and dots a meaning."""
+    """The target of a handler. A long or unusual name is hashed: a routing key has at most 255 bytes,
+    and `*`, `#` and dots have a meaning there."""
     if PLAIN_WORD.fullmatch(name):
         return f"handler.{name}"
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:40]

@@ -1,4 +1,4 @@
-"""Acks of one turn of the loop, merged: runs of tags become one frame."""
+"""Merges the acks of one turn of the event loop: a run of tags becomes one frame."""
 
 from postroad.stores.rabbitmq.wire.frames import ACK, NACK, settling
 
@@ -6,30 +6,25 @@ MULTIPLE, REQUEUE = 1, 2
 
 
 class AckMerger:
-    """What a channel settles. Tags come in order, are settled in any, each once."""
+    """The acks of a channel. Tags arrive in order and are settled once each, in any order."""
 
     def __init__(self, channel: int) -> None:
         self._channel = channel
         self._acks: list[int] = []
         self._nacks: list[tuple[int, bool]] = []
-        self._low = 1  # every tag below is settled
-        self._ahead: set[int] = set()  # settled ones above
+        self._low = 1  # every tag below this one is settled
+        self._ahead: set[int] = set()  # settled tags above it
 
     def ack(self, tag: int) -> None:
-        """It is done with."""
+        """Acknowledge a tag."""
         self._acks.append(tag)
 
     def nack(self, tag: int, *, requeue: bool) -> None:
-        """It is not: back to its queue, or dead-lettered."""
+        """Return a tag to its queue, or dead-letter it."""
         self._nacks.append((tag, requeue))
 
-    @property
-    def waiting(self) -> bool:
-        """Whether there is something to write."""
-        return bool(self._acks or self._nacks)
-
     def frames(self) -> list[bytes]:
-        """What to write now."""
+        """The frames to write now."""
         out: list[bytes] = []
         tags = self._acks
         tags.sort()
@@ -45,7 +40,7 @@ class AckMerger:
             run += 1
         self._low = low
         if run:
-            # The last tag of a run is open at the broker, as it must be; those below may be gone.
+            # The broker requires that the last tag of a run is unsettled; those below need not be.
             out.append(settling(self._channel, ACK, tags[run - 1], MULTIPLE))
         out += [settling(self._channel, ACK, tag, 0) for tag in tags[run:]]
         self._ahead.update(tags[run:])

@@ -1,4 +1,4 @@
-"""Where a broker is."""
+"""The address of a broker, parsed from a DSN."""
 
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -12,7 +12,7 @@ TLS_PORT: Final = 5671
 
 
 class BrokerAddress(Struct, frozen=True):
-    """A broker's vhost, and who asks. Its text has no password."""
+    """A broker, a vhost and a user. The text form leaves the password out."""
 
     host: str
     port: int = PORT
@@ -32,11 +32,11 @@ class BrokerAddress(Struct, frozen=True):
 
 
 def read_address(dsn: str) -> BrokerAddress:
-    """The broker that a DSN names; what stands after its `?` is not for the wire."""
+    """Parse the broker's address. The query part of the DSN is read by `read_options`."""
     try:
         parts = urlsplit(dsn)
         port = parts.port
-    except ValueError:  # whose text may be a part of the password
+    except ValueError:  # its text may contain a part of the password
         raise BadDsn(
             "the RabbitMQ address is malformed: check its port, and write / and @ in a password as"
             " %2F and %40"

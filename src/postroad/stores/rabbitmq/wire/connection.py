@@ -1,4 +1,4 @@
-"""One connection to a broker: greeting, channels, heartbeats, what it says of itself."""
+"""A connection to a broker: handshake, channels, heartbeats."""
 
 import asyncio
 import ssl
@@ -31,7 +31,7 @@ F = TypeVar("F", bound=base.Frame)
 
 
 class ServerFacts(Struct, frozen=True):
-    """What a broker says of itself."""
+    """The product, version and capabilities that a broker reports."""
 
     product: str
     version: str
@@ -39,13 +39,13 @@ class ServerFacts(Struct, frozen=True):
 
     @property
     def number(self) -> tuple[int, ...]:
-        """Its version as numbers, for comparing."""
+        """The version as numbers, for comparison."""
         parts = self.version[:40].split("-")[0].split(".")
         return tuple(int(part) for part in parts if part.isdecimal())
 
 
 class AmqpConnection:
-    """Opened by `Link.open`; `on_lost` is called once when it ends in any way but `close`."""
+    """Made by `AmqpConnection.open`. `on_lost` is called once, unless `close` ended it."""
 
     def __init__(
         self,
@@ -82,15 +82,15 @@ class AmqpConnection:
         clock: Clock | None = None,
         heartbeat_s: int = HEARTBEAT_S,
     ) -> Self:
-        """Connect and log in. `name` is what the broker's pages show; `on_blocked` hears why the
-        broker takes no publishes, and "" when it takes them again."""
+        """Connect and log in. The broker's management page shows `name`. `on_blocked` gets the
+        reason why the broker takes no publishes, and "" when it takes them again."""
         connection = cls(address, clock or SystemClock(), on_lost, on_blocked)
         connection._heartbeat_s = heartbeat_s
         try:
             async with asyncio.timeout(OPEN_S):
                 start = connection._expect(
                     commands.Connection.Start
-                )  # may come before connect returns
+                )  # may arrive before connect returns
                 await connection._connect()
                 await connection._greet(name, await start)
         except TimeoutError:
@@ -107,12 +107,12 @@ class AmqpConnection:
 
     @property
     def takes(self) -> bool:
-        """Whether the broker takes what is published, and reads what is written."""
+        """Whether the broker takes publishes, and reads what is written."""
         return not self.blocked and self._wire.can_write.is_set()
 
     @property
     def writable(self) -> asyncio.Event:
-        """Off while the broker does not read what is written."""
+        """An event that is cleared while the broker does not read what is written."""
         return self._wire.can_write
 
     async def channel(
@@ -121,7 +121,7 @@ class AmqpConnection:
         confirms: bool = False,
         on_lost: Callable[[StoreError], None] | None = None,
     ) -> AmqpChannel:
-        """A new channel; with confirms for publishing."""
+        """Open a channel, in confirm mode if asked for."""
         if self.lost is not None:
             raise self.lost
         if not self._free and self._made >= self._numbers:
@@ -136,14 +136,14 @@ class AmqpConnection:
         return channel
 
     async def close(self) -> None:
-        """End it in good order."""
+        """Close the connection in good order."""
         if self.lost is not None:
             return
         self._on_lost = _nobody
         self._wire.flush()
-        with suppress(TimeoutError, StoreError):  # it is gone either way
+        with suppress(TimeoutError, StoreError):  # it is closed either way
             async with asyncio.timeout(OPEN_S):
-                # The one answer that there is to it.
+                # There is only one possible answer.
                 _ = await self._call(
                     commands.Connection.Close(200, "", 0, 0), commands.Connection.CloseOk
                 )
@@ -151,11 +151,11 @@ class AmqpConnection:
         await self._wire.gone.wait()
 
     def abort(self, why: str = "dropped") -> None:
-        """Drop it without a word to the broker, as a crash would."""
+        """Drop the connection without closing it at the broker, as a crash would."""
         self._drop(f"{self._address.name}: {why}")
 
     def on_method(self, data: bytes, at: int, stop: int) -> None:
-        """What the broker says on channel 0."""
+        """Read a method of channel 0."""
         method = cold(data, at, stop)
         if isinstance(method, commands.Connection.Close):
             self._wire.send(pamqp_frame.marshal(commands.Connection.CloseOk(), 0))
@@ -179,7 +179,7 @@ class AmqpConnection:
         """Channel 0 carries no messages."""
 
     def drain(self, _out: list[bytes]) -> None:
-        """Nothing is gathered here."""
+        """Nothing is gathered on channel 0."""
 
     async def _connect(self) -> None:
         context = ssl.create_default_context() if self._address.tls else None
@@ -209,7 +209,7 @@ class AmqpConnection:
         tuned = commands.Connection.TuneOk(self._numbers, self._wire.frame_max, self._heartbeat_s)
         self._wire.send(pamqp_frame.marshal(tuned, 0))
         vhost = commands.Connection.Open(virtual_host=self._address.vhost)
-        # The one answer that there is to it.
+        # There is only one possible answer.
         _ = await self._call(vhost, commands.Connection.OpenOk)
 
     def _check_server(self) -> None:
@@ -246,7 +246,7 @@ class AmqpConnection:
         self._on_blocked(reason)
 
     def _beat(self) -> None:
-        """Twice in a heartbeat: say something, and count how long nothing was heard."""
+        """Run twice per heartbeat interval: send a heartbeat, and measure the broker's silence."""
         self._silent = 0 if self._wire.heard else self._silent + 1
         self._wire.heard = False
         if self._silent > SILENT_BEATS:
@@ -281,7 +281,7 @@ class AmqpConnection:
 
 
 def _nobody(_error: StoreError) -> None:
-    """Who closes a link knows that it is gone."""
+    """Whoever closes a connection needs no notice of it."""
 
 
 def _facts(properties: dict[str, Any]) -> ServerFacts:

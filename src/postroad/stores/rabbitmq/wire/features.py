@@ -1,4 +1,4 @@
-"""Whether a broker can do what it would silently leave out."""
+"""Checks for features that a broker would otherwise silently leave out."""
 
 from contextlib import suppress
 
@@ -11,16 +11,17 @@ from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 
 
 async def check_features(address: BrokerAddress, name: str, clock: Clock) -> None:
-    """A ServerTooOld when feature flag `stream_queue` is off: delay queues would then let go of
-    messages before their targets have them, and only the broker's log would say so.
+    """Raise ServerTooOld when the feature flag `stream_queue` is off. Without it delay queues drop
+    messages before their targets have stored them, and only the broker's log says so.
 
-    A stream that is not durable is refused by every broker, with the flag off for the flag's sake:
-    so nothing is made by asking. A link of its own, which that refusal closes.
+    The check declares a stream that is not durable. Every broker refuses that, and with the flag
+    off it names the flag, so nothing is created. The refusal closes the connection, so the check
+    uses its own.
     """
     connection = await _open(address, clock)
     try:
         channel = await connection.channel()
-        with suppress(BrokerLost):  # "invalid property": as it should be
+        with suppress(BrokerLost):  # "invalid property": the flag is on
             await channel.do(
                 commands.Queue.Declare(queue=name, arguments={"x-queue-type": "stream"})
             )
@@ -29,7 +30,7 @@ async def check_features(address: BrokerAddress, name: str, clock: Clock) -> Non
 
 
 async def version_of(address: BrokerAddress, clock: Clock) -> str:
-    """The broker's version, for one who must make nothing there."""
+    """The broker's version. Nothing is declared there."""
     connection = await _open(address, clock)
     await connection.close()
     return connection.server.version

@@ -1,4 +1,4 @@
-"""Field tables of AMQP: the headers of a message. Numbers are sent as 64 bits, text as UTF-8."""
+"""AMQP field tables, which hold message headers. Integers are sent as 64 bits, text as UTF-8."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ _SIZED: Final = Struct(">cI")
 
 
 def write_table(table: Mapping[str, Value]) -> bytes:
-    """The table, with its length before it."""
+    """Encode a table with its length prefix."""
     parts: list[bytes] = []
     for name, value in table.items():
         key = name.encode()
@@ -28,7 +28,7 @@ def write_table(table: Mapping[str, Value]) -> bytes:
 
 
 def write_value(value: Value) -> bytes:
-    """One value with its type before it."""
+    """Encode a value with its type prefix."""
     if isinstance(value, str):
         text = value.encode()
         return _SIZED.pack(b"S", len(text)) + text
@@ -51,14 +51,14 @@ def write_value(value: Value) -> bytes:
 
 
 def read_table(data: bytes, at: int) -> tuple[dict[str, Value], int]:
-    """The table at a place, and where it ends."""
+    """Decode the table at an offset; answers the table and the offset of its end."""
     end = at + 4 + _LONG.unpack_from(data, at)[0]
     at += 4
     table: dict[str, Value] = {}
     while at < end:
         stop = at + 1 + data[at]
         name = data[at + 1 : stop].decode("utf-8", "surrogateescape")
-        # Our own headers are texts and numbers: read here, a table of nine takes half the time.
+        # Our own headers are strings and integers: decoding them inline halves the time.
         if data[stop] == 83:  # S
             at = stop + 5 + _LONG.unpack_from(data, stop + 1)[0]
             table[name] = data[stop + 5 : at].decode("utf-8", "surrogateescape")
@@ -71,7 +71,7 @@ def read_table(data: bytes, at: int) -> tuple[dict[str, Value], int]:
 
 
 def read_value(data: bytes, at: int) -> tuple[Value, int]:
-    """The value at a place, and where it ends."""
+    """Decode the value at an offset; answers the value and the offset of its end."""
     kind = data[at]
     if kind == 83:  # S
         start = at + 5
@@ -97,15 +97,15 @@ def read_value(data: bytes, at: int) -> tuple[Value, int]:
 
 
 def _ended(at: int, end: int) -> int:
-    """Where a table or list ends: what goes on behind its end would be read twice, and tables
-    within tables 2^n times."""
+    """Check that a table or list ends where it should. Without the check, overlapping values would
+    be read twice, and nested tables 2^n times."""
     if at != end:
         raise ValueError("a header goes on behind the end of its table")
     return end
 
 
 def _moment(seconds: int) -> Value:
-    """A time; or what it says, when it is beyond all years: some count milliseconds."""
+    """A datetime, or the number itself when no datetime can hold it: some send milliseconds."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""The bytes of one connection: frames in, and few writes for all that a turn of the loop sends."""
+"""Splits the bytes of a connection into frames, and joins the writes of a turn of the loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,28 +17,28 @@ from postroad.stores.rabbitmq.wire.frames import (
 
 FRAME_MAX: Final = 131_072
 BURST: Final = 65_536
-"""So many bytes are written before the turn is over: while a burst of publishes is still being
-packed, the broker has begun with the first of them. At 8 KiB it took a fifth more CPU a message."""
+"""This many bytes are written before the turn ends, so that the broker starts on a burst of
+publishes while the rest is being encoded. At 8 KiB a message took a fifth more CPU."""
 
 
 class FrameReader(Protocol):
-    """What takes the frames of one channel."""
+    """Receives the frames of one channel."""
 
     def on_method(self, data: bytes, at: int, stop: int) -> None:
-        """A method; its payload is data[at:stop]."""
+        """Read a method frame; its payload is data[at:stop]."""
 
     def on_header(self, data: bytes, at: int, stop: int) -> None:
-        """The properties of a message."""
+        """Read a header frame."""
 
     def on_body(self, data: bytes, at: int, stop: int) -> None:
-        """A piece of its body."""
+        """Read a body frame."""
 
     def drain(self, out: list[bytes]) -> None:
-        """Add what was gathered for the end of the turn."""
+        """Add the frames that were gathered for the end of the turn."""
 
 
 class FrameProtocol(asyncio.Protocol):
-    """Cuts what comes into frames. Nothing here waits, and nothing is a task."""
+    """The asyncio protocol of a connection. It never waits and starts no task."""
 
     def __init__(self, place: str, on_end: Callable[[StoreError], None]) -> None:
         self.readers: dict[int, FrameReader] = {}
@@ -51,24 +51,24 @@ class FrameProtocol(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._rest = bytearray()
-        """The beginning of a frame."""
+        """The beginning of an incomplete frame."""
         self._whole = 0
-        """How long that frame is, or its head."""
+        """The length of that frame; of its head while that is incomplete."""
         self._out: list[bytes] = []
         self._size = 0
         self._gathering: dict[FrameReader, None] = {}
         self._due = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is there: say which protocol it is."""
+        """Send the protocol header."""
         self._transport = cast("asyncio.Transport", transport)
-        # Above it `can_write` is off: room for a turn's worth of publishes, not for a heap of them.
+        # Above this limit `can_write` is off: enough for the publishes of a turn, not for more.
         self._transport.set_write_buffer_limits(high=4 * 1024 * 1024)
         self.can_write.set()
         self._transport.write(PREFACE)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came."""
+        """Split the received bytes into frames, and hand each to its channel."""
         self.heard = True
         if self._rest:
             data = self._joined(data)
@@ -88,7 +88,7 @@ class FrameProtocol(asyncio.Protocol):
             reader = self.readers.get(number)
             at = stop + 1
             if reader is None:
-                continue  # of a channel that we closed
+                continue  # we closed that channel
             if kind == METHOD:
                 reader.on_method(data, start, stop)
             elif kind == HEADER:
@@ -98,16 +98,16 @@ class FrameProtocol(asyncio.Protocol):
         self._keep(data[at:])
 
     def _keep(self, data: bytes) -> None:
-        """The beginning of a frame: how long it is, is known when its head is there."""
+        """Keep the beginning of a frame. Its length is known once its head is complete."""
         if not data:
             return
         self._rest += data
         head = len(self._rest) >= FRAME.size
         size = FRAME.unpack_from(self._rest)[2] if head else 0
-        self._whole = 8 + (size if size <= self.frame_max else 0)  # nobody waits for a larger one
+        self._whole = 8 + (size if size <= self.frame_max else 0)  # a larger one is refused
 
     def _joined(self, data: bytes) -> bytes:
-        """A frame that comes in many pieces, when it is whole: each is looked at once."""
+        """Join a frame that arrives in pieces once it is complete, so that this is linear."""
         if len(self._rest) + len(data) < self._whole:
             self._keep(data)
             return b""
@@ -116,7 +116,7 @@ class FrameProtocol(asyncio.Protocol):
         return whole
 
     def send(self, data: bytes) -> None:
-        """Write it in this turn, with everything else."""
+        """Write data in this turn, together with everything else."""
         self._out.append(data)
         self._size += len(data)
         if self._size >= BURST:
@@ -126,38 +126,38 @@ class FrameProtocol(asyncio.Protocol):
             self._loop.call_soon(self.flush)
 
     def gather(self, reader: FrameReader) -> None:
-        """Ask the reader at the end of this turn what it has to write."""
+        """Call the reader's `drain` at the end of this turn."""
         self._gathering[reader] = None
         if not self._due:
             self._due = True
             self._loop.call_soon(self.flush)
 
     def flush(self) -> None:
-        """Write now what was sent in this turn."""
+        """Write everything that was sent in this turn."""
         self._write_to(self._transport)
 
     def beat(self) -> None:
-        """A sign of life, unless something was written lately."""
+        """Send a heartbeat, unless something was written since the last one."""
         if not self.said:
             self.send(HEARTBEAT)
         self.said = False
 
     def pause_writing(self) -> None:
-        """The broker reads more slowly than we write, or not at all."""
+        """Called when the broker reads more slowly than we write."""
         self.can_write.clear()
 
     def resume_writing(self) -> None:
-        """It caught up."""
+        """Called when the broker has caught up."""
         self.can_write.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone."""
+        """Called when the connection is lost."""
         self.gone.set()
         why = f" ({exc})" if exc else ""
         self.end(BrokerLost(f"{self._where}: the connection is lost{why}"))
 
     def end(self, error: StoreError) -> None:
-        """Close it, for that reason; only the first one counts."""
+        """Close the connection with an error; only the first error counts."""
         transport, self._transport = self._transport, None
         self._write_to(transport)
         self.can_write.set()
@@ -166,7 +166,7 @@ class FrameProtocol(asyncio.Protocol):
             self._on_end(error)
 
     def abort(self) -> None:
-        """Drop it without a word: what was not sent is not sent."""
+        """Drop the connection at once; buffered bytes are discarded."""
         if self._transport is not None:
             self._transport.abort()
 

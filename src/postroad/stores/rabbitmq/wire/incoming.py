@@ -1,4 +1,4 @@
-"""A message that comes in, frame by frame."""
+"""Assembles a message from its frames."""
 
 from collections.abc import Callable
 from typing import Final
@@ -7,12 +7,12 @@ from postroad.stores.rabbitmq.wire.frames import NUMBER
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 BODY_BYTES_MAX: Final = 512 << 20
-"""No broker takes a larger one."""
+"""No broker accepts a larger body."""
 Take = Callable[[Delivery], None]
 
 
 def read_deliver(data: bytes, at: int) -> tuple[bytes, Delivery]:
-    """The consumer's tag, and the message without its content, of a basic.deliver."""
+    """Parse a basic.deliver: the consumer's tag, and the delivery without its content."""
     at, consumer = _short(data, at)
     tag, again = NUMBER.unpack_from(data, at)[0], data[at + 8]
     at, exchange = _short(data, at + 9)
@@ -26,7 +26,7 @@ def _short(data: bytes, at: int) -> tuple[int, bytes]:
 
 
 class IncomingMessage:
-    """At most one message comes in at a time on a channel."""
+    """The message that is arriving on a channel. There is at most one at a time."""
 
     def __init__(self) -> None:
         self._take: Take | None = None
@@ -35,11 +35,11 @@ class IncomingMessage:
         self._pieces: list[bytes] = []
 
     def expect(self, message: Delivery, take: Take) -> None:
-        """Its header and body follow; then it is taken."""
+        """Begin a message. `take` is called when its header and body have arrived."""
         self._message, self._take = message, take
 
     def on_header(self, data: bytes, at: int, stop: int) -> None:
-        """The size of its body, and its properties."""
+        """Read the size of the body, and the properties."""
         if self._message is None:
             raise ValueError("properties without a message")
         self._missing = NUMBER.unpack_from(data, at + 4)[0]
@@ -50,7 +50,7 @@ class IncomingMessage:
             self._arrived(b"")
 
     def on_body(self, data: bytes, at: int, stop: int) -> None:
-        """A piece of its body; most have one."""
+        """Add a body frame. Most messages have one."""
         self._missing -= stop - at
         piece = data[at:stop]
         if self._missing > 0:

@@ -1,4 +1,4 @@
-"""Keeps one link to the broker up: one state machine, whatever goes wrong."""
+"""Keeps one connection to the broker open: a state machine that reconnects after any loss."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ Undo = Callable[[], Awaitable[None]]
 
 
 class ConnectionState(StrEnum):
-    """Where a link stands."""
+    """The state of a supervised connection."""
 
     AWAY = "away"
     OPENING = "opening"
@@ -29,8 +29,8 @@ class ConnectionState(StrEnum):
 
 
 class Supervisor:
-    """away → opening → ready → away …, until closed. Any loss, of the link or of what `prepare`
-    made on it, ends that generation and begins the next: nothing is mended in place."""
+    """away → opening → ready → away …, until closed. When the connection, or anything that
+    `prepare` made on it, is lost, the connection is replaced: nothing is repaired in place."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Supervisor:
         self.connection: AmqpConnection | None = None
         self.on_down: Callable[[StoreError], None] = _nothing
         self.undo: Undo | None = None
-        """What is done after a link was lost, and after one that could not be prepared."""
+        """Called after a connection was lost, and after one that could not be prepared."""
         self.on_blocked: Callable[[str], None] = _nothing
         self._address = address
         self._name = name
@@ -62,20 +62,20 @@ class Supervisor:
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Connect; what is wrong is raised. From then on the link is kept up."""
+        """Connect; errors are raised. From then on the connection is kept open."""
         await self._connect()
         self._run()
 
     def start(self) -> None:
-        """The same without waiting for the first link: what is wrong is logged, and tried again."""
+        """Connect in the background; errors are logged, and the connection is tried again."""
         self._down.set()
         self._run()
 
     def _run(self) -> None:
-        self._task = self.tasks.start(self._keep(), f"{self._name}: link to RabbitMQ")
+        self._task = self.tasks.start(self._keep(), f"{self._name}: connection to RabbitMQ")
 
     async def ready(self) -> AmqpConnection:
-        """The link, when there is one. Bound the wait."""
+        """Wait for the connection. Callers bound the wait."""
         while self.connection is None:
             if self.state is ConnectionState.CLOSED:
                 raise self.why
@@ -83,14 +83,14 @@ class Supervisor:
         return self.connection
 
     def rebuild(self, why: str) -> None:
-        """Drop the link and make it anew."""
+        """Drop the connection and connect again."""
         if self.connection is not None:
             self.connection.abort(why)
         elif self.state is ConnectionState.OPENING:
             self._spoilt = why
 
     async def close(self) -> None:
-        """End it in good order, for good."""
+        """Close the connection and stop."""
         if self.state is ConnectionState.CLOSED:
             return
         self.state = ConnectionState.CLOSED
@@ -115,7 +115,7 @@ class Supervisor:
                 try:
                     await self._connect()
                 except StoreError as error:
-                    # Wrong credentials too: an operator may be changing them just now.
+                    # Wrong credentials are retried too: an operator may be changing them.
                     self.why = error
                     failures += 1
                     self._log.warning("RabbitMQ is away", connection=self._name, error=str(error))
@@ -151,7 +151,7 @@ class Supervisor:
         self._ready.set()
 
     def _check(self, connection: AmqpConnection) -> None:
-        """Whether it is still whole, after all that was made on it."""
+        """Raise an error if the connection was lost while it was being prepared."""
         if connection.lost is not None:
             raise connection.lost
         if self._spoilt:
@@ -159,7 +159,7 @@ class Supervisor:
 
     def _lost(self, generation: int, error: StoreError) -> None:
         if generation != self.generation or self.state is not ConnectionState.READY:
-            return  # while it is being opened, `_connect` sees it
+            return  # while it is opening, `_connect` notices
         self.state = ConnectionState.AWAY
         self.why = error
         self.connection = None
@@ -178,4 +178,4 @@ class Supervisor:
 
 
 def _nothing(_: object) -> None:
-    """Nobody listens."""
+    """Ignore the event."""
