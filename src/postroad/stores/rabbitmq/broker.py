@@ -1,4 +1,4 @@
-"""The broker as the store uses it: one link that publishes, one that consumes."""
+"""The broker as the store uses it: one connection to publish, one to consume."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -28,7 +28,7 @@ OnConnection = Callable[[AmqpConnection], Awaitable[None]]
 
 
 class Broker:
-    """Publishes posts with confirms; tells when a link for consuming is there, and when not."""
+    """Publishes with confirms, declares broker queues, and keeps a connection for consuming."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Broker:
         self._making: dict[str, asyncio.Lock] = {}
 
     async def open(self) -> None:
-        """Connect for publishing, and declare what is to be there."""
+        """Connect for publishing, and declare the topology."""
         await check_features(self._address, self._topology.name("probe"), self._clock)
         await make(self._address, self._topology.plan(), self._topology.made, self._clock)
         await self.publisher.open()
@@ -74,7 +74,8 @@ class Broker:
         down: Callable[[], Awaitable[None]],
         watched: Callable[[], Sequence[ConsumedQueue]],
     ) -> None:
-        """From now on keep a link for consuming; returns when the first one is up."""
+        """Keep a connection for consuming from now on; returns when the first one is ready. `up`
+        and `down` are called for each connection."""
 
         async def prepare(connection: AmqpConnection) -> None:
             watch = StallDetector(connection, watched)
@@ -92,13 +93,13 @@ class Broker:
         self._consumer = consumer
         consumer.start()
         try:
-            _ = await consumer.ready()  # only that there is one
-        except BaseException:  # whoever asked does not wait for the broker any more
+            _ = await consumer.ready()  # only wait for it
+        except BaseException:  # the caller does not wait for the broker any more
             await self.unconsume()
             raise
 
     async def unconsume(self) -> None:
-        """No more."""
+        """Close the connection for consuming."""
         await self._unwatch()
         if self._consumer is not None:
             await self._consumer.close()
@@ -111,28 +112,28 @@ class Broker:
             await asyncio.wait([task])
 
     async def close(self) -> None:
-        """Let go."""
+        """Close both connections."""
         await self.unconsume()
         await self.publisher.close()
 
     async def publish(self, copies: Sequence[RoutedCopy]) -> list[PublishOutcome]:
-        """All of them in one go; for each what went wrong, or None when it is confirmed."""
+        """Publish copies together; answers an error for each, or None when it is confirmed."""
         return await self.send([_packed_message(copy) for copy in copies])
 
     async def send(self, packed_messages: Sequence[PackedMessage]) -> list[PublishOutcome]:
-        """The same, packed. An error is raised only before anything is written."""
+        """Publish encoded messages. An error is raised only before anything is written."""
         for target in {_target(each.key) for each in packed_messages} - self._declared:
             await self.declare(target)
         answers = await self.publisher.publish(packed_messages)
         lost = [at for at, failure in enumerate(answers) if isinstance(failure, Unroutable)]
-        if lost:  # a line was deleted
+        if lost:  # somebody deleted a broker queue
             again = await self._send_again([packed_messages[at] for at in lost])
             for at, failure in zip(lost, again, strict=True):
                 answers[at] = failure
         return answers
 
     def put(self, packed_message: PackedMessage) -> Confirm | None:
-        """Written at once; None when that cannot be, and nothing was written."""
+        """Write a message at once; None when that is not possible."""
         return (
             self.publisher.put(packed_message)
             if _target(packed_message.key) in self._declared
@@ -148,32 +149,33 @@ class Broker:
         return await self.publisher.publish(packed_messages)
 
     def hand_over(self, packed_messages: Sequence[PackedMessage]) -> None:
-        """Written, not waited for."""
+        """Write messages without confirms."""
         for packed_message in packed_messages:
             target = _target(packed_message.key)
             if target not in self._declared:
-                # A refusal ends the channel, which is logged.
+                # A refusal closes the channel, which is logged.
                 _ = ask(self.publisher.unconfirmed_channel(), self._topology.consumed(target))
                 self._declared.add(target)
             self.publisher.hand_over(packed_message)
 
     def _on_return(self, error: Unroutable) -> None:
-        self._declared = {"", *self._topology.shard_targets()}  # a line was deleted: ask for all
-        self._log.error("a message that was handed over is lost", error=str(error))
+        # Somebody deleted a broker queue: declare all of them again when they are used.
+        self._declared = {"", *self._topology.shard_targets()}
+        self._log.error("RabbitMQ lost a message that was sent without confirm", error=str(error))
 
     def broadcast(self, exchange: str, body: bytes) -> None:
-        """Without waiting, and without a word when it is away."""
+        """Send to an exchange without waiting; nothing happens when the broker is away."""
         if self._control_channel is not None and self._control_channel.lost is None:
-            # No confirms on this channel.
+            # This channel has no confirms.
             _ = self._control_channel.publish(
                 exchange, "", body, Properties(delivery_mode=1), mandatory=False
             )
 
     async def declare(self, target: str) -> None:
-        """The line of a target, whether it is there or not."""
+        """Declare the broker queue of a target."""
         if target:
             async with self._answered():
-                _ = await self.publisher.supervisor.ready()  # only that there is one
+                _ = await self.publisher.supervisor.ready()  # only wait for it
             plan = self._topology.consumed(target)
             await self._make(target, plan)
             async with self._answered():
@@ -181,7 +183,7 @@ class Broker:
             self._declared.add(target)
 
     async def _make(self, target: str, plan: Plan) -> None:
-        """Once in a process, however many send to it at once."""
+        """Create a broker queue once in this process, however many senders ask at once."""
         async with self._making.setdefault(target, asyncio.Lock()):
             if target not in self._made:
                 await make(self._address, plan, f"{self._topology.made}.{target}", self._clock)
@@ -189,18 +191,18 @@ class Broker:
 
     @property
     def broker_queues(self) -> list[str]:
-        """The names of all lines in which messages wait, as far as they are known here."""
+        """The names of all broker queues in which messages wait, as far as this process knows."""
         known = [self._topology.name(each) for each in sorted(self._declared) if each]
         return list(dict.fromkeys([*self._topology.broker_queues(), *known]))
 
     async def ready_count(self, broker_queue: str) -> int:
-        """How many messages of a line nobody has been given."""
+        """How many messages of a broker queue are not delivered to anybody."""
         async with self._answered():
             return await ready_count(await self._control(), broker_queue)
 
     @asynccontextmanager
     async def _answered(self) -> AsyncIterator[None]:
-        """Bounded: a broker that is short of memory reads nothing from the link that publishes."""
+        """Bound the wait: a broker that is short of memory reads nothing from this connection."""
         try:
             async with asyncio.timeout(0 if self.publisher.blocked else WAIT_S):
                 yield
@@ -213,7 +215,7 @@ class Broker:
             ) from None
 
     async def _control(self) -> AmqpChannel:
-        """A channel of the link that publishes; another one when a question was too much for it."""
+        """The control channel of the publishing connection; a new one when the broker closed it."""
         connection = self.publisher.supervisor.connection
         if connection is None:
             raise self.publisher.supervisor.why
@@ -229,5 +231,5 @@ def _packed_message(copy: RoutedCopy) -> PackedMessage:
 
 
 def _target(key: str) -> str:
-    """Where what has this key is to end; "" for the dead line."""
+    """The target of a routing key; "" for the dead queue."""
     return key.rpartition("to.")[2]

@@ -1,4 +1,4 @@
-"""What a RabbitMQ address says."""
+"""The options in a RabbitMQ DSN."""
 
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -15,21 +15,21 @@ NAMES: Final = ("state", "prefix", "shards", "prefetch")
 
 
 class RabbitOptions(Struct, frozen=True):
-    """A broker, the state store beside it, and how it is used."""
+    """The broker, the state store beside it, and how the broker is used."""
 
     address: BrokerAddress
     state: str = STATE
     prefix: str = "postroad"
     shards: int = SHARDS
-    """Lines that lanes are spread over; another number has lines of its own."""
+    """The number of broker queues that lanes are spread over; each number has its own queues."""
     prefetch: int = PREFETCH
-    """Messages of one line in this process at a time."""
+    """The maximum of unacked messages of one broker queue in this process."""
 
 
 def read_options(dsn: str) -> RabbitOptions:
-    """The options of an `amqp://…?state=…` address, or a BadDsn that says what is wrong."""
+    """Parse an `amqp://…?state=…` address. BadDsn says what is wrong."""
     address = read_address(dsn)
-    query = urlsplit(dsn).query.replace("+", "%2B")  # a password may have one
+    query = urlsplit(dsn).query.replace("+", "%2B")  # a password may contain one
     asked = parse_qs(query, keep_blank_values=True)
     for name, values in asked.items():
         if name not in NAMES or len(values) > 1:

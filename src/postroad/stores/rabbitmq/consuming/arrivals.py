@@ -144,8 +144,9 @@ class Arrivals:
         return ArrivalPlan(republish, fresh)
 
     def _add(self, fresh: dict[int, DeliveredMessage]) -> None:
-        """Add messages to the tables in memory. Those that an earlier try delivered since the look-up
-        are acked instead; those of a broker queue that was given back or lost are left out."""
+        """Add messages to the tables in memory. Those that an earlier try delivered since the
+        look-up are acked instead; those of a broker queue that was given back or lost are left
+        out."""
         wanted, self._delivered.arriving = self._delivered.arriving, set()
         for number in fresh.keys() - wanted:
             fresh.pop(number).ack_handle.ack()

@@ -24,8 +24,8 @@ class QueueConsumer(Protocol):
 
 
 class Fleet:
-    """One worker among others. There is no leader: all compute the same shares from who is
-    alive. The broker allows one active consumer a shard: a worker that takes one too early waits."""
+    """One worker among others. There is no leader: all compute the same shares from who is alive.
+    The broker allows one active consumer a shard: a worker that takes one too early waits."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
-"""The outbox: messages that the state store made live go into the broker. Replayed ones, ticks of
-a timetable, and uncertain ones that were not sent after all."""
+"""Publishes messages that the state store holds for the broker: replayed dead messages, ticks of
+schedules, and uncertain messages that were settled as not sent."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,13 +22,13 @@ from postroad.stores.rabbitmq.state.broker_state import BrokerState, StateBatch
 
 BATCH: Final = 500
 LOOK_EVERY_S: Final = 150.0
-"""A process may have died between its commit and its publishing: any other one does it then. 24
-statements an hour."""
+"""How often to look for messages of a process that died between commit and publish: 24 statements
+an hour."""
 
 
 class Outbox:
-    """Publishes, awaits the confirms, then deletes the rows of what is confirmed. Should it die
-    between, a second copy is published: with the same hop, by which it is known."""
+    """Publishes, awaits the confirms, then deletes the confirmed rows. After a crash in between the
+    copy is published again with the same hop, and recognised by it."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Outbox:
         self._turn = asyncio.Lock()
 
     async def empty(self) -> int:
-        """Everything that is there now; answers how much."""
+        """Publish everything in the outbox; answers how many."""
         count = 0
         async with self._turn:
             while envelopes := await self._state.outbox(BATCH):
@@ -73,10 +73,12 @@ class Outbox:
         return copy, message_of(envelope, queue, 0)
 
     async def run(self, log: Log) -> None:
-        """Look now and then."""
+        """Empty the outbox regularly."""
         while True:
             try:
-                _ = await self.empty()  # how many does not matter
+                _ = await self.empty()  # the count does not matter
             except StoreError as error:
-                log.warning("messages wait to be published", error=str(error))
+                log.warning(
+                    "could not publish from the outbox; trying again later", error=str(error)
+                )
             await self._clock.sleep(LOOK_EVERY_S)

@@ -1,4 +1,4 @@
-"""Publishing: pipelined, confirmed, bounded, and honest about a broker that takes nothing."""
+"""Publishes with pipelined confirms, bounded memory, and named errors for a blocked broker."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -23,17 +23,17 @@ from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.rabbitmq.wire.supervisor import Prepare, Supervisor
 
 CHANNELS: Final = 4
-"""A quorum queue takes 32 commands of a channel at a time: with four, 22,000 confirmed a second
-instead of 18,000, on one queue."""
+"""A quorum queue takes 32 commands of a channel at a time: with four channels 22,000 messages a
+second are confirmed instead of 18,000, on one queue."""
 WINDOW: Final = 1_024
-"""Unconfirmed publishes of a channel; more gain nothing, and wait here instead of in the broker."""
+"""Maximum unconfirmed publishes of a channel. More gain nothing, so they wait here."""
 WAIT_S: Final = 10.0
-"""How long a publish waits for a link, for room, or for a broker that is short of memory."""
+"""How long a publish waits for a connection, for a free channel, or for a blocked broker."""
 CONFIRM_S: Final = 30.0
 
 
 class PackedMessage(Struct, frozen=True, gc=False):
-    """What is published: `packed` are its properties, with a message id of its own."""
+    """An encoded message. `packed` holds its properties with a unique message id."""
 
     exchange: str
     key: str
@@ -42,7 +42,7 @@ class PackedMessage(Struct, frozen=True, gc=False):
 
 
 class Publisher:
-    """A link of its own, since a broker that blocks publishers stops reading the whole link."""
+    """Publishes over its own connection: a broker that blocks publishers stops reading from it."""
 
     def __init__(
         self,
@@ -73,19 +73,19 @@ class Publisher:
         self._oldest: list[Confirm | None] = []
 
     async def open(self) -> None:
-        """Connect; what is wrong is raised."""
+        """Connect; errors are raised."""
         await self.supervisor.open()
         self._sweeping()
 
     async def close(self) -> None:
-        """Wait for what is under way, as long as a publish may wait; then close."""
+        """Wait for open confirms, for a bounded time; then close."""
         try:
             async with asyncio.timeout(self._wait_s):
                 for channel in self._channels:
                     while channel.unconfirmed:
                         await asyncio.wait([channel.heard()])
         except TimeoutError:
-            pass  # they fail with the link
+            pass  # they fail with the connection
         for timer in (self._sweep, self._patience):
             if timer is not None:
                 timer.cancel()
@@ -93,13 +93,13 @@ class Publisher:
 
     @property
     def blocked(self) -> str:
-        """Why the broker takes nothing now; "" when it does."""
+        """Why the broker takes no messages now; "" when it takes them."""
         connection = self.supervisor.connection
         return connection.blocked if connection is not None else ""
 
     async def publish(self, packed_messages: Sequence[PackedMessage]) -> list[PostroadError | None]:
-        """Publish them pipelined; for each what went wrong, or None when the broker has it safe.
-        After `BrokerLost` and `BrokerBlocked` it may have it, too."""
+        """Publish messages pipelined; answers an error for each, or None when the broker has stored
+        it. After `BrokerLost` and `BrokerBlocked` it may have stored it, too."""
         self._turn += 1
         confirms: list[Confirm | PostroadError] = []
         try:
@@ -107,15 +107,15 @@ class Publisher:
                 for packed_message in packed_messages:
                     confirm = self._put(packed_message) or await self._write(packed_message)
                     confirms.append(confirm)
-        except (TimeoutError, StoreError):  # it takes too long, or this is closed meanwhile
+        except (TimeoutError, StoreError):  # it took too long, or this was closed meanwhile
             confirms += [self._why_not()] * (len(packed_messages) - len(confirms))
         return [
             each if isinstance(each, PostroadError) else await _outcome(each) for each in confirms
         ]
 
     def put(self, packed_message: PackedMessage) -> Confirm | None:
-        """Write it now. None when that cannot be: `publish` waits for what is missing, or says
-        what is wrong."""
+        """Write a message now. None when that is not possible: `publish` then waits, or names the
+        error."""
         self._turn += 1
         return self._put(packed_message)
 
@@ -128,16 +128,16 @@ class Publisher:
         )
 
     def hand_over(self, packed_message: PackedMessage) -> None:
-        """Give it to the connection and wait for nothing: a broker that dies now loses it, one
-        that has no queue for it tells `on_return`."""
+        """Write a message without a confirm. A broker that dies now loses it; one that has no queue
+        for it calls `on_return`."""
         _check_size(packed_message)
-        # No confirms on this channel.
+        # This channel has no confirms.
         _ = self.unconfirmed_channel().publish(
             packed_message.exchange, packed_message.key, packed_message.body, packed_message.packed
         )
 
     def unconfirmed_channel(self) -> AmqpChannel:
-        """The channel without confirms; an error when nothing can be written now."""
+        """The channel without confirms; an error is raised when nothing can be written now."""
         connection = self.supervisor.connection
         if connection is None or self._unconfirmed_channel is None:
             raise self.supervisor.why
@@ -162,7 +162,7 @@ class Publisher:
                     packed_message.packed,
                 )
             except StoreError:
-                continue  # it is gone, and nothing was written: the next one
+                continue  # the channel is lost and nothing was written: try the next one
             if confirm is not None:
                 return confirm
 
@@ -177,7 +177,8 @@ class Publisher:
         return None
 
     async def _wait_for_room(self) -> AmqpChannel | None:
-        """A channel with room; None when the broker is blocked for so long that waiting is vain."""
+        """Wait for a channel below its window; None when the broker has been blocked for too
+        long."""
         while (channel := self._room()) is None:
             if self._out_of_patience:
                 return None
@@ -229,7 +230,8 @@ class Publisher:
             self._flowing.set()
 
     def _give_up(self) -> None:
-        """Blocked for too long: receipts fail now, and new ones at once until it is over."""
+        """Fail all open publishes, and new ones at once: the broker has been blocked for too
+        long."""
         self._out_of_patience = True
         error = self._why_not()
         for channel in self._channels:
@@ -237,7 +239,8 @@ class Publisher:
         self._flowing.set()
 
     def _sweeping(self) -> None:
-        """A publish that was the oldest the last time, too, will not be confirmed any more."""
+        """Reconnect when the oldest publish is the same as at the last check: it will never be
+        confirmed."""
         oldest = [channel.oldest for channel in self._channels]
         stuck = any(
             now is not None and now is then for now, then in zip(oldest, self._oldest, strict=False)

@@ -1,4 +1,5 @@
-"""The last messages that were sent from here: nobody else may know of them yet."""
+"""The messages that this process sent last, so that they can be shown before the broker delivers
+them."""
 
 from typing import Final
 
@@ -10,7 +11,7 @@ RECENT_MAX: Final = 10_000
 
 
 class RecentMessage(Struct, frozen=True, gc=False):
-    """Where a message was sent to, and when."""
+    """A message that was sent: its queue, lane and times."""
 
     queue: int
     lane: int
@@ -20,15 +21,15 @@ class RecentMessage(Struct, frozen=True, gc=False):
 
 
 class RecentMessages:
-    """At least the last 10,000, and at most twice as many: dropping them one by one from a dict's
-    front took 6 µs each, since it is searched past all that was dropped before."""
+    """At least the last 10,000 messages, and at most twice as many. They are dropped in halves:
+    dropping them one by one from the front of a dict took 6 µs each."""
 
     def __init__(self) -> None:
         self._new: dict[int, RecentMessage] = {}
         self._old: dict[int, RecentMessage] = {}
 
     def add(self, d: Draft) -> None:
-        """It is in the broker."""
+        """Remember a message that the broker has confirmed."""
         self._new[d.id] = RecentMessage(
             d.queue, d.lane, d.due_ms, d.accepted_at_ms, d.expires_at_ms
         )
@@ -36,5 +37,5 @@ class RecentMessages:
             self._old, self._new = self._new, {}
 
     def get(self, number: int) -> RecentMessage | None:
-        """The message of that id, if it was among the last ones."""
+        """The message of that id, if it was sent recently."""
         return self._new.get(number) or self._old.get(number)

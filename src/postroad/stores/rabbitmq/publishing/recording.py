@@ -1,4 +1,4 @@
-"""Results of tries: into the state store and back into the broker, in one batch."""
+"""Writes the results of tries to the state store and the broker, in one batch."""
 
 from collections.abc import Iterable
 
@@ -15,8 +15,8 @@ from postroad.stores.rabbitmq.state.broker_state import NO_HOP
 
 
 class ResultRecorder:
-    """Writes records. A failure needs its lane and its delivery; a success counts whenever it
-    comes: what was delivered was delivered."""
+    """Writes records. A failure counts only while its lane is owned and its message is in memory; a
+    success always counts, since the message was delivered."""
 
     def __init__(
         self, delivered: DeliveredMessages, routes: Routes, republisher: Republisher, clock: Clock
@@ -27,7 +27,7 @@ class ResultRecorder:
         self._clock = clock
 
     async def record(self, record: Record) -> Recorded:
-        """One batch: copies published and confirmed, then one transaction, then acks."""
+        """Write one record: publish copies, commit one transaction, then ack."""
         republish = RepublishBatch(self._routes, self._clock.now_ms())
         lost: set[int] = set()
         ended: set[int] = set()
@@ -35,7 +35,7 @@ class ResultRecorder:
             republish.state_batch.seen(result)
             if not self._owns(record, result.message.lane, result.epoch):
                 lost.add(result.message.lane)
-            if result.message.id not in ended:  # one may be written twice in one batch
+            if result.message.id not in ended:  # a record may hold two results of one message
                 self._apply(republish, result, held=result.message.lane not in lost)
             if result.move not in (Move.stay, Move.again):
                 ended.add(result.message.id)
@@ -62,7 +62,7 @@ class ResultRecorder:
             republish.deliver(result, NO_HOP)
         elif entry is not None and (held or result.move is Move.deliver):
             republish.tried(entry, result, self._delivered.lanes[result.message.lane].key)
-        # else its delivery was lost: the broker gives the message out again, here or elsewhere.
+        # Otherwise the delivery was lost, and the broker delivers the message again.
 
     def _block(self, number: int, block: Block | None) -> None:
         queue = self._delivered.queues.get(number)

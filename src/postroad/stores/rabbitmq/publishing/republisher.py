@@ -1,5 +1,5 @@
-"""Shifts: copies that take the place of others. Published and confirmed first, then the old ones
-are noted as spent, then they are acked; so a crash repeats rather than loses."""
+"""Replaces messages by newer copies. The copy is published and confirmed first, then the old one
+is recorded as spent, then it is acked: a crash may repeat a message and never loses one."""
 
 from msgspec.structs import replace
 
@@ -20,7 +20,7 @@ from postroad.stores.rabbitmq.state.broker_state import BrokerState, SpentCopy, 
 
 
 class RepublishBatch:
-    """What is to be published, written and acked, together."""
+    """Copies to publish, state to write and deliveries to ack, in this order."""
 
     def __init__(self, routes: Routes, now_ms: int) -> None:
         self.state_batch = StateBatch(now_ms)
@@ -30,25 +30,22 @@ class RepublishBatch:
         self._routes = routes
         self._now_ms = now_ms
 
-    def __bool__(self) -> bool:
-        return bool(self.state_batch or self.copies or self.ended)
-
     def deliver(self, result: Result, hop: int) -> None:
-        """It arrived: of which copy (up to `hop`) does not matter."""
+        """Record a delivery. Copies up to `hop` are spent, whichever of them was delivered."""
         self.state_batch.deliver(result, hop)
         self.delivered_ids.append(result.message.id)
 
     def tried(self, entry: DeliveredMessage, result: Result, lane: LaneKey) -> None:
-        """A try has ended, and the entry is the message that it was made of, or a later copy: a
-        success ends that, too; else the copy goes its own way."""
+        """Record a try. The entry may be a later copy than the one that was tried: a success ends
+        it too; a failure leaves it alone."""
         if result.move is Move.deliver:
             self.deliver(result, entry.envelope.hop)
             self.ended.append(entry)
             return
         self.state_batch.tried(result)
         tries = result.message.attempts + 1
-        if tries <= entry.message.attempts:  # written before, or by whoever made the later copy
-            if entry.envelope.hop:  # perhaps this is who made it, and could not note it
+        if tries <= entry.message.attempts:  # this try was recorded before
+            if entry.envelope.hop:  # perhaps the copy was published, and its write failed
                 self._spend(entry, entry.envelope.hop - 1, entry.envelope)
             return
         envelope = replace(entry.envelope, attempts=tries).failed(result.error)
@@ -62,7 +59,7 @@ class RepublishBatch:
             case Move.doubt:
                 self.state_batch.uncertain(result, envelope.hop)
                 self.ended.append(entry)
-            case _:  # it stays where it is, in memory
+            case _:  # the message stays in memory
                 entry.envelope = envelope
                 entry.message = replace(entry.message, attempts=tries)
                 if entry.message.marks:
@@ -70,17 +67,17 @@ class RepublishBatch:
                     self.state_batch.unnote(entry.message.id)
 
     def back(self, entry: DeliveredMessage, lane: LaneKey) -> None:
-        """It is not due yet: the rest of its wait."""
+        """Send a message that is not due back to the delay queues, for the rest of its wait."""
         again = entry.envelope.again()
         self._move(entry, again, self._routes.to_lane(again, lane, self._now_ms))
 
     def park(self, entry: DeliveredMessage, lane: LaneKey, until_ms: int) -> None:
-        """It may not go: to the delay queues, and no level is spent."""
+        """Send a blocked message to the delay queues, at the same level."""
         again = entry.envelope.again()
         self._move(entry, again, self._routes.park(again, lane, until_ms - self._now_ms))
 
     def die(self, entry: DeliveredMessage, reason: DeadReason) -> None:
-        """It dies without a try."""
+        """Send a message to the dead set without a try."""
         self._die(entry, entry.envelope, reason)
 
     def _die(self, entry: DeliveredMessage, envelope: Envelope, reason: DeadReason | None) -> None:
@@ -89,8 +86,8 @@ class RepublishBatch:
         self._move(entry, letter, self._routes.dead(letter), done=True)
 
     def replace(self, entry: DeliveredMessage, copy: RoutedCopy) -> None:
-        """Its place is taken by a copy, which is published unless it was before: then the rest of
-        the shift, or the note in the state store, has failed and is tried again."""
+        """Replace a message by a copy. The copy is not published again if an earlier run of this
+        batch did so and failed later."""
         if not entry.republished:
             self.copies.append((copy, entry))
         self.ended.append(entry)
@@ -104,13 +101,13 @@ class RepublishBatch:
     def _spend(
         self, entry: DeliveredMessage, hop: int, now: Envelope, *, done: bool = False
     ) -> None:
-        """Copies up to `hop` are spent, and the message is as it is in the one that is not."""
+        """Record copies up to `hop` as spent, and the message as the newer copy has it."""
         place = (now.priority, now.level, now.attempts, now.due_ms)
         self.state_batch.spend(SpentCopy(entry.message, hop, *place, done))
 
 
 class Republisher:
-    """Does shifts."""
+    """Runs republish batches."""
 
     def __init__(
         self, copy_publisher: CopyPublisher, state: BrokerState, delivered: DeliveredMessages
@@ -120,8 +117,8 @@ class Republisher:
         self._delivered = delivered
 
     async def run(self, republish: RepublishBatch) -> None:
-        """All of it; when it fails, nothing was acked and it can be done again: what is confirmed
-        by then is not published again."""
+        """Publish, write and ack. When it fails nothing was acked, and it can be run again:
+        confirmed copies are not published twice."""
         if republish.copies:
             answers = await self._copy_publisher.publish([copy for copy, _ in republish.copies])
             for (_, entry), failure in zip(republish.copies, answers, strict=True):
@@ -132,6 +129,6 @@ class Republisher:
         await self._state.write(republish.state_batch)
         for entry in republish.ended:
             if self._delivered.messages.get(entry.message.id) is entry:
-                _ = self._delivered.drop(entry.message.id)  # it is known here
+                _ = self._delivered.drop(entry.message.id)  # it is `entry`
             entry.ack_handle.ack()
         self._delivered.finish(republish.delivered_ids)

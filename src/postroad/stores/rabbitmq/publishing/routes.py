@@ -1,4 +1,4 @@
-"""Where a copy of a message is published to."""
+"""Which exchange and routing key a copy of a message is published to."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
@@ -14,17 +14,17 @@ from postroad.stores.rabbitmq.topology.topology import Topology
 
 PARK_MS: Final = 1_000
 PARK_DOUBLINGS: Final = 6
-"""A message that may not go comes back now and then to see whether it may: after 2 s the first
-time, then half as often each time, every 64 s in the end. A resume or an unblock is felt so much
-later at most. Powers of two of units: one hop each."""
+"""A parked message comes back now and then to see whether its block has ended: after 2 s, then
+half as often each time, in the end every 64 s. A resume or unblock takes effect that much later at
+most. These are powers of two, so each takes one delay queue."""
 
 
 PublishOutcome = PostroadError | None
-"""Why a copy is not confirmed, or None when the broker has it safe."""
+"""Why a copy was not confirmed, or None when the broker has stored it."""
 
 
 class RoutedCopy(Struct, frozen=True):
-    """A copy and its way."""
+    """A copy of a message with its exchange and routing key."""
 
     exchange: str
     key: str
@@ -32,44 +32,45 @@ class RoutedCopy(Struct, frozen=True):
 
 
 class CopyPublisher(Protocol):
-    """The way into the broker."""
+    """Publishes copies."""
 
     async def publish(self, copies: Sequence[RoutedCopy]) -> list[PublishOutcome]:
-        """All of them, in one go; what became of each. Who tries again publishes only what is not
-        confirmed: a second copy in a handler's line may be tried beside the first."""
+        """Publish copies together; answers the outcome of each. A retry must publish only what was
+        not confirmed: a second copy in a handler's queue may be tried beside the first."""
 
 
 def raise_first(answers: Iterable[PublishOutcome]) -> None:
-    """What went wrong first, if anything did."""
+    """Raise the first error, if there is one."""
     for failure in answers:
         if failure is not None:
             raise failure
 
 
 class Routes:
-    """The topology as ways for copies."""
+    """Finds the exchange and routing key of copies."""
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
 
     def to_lane(self, envelope: Envelope, lane: LaneKey, now_ms: int) -> RoutedCopy:
-        """To its lane when it is due; or when it expires, to die on time."""
+        """Route a copy to its lane for when it is due, or for when it expires if that is sooner."""
         hops = walk(min(envelope.due_ms, envelope.expires_at_ms) - now_ms)
         return RoutedCopy(*self.exchange_and_key(hops, self.topology.target(lane)), envelope)
 
     def exchange_and_key(self, hops: tuple[int, ...], target: str) -> tuple[str, str]:
-        """The exchange and the routing key that lead through these waits to a target."""
+        """The exchange and routing key that lead through these delay queues to a target."""
         if not hops:
             return self.topology.instant, target
         return self.topology.delay, walk_key(hops, target)
 
     def park(self, envelope: Envelope, lane: LaneKey, wait_ms: int) -> RoutedCopy:
-        """Back to its lane in a while, not later than said, but for less than a unit."""
+        """Route a blocked copy back to its lane after a while, at most `wait_ms` and never below
+        one unit."""
         target = self.topology.target(lane)
         most_ms = PARK_MS << min(envelope.hop, PARK_DOUBLINGS)
         hops = walk_within(min(wait_ms, most_ms)) or (0,)
         return RoutedCopy(self.topology.delay, walk_key(hops, target), envelope)
 
     def dead(self, envelope: Envelope) -> RoutedCopy:
-        """To the collector of the dead set."""
+        """Route a dead letter to the dead queue."""
         return RoutedCopy(self.topology.dead_exchange, "", envelope)

@@ -23,8 +23,8 @@ ASK_S: Final = 0.2
 
 
 async def make(address: BrokerAddress, plan: Plan, mark: str, clock: Clock) -> None:
-    """Declare a plan, wait until it is safe, then declare an exchange named `mark`. Without that mark
-    nobody has used the queues, so one that does not answer is empty and is deleted and created
+    """Declare a plan, wait until it is safe, then declare an exchange named `mark`. Without that
+    mark nobody has used the queues, so one that does not answer is empty and is deleted and created
     again. With the mark no queue is ever deleted: its nodes may only be away."""
     connection = await _open(address, clock)
     try:
@@ -67,8 +67,8 @@ async def _is_marked(connection: AmqpConnection, mark: str) -> bool:
 
 
 async def _lock(connection: AmqpConnection, mark: str, clock: Clock) -> None:
-    """Take a lock: an exclusive queue, which is deleted with the connection. Whoever deletes a queue
-    must know that nobody begins to use it meanwhile."""
+    """Take a lock: an exclusive queue, which is deleted with the connection. Whoever deletes a
+    queue must know that nobody begins to use it meanwhile."""
     until_s = clock.steady_s() + LOCK_S
     while True:
         channel = await connection.channel()
@@ -83,8 +83,9 @@ async def _lock(connection: AmqpConnection, mark: str, clock: Clock) -> None:
 
 
 async def _leaderless(address: BrokerAddress, plan: Plan, clock: Clock) -> list[str]:
-    """The queues that do not answer. Each is asked for a message, since a passive declare is answered
-    without a leader, too. The broker may close the connection for that, so it is a separate one."""
+    """The queues that do not answer. Each is asked for a message, since a passive declare is
+    answered without a leader, too. The broker may close the connection for that, so it is a
+    separate one."""
     connection = await _open(address, clock)
     try:
         channels = [await connection.channel() for _ in plan.broker_queues]

@@ -164,8 +164,8 @@ class Topology:
 
 
 def handler_target(name: str) -> str:
-    """The target of a handler. A long or unusual name is hashed: a routing key has at most 255 bytes,
-    and `*`, `#` and dots have a meaning there."""
+    """The target of a handler. A long or unusual name is hashed: a routing key has at most 255
+    bytes, and `*`, `#` and dots have a meaning there."""
     if PLAIN_WORD.fullmatch(name):
         return f"handler.{name}"
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:40]

@@ -118,7 +118,9 @@ class Supervisor:
                     # Wrong credentials are retried too: an operator may be changing them.
                     self.why = error
                     failures += 1
-                    self._log.warning("RabbitMQ is away", connection=self._name, error=str(error))
+                    self._log.warning(
+                        "could not connect to RabbitMQ", connection=self._name, error=str(error)
+                    )
 
     async def _undone(self) -> None:
         if self.undo is not None and self.generation:
@@ -165,12 +167,14 @@ class Supervisor:
         self.connection = None
         self._ready.clear()
         self._down.set()
-        self._log.warning("RabbitMQ is lost", connection=self._name, error=str(error))
+        self._log.warning(
+            "lost the connection to RabbitMQ", connection=self._name, error=str(error)
+        )
         self.on_down(error)
 
     def _blocked(self, reason: str) -> None:
         self._log.warning(
-            "RabbitMQ takes messages" if not reason else "RabbitMQ takes no messages",
+            "RabbitMQ blocks publishers" if reason else "RabbitMQ takes messages again",
             connection=self._name,
             why=reason,
         )
