@@ -348,7 +348,9 @@ async def test_the_outbox_keeps_only_what_was_refused(tmp_path: Path) -> None:
     async with a_world(tmp_path) as world:
         await dead_and_replayed(world, 7, 8, 9)
         routes = Routes(Topology())
-        outbox = Outbox(world.state, world.queue_cache, routes, world.copy_publisher, world.clock)
+        log = make_log("error")
+        parts = (world.state, world.queue_cache, routes, world.copy_publisher)
+        outbox = Outbox(*parts, world.clock, log)
         world.copy_publisher.refusals = {8: 2}
         for _ in range(2):
             with pytest.raises(QueueFull):

@@ -1,5 +1,5 @@
-"""The store that a DSN names. Only what that one needs is loaded: a road on SQLite starts without
-the drivers of the others."""
+"""Opens the store that a DSN names. Drivers are imported on demand: a road on SQLite starts without
+those of the others."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from postroad.stores.rabbitmq.options import read_options
 
 
 def open_store(dsn: str, clock: Clock) -> Store:
-    """The store, not opened yet."""
+    """Make the store of a DSN. It is not opened yet."""
     if not isinstance(dsn, str):
         raise BadDsn(f"{dsn!r} is no address: give a text, as in 'sqlite:///road.db'")
     if dsn.startswith("sqlite:///"):
@@ -46,7 +46,7 @@ def _file(dsn: str) -> Path:
 
 
 async def has_road(dsn: str) -> bool:
-    """Whether there is a road already: opening a store would make one."""
+    """Whether a road exists. Opening a store would create it."""
     if dsn.startswith("sqlite:///"):
         return _file(dsn).exists()
     if dsn.startswith(("postgresql://", "postgres://")):
@@ -60,7 +60,7 @@ async def has_road(dsn: str) -> bool:
 
 
 async def migrate(dsn: str) -> tuple[int, int]:
-    """Bring a road's schema to this release's version; answers the steps taken and the version."""
+    """Migrate a road's schema to this release; answers the number of steps and the version."""
     if dsn.startswith(("amqp://", "amqps://")):
         return await migrate(read_options(dsn).state)
     if dsn.startswith("sqlite:///"):

@@ -1,4 +1,4 @@
-"""A road on RabbitMQ that is open: the broker, the state store, and what joins them."""
+"""The parts of the store on RabbitMQ, and how they are opened and closed."""
 
 import os
 import socket
@@ -43,21 +43,22 @@ StateStore = SqliteStore | PostgresStore
 
 
 class RoadBell(LocalBell):
-    """Rings inside this process: what others add comes by the broker."""
+    """Wakes engines of this process. What other processes send arrives through the broker."""
 
     def holds(self, lane: int, number: int) -> bool:
-        """Whether an engine of this process has a message in hand."""
+        """Whether an engine of this process is trying a message, or has yet to record its
+        result."""
         listeners: list[Listener] = [each for each, _ in self._listeners.values()]
         return any(listener.holds(lane, number) for listener in listeners)
 
     def hears(self, owner: int) -> bool:
-        """Whether an engine of this owner runs."""
+        """Whether an engine of this owner is running."""
         return owner in self._listeners
 
 
 class RabbitBase:
-    """The parts. Nothing is consumed until an engine asks for lanes: a process that only sends
-    takes no messages from those who serve them."""
+    """Builds and connects the parts. Nothing is consumed until an engine claims lanes, so a process
+    that only sends takes no messages from workers."""
 
     def __init__(self, options: RabbitOptions, state: StateStore, log: Log | None = None) -> None:
         self.options = options
@@ -93,7 +94,9 @@ class RabbitBase:
             self.log,
         )
         self.arrivals.on_expiry = self.bell.ring_expiry
-        self.outbox = Outbox(self.broker_state, self.queue_cache, routes, self.broker, clock)
+        self.outbox = Outbox(
+            self.broker_state, self.queue_cache, routes, self.broker, clock, self.log
+        )
         name, declare = self.topology.name, self.broker.declare
         self.consumers = Consumers(
             self.delivered, self.arrivals, name, declare, options.prefetch, clock, self.log
@@ -117,11 +120,11 @@ class RabbitBase:
 
     @property
     def queries(self) -> dict[str, int]:
-        """Statements sent to the state store so far, by what for."""
+        """How many statements were sent to the state store, by purpose."""
         return self.state.queries
 
     async def open(self) -> None:
-        """Open the state store, connect to the broker, declare and check what is to be there."""
+        """Open the state store, connect to the broker, and declare and check the topology."""
         await self.state.open()
         try:
             await self.broker.open()
@@ -131,24 +134,25 @@ class RabbitBase:
             raise
         self._open = True
         parts = {
-            "outbox": self.outbox.run(self.log),
+            "outbox": self.outbox.run(),
             "arrivals": self.arrivals.run(),
             "parking": self.parking.run(self.log),
         }
         if not self._is_file:
             parts["fresh queues"] = self._refresh()
         for name, work in parts.items():
-            _ = self.tasks.start(work, name)  # kept there
+            _ = self.tasks.start(work, name)  # `tasks` keeps it
 
     async def close(self) -> None:
-        """Finish what was handed over, then let go."""
+        """Wait for open confirms, then close the broker and the state store."""
         self._open = False
         await self.tasks.close()
         await self.broker.close()
         await self.state.close()
 
     async def _refresh(self) -> None:
-        """Other processes may pause, block or unblock what this one has in memory."""
+        """Read the queues of messages in memory regularly: other processes may pause or block
+        them."""
         while True:
             await self.clock.sleep(FRESH_S)
             held = {entry.message.queue for entry in self.delivered.messages.values()}
@@ -156,7 +160,10 @@ class RabbitBase:
             try:
                 await self.queue_cache.refresh([(queue.tenant, queue.name) for queue in queues])
             except StoreError as error:
-                self.log.warning("what is paused may not be known", error=str(error))
+                self.log.warning(
+                    "could not read the queues; a pause or block may take effect late",
+                    error=str(error),
+                )
             self.parking.look()
 
     def _check_open(self) -> None:
@@ -164,7 +171,7 @@ class RabbitBase:
             raise NotOpen("the road is not open: use it inside `async with road:`")
 
     async def store_dead(self, letters: Sequence[Envelope]) -> None:
-        """Dead letters into the dead set, in one transaction, each once."""
+        """Store dead letters in one transaction, each once."""
         dead_rows = [await self._dead_row(letter) for letter in letters]
         await self.broker_state.store_dead(dead_rows, self.clock.now_ms())
 
@@ -181,14 +188,7 @@ class RabbitBase:
     def _handlers(self) -> list[str]:
         return [each for each in self.consumers.targets if each.startswith("handler.")]
 
-    async def _pump(self) -> None:
-        """What the state store made live goes into the broker; later, if it cannot now."""
-        try:
-            _ = await self.outbox.empty()  # how many does not matter
-        except StoreError as error:
-            self.log.warning("messages wait to be published", error=str(error))
-
 
 def _name() -> str:
-    """This process among the workers of its fleet."""
+    """A unique name of this process for its fleet."""
     return f"{socket.gethostname()}-{os.getpid()}-{int(system_chance().random() * (1 << 32)):08x}"

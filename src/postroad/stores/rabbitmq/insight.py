@@ -1,4 +1,4 @@
-"""What is known of messages that the broker holds: from memory, and from the notes."""
+"""Answers questions about messages in the broker, from memory and from the state store."""
 
 import asyncio
 import os
@@ -7,10 +7,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from postroad.model.broker import BrokerFacts
 from postroad.model.facts import LaneFacts, LaneState, Live, MessageFacts, Owner, QueueFacts, Tally
 from postroad.model.overview import Heap, LaneRow, Overview, QueueRow, Standing
 from postroad.model.states import State
 from postroad.model.webhook import Attempt
+from postroad.ports.usage import Kept, Slice
 from postroad.stores.rabbitmq.base import RabbitBase
 from postroad.stores.rabbitmq.consuming.delivery import DeliveredMessage
 from postroad.stores.rabbitmq.delays.gates import lane_gate_ms, queue_gate_ms
@@ -20,11 +22,12 @@ OTHERS_MAX: Final = 1_000
 
 
 class RabbitWaiting(RabbitBase):
-    """What waits, put together: what the state store has rows of, and what is only in memory."""
+    """Combines what the state store has rows for with what is only in memory."""
 
     async def waiting_groups(self, queue: int = 0, lane: int = 0) -> list[WaitingGroup]:
-        """All that is known to wait of a queue, of a lane, or at all. What was sent to be tried at
-        once and lies in the broker is known to nobody but the broker, which only counts."""
+        """What is known to wait of a queue, of a lane, or of all. Messages that were sent to be
+        tried at once and are still in the broker are not included: the broker can only count
+        them."""
         found = await self.broker_state.waiting_groups(queue, lane, self.clock.now_ms())
         for entry in self.delivered.messages.values():
             m = entry.message
@@ -43,7 +46,7 @@ class RabbitWaiting(RabbitBase):
         return WaitingGroup(*who, m.level, standing, held, 1, m.due_ms)
 
     def owner_of(self, lane: int) -> Owner | None:
-        """The owner of a lane in this process."""
+        """The owner of a lane, if it is in this process."""
         memory_lane = self.delivered.memory_lanes.get(lane)
         if memory_lane is None or memory_lane.owner is None:
             return None
@@ -51,17 +54,17 @@ class RabbitWaiting(RabbitBase):
         return Owner(memory_lane.owner, socket.gethostname(), os.getpid(), heard_at_ms)
 
     def owned(self, lane: LaneState) -> LaneState:
-        """A lane with what this process knows of it."""
+        """A lane with the owner and the crashes that this process knows."""
         memory_lane = self.delivered.memory_lanes.get(lane.id)
         crashes = memory_lane.crashes if memory_lane is not None else lane.crashes
         return replace(lane, owner=self.owner_of(lane.id), crashes=crashes)
 
 
 class RabbitInsight(RabbitWaiting):
-    """Read-only questions."""
+    """Reads messages, queues and lanes, the usage of tenants, and the state of the broker."""
 
     async def counts(self) -> dict[str, int]:
-        """Messages by state. What lies in the broker counts as waiting."""
+        """Messages by state. Those in the broker count as waiting."""
         counts = await self.state.counts()
         ready = sum(await asyncio.gather(*map(self.broker.ready_count, self.broker.broker_queues)))
         held = sum(wait.count for wait in await self.waiting_groups() if wait.held)
@@ -71,14 +74,14 @@ class RabbitInsight(RabbitWaiting):
         return counts
 
     async def message_facts(self, tenant: str | None, number: int) -> MessageFacts | None:
-        """All that is known about a tenant's message."""
+        """Everything that is known about a tenant's message."""
         facts = await self.state.message_facts(tenant, number)
         if facts is not None:
             return facts
         entry = self.delivered.messages.get(number)
         place = _where(entry) if entry is not None else await self.broker_state.place_of(number)
         place = place or self._sent(number)
-        if place is None:  # or it has come to its end since it was asked for
+        if place is None:  # it may have finished since the first question
             return await self.state.message_facts(tenant, number)
         if tenant not in (None, place.tenant):
             return None
@@ -109,7 +112,7 @@ class RabbitInsight(RabbitWaiting):
         return MessagePlace(queue.tenant, queue.name, sent.lane, 0, 0, *times)
 
     async def _others_due(self, place: MessagePlace) -> int:
-        """Messages of its lane that can go before it, as far as is known."""
+        """How many messages of its lane may go before it, as far as is known."""
         by_ms = max(place.due_ms, self.clock.now_ms())
         others = [
             wait.count
@@ -142,9 +145,33 @@ class RabbitInsight(RabbitWaiting):
         lane = self.owned(facts.lane)
         return replace(facts, lane=lane, tallies=facts.tallies + _tallies(waiting_groups))
 
+    async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:
+        """Count what a tenant has, up to `most`."""
+        return await self.queue_cache.tenant_has(kept, tenant, most)
+
+    async def stored(self, after: int, limit: int) -> Slice:  # noqa: ARG002
+        """Count nothing: messages are in the broker, which does not know tenants."""
+        return Slice([], 0)
+
+    async def broker_facts(self) -> BrokerFacts:
+        """The state of the broker, as this process sees it."""
+        self._check_open()
+        connection = self.broker.publisher.supervisor.connection
+        fleet, counts = self.housekeeping.fleet, self.housekeeping.catch_all.counts
+        return BrokerFacts(
+            version=connection.server.version if connection is not None else "",
+            blocked=self.broker.publisher.blocked,
+            workers=len(fleet.workers) if fleet.settled.is_set() else 0,
+            shards=len(fleet.mine),
+            dead_waiting=await self.broker.ready_count(self.topology.dead),
+            lost_waiting=await self.broker.ready_count(self.topology.lost),
+            lost_sent_on=counts.sent_on,
+            lost_buried=counts.buried,
+        )
+
 
 class RabbitOverview(RabbitWaiting):
-    """Pages of queues and lanes, and sums."""
+    """Pages of queues and lanes, and totals."""
 
     async def queue_page(self, tenant: str, after: str, limit: int) -> list[QueueRow]:
         """A tenant's queues by name, with what is known to wait in each."""
@@ -165,7 +192,7 @@ class RabbitOverview(RabbitWaiting):
         ]
 
     async def overview(self, tenant: str | None) -> Overview:
-        """How a tenant's messages stand, or everybody's."""
+        """Totals of a tenant's messages, or of everybody's."""
         said = await self.state.overview(tenant)
         heaps: dict[tuple[str, int, Standing], tuple[int, int]] = {}
         for wait in await self.waiting_groups():

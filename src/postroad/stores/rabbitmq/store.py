@@ -1,4 +1,4 @@
-"""The store on RabbitMQ: messages over the broker, everything else in the state store beside it."""
+"""The store on RabbitMQ: messages go through the broker, everything else is in the state store."""
 
 from collections.abc import Sequence
 from typing import Final, NoReturn
@@ -19,18 +19,16 @@ from postroad.stores.rabbitmq.insight import RabbitInsight, RabbitOverview
 from postroad.stores.rabbitmq.leasing import RabbitLeases
 from postroad.stores.rabbitmq.options import RabbitOptions
 from postroad.stores.rabbitmq.publishing.publisher import PackedMessage
-from postroad.stores.rabbitmq.showing import FactVerbs
 from postroad.stores.rabbitmq.state.broker_state import StateBatch
-from postroad.stores.rabbitmq.usage import UsageVerbs
 
 INSTEAD: Final = "a road on SQLite or PostgreSQL can"
 
 
 class RabbitInbox(RabbitBase):
-    """How messages get in."""
+    """Opens queues and accepts messages."""
 
     async def open_queues(self, specs: Sequence[QueueSpec]) -> list[Queue]:
-        """The queues of these names, made where they are new."""
+        """Open the queues of these names; new ones are created."""
         for spec in specs:
             if spec.policy.ordered:
                 raise NotOnRabbitMQ(
@@ -40,13 +38,13 @@ class RabbitInbox(RabbitBase):
         return await self.queue_cache.open_queues(specs)
 
     async def find_queue(self, tenant: str, name: str) -> Queue | None:
-        """The queue of that name."""
+        """The queue of that name, or None."""
         self._check_open()
         return await self.queue_cache.find((tenant, name))
 
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
-        """Publish them all in one go; accepted is what the broker has confirmed. There are no
-        transactions over queues of a broker: one that is full refuses its own messages alone."""
+        """Publish drafts together. A draft is accepted when the broker has confirmed it. There is
+        no transaction across broker queues: a full one refuses its own messages only."""
         self._check_open()
         answers = await self.broker.send([self._packed_message(draft) for draft in drafts])
         pairs = list(zip(drafts, answers, strict=True))
@@ -54,7 +52,8 @@ class RabbitInbox(RabbitBase):
         return [Accepted(draft.id, refused=failure) for draft, failure in pairs]
 
     async def put(self, draft: Draft) -> bool:
-        """Publish one that is due, and wait for its own confirm alone: others go on meanwhile."""
+        """Publish a draft that is due, and wait for its own confirm only. False when `accept` must
+        publish it instead."""
         self._check_open()
         if draft.due_ms > draft.accepted_at_ms:
             return False
@@ -64,13 +63,13 @@ class RabbitInbox(RabbitBase):
         try:
             await confirm
         except Unroutable:
-            return False  # its line was deleted
+            return False  # somebody deleted its broker queue
         self.recent.add(draft)
         return True
 
     async def _remember(self, drafts: Sequence[Draft]) -> None:
-        """What waits is noted in the state store, and what goes at once in memory, so that
-        somebody who asks for it gets an answer. It is in the broker whether this fails or not."""
+        """Record new messages so that they can be shown: those for later in the state store, the
+        others in memory. They are in the broker, whether this fails or not."""
         later = StateBatch(self.clock.now_ms())
         for draft in drafts:
             if draft.due_ms > draft.accepted_at_ms + HOLD_MS:
@@ -80,10 +79,13 @@ class RabbitInbox(RabbitBase):
         try:
             await self.broker_state.write(later)
         except StoreError as error:
-            self.log.warning("what was sent for later is not noted", error=str(error))
+            self.log.warning(
+                "could not record messages that were sent for later; they are in the broker",
+                error=str(error),
+            )
 
     def hand_over(self, drafts: Sequence[Draft]) -> None:
-        """Write them to the broker, and do not wait for its confirms."""
+        """Write drafts to the broker without waiting for confirms."""
         self._check_open()
         self.broker.hand_over([self._packed_message(draft) for draft in drafts])
 
@@ -102,53 +104,53 @@ class RabbitInbox(RabbitBase):
 
 
 class RabbitControl(RabbitBase):
-    """Pause, resume, unblock, settle; cancelling is not here."""
+    """Pauses, unblocks, limits and settles. Cancelling is not possible on a broker."""
 
     async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
-        """Not here."""
+        """Refuse: no single message can be taken out of a broker queue."""
         _no_cancel(tenant, ids)
 
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
-        """Not here."""
+        """Refuse, like `cancel`."""
         _no_cancel(owner, lane, ids)
 
     async def cancel_some(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
-        """Not here: nothing can be done to all messages that are not finished."""
+        """Refuse, like `cancel`."""
         _no_cancel(which, after, limit)
 
     async def settle(self, tenant: str, number: int, *, sent: bool) -> bool:
-        """An uncertain message counts as delivered, or is published again."""
+        """Count an uncertain message as delivered, or publish it again."""
         settled = await self.state.settle(tenant, number, sent=sent)
-        await self._pump()
+        await self.outbox.publish_now()
         return settled
 
     async def pause_queue(self, queue: int, *, paused: bool) -> None:
-        """Hold all messages of a queue, or let them go on."""
+        """Pause or resume a queue."""
         await self.state.pause_queue(queue, paused=paused)
         await self._changed(queue)
 
     async def unblock_queue(self, queue: int) -> None:
-        """Lift a queue's hold-off, also one that disabled it."""
+        """Lift a queue's block, also one that disabled it."""
         await self.state.unblock_queue(queue)
         await self._changed(queue)
 
     async def limit_queue(self, queue: int, limit: Limit | None) -> None:
-        """A queue's own limit from now on."""
+        """Set a queue's own limit."""
         await self.state.limit_queue(queue, limit)
         await self._changed(queue)
 
     async def pause_lane(self, lane: int, *, paused: bool) -> None:
-        """Hold all queues of a lane, or let them go on."""
+        """Pause or resume a lane."""
         await self.state.pause_lane(lane, paused=paused)
         await self._lane_changed(lane)
 
     async def unblock_lane(self, lane: int) -> None:
-        """Close a lane's circuit, and lift its queues' `unreachable` hold-offs."""
+        """Close a lane's circuit, and lift its queues' `unreachable` blocks."""
         await self.state.unblock_lane(lane)
         await self._lane_changed(lane)
 
     async def limit_lane(self, lane: int, limit: Limit | None) -> bool:
-        """The limit of a lane's credential from now on."""
+        """Set the limit of a lane's credential."""
         found = await self.state.limit_lane(lane, limit)
         await self._lane_changed(lane)
         return found
@@ -163,34 +165,34 @@ class RabbitControl(RabbitBase):
 
 
 class RabbitUpkeep(RabbitBase):
-    """Expiry and retention; and what makes messages of the state store live, which are then
-    published."""
+    """Expires and deletes old messages. Replays and ticks, which the state store makes, are
+    published from here."""
 
     async def sweep(self, limit: int) -> Swept:
-        """Move what has expired, or outlived a spell, to the dead set. What lies in the broker
-        comes back when its deadline passes."""
+        """Move expired messages, and those that were blocked for too long, to the dead set.
+        Messages in the broker come back when they expire."""
         swept = await self.state.sweep(limit)
         expired, next_at_ms = await self.parking.store_dead(limit)
         return Swept(swept.expired + expired, min(swept.next_at_ms, next_at_ms))
 
     async def retain(self, history_ms: int, dead_ms: int) -> int:
-        """Delete finished work older than these."""
+        """Delete finished and dead messages that are older than this."""
         await self.broker_state.retain(self.clock.now_ms() - history_ms)
         return await self.state.retain(history_ms, dead_ms)
 
     async def collect(self, unused_ms: int) -> Collected:
-        """Nothing: what lies in the broker names its queues, and cannot be asked."""
+        """Delete no unused queue: messages in the broker may refer to it, and cannot be listed."""
         del unused_ms
         return Collected(0, NEVER)
 
     async def dead_replay(
         self, which: DeadFilter, mode: ReplayMode, *, count: int, dry_run: bool
     ) -> int:
-        """Take dead messages out of the dead set, in one transaction, and publish them."""
+        """Take messages out of the dead set in one transaction, and publish them."""
         await self._check_dead(which)
         replayed = await self.state.dead_replay(which, mode, count=count, dry_run=dry_run)
         if not dry_run:
-            await self._pump()
+            await self.outbox.publish_now()
         return replayed
 
     async def dead_purge(self, which: DeadFilter, *, count: int, dry_run: bool) -> int:
@@ -199,7 +201,7 @@ class RabbitUpkeep(RabbitBase):
         return await self.state.dead_purge(which, count=count, dry_run=dry_run)
 
     async def _check_dead(self, which: DeadFilter) -> None:
-        """The state store does not know what lives in the broker."""
+        """Refuse ids of messages that are alive: the state store does not know them all."""
         for number in which.ids or ():
             if (
                 number in self.delivered.messages
@@ -208,18 +210,16 @@ class RabbitUpkeep(RabbitBase):
                 raise NotDead(f"{to_text(number)} is not dead: nothing was changed")
 
     async def tick(self, schedule: Schedule, ticks: Sequence[Tick], until_ms: int) -> Schedule:
-        """Decide ticks in one transaction, and publish the messages of those to be sent."""
+        """Decide ticks in one transaction, and publish their messages."""
         stored = await self.state.tick(schedule, ticks, until_ms)
-        await self._pump()
+        await self.outbox.publish_now()
         return stored
 
 
-class ShowVerbs(RabbitInsight, RabbitOverview, UsageVerbs, FactVerbs):
-    """What can be asked."""
-
-
-class RabbitStore(RabbitInbox, RabbitLeases, RabbitControl, RabbitUpkeep, ShowVerbs):
-    """A broker with a state store beside it, which is asked for all that is not a message."""
+class RabbitStore(
+    RabbitInbox, RabbitLeases, RabbitControl, RabbitUpkeep, RabbitInsight, RabbitOverview
+):
+    """A broker for messages, with a state store beside it for everything else."""
 
     def __init__(self, options: RabbitOptions, state: StateStore, log: Log | None = None) -> None:
         super().__init__(options, state, log)

@@ -37,12 +37,14 @@ class Outbox:
         routes: Routes,
         copy_publisher: CopyPublisher,
         clock: Clock,
+        log: Log,
     ) -> None:
         self._state = state
         self._queue_cache = queue_cache
         self._routes = routes
         self._copy_publisher = copy_publisher
         self._clock = clock
+        self._log = log
         self._turn = asyncio.Lock()
 
     async def empty(self) -> int:
@@ -72,13 +74,15 @@ class Outbox:
         copy = self._routes.to_lane(envelope, lane.key, self._clock.now_ms())
         return copy, message_of(envelope, queue, 0)
 
-    async def run(self, log: Log) -> None:
+    async def publish_now(self) -> None:
+        """Empty the outbox; an error is logged, and `run` tries again later."""
+        try:
+            _ = await self.empty()  # the count does not matter
+        except StoreError as error:
+            self._log.warning("could not publish from the outbox; trying later", error=str(error))
+
+    async def run(self) -> None:
         """Empty the outbox regularly."""
         while True:
-            try:
-                _ = await self.empty()  # the count does not matter
-            except StoreError as error:
-                log.warning(
-                    "could not publish from the outbox; trying again later", error=str(error)
-                )
+            await self.publish_now()
             await self._clock.sleep(LOOK_EVERY_S)

@@ -1,4 +1,4 @@
-"""What is written and read beside the broker, whichever database it is."""
+"""What the state store records about messages in the broker, in either database."""
 
 from collections.abc import Iterable, Sequence
 
@@ -20,7 +20,7 @@ NO_HOP = -1
 
 
 class KnownMessage(Struct, frozen=True):
-    """What is known of a message: copies up to `hop` are spent."""
+    """What the state store knows of a message. Copies up to `hop` are spent."""
 
     hop: int = -1
     starts: int = 0
@@ -28,7 +28,7 @@ class KnownMessage(Struct, frozen=True):
 
 
 class MessagePlace(Struct, frozen=True):
-    """Where a tried or parked message waits."""
+    """Where a message waits that was tried, parked or sent for later."""
 
     tenant: str
     queue: str
@@ -41,7 +41,7 @@ class MessagePlace(Struct, frozen=True):
 
 
 class WaitingGroup(Struct, frozen=True):
-    """Messages of one queue, lane and level that wait alike. `held`: by their queue, or a pause."""
+    """Messages of one queue, lane, level and standing. `held`: by their queue, or by a pause."""
 
     queue: int
     tenant: str
@@ -56,7 +56,7 @@ class WaitingGroup(Struct, frozen=True):
 
 
 class DeadRow(Struct, frozen=True):
-    """A dead letter and the numbers of its queue and lane."""
+    """A dead letter with the numbers of its queue and lane."""
 
     letter: Envelope
     queue: int
@@ -64,7 +64,7 @@ class DeadRow(Struct, frozen=True):
 
 
 class SpentCopy(Struct, frozen=True):
-    """A copy that another one has taken the place of; `done`: none has."""
+    """A copy that was replaced by a newer one, with its new place; or by none (`done`)."""
 
     message: Message
     hop: int
@@ -76,7 +76,7 @@ class SpentCopy(Struct, frozen=True):
 
 
 class StateBatch:
-    """Steps for one transaction."""
+    """Statements for one transaction."""
 
     def __init__(self, now_ms: int) -> None:
         self._now_ms = now_ms
@@ -88,14 +88,14 @@ class StateBatch:
 
     @property
     def steps(self) -> list[Step]:
-        """What is to be done, in order of first mention."""
+        """The statements with their rows, in order of first use."""
         return list(self._steps.items())
 
     def _add(self, query: str, *values: object) -> None:
         self._steps.setdefault(query, []).append(values)
 
     def deliver(self, result: Result, hop: int) -> None:
-        """It arrived; also out of the dead set, and whatever else was thought of it."""
+        """Record a delivery. The message leaves the dead set and the uncertain messages."""
         m = result.message
         row = (m.id, m.queue, m.accepted_at_ms, self._now_ms, m.level, m.attempts + 1)
         self._add("history_insert", *row, result.took_ms)
@@ -104,45 +104,45 @@ class StateBatch:
         self._add("finish", m.id, hop, self._now_ms)
 
     def tried(self, result: Result) -> None:
-        """A try that did not deliver."""
+        """Record a try that did not deliver."""
         m = result.message
         row = (m.id, m.attempts + 1, result.started_ms, m.level, str(result.kind), result.status)
         self._add("attempt_insert", *row, result.took_ms, result.error)
 
     def seen(self, result: Result) -> None:
-        """What was seen of a try, where that is kept."""
+        """Record what was seen of a webhook try."""
         note, m = result.note, result.message
         if note is None:
             return
         row = (m.id, m.attempts + 1, result.started_ms, m.level, str(result.kind), result.status)
         more = (result.took_ms, note.answered_ms, note.address, note.fault, result.error)
-        self._add("try_insert", *row, *more, note.headers, note.answer)
+        self._add("webhook_try_insert", *row, *more, note.headers, note.answer)
 
     def unnote(self, number: int) -> None:
-        """A noted try has ended, and the message stays where it is."""
-        self._add("unnote", number, 1)
+        """Take a noted start back: the try has ended, and the message stays in memory."""
+        self._add("start_remove", number, 1)
 
     def sent(self, draft: Draft) -> None:
-        """It was sent for later: none of its copies is spent, and here is where it waits."""
+        """Record where a message waits that was sent for later."""
         place = (draft.queue, draft.lane, 0, draft.priority, 0, draft.due_ms)
         times = (draft.accepted_at_ms, draft.expires_at_ms, self._now_ms)
         self._add("spend", draft.id, NO_HOP, 0, *place, *times)
 
     def spend(self, spent: SpentCopy) -> None:
-        """Another copy has taken this one's place, or none."""
+        """Record a spent copy."""
         m = spent.message
         place = (m.queue, m.lane, spent.level, spent.priority, spent.attempts, spent.due_ms)
         times = (m.accepted_at_ms, m.expires_at_ms, self._now_ms)
         self._add("spend", m.id, spent.hop, int(spent.done), *place, *times)
 
     def republished(self, message: Message, hop: int, priority: int) -> None:
-        """It was kept in the tables, and its copy of that hop is in the broker now."""
+        """Delete a message of the outbox: the broker has its copy of that hop."""
         self._add("message_delete", message.id)
         place = (message.level, message.attempts, message.due_ms)
         self.spend(SpentCopy(message, hop - 1, priority, *place))
 
     def uncertain(self, result: Result, hop: int) -> None:
-        """Nobody knows whether it was sent: kept here, and in the broker no longer."""
+        """Keep an uncertain message in the state store; it leaves the broker."""
         m = result.message
         self._add("uncertain_rung", m.lane, m.queue, result.priority)
         place = (m.id, m.lane, m.queue, result.priority, self._now_ms, m.level, m.attempts + 1)
@@ -152,7 +152,7 @@ class StateBatch:
         self.durable = True
 
     def block(self, queue: int, block: Block | None) -> None:
-        """A queue's hold-off from now on."""
+        """Set or lift the block of a queue."""
         if block is None:
             self._add("queue_block", queue, "", 0, "", 0, 0)
             return
@@ -160,7 +160,7 @@ class StateBatch:
         self._add("queue_block", queue, *row)
 
     def circuit(self, change: LaneChange) -> None:
-        """A lane's circuit from now on; one that closes lifts its queues' `unreachable`."""
+        """Set the circuit of a lane. One that closes lifts its queues' `unreachable` blocks."""
         c = change.circuit
         row = (c.strikes, c.opened, c.until_ms, c.since_ms, c.reason)
         self._add("lane_circuit", change.lane, *row)
@@ -169,18 +169,18 @@ class StateBatch:
 
 
 class BrokerState:
-    """The broker's part of a state store."""
+    """Reads and writes the state of messages that are in the broker."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
     async def write(self, batch: StateBatch) -> None:
-        """All of it, in one transaction."""
+        """Write a batch in one transaction."""
         if batch:
             await self._tables.write("record", batch.steps, durable=batch.durable)
 
     async def known(self, ids: Iterable[int]) -> dict[int, KnownMessage]:
-        """What is known of those of these messages that anything is known of."""
+        """What is known of these messages; those without a record are left out."""
         numbers = list(ids)
         rows = await self._tables.read("arrive", "known", listed(numbers)) if numbers else []
         return {number: KnownMessage(hop, starts, bool(done)) for number, hop, starts, done in rows}
@@ -191,33 +191,33 @@ class BrokerState:
         return [_lane(row) for row in rows]
 
     async def note(self, messages: Sequence[tuple[Message, int]], now_ms: int) -> None:
-        """These (with their priorities) are about to start."""
+        """Note that messages (with their priorities) are about to start."""
         rows = [_noted(message, priority, now_ms) for message, priority in messages]
-        await self._tables.write("mark", [("note", rows)], durable=True)
+        await self._tables.write("mark", [("start_add", rows)], durable=True)
 
     async def unnote(self, ids: Sequence[int]) -> None:
-        """They were not."""
-        await self._tables.write("mark", [("unnote", [(number, 1) for number in ids])])
+        """Take noted starts back."""
+        await self._tables.write("mark", [("start_remove", [(number, 1) for number in ids])])
 
     async def outbox(self, limit: int) -> list[Envelope]:
-        """Messages that live in the tables and belong into the broker."""
+        """Messages that the state store holds for the broker."""
         rows = await self._tables.read("outbox", "outbox", limit)
         return [Envelope(*row) for row in rows]
 
     async def store_dead(self, dead_rows: Sequence[DeadRow], now_ms: int) -> None:
-        """Dead letters into the dead set, each once, in one durable transaction."""
+        """Store dead letters, each once, in one durable transaction."""
         rows = [_dead_row(dead_row) for dead_row in dead_rows]
         spent = [_spent_row(dead_row, now_ms) for dead_row in dead_rows]
-        await self._tables.write("dead", [("bury", rows), ("spend", spent)], durable=True)
+        await self._tables.write("dead", [("dead_insert", rows), ("spend", spent)], durable=True)
 
     async def place_of(self, number: int) -> MessagePlace | None:
-        """Where a message waits, if it was tried or parked."""
-        rows = await self._tables.read("insight", "live", number)
+        """Where a message waits, if that is recorded."""
+        rows = await self._tables.read("insight", "place", number)
         return MessagePlace(*rows[0]) if rows else None
 
     async def waiting_groups(self, queue: int, lane: int, now_ms: int) -> list[WaitingGroup]:
-        """What waits of a queue, of a lane, or (0, 0) at all."""
-        rows = await self._tables.read("insight", "waits", queue, lane, now_ms)
+        """What waits of a queue, of a lane, or of all (0, 0)."""
+        rows = await self._tables.read("insight", "waiting", queue, lane, now_ms)
         return [_wait(row) for row in rows]
 
     async def tries(self, number: int) -> tuple[Try, ...]:
@@ -229,13 +229,13 @@ class BrokerState:
         )
 
     async def webhook_attempts(self, number: int) -> list[Attempt]:
-        """What was seen of the tries of a webhook's message, in order."""
-        rows = await self._tables.read("insight", "tries_of", number)
+        """The recorded tries of a webhook message, in order."""
+        rows = await self._tables.read("insight", "webhook_tries_of", number)
         return [Attempt(n, at, level, Kind(kind), *rest) for n, at, level, kind, *rest in rows]
 
     async def retain(self, before_ms: int) -> None:
-        """Forget what is done since before a time, a slice of it."""
-        await self._tables.write("retain", [("retain", [(before_ms, RETAIN_SLICE)])])
+        """Delete a slice of the records of messages that were done before a time."""
+        await self._tables.write("retain", [("copies_forget", [(before_ms, RETAIN_SLICE)])])
 
 
 def _wait(row: Row) -> WaitingGroup:

@@ -7,7 +7,7 @@ from typing import Final
 
 from pamqp import commands
 
-from postroad.model.errors import BrokerForgot, BrokerLost, StoreError
+from postroad.model.errors import BrokerForgot, BrokerLost
 from postroad.ports.clock import Clock
 from postroad.stores.rabbitmq.topology.declaring import declare
 from postroad.stores.rabbitmq.topology.topology import Plan
@@ -26,7 +26,7 @@ async def make(address: BrokerAddress, plan: Plan, mark: str, clock: Clock) -> N
     """Declare a plan, wait until it is safe, then declare an exchange named `mark`. Without that
     mark nobody has used the queues, so one that does not answer is empty and is deleted and created
     again. With the mark no queue is ever deleted: its nodes may only be away."""
-    connection = await _open(address, clock)
+    connection = await AmqpConnection.open(address, name="postroad makes", clock=clock)
     try:
         if await _is_marked(connection, mark):
             return
@@ -49,12 +49,6 @@ async def make(address: BrokerAddress, plan: Plan, mark: str, clock: Clock) -> N
         await channel.do(commands.Exchange.Declare(exchange=mark, durable=True))
     finally:
         await connection.close()
-
-
-async def _open(address: BrokerAddress, clock: Clock) -> AmqpConnection:
-    return await AmqpConnection.open(
-        address, name="postroad makes", on_lost=_unheard, on_blocked=_unheard, clock=clock
-    )
 
 
 async def _is_marked(connection: AmqpConnection, mark: str) -> bool:
@@ -86,7 +80,7 @@ async def _leaderless(address: BrokerAddress, plan: Plan, clock: Clock) -> list[
     """The queues that do not answer. Each is asked for a message, since a passive declare is
     answered without a leader, too. The broker may close the connection for that, so it is a
     separate one."""
-    connection = await _open(address, clock)
+    connection = await AmqpConnection.open(address, name="postroad makes", clock=clock)
     try:
         channels = [await connection.channel() for _ in plan.broker_queues]
         asked = {
@@ -101,7 +95,3 @@ async def _leaderless(address: BrokerAddress, plan: Plan, clock: Clock) -> list[
         return [asked[answer] for answer in silent]
     finally:
         connection.abort("asked enough")
-
-
-def _unheard(_: StoreError | str) -> None:
-    """Ignore the event: the error is raised where the connection is used."""

@@ -77,14 +77,14 @@ class AmqpConnection:
         address: BrokerAddress,
         *,
         name: str,
-        on_lost: Callable[[StoreError], None],
-        on_blocked: Callable[[str], None],
+        on_lost: Callable[[StoreError], None] | None = None,
+        on_blocked: Callable[[str], None] | None = None,
         clock: Clock | None = None,
         heartbeat_s: int = HEARTBEAT_S,
     ) -> Self:
         """Connect and log in. The broker's management page shows `name`. `on_blocked` gets the
         reason why the broker takes no publishes, and "" when it takes them again."""
-        connection = cls(address, clock or SystemClock(), on_lost, on_blocked)
+        connection = cls(address, clock or SystemClock(), on_lost or _ignore, on_blocked or _ignore)
         connection._heartbeat_s = heartbeat_s
         try:
             async with asyncio.timeout(OPEN_S):
@@ -139,7 +139,7 @@ class AmqpConnection:
         """Close the connection in good order."""
         if self.lost is not None:
             return
-        self._on_lost = _nobody
+        self._on_lost = _ignore
         self._wire.flush()
         with suppress(TimeoutError, StoreError):  # it is closed either way
             async with asyncio.timeout(OPEN_S):
@@ -261,7 +261,7 @@ class AmqpConnection:
             self._ended(BrokerLost(why))
 
     def _abandon(self) -> None:
-        self._on_lost = _nobody
+        self._on_lost = _ignore
         self._drop("given up")
 
     def _ended(self, error: StoreError) -> None:
@@ -280,8 +280,8 @@ class AmqpConnection:
             self._on_lost(error)
 
 
-def _nobody(_error: StoreError) -> None:
-    """Whoever closes a connection needs no notice of it."""
+def _ignore(_event: object) -> None:
+    """Do nothing: whoever closes a connection, or asks only once, needs no notice."""
 
 
 def _facts(properties: dict[str, Any]) -> ServerFacts:

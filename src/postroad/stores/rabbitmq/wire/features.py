@@ -18,7 +18,7 @@ async def check_features(address: BrokerAddress, name: str, clock: Clock) -> Non
     off it names the flag, so nothing is created. The refusal closes the connection, so the check
     uses its own.
     """
-    connection = await _open(address, clock)
+    connection = await AmqpConnection.open(address, name="postroad asks", clock=clock)
     try:
         channel = await connection.channel()
         with suppress(BrokerLost):  # "invalid property": the flag is on
@@ -31,16 +31,6 @@ async def check_features(address: BrokerAddress, name: str, clock: Clock) -> Non
 
 async def version_of(address: BrokerAddress, clock: Clock) -> str:
     """The broker's version. Nothing is declared there."""
-    connection = await _open(address, clock)
+    connection = await AmqpConnection.open(address, name="postroad asks", clock=clock)
     await connection.close()
     return connection.server.version
-
-
-async def _open(address: BrokerAddress, clock: Clock) -> AmqpConnection:
-    return await AmqpConnection.open(
-        address, name="postroad asks", on_lost=_unheard, on_blocked=_unheard, clock=clock
-    )
-
-
-def _unheard(_: object) -> None:
-    """What ends it is the answer."""
