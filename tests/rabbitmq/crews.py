@@ -66,7 +66,7 @@ class Worker:
         held = self.held.setdefault(target, [])
         await channel.consume(self.topology.name(target), held.append, prefetch=10)
 
-    async def give(self, target: str) -> None:
+    async def give_back(self, target: str) -> None:
         await self._channels.pop(target).close()
         self.held.pop(target)
 

@@ -76,7 +76,7 @@ async def test_what_is_for_no_line_of_ours_is_buried_as_unroutable(dsn: str) -> 
             assert "shard.99" in letter.last_error
 
             async def counted() -> bool:
-                return worker.housekeeping.catch_all.counts.buried == 1
+                return worker.housekeeping.catch_all.counts.dead == 1
 
             assert await until(counted)
         finally:

@@ -53,7 +53,7 @@ async def test_a_line_that_is_given_back_while_it_is_opened_is_not_consumed(
         await opening.consuming.up(link)
         taken = asyncio.create_task(opening.consuming.take(TARGET))
         await until(lambda: opening.asked)
-        await opening.consuming.give(TARGET)
+        await opening.consuming.give_back(TARGET)
         opening.may_go.set()
         await taken
         assert opening.consuming.watched() == []

@@ -11,7 +11,7 @@ import pytest
 from postroad.ports.clock import Clock, SystemClock
 from postroad.stores.rabbitmq import broker as broker_module
 from postroad.stores.rabbitmq.topology import creating
-from postroad.stores.rabbitmq.topology.creating import make
+from postroad.stores.rabbitmq.topology.creating import create
 from postroad.stores.rabbitmq.topology.declaring import declare
 from postroad.stores.rabbitmq.topology.topology import Plan, Topology
 from postroad.stores.rabbitmq.wire.address import BrokerAddress, read_address
@@ -81,7 +81,7 @@ def test_a_line_that_was_left_half_made_is_made_again(
     async def story() -> None:
         await prepare(dsn)  # to declare it again is of no use
         assert not await takes_messages(dsn, 3.0)
-        two = [make(read_address(dsn), PLAN, MARK, SystemClock()) for _ in range(2)]
+        two = [create(read_address(dsn), PLAN, MARK, SystemClock()) for _ in range(2)]
         await asyncio.gather(*two)
         assert await takes_messages(dsn)
 
@@ -92,11 +92,11 @@ def test_a_line_that_was_in_use_is_never_deleted(
     broker: PrivateRabbit, dsn: str, within: Within
 ) -> None:
     within(prepare(dsn))
-    within(make(read_address(dsn), PLAN, MARK, SystemClock()))
+    within(create(read_address(dsn), PLAN, MARK, SystemClock()))
     halve(broker, dsn)  # as when its nodes are away
 
     async def story() -> None:
-        await make(read_address(dsn), PLAN, MARK, SystemClock())
+        await create(read_address(dsn), PLAN, MARK, SystemClock())
         assert not await takes_messages(dsn, 3.0)
 
     within(story())
@@ -106,7 +106,7 @@ def test_what_lies_in_a_line_without_a_mark_stays(dsn: str, within: Within) -> N
     async def story() -> None:
         await prepare(dsn)
         assert await takes_messages(dsn)
-        await make(read_address(dsn), PLAN, MARK, SystemClock())
+        await create(read_address(dsn), PLAN, MARK, SystemClock())
         async with linked(dsn) as link:
             assert len(await drained(await link.channel(), LINE.name)) == 1
 
@@ -119,7 +119,7 @@ def test_what_is_confirmed_by_new_lines_outlives_a_kill_of_the_broker(
     """Without the wait the last line was empty, and without a leader, after one kill of three."""
     monkeypatch.setattr(creating, "SAFE_S", AS_SHIPPED_S)
     dsn = own_broker.create_vhost()
-    within(make(read_address(dsn), TOPOLOGY.plan(), TOPOLOGY.made, SystemClock()))
+    within(create(read_address(dsn), TOPOLOGY.plan(), TOPOLOGY.made, SystemClock()))
     within(publish_to_all(dsn))
     own_broker.kill()
     own_broker.start()
@@ -135,9 +135,9 @@ async def test_many_that_send_to_a_new_handler_make_its_line_once(
 
     async def counted(address: BrokerAddress, plan: Plan, mark: str, clock: Clock) -> None:
         made.append(mark)
-        await make(address, plan, mark, clock)
+        await create(address, plan, mark, clock)
 
-    monkeypatch.setattr(broker_module, "make", counted)
+    monkeypatch.setattr(broker_module, "create", counted)
     road = a_road(dsn, tmp_path)
 
     @road.handler("resize")

@@ -40,7 +40,7 @@ class World:
 
     def broadcast(self, name: str, word: PresenceKind) -> None:
         for roster in self.rosters.values():
-            roster.hear(PresenceMessage(name, word), self.now_s)
+            roster.receive(PresenceMessage(name, word), self.now_s)
 
     def look(self, name: str) -> None:
         self.shares[name] = share_of(name, SHARDS, self.rosters[name].alive)
@@ -131,7 +131,7 @@ def test_words_of_strangers_are_no_signs() -> None:
 
 def test_a_roster_after_a_lost_link_knows_only_itself() -> None:
     roster = Roster("ada")
-    roster.hear(PresenceMessage("bob", PresenceKind.here), 0.0)
+    roster.receive(PresenceMessage("bob", PresenceKind.here), 0.0)
     assert roster.alive == {"ada", "bob"}
     roster.forget()
     assert roster.alive == {"ada"}
@@ -139,9 +139,9 @@ def test_a_roster_after_a_lost_link_knows_only_itself() -> None:
 
 def test_nobody_is_silent_while_our_own_words_do_not_come_through() -> None:
     roster = Roster("ada")
-    roster.hear(PresenceMessage("ada", PresenceKind.here), 0.0)
-    roster.hear(PresenceMessage("bob", PresenceKind.here), 0.0)
-    roster.hear(PresenceMessage("cyd", PresenceKind.here), 10 * SILENT_S)
+    roster.receive(PresenceMessage("ada", PresenceKind.here), 0.0)
+    roster.receive(PresenceMessage("bob", PresenceKind.here), 0.0)
+    roster.receive(PresenceMessage("cyd", PresenceKind.here), 10 * SILENT_S)
     assert roster.alive == {"ada", "bob", "cyd"}
-    roster.hear(PresenceMessage("ada", PresenceKind.here), 10 * SILENT_S)
+    roster.receive(PresenceMessage("ada", PresenceKind.here), 10 * SILENT_S)
     assert roster.alive == {"ada", "cyd"}

@@ -247,14 +247,14 @@ def test_a_receipt_that_nobody_waits_for_any_more_holds_up_nobody(
                 assert receipt is not None
                 receipt.cancel()
             looks = 0
-            room = publisher._room
+            room = publisher._free_channel
 
             def counted() -> AmqpChannel | None:
                 nonlocal looks
                 looks += 1
                 return room()
 
-            monkeypatch.setattr(publisher, "_room", counted)
+            monkeypatch.setattr(publisher, "_free_channel", counted)
             sending = asyncio.create_task(publisher.publish([parcel(at) for at in range(4, 8)]))
             await asyncio.sleep(0.1)
             assert looks < 10  # it waits, and does not ask in a circle

@@ -50,13 +50,13 @@ async def test_a_message_with_nowhere_to_go_is_shown_until_a_worker_has_dealt_wi
 
             async def is_told() -> bool:
                 now = await facts_of(road)
-                return (now.lost_waiting, now.lost_buried, now.workers, now.shards) == (0, 1, 1, 8)
+                return (now.lost_waiting, now.lost_dead, now.workers, now.shards) == (0, 1, 1, 8)
 
             assert await until(is_told)
             meter = Meter()
             meter.broker(await facts_of(road))
             shown = meter.text().decode()
-            assert 'postroad_rabbitmq{what="lost_buried"} 1.0' in shown
+            assert 'postroad_rabbitmq{what="lost_dead"} 1.0' in shown
             assert 'postroad_rabbitmq{what="workers"} 1.0' in shown
 
 

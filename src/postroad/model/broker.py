@@ -19,5 +19,5 @@ class BrokerFacts(Struct, frozen=True):
     """Messages in the catch-all queue, which should be empty."""
     lost_sent_on: int
     """Unroutable messages that this process has sent on since it started…"""
-    lost_buried: int
+    lost_dead: int
     """…or has put into the dead set."""

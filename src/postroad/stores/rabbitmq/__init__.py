@@ -1,20 +1,17 @@
 """The store on RabbitMQ: the broker holds the messages, a state store beside it everything else.
 
-    send ──► publishing/header_template ─► broker ─► publishing/publisher ══► RabbitMQ
-             encodes the first copy        declares   confirms                  │
-                                                                                │ topology/: instant,
-    engine ◄── consuming/memory_tables ◄── consuming/arrivals ◄── consuming/ ◄══╡ delay, dead, lost
-      │        lanes and rungs in memory   spent copies are acked  consumers    │
-      │                                                                         │
-      └─ results ─► publishing/recording ─► publishing/republisher ════════════►┤ next copy, dead letter
-                                             │ 1 publish  2 write  3 ack        │
-                    delays/parking ─────────►┘ blocked messages wait in         │ delay queues
-                                               the broker                       │
-    state/ ◄── 2 write: spent copies, tries, history, blocks                    │
-      │ └───── publishing/outbox: replays, ticks ══════════════════════════════►┤
-      └◄────── fleet/collector: dead letters ◄══════════════════════════════════╡
-               fleet/catch_all, fleet/old_queues: sends misplaced messages on ◄═╡
-               fleet/fleet: who is alive, who consumes which shard ◄═══════════►╛
+    send ──► publishing/header_template ─► broker.py ─► publishing/publisher ══► RabbitMQ
+             encodes the first copy        declares      awaits confirms          │ topology/
+    engine ◄── consuming/memory_tables ◄── consuming/arrivals ◄── consumers ◄═════╡ shards, handlers
+      │        lanes and rungs             acks spent copies                      │
+      └─ results ─► publishing/recording ─► publishing/republisher ══════════════►┤ next copy,
+                                             │ 1 publish, 2 write, 3 ack          │ dead letter
+                    delays/parking ─────────►┘ blocked messages go to             │ delay queues
+    state/ ◄── 2 write: spent copies, tries, history, blocks                      │
+      │ └───── publishing/outbox: replays, ticks ════════════════════════════════►┤
+      └◄────── fleet/collector: dead letters ◄════════════════════════════════════╡ dead
+               fleet/catch_all, fleet/old_queues send misplaced messages on ◄════►┤ lost
+               fleet/fleet: who is alive, who consumes which shard ◄═════════════►╛ fleet
 
 A message is published as a numbered copy (`hop`). A newer copy replaces the one before; the state
 store records up to which hop copies are spent, so a copy that arrives twice is recognised.

@@ -13,7 +13,7 @@ from postroad.stores.rabbitmq.consuming.stall_detector import ConsumedQueue, Sta
 from postroad.stores.rabbitmq.envelope import pack
 from postroad.stores.rabbitmq.publishing.publisher import WAIT_S, PackedMessage, Publisher
 from postroad.stores.rabbitmq.publishing.routes import PublishOutcome, RoutedCopy
-from postroad.stores.rabbitmq.topology.creating import make
+from postroad.stores.rabbitmq.topology.creating import create
 from postroad.stores.rabbitmq.topology.declaring import ask, declare, ready_count
 from postroad.stores.rabbitmq.topology.topology import Plan, Topology
 from postroad.stores.rabbitmq.wire.address import BrokerAddress
@@ -51,7 +51,7 @@ class Broker:
         self.publisher.on_return = self._on_return
         self.publisher.supervisor.tasks.tell(self.tasks.hear)
         self._consumer: Supervisor | None = None
-        self._watch: asyncio.Task[None] | None = None
+        self._detector: asyncio.Task[None] | None = None
         self._control_channel: AmqpChannel | None = None
         self._declared: set[str] = set()
         self._made = set(topology.shard_targets())
@@ -60,7 +60,7 @@ class Broker:
     async def open(self) -> None:
         """Connect for publishing, and declare the topology."""
         await check_features(self._address, self._topology.name("probe"), self._clock)
-        await make(self._address, self._topology.plan(), self._topology.made, self._clock)
+        await create(self._address, self._topology.plan(), self._topology.made, self._clock)
         await self.publisher.open()
 
     async def _prepare(self, connection: AmqpConnection) -> None:
@@ -80,10 +80,10 @@ class Broker:
         async def prepare(connection: AmqpConnection) -> None:
             watch = StallDetector(connection, watched)
             await up(connection)
-            self._watch = self.tasks.start(watch.run(self._clock, consumer.rebuild), "watch")
+            self._detector = self.tasks.start(watch.run(self._clock, consumer.rebuild), "watch")
 
         async def undo() -> None:
-            await self._unwatch()
+            await self._stop_detector()
             await down()
 
         name = f"{self._name} consumes"
@@ -95,25 +95,25 @@ class Broker:
         try:
             _ = await consumer.ready()  # only wait for it
         except BaseException:  # the caller does not wait for the broker any more
-            await self.unconsume()
+            await self.stop_consuming()
             raise
 
-    async def unconsume(self) -> None:
+    async def stop_consuming(self) -> None:
         """Close the connection for consuming."""
-        await self._unwatch()
+        await self._stop_detector()
         if self._consumer is not None:
             await self._consumer.close()
             self._consumer = None
 
-    async def _unwatch(self) -> None:
-        task, self._watch = self._watch, None
+    async def _stop_detector(self) -> None:
+        task, self._detector = self._detector, None
         if task is not None:
             task.cancel()
             await asyncio.wait([task])
 
     async def close(self) -> None:
         """Close both connections."""
-        await self.unconsume()
+        await self.stop_consuming()
         await self.publisher.close()
 
     async def publish(self, copies: Sequence[RoutedCopy]) -> list[PublishOutcome]:
@@ -186,7 +186,7 @@ class Broker:
         """Create a broker queue once in this process, however many senders ask at once."""
         async with self._making.setdefault(target, asyncio.Lock()):
             if target not in self._made:
-                await make(self._address, plan, f"{self._topology.made}.{target}", self._clock)
+                await create(self._address, plan, f"{self._topology.made}.{target}", self._clock)
                 self._made.add(target)
 
     @property

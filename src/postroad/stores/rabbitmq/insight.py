@@ -67,7 +67,7 @@ class RabbitInsight(RabbitWaiting):
         """Messages by state. Those in the broker count as waiting."""
         counts = await self.state.counts()
         ready = sum(await asyncio.gather(*map(self.broker.ready_count, self.broker.broker_queues)))
-        held = sum(wait.count for wait in await self.waiting_groups() if wait.held)
+        held = sum(group.count for group in await self.waiting_groups() if group.held)
         counts["waiting"] += max(0, ready + len(self.delivered.messages) - held)
         counts["held"] += held
         counts["dead"] += await self.broker.ready_count(self.topology.dead)
@@ -115,9 +115,9 @@ class RabbitInsight(RabbitWaiting):
         """How many messages of its lane may go before it, as far as is known."""
         by_ms = max(place.due_ms, self.clock.now_ms())
         others = [
-            wait.count
-            for wait in await self.waiting_groups(lane=place.lane)
-            if wait.oldest_due_ms <= by_ms and not wait.held
+            group.count
+            for group in await self.waiting_groups(lane=place.lane)
+            if group.oldest_due_ms <= by_ms and not group.held
         ]
         return min(max(0, sum(others) - 1), OTHERS_MAX)
 
@@ -166,7 +166,7 @@ class RabbitInsight(RabbitWaiting):
             dead_waiting=await self.broker.ready_count(self.topology.dead),
             lost_waiting=await self.broker.ready_count(self.topology.lost),
             lost_sent_on=counts.sent_on,
-            lost_buried=counts.buried,
+            lost_dead=counts.dead,
         )
 
 
@@ -193,18 +193,18 @@ class RabbitOverview(RabbitWaiting):
 
     async def overview(self, tenant: str | None) -> Overview:
         """Totals of a tenant's messages, or of everybody's."""
-        said = await self.state.overview(tenant)
+        found = await self.state.overview(tenant)
         heaps: dict[tuple[str, int, Standing], tuple[int, int]] = {}
-        for wait in await self.waiting_groups():
-            if tenant in (None, wait.tenant):
-                key = (wait.transport, wait.level, wait.standing)
-                count, due_ms = heaps.get(key, (0, wait.oldest_due_ms))
-                heaps[key] = (count + wait.count, min(due_ms, wait.oldest_due_ms))
-        return replace(said, heaps=said.heaps + tuple(Heap(*k, *v) for k, v in heaps.items()))
+        for group in await self.waiting_groups():
+            if tenant in (None, group.tenant):
+                key = (group.transport, group.level, group.standing)
+                count, due_ms = heaps.get(key, (0, group.oldest_due_ms))
+                heaps[key] = (count + group.count, min(due_ms, group.oldest_due_ms))
+        return replace(found, heaps=found.heaps + tuple(Heap(*k, *v) for k, v in heaps.items()))
 
 
-def _of(wait: WaitingGroup, row: QueueRow) -> bool:
-    return (wait.tenant, wait.name) == (row.tenant, row.queue)
+def _of(group: WaitingGroup, row: QueueRow) -> bool:
+    return (group.tenant, group.name) == (row.tenant, row.queue)
 
 
 def _with(row: LaneRow, waiting_groups: list[WaitingGroup]) -> LaneRow:
@@ -216,7 +216,7 @@ def _with(row: LaneRow, waiting_groups: list[WaitingGroup]) -> LaneRow:
 
 def _queue_row(row: QueueRow, waiting_groups: list[WaitingGroup]) -> QueueRow:
     waiting, held, blocked = _sums(waiting_groups)
-    dues = [wait.oldest_due_ms for wait in waiting_groups]
+    dues = [group.oldest_due_ms for group in waiting_groups]
     dues += [] if row.oldest_due_ms is None else [row.oldest_due_ms]
     return replace(
         row,
@@ -236,10 +236,10 @@ def _sums(waiting_groups: list[WaitingGroup]) -> tuple[int, int, int]:
 def _tallies(waiting_groups: list[WaitingGroup]) -> tuple[Tally, ...]:
     """By lane, state and level."""
     sums: dict[tuple[int, State, int], tuple[int, int]] = {}
-    for wait in waiting_groups:
-        key = (wait.lane, State.held if wait.held else State.waiting, wait.level)
-        count, due_ms = sums.get(key, (0, wait.oldest_due_ms))
-        sums[key] = (count + wait.count, min(due_ms, wait.oldest_due_ms))
+    for group in waiting_groups:
+        key = (group.lane, State.held if group.held else State.waiting, group.level)
+        count, due_ms = sums.get(key, (0, group.oldest_due_ms))
+        sums[key] = (count + group.count, min(due_ms, group.oldest_due_ms))
     return tuple(Tally(*key, *value) for key, value in sums.items())
 
 

@@ -83,7 +83,7 @@ class Consumers:
         if self._connection is not None and target not in self._consumed:
             await self._consume(target)
 
-    async def give(self, target: str) -> None:
+    async def give_back(self, target: str) -> None:
         """Start no more messages of a target, wait for those in flight, and stop its consumer."""
         self.targets.discard(target)
         self._delivered.close(target)
@@ -98,9 +98,9 @@ class Consumers:
             await channel.close()  # the broker takes back what arrived meanwhile
             _ = self._delivered.drop_source(target)  # the broker delivers them again
 
-    async def give_all(self) -> None:
+    async def give_all_back(self) -> None:
         """Give all targets back."""
-        await asyncio.gather(*(self.give(target) for target in list(self.targets)))
+        await asyncio.gather(*(self.give_back(target) for target in list(self.targets)))
         await self.tasks.close()
 
     async def _consume(self, target: str) -> None:

@@ -64,8 +64,8 @@ class Serving:
             self._owners.discard(owner)
             if not self._owners:
                 await self._housekeeping.stop()
-                await self._consumers.give_all()
-                await self._broker.unconsume()
+                await self._consumers.give_all_back()
+                await self._broker.stop_consuming()
                 await self._down()
 
     async def caught_up(self, enough: Callable[[], bool] = lambda: False) -> None:

@@ -23,7 +23,7 @@ class CatchAllCounts(Struct):
     """The unroutable messages that this process has handled since it started."""
 
     sent_on: int = 0
-    buried: int = 0
+    dead: int = 0
     last: str = ""
     """The routing key of the latest one."""
 
@@ -56,13 +56,13 @@ class CatchAll:
         pairs = zip(copies, answers, strict=True)
         done = [bool(copy.key) for copy, failure in pairs if failure is None]
         self.counts.sent_on += sum(done)
-        self.counts.buried += len(done) - sum(done)
+        self.counts.dead += len(done) - sum(done)
         self.counts.last = batch[-1].key
         self._log.warning(
             "RabbitMQ could not route messages: was a queue deleted?",
             count=len(done),
-            way=batch[-1].key,
-            buried=len(done) - sum(done),
+            routing_key=batch[-1].key,
+            dead=len(done) - sum(done),
         )
         return answers
 

@@ -19,7 +19,7 @@ class QueueConsumer(Protocol):
     async def take(self, target: str) -> None:
         """Start to consume a target."""
 
-    async def give(self, target: str) -> None:
+    async def give_back(self, target: str) -> None:
         """Start no more messages of a target, wait for those in flight, and stop its consumer."""
 
 
@@ -46,7 +46,7 @@ class Fleet:
         self._consumer = consumer
         self._log = log
         self.tasks = Tasks(log)
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._giving: dict[int, asyncio.Task[None]] = {}
         self._connected = False
 
@@ -54,7 +54,7 @@ class Fleet:
         """Begin on a new connection, with no shard."""
         self._connected = True
         self._broadcast(PresenceKind.hello)
-        self._news.set()
+        self._changed.set()
 
     def disconnected(self) -> None:
         """Forget all shards: the connection is lost."""
@@ -63,17 +63,17 @@ class Fleet:
         self.mine = frozenset()
         self._roster.forget()
 
-    def hear(self, body: bytes) -> None:
+    def receive(self, body: bytes) -> None:
         """Take a presence message from the exchange. A worker receives its own, too."""
-        sign = presence.read(body)
-        if sign is None:
+        message = presence.read(body)
+        if message is None:
             return
         before = self._roster.alive
-        self._roster.hear(sign, self._clock.steady_s())
-        if sign.word is PresenceKind.hello and sign.worker != self._roster.me:
+        self._roster.receive(message, self._clock.steady_s())
+        if message.word is PresenceKind.hello and message.worker != self._roster.me:
             self._broadcast(PresenceKind.here)
         if self._roster.alive != before:
-            self._news.set()
+            self._changed.set()
 
     @property
     def workers(self) -> frozenset[str]:
@@ -83,16 +83,18 @@ class Fleet:
     async def run(self) -> None:
         """Announce this worker regularly, and adjust its shards when workers come or go."""
         while True:
-            timer = self._clock.later(int(BEAT_S * 1000), self._news.set)
-            await self._news.wait()
-            self._news.clear()
+            timer = self._clock.later(int(BEAT_S * 1000), self._changed.set)
+            await self._changed.wait()
+            self._changed.clear()
             timer.cancel()
             self._broadcast(PresenceKind.here)
             await self._settle()
 
     async def leave(self) -> None:
         """Give all shards back, then announce it, so that the others take them at once."""
-        await asyncio.gather(*(self._give(shard) for shard in self.mine), *self._giving.values())
+        await asyncio.gather(
+            *(self._give_back(shard) for shard in self.mine), *self._giving.values()
+        )
         self.mine = frozenset()
         self._broadcast(PresenceKind.bye)
 
@@ -102,7 +104,7 @@ class Fleet:
         due = share_of(self._roster.me, self._shards, self.workers)
         for shard in self.mine - due:
             self.mine -= {shard}
-            self._giving[shard] = self.tasks.start(self._give(shard), f"give {shard}")
+            self._giving[shard] = self.tasks.start(self._give_back(shard), f"give {shard}")
         for shard in due - self.mine - self._giving.keys():
             try:
                 await self._consumer.take(f"shard.{shard}")
@@ -113,9 +115,9 @@ class Fleet:
             self._log.info("took a shard", shard=shard, workers=len(self.workers))
         self.settled.set()
 
-    async def _give(self, shard: int) -> None:
+    async def _give_back(self, shard: int) -> None:
         try:
-            await self._consumer.give(f"shard.{shard}")
+            await self._consumer.give_back(f"shard.{shard}")
             self._log.info("gave a shard back", shard=shard, workers=len(self.workers))
         except StoreError as error:
             self._log.warning(
@@ -123,7 +125,7 @@ class Fleet:
             )
         finally:
             if self._giving.pop(shard, None) is not None:
-                self._news.set()  # it may be this worker's again by now
+                self._changed.set()  # it may be this worker's again by now
 
     def _broadcast(self, word: PresenceKind) -> None:
         if self._connected:

@@ -95,9 +95,9 @@ class Housekeeping:
         )
         await channel.do(commands.Queue.Bind(queue=queue, exchange=self._topology.fleet))
 
-        def hear(delivery: Delivery) -> None:
+        def receive(delivery: Delivery) -> None:
             channel.ack(delivery.tag)
-            self.fleet.hear(delivery.body)
+            self.fleet.receive(delivery.body)
 
         # The consumer is never cancelled: it ends with its channel.
-        _ = await channel.consume(queue, hear, prefetch=PRESENCE_MAX)
+        _ = await channel.consume(queue, receive, prefetch=PRESENCE_MAX)

@@ -31,9 +31,9 @@ class PresenceMessage(Struct, frozen=True):
 _DECODER: Final = msgspec.json.Decoder(PresenceMessage)
 
 
-def write(sign: PresenceMessage) -> bytes:
+def write(message: PresenceMessage) -> bytes:
     """Encode a presence message."""
-    return msgspec.json.encode(sign)
+    return msgspec.json.encode(message)
 
 
 def read(body: bytes) -> PresenceMessage | None:
@@ -55,14 +55,14 @@ class Roster:
         self._echo_s = 0.0
         self._heard_s: dict[str, float] = {}
 
-    def hear(self, sign: PresenceMessage, now_s: float) -> None:
+    def receive(self, message: PresenceMessage, now_s: float) -> None:
         """Take a presence message."""
-        if sign.worker == self.me:
+        if message.worker == self.me:
             self._echo_s = now_s
-        elif sign.word is PresenceKind.bye:
-            self._heard_s.pop(sign.worker, None)
+        elif message.word is PresenceKind.bye:
+            self._heard_s.pop(message.worker, None)
         else:
-            self._heard_s[sign.worker] = now_s
+            self._heard_s[message.worker] = now_s
         self._heard_s = {
             worker: heard_s
             for worker, heard_s in self._heard_s.items()

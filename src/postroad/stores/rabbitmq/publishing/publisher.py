@@ -67,15 +67,15 @@ class Publisher:
         self._turn = 0
         self._flowing = asyncio.Event()
         self._flowing.set()
-        self._patience: Timer | None = None
-        self._out_of_patience = False
-        self._sweep: Timer | None = None
+        self._blocked_timer: Timer | None = None
+        self._blocked_too_long = False
+        self._check_timer: Timer | None = None
         self._oldest: list[Confirm | None] = []
 
     async def open(self) -> None:
         """Connect; errors are raised."""
         await self.supervisor.open()
-        self._sweeping()
+        self._check_oldest()
 
     async def close(self) -> None:
         """Wait for open confirms, for a bounded time; then close."""
@@ -83,10 +83,10 @@ class Publisher:
             async with asyncio.timeout(self._wait_s):
                 for channel in self._channels:
                     while channel.unconfirmed:
-                        await asyncio.wait([channel.heard()])
+                        await asyncio.wait([channel.next_answer()])
         except TimeoutError:
             pass  # they fail with the connection
-        for timer in (self._sweep, self._patience):
+        for timer in (self._check_timer, self._blocked_timer):
             if timer is not None:
                 timer.cancel()
         await self.supervisor.close()
@@ -108,7 +108,7 @@ class Publisher:
                     confirm = self._put(packed_message) or await self._write(packed_message)
                     confirms.append(confirm)
         except (TimeoutError, StoreError):  # it took too long, or this was closed meanwhile
-            confirms += [self._why_not()] * (len(packed_messages) - len(confirms))
+            confirms += [self._unavailable()] * (len(packed_messages) - len(confirms))
         return [
             each if isinstance(each, PostroadError) else await _outcome(each) for each in confirms
         ]
@@ -120,7 +120,7 @@ class Publisher:
         return self._put(packed_message)
 
     def _put(self, packed_message: PackedMessage) -> Confirm | None:
-        channel = self._room()
+        channel = self._free_channel()
         if channel is None or len(packed_message.body) > BODY_BYTES_MAX:
             return None
         return channel.publish(
@@ -142,7 +142,7 @@ class Publisher:
         if connection is None or self._unconfirmed_channel is None:
             raise self.supervisor.why
         if not connection.takes:
-            raise self._why_not()
+            raise self._unavailable()
         return self._unconfirmed_channel
 
     async def _write(self, packed_message: PackedMessage) -> Confirm | PostroadError:
@@ -151,9 +151,9 @@ class Publisher:
         except BodyTooLarge as error:
             return error
         while True:
-            channel = self._room() or await self._wait_for_room()
+            channel = self._free_channel() or await self._wait_for_channel()
             if channel is None:
-                return self._why_not()
+                return self._unavailable()
             try:
                 confirm = channel.publish(
                     packed_message.exchange,
@@ -166,7 +166,7 @@ class Publisher:
             if confirm is not None:
                 return confirm
 
-    def _room(self) -> AmqpChannel | None:
+    def _free_channel(self) -> AmqpChannel | None:
         connection = self.supervisor.connection
         if connection is None or not connection.takes:
             return None
@@ -176,22 +176,22 @@ class Publisher:
                 return channel
         return None
 
-    async def _wait_for_room(self) -> AmqpChannel | None:
+    async def _wait_for_channel(self) -> AmqpChannel | None:
         """Wait for a channel below its window; None when the broker has been blocked for too
         long."""
-        while (channel := self._room()) is None:
-            if self._out_of_patience:
+        while (channel := self._free_channel()) is None:
+            if self._blocked_too_long:
                 return None
             connection = await self.supervisor.ready()
             await connection.writable.wait()
             await self._flowing.wait()
-            if self._room() is None and connection is self.supervisor.connection:
-                heard = [each.heard() for each in self._channels if each.unconfirmed]
-                if heard:
-                    await asyncio.wait(heard, return_when=asyncio.FIRST_COMPLETED)
+            if self._free_channel() is None and connection is self.supervisor.connection:
+                next_answer = [each.next_answer() for each in self._channels if each.unconfirmed]
+                if next_answer:
+                    await asyncio.wait(next_answer, return_when=asyncio.FIRST_COMPLETED)
         return channel
 
-    def _why_not(self) -> StoreError:
+    def _unavailable(self) -> StoreError:
         if self.supervisor.connection is None:
             return self.supervisor.why
         return BrokerBlocked(
@@ -219,26 +219,26 @@ class Publisher:
         self._on_blocked("")
 
     def _on_blocked(self, reason: str) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
-        self._out_of_patience = False
+        if self._blocked_timer is not None:
+            self._blocked_timer.cancel()
+            self._blocked_timer = None
+        self._blocked_too_long = False
         if reason:
             self._flowing.clear()
-            self._patience = self._clock.later(int(self._wait_s * 1000), self._give_up)
+            self._blocked_timer = self._clock.later(int(self._wait_s * 1000), self._give_up)
         else:
             self._flowing.set()
 
     def _give_up(self) -> None:
         """Fail all open publishes, and new ones at once: the broker has been blocked for too
         long."""
-        self._out_of_patience = True
-        error = self._why_not()
+        self._blocked_too_long = True
+        error = self._unavailable()
         for channel in self._channels:
             channel.give_up(error)
         self._flowing.set()
 
-    def _sweeping(self) -> None:
+    def _check_oldest(self) -> None:
         """Reconnect when the oldest publish is the same as at the last check: it will never be
         confirmed."""
         oldest = [channel.oldest for channel in self._channels]
@@ -248,7 +248,7 @@ class Publisher:
         if stuck and not self.blocked:
             self.supervisor.rebuild(f"no confirm came for {CONFIRM_S:.0f} s")
         self._oldest = oldest
-        self._sweep = self._clock.later(int(CONFIRM_S * 1000), self._sweeping)
+        self._check_timer = self._clock.later(int(CONFIRM_S * 1000), self._check_oldest)
 
 
 def _check_size(packed_message: PackedMessage) -> None:

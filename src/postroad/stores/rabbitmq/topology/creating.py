@@ -22,7 +22,7 @@ LOCK_S: Final = 60.0
 ASK_S: Final = 0.2
 
 
-async def make(address: BrokerAddress, plan: Plan, mark: str, clock: Clock) -> None:
+async def create(address: BrokerAddress, plan: Plan, mark: str, clock: Clock) -> None:
     """Declare a plan, wait until it is safe, then declare an exchange named `mark`. Without that
     mark nobody has used the queues, so one that does not answer is empty and is deleted and created
     again. With the mark no queue is ever deleted: its nodes may only be away."""

@@ -79,12 +79,12 @@ class AmqpChannel:
         """The publish that has waited longest for its confirm."""
         return None if self._confirms is None else self._confirms.oldest
 
-    def heard(self) -> Confirm:
+    def next_answer(self) -> Confirm:
         """A future that is done when the broker answers any publish, or the channel is lost. It is
         shared by all waiters, so nobody may cancel it."""
         if self._confirms is None:
             raise self.lost or BrokerLost("the channel has no confirms")
-        return self._confirms.heard()
+        return self._confirms.next_answer()
 
     def give_up(self, error: StoreError) -> None:
         """Fail all open confirms. The broker may or may not have stored those messages."""
@@ -270,9 +270,9 @@ class AmqpChannel:
                 b"",
                 b"",
             )
-            self._arriving.expect(got, lambda message: _give(answer, message))
+            self._arriving.expect(got, lambda message: _answer(answer, message))
         else:
-            _give(answer, method)
+            _answer(answer, method)
 
     def _on_returned(self, message: Delivery) -> None:
         error = Unroutable(
@@ -285,6 +285,6 @@ class AmqpChannel:
             self.on_return(error)
 
 
-def _give(waiting: asyncio.Future[Answer], answer: Answer) -> None:
+def _answer(waiting: asyncio.Future[Answer], answer: Answer) -> None:
     if not waiting.done():
         waiting.set_result(answer)

@@ -23,7 +23,7 @@ class Confirms:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._last = 0
-        self._heard: Confirm | None = None
+        self._next_answer: Confirm | None = None
         self._swept = 0  # confirms with "multiple" have settled every tag up to here
         self.open: dict[int, tuple[Confirm, bytes]] = {}
         """The future and the packed properties of each publish, by delivery tag."""
@@ -33,16 +33,16 @@ class Confirms:
         """The publish that has waited longest."""
         return next((confirm for confirm, _ in self.open.values()), None)
 
-    def heard(self) -> Confirm:
+    def next_answer(self) -> Confirm:
         """A future that is done with the broker's next answer. The future of a publish does not
         serve for that: its waiter may cancel it while the tag is still open."""
-        if self._heard is None or self._heard.done():
-            self._heard = self._loop.create_future()
-        return self._heard
+        if self._next_answer is None or self._next_answer.done():
+            self._next_answer = self._loop.create_future()
+        return self._next_answer
 
-    def _tell(self) -> None:
-        if self._heard is not None and not self._heard.done():
-            self._heard.set_result(None)
+    def _wake(self) -> None:
+        if self._next_answer is not None and not self._next_answer.done():
+            self._next_answer.set_result(None)
 
     def add(self, packed: bytes) -> Confirm:
         """Register the next publish. A returned message is matched by its properties."""
@@ -60,8 +60,8 @@ class Confirms:
             self._swept = max(self._swept, tag)
         else:
             self._settle(tag, error)
-        if self._heard is not None:
-            self._tell()
+        if self._next_answer is not None:
+            self._wake()
 
     def returned(self, message_id: str, error: StoreError) -> bool:
         """Fail the publish that the broker returned, and answer whether it was found. Returns come
@@ -77,7 +77,7 @@ class Confirms:
         for confirm, _ in self.open.values():
             fail(confirm, error)
         self.open.clear()
-        self._tell()
+        self._wake()
 
     def _settle(self, tag: int, error: StoreError | None) -> None:
         found = self.open.pop(tag, None)

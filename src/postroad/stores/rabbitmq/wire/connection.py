@@ -229,17 +229,17 @@ class AmqpConnection:
     async def _call(self, method: base.Frame, kind: type[F]) -> F:
         if self.lost is None:
             self._wire.send(pamqp_frame.marshal(method, 0))
-        return await self._hear(kind)
+        return await self._await(kind)
 
-    async def _hear(self, kind: type[F]) -> F:
+    async def _await(self, kind: type[F]) -> F:
         if self.lost is not None:
             raise self.lost
         return cast("F", await self._expect(kind))
 
     def _expect(self, kind: type[base.Frame]) -> asyncio.Future[base.Frame]:
-        heard: asyncio.Future[base.Frame] = asyncio.get_running_loop().create_future()
-        self._awaited = (kind, heard)
-        return heard
+        answer: asyncio.Future[base.Frame] = asyncio.get_running_loop().create_future()
+        self._awaited = (kind, answer)
+        return answer
 
     def _tell_blocked(self, reason: str) -> None:
         self.blocked = reason
@@ -247,8 +247,8 @@ class AmqpConnection:
 
     def _beat(self) -> None:
         """Run twice per heartbeat interval: send a heartbeat, and measure the broker's silence."""
-        self._silent = 0 if self._wire.heard else self._silent + 1
-        self._wire.heard = False
+        self._silent = 0 if self._wire.received else self._silent + 1
+        self._wire.received = False
         if self._silent > SILENT_BEATS:
             self._drop(f"{self._address.name} is silent for {2 * self._heartbeat_s} s")
             return

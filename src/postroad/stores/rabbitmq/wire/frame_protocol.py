@@ -42,7 +42,7 @@ class FrameProtocol(asyncio.Protocol):
 
     def __init__(self, place: str, on_end: Callable[[StoreError], None]) -> None:
         self.readers: dict[int, FrameReader] = {}
-        self.heard = self.said = False
+        self.received = self.wrote = False
         self.frame_max = FRAME_MAX
         self.can_write = asyncio.Event()
         self.gone = asyncio.Event()
@@ -69,7 +69,7 @@ class FrameProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Split the received bytes into frames, and hand each to its channel."""
-        self.heard = True
+        self.received = True
         if self._rest:
             data = self._joined(data)
         at, end = 0, len(data)
@@ -138,9 +138,9 @@ class FrameProtocol(asyncio.Protocol):
 
     def beat(self) -> None:
         """Send a heartbeat, unless something was written since the last one."""
-        if not self.said:
+        if not self.wrote:
             self.send(HEARTBEAT)
-        self.said = False
+        self.wrote = False
 
     def pause_writing(self) -> None:
         """Called when the broker reads more slowly than we write."""
@@ -177,7 +177,7 @@ class FrameProtocol(asyncio.Protocol):
         self._gathering.clear()
         out, self._out, self._size = self._out, [], 0
         if out and transport is not None and not transport.is_closing():
-            self.said = True
+            self.wrote = True
             transport.write(b"".join(out))
 
     def _not_amqp(self, data: bytes) -> None:

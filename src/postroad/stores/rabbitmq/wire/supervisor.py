@@ -56,7 +56,7 @@ class Supervisor:
         self._chance = chance
         self._log = log
         self.tasks = Tasks(log)
-        self._spoilt = ""
+        self._failure = ""
         self._ready = asyncio.Event()
         self._down = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -87,7 +87,7 @@ class Supervisor:
         if self.connection is not None:
             self.connection.abort(why)
         elif self.state is ConnectionState.OPENING:
-            self._spoilt = why
+            self._failure = why
 
     async def close(self) -> None:
         """Close the connection and stop."""
@@ -129,7 +129,7 @@ class Supervisor:
     async def _connect(self) -> None:
         self.state = ConnectionState.OPENING
         self.generation += 1
-        self._spoilt = ""
+        self._failure = ""
         connection: AmqpConnection | None = None
         try:
             connection = await AmqpConnection.open(
@@ -156,8 +156,8 @@ class Supervisor:
         """Raise an error if the connection was lost while it was being prepared."""
         if connection.lost is not None:
             raise connection.lost
-        if self._spoilt:
-            raise BrokerLost(self._spoilt)
+        if self._failure:
+            raise BrokerLost(self._failure)
 
     def _lost(self, generation: int, error: StoreError) -> None:
         if generation != self.generation or self.state is not ConnectionState.READY:
