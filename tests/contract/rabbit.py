@@ -68,7 +68,7 @@ class PatientStore(RabbitStore):
     def __init__(self, options: RabbitOptions, state: SqliteStore) -> None:
         super().__init__(options, state)
         self._died = 0
-        self._spent_row = 0
+        self._buried = 0
         self._expired = 0
         wait = self.topology._wait
 
@@ -98,7 +98,7 @@ class PatientStore(RabbitStore):
 
     async def store_dead(self, letters: Sequence[Envelope]) -> None:
         await super().store_dead(letters)
-        self._spent_row += len(letters)
+        self._buried += len(letters)
 
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
         accepted = await super().accept(drafts)
@@ -153,7 +153,7 @@ class PatientStore(RabbitStore):
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 caught_up = await self.serving._has_caught_up()  # which a claim awaits 5 s at most
-                if caught_up and self._spent_row >= self._died and self.arrivals.idle:
+                if caught_up and self._buried >= self._died and self.arrivals.idle:
                     return
                 await asyncio.sleep(0.005)
 

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
 from postroad.stores.rabbitmq.envelope import Envelope, pack
-from postroad.stores.rabbitmq.fleet.housekeeping import Housekeeping, HousekeepingDeps
+from postroad.stores.rabbitmq.fleet.catch_all import CatchAll
+from postroad.stores.rabbitmq.fleet.collector import DeadLetterCollector
+from postroad.stores.rabbitmq.fleet.fleet import Fleet
+from postroad.stores.rabbitmq.fleet.housekeeping import Housekeeping
 from postroad.stores.rabbitmq.publishing.routes import PublishOutcome, RoutedCopy
 from postroad.stores.rabbitmq.topology.topology import Topology
 from postroad.stores.rabbitmq.wire.address import BrokerAddress, read_address
@@ -20,15 +23,18 @@ BRIEFLY = Properties(delivery_mode=1)
 
 
 class Worker:
-    """A crew with its two links. It holds what it is given until it is told to ack."""
+    """Housekeeping with its two connections. It holds what it is given until it is told to ack."""
 
     def __init__(self, name: str, topology: Topology) -> None:
         self.name = name
         self.topology = topology
         self.held: dict[str, list[Delivery]] = {}
         self.buried: list[Envelope] = []
-        deps = HousekeepingDeps(self, self.store_dead, self.declare, self.publish, self.broadcast)
-        self.housekeeping = Housekeeping(topology, name, deps, SystemClock(), LOG)
+        clock = SystemClock()
+        self.catch_all = CatchAll(topology, self.declare, self.publish, clock, LOG)
+        fleet = Fleet(name, topology, self.broadcast, self, clock, LOG)
+        collector = DeadLetterCollector(self.store_dead, clock)
+        self.housekeeping = Housekeeping(topology, fleet, collector, self.catch_all, clock, LOG)
         self._channels: dict[str, AmqpChannel] = {}
 
     async def start(self, dsn: str) -> "Worker":
@@ -41,9 +47,7 @@ class Worker:
         return self
 
     async def _connect(self, address: BrokerAddress) -> AmqpConnection:
-        return await AmqpConnection.open(
-            address, name=self.name, on_lost=lambda _: None, on_blocked=lambda _: None
-        )
+        return await AmqpConnection.open(address, name=self.name)
 
     async def stop(self) -> None:
         await self.housekeeping.stop()
@@ -59,7 +63,7 @@ class Worker:
         self.consuming.abort()
         self.publishing.abort()
 
-    # What the crew uses
+    # What housekeeping uses
 
     async def take(self, target: str) -> None:
         channel = self._channels[target] = await self.consuming.channel()

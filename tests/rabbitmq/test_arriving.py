@@ -28,7 +28,6 @@ from postroad.stores.rabbitmq.publishing.republisher import Republisher
 from postroad.stores.rabbitmq.publishing.routes import PublishOutcome, RoutedCopy, Routes
 from postroad.stores.rabbitmq.state.broker_state import (
     BrokerState,
-    DeadRow,
     KnownMessage,
     StateBatch,
 )
@@ -370,5 +369,5 @@ async def dead_and_replayed(world: World, *numbers: int) -> None:
         times = (now_ms, now_ms, NEVER)
         letter = Envelope(number, "default", "shop", 0, 1, 0, 0, 0, *times, b"{}")
         letter = replace(letter, reason="exhausted", died_at_ms=now_ms)
-        await world.state.store_dead([DeadRow(letter, queue.id, queue.lanes[0])], now_ms)
+        await world.state.store_dead([(letter, queue.id, queue.lanes[0])], now_ms)
     await world.store.dead_replay(DeadFilter(), ReplayMode.reset, count=9, dry_run=False)

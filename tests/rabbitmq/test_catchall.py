@@ -43,10 +43,10 @@ async def test_a_deleted_line_is_made_again_and_gets_what_was_for_it(dsn: str) -
         try:
 
             async def all_sent_on() -> bool:
-                return worker.housekeeping.catch_all.counts.sent_on == 40
+                return worker.catch_all.counts.sent_on == 40
 
             assert await until(all_sent_on)
-            assert worker.housekeeping.catch_all.counts.last == delayed(GONE)
+            assert worker.catch_all.counts.last == delayed(GONE)
             assert await until(lambda: _is_empty(channel))
         finally:
             await worker.close()
@@ -76,7 +76,7 @@ async def test_what_is_for_no_line_of_ours_is_buried_as_unroutable(dsn: str) -> 
             assert "shard.99" in letter.last_error
 
             async def counted() -> bool:
-                return worker.housekeeping.catch_all.counts.dead == 1
+                return worker.catch_all.counts.dead == 1
 
             assert await until(counted)
         finally:

@@ -24,6 +24,7 @@ from postroad.stores.rabbitmq.wire.address import read_address
 from postroad.stores.rabbitmq.wire.channel import AmqpChannel
 from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.rabbitmq.wire.properties import Properties
+from postroad.stores.rabbitmq.wire.supervisor import Prepare, Supervisor
 from tests.rabbitmq.wires import declare, drained, linked, until
 from tests.servers.proxy import Proxy
 from tests.servers.rabbitmq import PrivateRabbit
@@ -42,15 +43,12 @@ async def declared(link: AmqpConnection) -> None:
 @asynccontextmanager
 async def publishing_to(dsn: str, wait_s: float = 10.0) -> AsyncIterator[Publisher]:
     """A publisher, closed at the end."""
-    publisher = Publisher(
-        read_address(dsn),
-        "test",
-        declared,
-        SystemClock(),
-        system_chance(),
-        make_log("critical"),
-        wait_s=wait_s,
-    )
+    clock, log = SystemClock(), make_log("critical")
+
+    def supervise(prepare: Prepare) -> Supervisor:
+        return Supervisor(read_address(dsn), "test", prepare, clock, system_chance(), log)
+
+    publisher = Publisher(supervise, declared, clock, wait_s=wait_s)
     await publisher.open()
     try:
         yield publisher

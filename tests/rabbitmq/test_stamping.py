@@ -78,4 +78,4 @@ def test_the_last_ones_are_known_and_their_number_is_bounded() -> None:
     assert len(found) <= 2 * RECENT_MAX
     sent = recent.get(last)
     assert sent is not None
-    assert (sent.queue, sent.lane, sent.accepted_at_ms) == (1, 5, last)
+    assert sent == (1, 5, last, last, NEVER)

@@ -24,7 +24,6 @@ from postroad.stores.rabbitmq.consuming.queue_cache import QueueCache
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.state.broker_state import (
     BrokerState,
-    DeadRow,
     KnownMessage,
     SpentCopy,
     StateBatch,
@@ -136,7 +135,7 @@ async def test_a_letter_is_buried_once_and_comes_back_with_a_later_hop(
 ) -> None:
     async with opened(store) as (state, queue):
         letter = envelope(7, 3, reason="exhausted", last_error="no", died_at_ms=NOW_MS)
-        grave = DeadRow(letter, queue.id, queue.lanes[0])
+        grave = (letter, queue.id, queue.lanes[0])
         await state.store_dead([grave], NOW_MS)
         await state.store_dead([grave], NOW_MS)
         dead = await store.dead_page(DeadFilter(), TOP, 10)

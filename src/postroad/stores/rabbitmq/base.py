@@ -22,7 +22,10 @@ from postroad.stores.rabbitmq.consuming.serving import Serving
 from postroad.stores.rabbitmq.dead_letters import UNREADABLE
 from postroad.stores.rabbitmq.delays.parking import Parking
 from postroad.stores.rabbitmq.envelope import Envelope
-from postroad.stores.rabbitmq.fleet.housekeeping import Housekeeping, HousekeepingDeps
+from postroad.stores.rabbitmq.fleet.catch_all import CatchAll
+from postroad.stores.rabbitmq.fleet.collector import DeadLetterCollector
+from postroad.stores.rabbitmq.fleet.fleet import Fleet
+from postroad.stores.rabbitmq.fleet.housekeeping import Housekeeping
 from postroad.stores.rabbitmq.fleet.old_queues import OldQueueDrain
 from postroad.stores.rabbitmq.options import RabbitOptions
 from postroad.stores.rabbitmq.publishing.header_template import HeaderTemplates
@@ -31,7 +34,7 @@ from postroad.stores.rabbitmq.publishing.recent import RecentMessages
 from postroad.stores.rabbitmq.publishing.recording import ResultRecorder
 from postroad.stores.rabbitmq.publishing.republisher import Republisher
 from postroad.stores.rabbitmq.publishing.routes import Routes
-from postroad.stores.rabbitmq.state.broker_state import BrokerState, DeadRow
+from postroad.stores.rabbitmq.state.broker_state import BrokerState, DeadLetter
 from postroad.stores.rabbitmq.state.tables import PostgresTables, SqliteTables
 from postroad.stores.rabbitmq.topology.topology import Topology
 from postroad.stores.sqlite.bell import LocalBell
@@ -97,18 +100,20 @@ class RabbitBase:
         self.outbox = Outbox(
             self.broker_state, self.queue_cache, routes, self.broker, clock, self.log
         )
-        name, declare = self.topology.name, self.broker.declare
+        topology, declare, log = self.topology, self.broker.declare, self.log
         self.consumers = Consumers(
-            self.delivered, self.arrivals, name, declare, options.prefetch, clock, self.log
+            self.delivered, self.arrivals, topology.name, declare, options.prefetch, clock, log
         )
         self.consumers.tasks.tell(self.tasks.hear)
-        deps = HousekeepingDeps(
-            self.consumers, self.store_dead, declare, self.broker.publish, self.broker.broadcast
+        fleet = Fleet(
+            _name(), self.topology, self.broker.broadcast, self.consumers, clock, self.log
         )
-        self.housekeeping = Housekeeping(self.topology, _name(), deps, clock, self.log)
+        self.catch_all = CatchAll(topology, declare, self.broker.publish, clock, log)
+        collector = DeadLetterCollector(self.store_dead, clock)
+        self.housekeeping = Housekeeping(topology, fleet, collector, self.catch_all, clock, log)
         self.housekeeping.tasks.tell(self.tasks.hear)
         old_queues = OldQueueDrain(
-            self.queue_cache, routes, self.broker, self._handlers, clock, self.log
+            self.queue_cache, routes, self.broker, self._handlers, clock, log
         )
         self.serving = Serving(
             self.broker, self.consumers, self.arrivals, self.housekeeping, old_queues, clock
@@ -172,18 +177,18 @@ class RabbitBase:
 
     async def store_dead(self, letters: Sequence[Envelope]) -> None:
         """Store dead letters in one transaction, each once."""
-        dead_rows = [await self._dead_row(letter) for letter in letters]
-        await self.broker_state.store_dead(dead_rows, self.clock.now_ms())
+        rows = [await self._dead_letter(letter) for letter in letters]
+        await self.broker_state.store_dead(rows, self.clock.now_ms())
 
-    async def _dead_row(self, letter: Envelope) -> DeadRow:
+    async def _dead_letter(self, letter: Envelope) -> DeadLetter:
         queue = await self.queue_cache.queue((letter.tenant, letter.queue))
-        if queue is None or letter.shard >= len(queue.lanes):
-            key = LaneKey("handler", UNREADABLE)
-            spec = QueueSpec(DEFAULT_TENANT, UNREADABLE, key, 1, Policy())
-            found = await self.queue_cache.queue((DEFAULT_TENANT, UNREADABLE))
-            (queue,) = [found] if found else await self.queue_cache.open_queues([spec])
-            return DeadRow(letter, queue.id, queue.lanes[0])
-        return DeadRow(letter, queue.id, queue.lanes[letter.shard])
+        if queue is not None and letter.shard < len(queue.lanes):
+            return letter, queue.id, queue.lanes[letter.shard]
+        key = LaneKey("handler", UNREADABLE)
+        spec = QueueSpec(DEFAULT_TENANT, UNREADABLE, key, 1, Policy())
+        found = await self.queue_cache.queue((DEFAULT_TENANT, UNREADABLE))
+        (queue,) = [found] if found else await self.queue_cache.open_queues([spec])
+        return letter, queue.id, queue.lanes[0]
 
     def _handlers(self) -> list[str]:
         return [each for each in self.consumers.targets if each.startswith("handler.")]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 from postroad.model.errors import BrokerBlocked, StoreError, Unroutable
 from postroad.model.ids import to_text
@@ -22,40 +23,35 @@ from postroad.stores.rabbitmq.wire.confirms import Confirm
 from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.rabbitmq.wire.features import check_features
 from postroad.stores.rabbitmq.wire.properties import Properties
-from postroad.stores.rabbitmq.wire.supervisor import Supervisor
-
-OnConnection = Callable[[AmqpConnection], Awaitable[None]]
+from postroad.stores.rabbitmq.wire.supervisor import Prepare, Supervisor
 
 
 class Broker:
     """Publishes with confirms, declares broker queues, and keeps a connection for consuming."""
 
     def __init__(
-        self,
-        address: BrokerAddress,
-        topology: Topology,
-        name: str,
-        clock: Clock,
-        log: Log,
+        self, address: BrokerAddress, topology: Topology, name: str, clock: Clock, log: Log
     ) -> None:
         self._address = address
         self._topology = topology
         self._name = name
         self._clock = clock
         self._log = log
-        self._chance = system_chance()
         self.tasks = Tasks(log)
-        self.publisher = Publisher(
-            address, f"{name} publishes", self._prepare, clock, self._chance, log
-        )
+        self.publisher = Publisher(partial(self._supervise, "publishes"), self._prepare, clock)
         self.publisher.on_return = self._on_return
-        self.publisher.supervisor.tasks.tell(self.tasks.hear)
         self._consumer: Supervisor | None = None
         self._detector: asyncio.Task[None] | None = None
         self._control_channel: AmqpChannel | None = None
         self._declared: set[str] = set()
         self._made = set(topology.shard_targets())
         self._making: dict[str, asyncio.Lock] = {}
+
+    def _supervise(self, what_for: str, prepare: Prepare) -> Supervisor:
+        name, clock = f"{self._name} {what_for}", self._clock
+        supervisor = Supervisor(self._address, name, prepare, clock, system_chance(), self._log)
+        supervisor.tasks.tell(self.tasks.hear)
+        return supervisor
 
     async def open(self) -> None:
         """Connect for publishing, and declare the topology."""
@@ -70,7 +66,7 @@ class Broker:
 
     async def consume(
         self,
-        up: OnConnection,
+        up: Prepare,
         down: Callable[[], Awaitable[None]],
         watched: Callable[[], Sequence[ConsumedQueue]],
     ) -> None:
@@ -78,19 +74,18 @@ class Broker:
         and `down` are called for each connection."""
 
         async def prepare(connection: AmqpConnection) -> None:
-            watch = StallDetector(connection, watched)
+            detector = StallDetector(connection, watched)
             await up(connection)
-            self._detector = self.tasks.start(watch.run(self._clock, consumer.rebuild), "watch")
+            self._detector = self.tasks.start(
+                detector.run(self._clock, consumer.rebuild), "stall detector"
+            )
 
         async def undo() -> None:
             await self._stop_detector()
             await down()
 
-        name = f"{self._name} consumes"
-        consumer = Supervisor(self._address, name, prepare, self._clock, self._chance, self._log)
+        consumer = self._consumer = self._supervise("consumes", prepare)
         consumer.undo = undo
-        consumer.tasks.tell(self.tasks.hear)
-        self._consumer = consumer
         consumer.start()
         try:
             _ = await consumer.ready()  # only wait for it
@@ -118,45 +113,41 @@ class Broker:
 
     async def publish(self, copies: Sequence[RoutedCopy]) -> list[PublishOutcome]:
         """Publish copies together; answers an error for each, or None when it is confirmed."""
-        return await self.send([_packed_message(copy) for copy in copies])
+        return await self.send([_packed(copy) for copy in copies])
 
-    async def send(self, packed_messages: Sequence[PackedMessage]) -> list[PublishOutcome]:
+    async def send(self, messages: Sequence[PackedMessage]) -> list[PublishOutcome]:
         """Publish encoded messages. An error is raised only before anything is written."""
-        for target in {_target(each.key) for each in packed_messages} - self._declared:
+        for target in {_target(each.key) for each in messages} - self._declared:
             await self.declare(target)
-        answers = await self.publisher.publish(packed_messages)
+        answers = await self.publisher.publish(messages)
         lost = [at for at, failure in enumerate(answers) if isinstance(failure, Unroutable)]
         if lost:  # somebody deleted a broker queue
-            again = await self._send_again([packed_messages[at] for at in lost])
+            again = await self._send_again([messages[at] for at in lost])
             for at, failure in zip(lost, again, strict=True):
                 answers[at] = failure
         return answers
 
-    def put(self, packed_message: PackedMessage) -> Confirm | None:
+    def put(self, message: PackedMessage) -> Confirm | None:
         """Write a message at once; None when that is not possible."""
-        return (
-            self.publisher.put(packed_message)
-            if _target(packed_message.key) in self._declared
-            else None
-        )
+        return self.publisher.put(message) if _target(message.key) in self._declared else None
 
-    async def _send_again(self, packed_messages: Sequence[PackedMessage]) -> list[PublishOutcome]:
+    async def _send_again(self, messages: Sequence[PackedMessage]) -> list[PublishOutcome]:
         try:
-            for target in {_target(each.key) for each in packed_messages}:
+            for target in {_target(each.key) for each in messages}:
                 await self.declare(target)
         except StoreError as error:
-            return [error] * len(packed_messages)
-        return await self.publisher.publish(packed_messages)
+            return [error] * len(messages)
+        return await self.publisher.publish(messages)
 
-    def hand_over(self, packed_messages: Sequence[PackedMessage]) -> None:
+    def hand_over(self, messages: Sequence[PackedMessage]) -> None:
         """Write messages without confirms."""
-        for packed_message in packed_messages:
-            target = _target(packed_message.key)
+        for message in messages:
+            target = _target(message.key)
             if target not in self._declared:
                 # A refusal closes the channel, which is logged.
                 _ = ask(self.publisher.unconfirmed_channel(), self._topology.consumed(target))
                 self._declared.add(target)
-            self.publisher.hand_over(packed_message)
+            self.publisher.hand_over(message)
 
     def _on_return(self, error: Unroutable) -> None:
         # Somebody deleted a broker queue: declare all of them again when they are used.
@@ -224,7 +215,7 @@ class Broker:
         return self._control_channel
 
 
-def _packed_message(copy: RoutedCopy) -> PackedMessage:
+def _packed(copy: RoutedCopy) -> PackedMessage:
     envelope = copy.envelope
     packed = Properties(headers=dict(pack(envelope)), message_id=to_text(envelope.id)).pack()
     return PackedMessage(copy.exchange, copy.key, packed, envelope.body)

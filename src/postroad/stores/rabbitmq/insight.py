@@ -105,11 +105,10 @@ class RabbitInsight(RabbitWaiting):
 
     def _sent(self, number: int) -> MessagePlace | None:
         sent = self.recent.get(number)
-        queue = None if sent is None else self.queue_cache.known(sent.queue)
+        queue = None if sent is None else self.queue_cache.known(sent[0])
         if sent is None or queue is None:
             return None
-        times = (sent.due_ms, sent.accepted_at_ms, sent.expires_at_ms)
-        return MessagePlace(queue.tenant, queue.name, sent.lane, 0, 0, *times)
+        return MessagePlace(queue.tenant, queue.name, sent[1], 0, 0, *sent[2:])
 
     async def _others_due(self, place: MessagePlace) -> int:
         """How many messages of its lane may go before it, as far as is known."""
@@ -157,7 +156,7 @@ class RabbitInsight(RabbitWaiting):
         """The state of the broker, as this process sees it."""
         self._check_open()
         connection = self.broker.publisher.supervisor.connection
-        fleet, counts = self.housekeeping.fleet, self.housekeeping.catch_all.counts
+        fleet, counts = self.housekeeping.fleet, self.catch_all.counts
         return BrokerFacts(
             version=connection.server.version if connection is not None else "",
             blocked=self.broker.publisher.blocked,

@@ -18,6 +18,7 @@ from postroad.model.record import (
     Want,
 )
 from postroad.stores.rabbitmq.base import RabbitBase
+from postroad.stores.rabbitmq.consuming.memory_tables import Levels, Names
 
 
 class RabbitLeases(RabbitBase):
@@ -30,12 +31,7 @@ class RabbitLeases(RabbitBase):
         return owner
 
     async def claim(
-        self,
-        owner: int,
-        levels: Sequence[int],
-        pools: Sequence[str],
-        limit: int,
-        without: Sequence[str] = (),
+        self, owner: int, levels: Levels, pools: Names, limit: int, without: Names = ()
     ) -> Claim:
         """Claim lanes that are ready at these levels. The first claim starts the consumers. A claim
         for all levels that finds nothing waits until a message arrives, or the broker has none."""

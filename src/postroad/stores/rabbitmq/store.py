@@ -172,7 +172,7 @@ class RabbitUpkeep(RabbitBase):
         """Move expired messages, and those that were blocked for too long, to the dead set.
         Messages in the broker come back when they expire."""
         swept = await self.state.sweep(limit)
-        expired, next_at_ms = await self.parking.store_dead(limit)
+        expired, next_at_ms = await self.parking.expire(limit)
         return Swept(swept.expired + expired, min(swept.next_at_ms, next_at_ms))
 
     async def retain(self, history_ms: int, dead_ms: int) -> int:

@@ -41,19 +41,9 @@ class IncomingDelivery(Struct, frozen=True):
     source: str
 
 
-class ReadDelivery(Struct, frozen=True):
-    """A delivery with its decoded envelope."""
-
-    envelope: Envelope
-    arrived: IncomingDelivery
-    returns: int
-
-
-class ArrivalPlan(Struct, frozen=True):
-    """What to do with a batch: what is republished, and what is added to the tables in memory."""
-
-    republish: RepublishBatch
-    fresh: dict[int, DeliveredMessage]
+ReadDelivery = tuple[IncomingDelivery, Envelope, bool]
+"""A delivery, its envelope, and whether it is suspect."""
+Fresh = dict[int, DeliveredMessage]
 
 
 class Arrivals:
@@ -106,44 +96,43 @@ class Arrivals:
             self.busy = False
 
     async def _handle(self, batch: list[IncomingDelivery]) -> None:
-        plan: ArrivalPlan | None = None
+        plan: tuple[RepublishBatch, Fresh] | None = None
         self._republished.clear()
         while alive := [one for one in batch if one.ack_handle.alive]:
             try:
                 plan = plan or await self._plan(alive)
-                await self._republisher.run(plan.republish)
+                republish, fresh = plan
+                await self._republisher.run(republish)
             except StoreError as error:
-                self._log.warning(
-                    "could not look up delivered messages; trying again", error=str(error)
-                )
-                if plan is not None and plan.republish.copies:
-                    self._republished |= {
-                        e.ack_handle for e in plan.republish.ended if e.republished
-                    }
+                self._log.warning("could not look up messages; trying again", error=str(error))
+                if plan is not None and plan[0].copies:
+                    self._republished |= {e.ack_handle for e in plan[0].ended if e.republished}
                     plan = None  # otherwise everything is published, and only the write is repeated
                 await self._clock.sleep(RETRY_S)
             else:
-                self._add(plan.fresh)
+                self._add(fresh)
                 return
 
-    async def _plan(self, batch: Sequence[IncomingDelivery]) -> ArrivalPlan:
+    async def _plan(self, batch: Sequence[IncomingDelivery]) -> tuple[RepublishBatch, Fresh]:
+        """What to republish, and what to add to the tables in memory."""
         republish = RepublishBatch(self._routes, self._clock.now_ms())
         read = [one for arrived in batch if (one := self._read(republish, arrived))]
-        self._delivered.arriving = {one.envelope.id for one in read}
-        doubtful = [r.envelope.id for r in read if r.envelope.hop or r.arrived.delivery.redelivered]
+        self._delivered.arriving = {envelope.id for _, envelope, _ in read}
+        doubtful = [e.id for arrived, e, _ in read if e.hop or arrived.delivery.redelivered]
         known = await self._state.known(doubtful)
-        fresh: dict[int, DeliveredMessage] = {}
+        fresh: Fresh = {}
         for one in read:
-            queue = await self._queue_cache.queue((one.envelope.tenant, one.envelope.queue))
-            if queue is None or one.envelope.shard >= len(queue.lanes):
-                self._refuse(republish, one.arrived, "its queue is not known to the state store")
+            arrived, envelope, _ = one
+            queue = await self._queue_cache.queue((envelope.tenant, envelope.queue))
+            if queue is None or envelope.shard >= len(queue.lanes):
+                self._refuse(republish, arrived, "its queue is not known to the state store")
                 continue
-            entry = self._entry(one, queue, known.get(one.envelope.id, UNKNOWN), fresh)
+            entry = self._entry(one, queue, known.get(envelope.id, UNKNOWN), fresh)
             if entry is not None:
                 self._place(republish, entry, queue, fresh)
-        return ArrivalPlan(republish, fresh)
+        return republish, fresh
 
-    def _add(self, fresh: dict[int, DeliveredMessage]) -> None:
+    def _add(self, fresh: Fresh) -> None:
         """Add messages to the tables in memory. Those that an earlier try delivered since the
         look-up are acked instead; those of a broker queue that was given back or lost are left
         out."""
@@ -162,15 +151,11 @@ class Arrivals:
         except BadEnvelope as error:
             self._refuse(republish, arrived, str(error))
             return None
-        return ReadDelivery(envelope, arrived, delivery_count(headers))
+        return arrived, envelope, delivery_count(headers) >= SUSPECT_FROM
 
     def _refuse(self, republish: RepublishBatch, arrived: IncomingDelivery, why: str) -> None:
         """Send a delivery that cannot be used to the dead set."""
-        self._log.error(
-            "could not read a message; it goes to the dead set",
-            broker_queue=arrived.source,
-            why=why,
-        )
+        self._log.error("could not read a message", broker_queue=arrived.source, why=why)
         letter = unreadable(arrived.delivery, why, self._clock.now_ms())
         message = Message(letter.id, 0, 0, 0, 0, 0, 0, 0, 0, 0, NEVER, b"")
         entry = DeliveredMessage(letter, message, arrived.ack_handle, arrived.source)
@@ -178,14 +163,11 @@ class Arrivals:
         republish.replace(entry, RoutedCopy(self._routes.topology.dead_exchange, "", letter))
 
     def _entry(
-        self,
-        one: ReadDelivery,
-        queue: Queue,
-        known: KnownMessage,
-        fresh: dict[int, DeliveredMessage],
+        self, one: ReadDelivery, queue: Queue, known: KnownMessage, fresh: Fresh
     ) -> DeliveredMessage | None:
         """The message; None when this copy is spent, or the message is already in memory."""
-        envelope, ack_handle = one.envelope, one.arrived.ack_handle
+        arrived, envelope, suspect = one
+        ack_handle = arrived.ack_handle
         held = self._delivered.messages.get(envelope.id) or fresh.get(envelope.id)
         if held is not None and held.envelope.hop < envelope.hop:
             _ = self._delivered.drop(envelope.id)  # a peer published a newer copy meanwhile
@@ -198,17 +180,13 @@ class Arrivals:
         # The noted starts belong to the copy after the last spent one.
         starts = known.starts if known.hop == envelope.hop - 1 else 0
         message = message_of(envelope, queue, starts)
-        entry = DeliveredMessage(envelope, message, ack_handle, one.arrived.source)
-        entry.suspect = one.returns >= SUSPECT_FROM
+        entry = DeliveredMessage(envelope, message, ack_handle, arrived.source)
+        entry.suspect = suspect
         entry.republished = ack_handle in self._republished
         return entry
 
     def _place(
-        self,
-        republish: RepublishBatch,
-        entry: DeliveredMessage,
-        queue: Queue,
-        fresh: dict[int, DeliveredMessage],
+        self, republish: RepublishBatch, entry: DeliveredMessage, queue: Queue, fresh: Fresh
     ) -> None:
         lane = self._queue_cache.lane(entry.message.lane)
         now_ms = self._clock.now_ms()

@@ -29,6 +29,8 @@ from postroad.stores.sqlite.bell import Ring
 
 READ_BYTES_MAX: Final = 4 << 20
 RungKey = tuple[int, int, int]
+Levels = Sequence[int]
+Names = Sequence[str]
 
 
 class RungQueue:
@@ -293,13 +295,7 @@ class DeliveredMessages:
     # Claiming and reading
 
     def claim(
-        self,
-        owner: int,
-        levels: Sequence[int],
-        pools: Sequence[str],
-        limit: int,
-        without: Sequence[str],
-        now_ms: int,
+        self, owner: int, levels: Levels, pools: Names, limit: int, without: Names, now_ms: int
     ) -> Claim:
         """Give an owner the lanes that are ready at these levels."""
         ready: list[Ready] = []

@@ -20,7 +20,7 @@ class ConsumedQueue(Struct, frozen=True):
     """A broker queue and the channel that consumes it. `single`: the queue has a single active
     consumer, which need not be this one."""
 
-    broker_queue: str
+    name: str
     channel: AmqpChannel
     single: bool
 
@@ -47,13 +47,13 @@ class StallDetector:
     async def find_stalled(self) -> str:
         """The first broker queue that has messages and gave its consumer none since the last check;
         "" when there is none."""
-        broker_queues = self._watched()
-        idle = [each for each in broker_queues if self._is_idle(each.channel)]
-        self._seen = {each.channel: each.channel.arrived for each in broker_queues}
+        consumed = self._watched()
+        idle = [each for each in consumed if self._is_idle(each.channel)]
+        self._seen = {each.channel: each.channel.arrived for each in consumed}
         if self._control is None or self._control.lost is not None:
             self._control = await self._connection.channel()
         asked = [
-            self._control.ask(commands.Queue.Declare(queue=each.broker_queue, passive=True))
+            self._control.ask(commands.Queue.Declare(queue=each.name, passive=True))
             for each in idle
         ]
         for each, answer in zip(idle, asked, strict=True):
@@ -62,7 +62,7 @@ class StallDetector:
                 answer_frame.consumer_count == 0
                 or (answer_frame.message_count and _is_served(each))
             ):
-                return each.broker_queue
+                return each.name
         return ""
 
     def _is_idle(self, channel: AmqpChannel) -> bool:

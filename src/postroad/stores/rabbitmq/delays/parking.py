@@ -85,7 +85,7 @@ class Parking:
                         found.append((entry, until_ms))
         return found
 
-    async def store_dead(self, limit: int) -> tuple[int, int]:
+    async def expire(self, limit: int) -> tuple[int, int]:
         """Send expired messages to the dead set; answers how many, and when the next expires."""
         now_ms = self._clock.now_ms()
         republish = RepublishBatch(self._routes, now_ms)

@@ -25,10 +25,8 @@ class BatchConsumer:
     """Runs as long as its channel. A message that was handled and could not be acked is delivered
     again: the handler must recognise it."""
 
-    def __init__(
-        self, broker_queue: str, handle_batch: BatchHandler, clock: Clock, log: Log
-    ) -> None:
-        self._line = broker_queue
+    def __init__(self, queue: str, handle_batch: BatchHandler, clock: Clock, log: Log) -> None:
+        self._line = queue
         self._handle_batch = handle_batch
         self._clock = clock
         self._log = log
@@ -66,7 +64,7 @@ class BatchConsumer:
         except PostroadError as error:
             self._log.warning(
                 "could not handle messages of a broker queue; trying again",
-                broker_queue=self._line,
+                queue=self._line,
                 error=str(error),
             )
             await self._clock.sleep(PAUSE_S)
@@ -77,21 +75,15 @@ class BatchConsumer:
 
 
 async def consume_in_batches(
-    connection: AmqpConnection,
-    broker_queue: str,
-    handle_batch: BatchHandler,
-    clock: Clock,
-    log: Log,
+    connection: AmqpConnection, queue: str, handle_batch: BatchHandler, clock: Clock, log: Log
 ) -> None:
     """Consume a broker queue until the connection is lost; a lost channel is replaced."""
     while connection.lost is None:
-        drain = BatchConsumer(broker_queue, handle_batch, clock, log)
+        drain = BatchConsumer(queue, handle_batch, clock, log)
         try:
             await drain.run(await connection.channel(on_lost=drain.ended))
         except StoreError as error:
             log.warning(
-                "could not consume a broker queue; trying again",
-                broker_queue=broker_queue,
-                error=str(error),
+                "could not consume a broker queue; trying again", queue=queue, error=str(error)
             )
         await clock.sleep(AGAIN_S)

@@ -33,12 +33,7 @@ class CatchAll:
     its messages; messages for unknown targets go to the dead set."""
 
     def __init__(
-        self,
-        topology: Topology,
-        declare: Declare,
-        publish: Publish,
-        clock: Clock,
-        log: Log,
+        self, topology: Topology, declare: Declare, publish: Publish, clock: Clock, log: Log
     ) -> None:
         self.counts = CatchAllCounts()
         self._topology = topology

@@ -11,6 +11,11 @@ from postroad.ports.log import Log
 from postroad.stores.rabbitmq.fleet import presence
 from postroad.stores.rabbitmq.fleet.presence import BEAT_S, PresenceKind, PresenceMessage, Roster
 from postroad.stores.rabbitmq.fleet.rendezvous import share_of
+from postroad.stores.rabbitmq.topology.topology import Topology
+
+Broadcast = Callable[[str, bytes], None]
+"""Sends to an exchange without waiting, over the publishing connection: a broker that is short of
+memory stops reading from a connection that publishes, and acks must go on."""
 
 
 class QueueConsumer(Protocol):
@@ -30,19 +35,20 @@ class Fleet:
     def __init__(
         self,
         me: str,
-        shards: int,
-        clock: Clock,
-        broadcast: Callable[[bytes], None],
+        topology: Topology,
+        broadcast: Broadcast,
         consumer: QueueConsumer,
+        clock: Clock,
         log: Log,
     ) -> None:
         self.mine: frozenset[int] = frozenset()
         self.settled = asyncio.Event()
         """Set when this worker has taken its share for the first time on this connection."""
+        self.me = me
         self._roster = Roster(me)
-        self._shards = shards
+        self._topology = topology
         self._clock = clock
-        self._send_bytes = broadcast
+        self._send = broadcast
         self._consumer = consumer
         self._log = log
         self.tasks = Tasks(log)
@@ -101,7 +107,7 @@ class Fleet:
     async def _settle(self) -> None:
         if not self._connected:
             return
-        due = share_of(self._roster.me, self._shards, self.workers)
+        due = share_of(self._roster.me, self._topology.shards, self.workers)
         for shard in self.mine - due:
             self.mine -= {shard}
             self._giving[shard] = self.tasks.start(self._give_back(shard), f"give {shard}")
@@ -129,4 +135,4 @@ class Fleet:
 
     def _broadcast(self, word: PresenceKind) -> None:
         if self._connected:
-            self._send_bytes(presence.write(PresenceMessage(self._roster.me, word)))
+            self._send(self._topology.fleet, presence.write(PresenceMessage(self._roster.me, word)))

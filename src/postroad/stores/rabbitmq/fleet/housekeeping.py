@@ -1,9 +1,7 @@
 """What a worker does for all: presence, dead letters, the catch-all queue."""
 
-from collections.abc import Callable
 from typing import Final
 
-from msgspec import Struct
 from pamqp import commands
 from pamqp.common import FieldTable
 
@@ -11,9 +9,9 @@ from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.fleet.batch_consumer import consume_in_batches
-from postroad.stores.rabbitmq.fleet.catch_all import CatchAll, Declare, Publish
-from postroad.stores.rabbitmq.fleet.collector import DeadLetterCollector, StoreDead
-from postroad.stores.rabbitmq.fleet.fleet import Fleet, QueueConsumer
+from postroad.stores.rabbitmq.fleet.catch_all import CatchAll
+from postroad.stores.rabbitmq.fleet.collector import DeadLetterCollector
+from postroad.stores.rabbitmq.fleet.fleet import Fleet
 from postroad.stores.rabbitmq.topology.topology import Topology
 from postroad.stores.rabbitmq.wire.channel import AmqpChannel
 from postroad.stores.rabbitmq.wire.connection import AmqpConnection
@@ -23,41 +21,27 @@ PRESENCE_MAX: Final = 1_000
 """Presence messages that wait for a worker that hangs; it needs only the latest."""
 
 
-class HousekeepingDeps(Struct, frozen=True):
-    """The parts of the store that housekeeping uses."""
-
-    consumer: QueueConsumer
-    store_dead: StoreDead
-    declare: Declare
-    publish: Publish
-    broadcast: Callable[[str, bytes], None]
-    """Sends to an exchange without waiting, over the publishing connection: a broker that is short
-    of memory stops reading from a connection that publishes, and acks must go on."""
-
-
 class Housekeeping:
     """Runs while an engine runs, on the current connection."""
 
     def __init__(
-        self, topology: Topology, me: str, deps: HousekeepingDeps, clock: Clock, log: Log
+        self,
+        topology: Topology,
+        fleet: Fleet,
+        collector: DeadLetterCollector,
+        catch_all: CatchAll,
+        clock: Clock,
+        log: Log,
     ) -> None:
+        self.fleet = fleet
+        self.tasks = Tasks(log)
+        fleet.tasks.tell(self.tasks.hear)
         self._topology = topology
-        self._me = me
+        self._collector = collector
+        self._catch_all = catch_all
         self._connections = 0
         self._clock = clock
         self._log = log
-        self.tasks = Tasks(log)
-        self.fleet = Fleet(
-            me,
-            topology.shards,
-            clock,
-            lambda body: deps.broadcast(topology.fleet, body),
-            deps.consumer,
-            log,
-        )
-        self.fleet.tasks.tell(self.tasks.hear)
-        self.catch_all = CatchAll(topology, deps.declare, deps.publish, clock, log)
-        self._collector = DeadLetterCollector(deps.store_dead, clock)
 
     async def up(self, connection: AmqpConnection) -> None:
         """Start on a new connection."""
@@ -66,7 +50,7 @@ class Housekeeping:
         _ = self.tasks.start(self.fleet.run(), "fleet")  # `tasks` keeps it
         for name, handler in (
             (self._topology.dead, self._collector.handle_batch),
-            (self._topology.lost, self.catch_all.handle_batch),
+            (self._topology.lost, self._catch_all.handle_batch),
         ):
             work = consume_in_batches(connection, name, handler, self._clock, self._log)
             _ = self.tasks.start(work, f"drain {name}")  # `tasks` keeps it
@@ -84,7 +68,7 @@ class Housekeeping:
     async def _listen(self, channel: AmqpChannel) -> None:
         """Receive the presence messages, by a queue that is deleted with the connection."""
         self._connections += 1
-        queue = f"{self._topology.fleet}.{self._me}.{self._connections}"
+        queue = f"{self._topology.fleet}.{self.fleet.me}.{self._connections}"
         limits: FieldTable = {
             "x-queue-type": "classic",
             "x-max-length": PRESENCE_MAX,

@@ -30,7 +30,7 @@ class OldQueueDrain:
         self,
         queue_cache: QueueCache,
         routes: Routes,
-        copy_publisher: CopyPublisher,
+        publisher: CopyPublisher,
         handlers: Callable[[], Iterable[str]],
         clock: Clock,
         log: Log,
@@ -39,7 +39,7 @@ class OldQueueDrain:
         self._handlers = handlers
         self._queue_cache = queue_cache
         self._routes = routes
-        self._copy_publisher = copy_publisher
+        self._publisher = publisher
         self._clock = clock
         self._log = log
 
@@ -54,19 +54,14 @@ class OldQueueDrain:
     async def _run(self, connection: AmqpConnection) -> None:
         while connection.lost is None:
             try:
-                broker_queues = await self._find(connection)
+                names = await self._find(connection)
             except StoreError as error:
                 self._log.warning(
                     "could not look for queues of another topology; trying again", error=str(error)
                 )
                 await self._clock.sleep(AGAIN_S)
             else:
-                await asyncio.gather(
-                    *(
-                        self._empty(connection, broker_queue, dead)
-                        for broker_queue, dead in broker_queues
-                    )
-                )
+                await asyncio.gather(*(self._empty(connection, name, dead) for name, dead in names))
                 return
 
     async def _find(self, connection: AmqpConnection) -> list[tuple[str, bool]]:
@@ -78,31 +73,27 @@ class OldQueueDrain:
                 continue
             self._log.info("draining the queues of another topology", label=old.label)
             handlers = [old.name(target) for target in self._handlers()]
-            broker_queues = [
-                broker_queue
-                for broker_queue in handlers
-                if await self._is_there(connection, broker_queue)
-            ]
-            broker_queues += [*map(old.name, old.shard_targets()), old.lost]
-            found += [(old.dead, True), *((broker_queue, False) for broker_queue in broker_queues)]
+            names = [name for name in handlers if await self._is_there(connection, name)]
+            names += [*map(old.name, old.shard_targets()), old.lost]
+            found += [(old.dead, True), *((name, False) for name in names)]
         return found
 
-    async def _is_there(self, connection: AmqpConnection, broker_queue: str) -> bool:
+    async def _is_there(self, connection: AmqpConnection, name: str) -> bool:
         channel = await connection.channel()
         try:
-            _ = await ready_count(channel, broker_queue)  # raises when it does not exist
+            _ = await ready_count(channel, name)  # raises when it does not exist
         except BrokerForgot:
             return False  # the broker has closed the channel
         await channel.close()
         return True
 
-    async def _empty(self, connection: AmqpConnection, broker_queue: str, dead: bool) -> None:  # noqa: FBT001
+    async def _empty(self, connection: AmqpConnection, name: str, dead: bool) -> None:  # noqa: FBT001
         async def handle_batch(batch: list[Delivery]) -> list[PublishOutcome]:
-            return await self._copy_publisher.publish(
+            return await self._publisher.publish(
                 [await self._copy(each, dead=dead) for each in batch]
             )
 
-        await consume_in_batches(connection, broker_queue, handle_batch, self._clock, self._log)
+        await consume_in_batches(connection, name, handle_batch, self._clock, self._log)
 
     async def _copy(self, delivery: Delivery, *, dead: bool) -> RoutedCopy:
         try:

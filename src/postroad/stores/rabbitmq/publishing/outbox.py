@@ -35,14 +35,14 @@ class Outbox:
         state: BrokerState,
         queue_cache: QueueCache,
         routes: Routes,
-        copy_publisher: CopyPublisher,
+        publisher: CopyPublisher,
         clock: Clock,
         log: Log,
     ) -> None:
         self._state = state
         self._queue_cache = queue_cache
         self._routes = routes
-        self._copy_publisher = copy_publisher
+        self._publisher = publisher
         self._clock = clock
         self._log = log
         self._turn = asyncio.Lock()
@@ -57,7 +57,7 @@ class Outbox:
 
     async def _publish(self, envelopes: Sequence[Envelope]) -> int:
         copies = [await self._copy(one) for one in envelopes]
-        answers = await self._copy_publisher.publish([copy for copy, _ in copies])
+        answers = await self._publisher.publish([copy for copy, _ in copies])
         batch = StateBatch(self._clock.now_ms())
         for (copy, message), failure in zip(copies, answers, strict=True):
             if failure is None:

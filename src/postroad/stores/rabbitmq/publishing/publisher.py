@@ -6,17 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from postroad.model.errors import (
-    BodyTooLarge,
-    BrokerBlocked,
-    PostroadError,
-    StoreError,
-    Unroutable,
-)
-from postroad.ports.clock import Chance, Clock, Timer
-from postroad.ports.log import Log
+from postroad.model.errors import BodyTooLarge, BrokerBlocked, PostroadError, StoreError, Unroutable
+from postroad.ports.clock import Clock, Timer
 from postroad.stores.rabbitmq.envelope import BODY_BYTES_MAX
-from postroad.stores.rabbitmq.wire.address import BrokerAddress
 from postroad.stores.rabbitmq.wire.channel import AmqpChannel
 from postroad.stores.rabbitmq.wire.confirms import Confirm
 from postroad.stores.rabbitmq.wire.connection import AmqpConnection
@@ -46,20 +38,17 @@ class Publisher:
 
     def __init__(
         self,
-        address: BrokerAddress,
-        name: str,
-        prepare: Prepare,
+        supervise: Callable[[Prepare], Supervisor],
+        declare: Prepare,
         clock: Clock,
-        chance: Chance,
-        log: Log,
         *,
         wait_s: float = WAIT_S,
     ) -> None:
         self.on_return: Callable[[Unroutable], None] | None = None
-        self.supervisor = Supervisor(address, name, self._prepare, clock, chance, log)
+        self.supervisor = supervise(self._prepare)
         self.supervisor.on_blocked = self._on_blocked
         self.supervisor.on_down = self._on_down
-        self._declare = prepare
+        self._declare = declare
         self._clock = clock
         self._wait_s = wait_s
         self._channels: list[AmqpChannel] = []
@@ -97,43 +86,41 @@ class Publisher:
         connection = self.supervisor.connection
         return connection.blocked if connection is not None else ""
 
-    async def publish(self, packed_messages: Sequence[PackedMessage]) -> list[PostroadError | None]:
+    async def publish(self, messages: Sequence[PackedMessage]) -> list[PostroadError | None]:
         """Publish messages pipelined; answers an error for each, or None when the broker has stored
         it. After `BrokerLost` and `BrokerBlocked` it may have stored it, too."""
         self._turn += 1
         confirms: list[Confirm | PostroadError] = []
         try:
             async with asyncio.timeout(self._wait_s):
-                for packed_message in packed_messages:
-                    confirm = self._put(packed_message) or await self._write(packed_message)
+                for message in messages:
+                    confirm = self._put(message) or await self._write(message)
                     confirms.append(confirm)
         except (TimeoutError, StoreError):  # it took too long, or this was closed meanwhile
-            confirms += [self._unavailable()] * (len(packed_messages) - len(confirms))
+            confirms += [self._unavailable()] * (len(messages) - len(confirms))
         return [
             each if isinstance(each, PostroadError) else await _outcome(each) for each in confirms
         ]
 
-    def put(self, packed_message: PackedMessage) -> Confirm | None:
+    def put(self, message: PackedMessage) -> Confirm | None:
         """Write a message now. None when that is not possible: `publish` then waits, or names the
         error."""
         self._turn += 1
-        return self._put(packed_message)
+        return self._put(message)
 
-    def _put(self, packed_message: PackedMessage) -> Confirm | None:
+    def _put(self, message: PackedMessage) -> Confirm | None:
         channel = self._free_channel()
-        if channel is None or len(packed_message.body) > BODY_BYTES_MAX:
+        if channel is None or len(message.body) > BODY_BYTES_MAX:
             return None
-        return channel.publish(
-            packed_message.exchange, packed_message.key, packed_message.body, packed_message.packed
-        )
+        return channel.publish(message.exchange, message.key, message.body, message.packed)
 
-    def hand_over(self, packed_message: PackedMessage) -> None:
+    def hand_over(self, message: PackedMessage) -> None:
         """Write a message without a confirm. A broker that dies now loses it; one that has no queue
         for it calls `on_return`."""
-        _check_size(packed_message)
+        _check_size(message)
         # This channel has no confirms.
         _ = self.unconfirmed_channel().publish(
-            packed_message.exchange, packed_message.key, packed_message.body, packed_message.packed
+            message.exchange, message.key, message.body, message.packed
         )
 
     def unconfirmed_channel(self) -> AmqpChannel:
@@ -145,9 +132,9 @@ class Publisher:
             raise self._unavailable()
         return self._unconfirmed_channel
 
-    async def _write(self, packed_message: PackedMessage) -> Confirm | PostroadError:
+    async def _write(self, message: PackedMessage) -> Confirm | PostroadError:
         try:
-            _check_size(packed_message)
+            _check_size(message)
         except BodyTooLarge as error:
             return error
         while True:
@@ -156,10 +143,7 @@ class Publisher:
                 return self._unavailable()
             try:
                 confirm = channel.publish(
-                    packed_message.exchange,
-                    packed_message.key,
-                    packed_message.body,
-                    packed_message.packed,
+                    message.exchange, message.key, message.body, message.packed
                 )
             except StoreError:
                 continue  # the channel is lost and nothing was written: try the next one
@@ -251,8 +235,8 @@ class Publisher:
         self._check_timer = self._clock.later(int(CONFIRM_S * 1000), self._check_oldest)
 
 
-def _check_size(packed_message: PackedMessage) -> None:
-    size = len(packed_message.body)
+def _check_size(message: PackedMessage) -> None:
+    size = len(message.body)
     if size > BODY_BYTES_MAX:
         raise BodyTooLarge(
             f"the body has {size} bytes, RabbitMQ gets at most {BODY_BYTES_MAX}:"

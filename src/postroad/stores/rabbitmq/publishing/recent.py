@@ -3,21 +3,13 @@ them."""
 
 from typing import Final
 
-from msgspec import Struct
-
 from postroad.model.entities import Draft
 
 RECENT_MAX: Final = 10_000
 
 
-class RecentMessage(Struct, frozen=True, gc=False):
-    """A message that was sent: its queue, lane and times."""
-
-    queue: int
-    lane: int
-    due_ms: int
-    accepted_at_ms: int
-    expires_at_ms: int
+RecentMessage = tuple[int, int, int, int, int]
+"""The queue and the lane of a message, and when it is due, was accepted and expires."""
 
 
 class RecentMessages:
@@ -30,9 +22,7 @@ class RecentMessages:
 
     def add(self, d: Draft) -> None:
         """Remember a message that the broker has confirmed."""
-        self._new[d.id] = RecentMessage(
-            d.queue, d.lane, d.due_ms, d.accepted_at_ms, d.expires_at_ms
-        )
+        self._new[d.id] = (d.queue, d.lane, d.due_ms, d.accepted_at_ms, d.expires_at_ms)
         if len(self._new) >= RECENT_MAX:
             self._old, self._new = self._new, {}
 

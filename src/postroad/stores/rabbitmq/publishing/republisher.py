@@ -110,9 +110,9 @@ class Republisher:
     """Runs republish batches."""
 
     def __init__(
-        self, copy_publisher: CopyPublisher, state: BrokerState, delivered: DeliveredMessages
+        self, publisher: CopyPublisher, state: BrokerState, delivered: DeliveredMessages
     ) -> None:
-        self._copy_publisher = copy_publisher
+        self._publisher = publisher
         self._state = state
         self._delivered = delivered
 
@@ -120,7 +120,7 @@ class Republisher:
         """Publish, write and ack. When it fails nothing was acked, and it can be run again:
         confirmed copies are not published twice."""
         if republish.copies:
-            answers = await self._copy_publisher.publish([copy for copy, _ in republish.copies])
+            answers = await self._publisher.publish([copy for copy, _ in republish.copies])
             for (_, entry), failure in zip(republish.copies, answers, strict=True):
                 entry.republished = failure is None
             self._delivered.withhold(entry for _, entry in republish.copies if entry.republished)

@@ -17,6 +17,8 @@ from postroad.stores.rabbitmq.state.tables import Row, Step, Tables, listed
 
 RETAIN_SLICE = 1_000
 NO_HOP = -1
+DeadLetter = tuple[Envelope, int, int]
+"""A dead letter with the numbers of its queue and lane."""
 
 
 class KnownMessage(Struct, frozen=True):
@@ -53,14 +55,6 @@ class WaitingGroup(Struct, frozen=True):
     held: bool
     count: int
     oldest_due_ms: int
-
-
-class DeadRow(Struct, frozen=True):
-    """A dead letter with the numbers of its queue and lane."""
-
-    letter: Envelope
-    queue: int
-    lane: int
 
 
 class SpentCopy(Struct, frozen=True):
@@ -204,10 +198,10 @@ class BrokerState:
         rows = await self._tables.read("outbox", "outbox", limit)
         return [Envelope(*row) for row in rows]
 
-    async def store_dead(self, dead_rows: Sequence[DeadRow], now_ms: int) -> None:
+    async def store_dead(self, letters: Sequence[DeadLetter], now_ms: int) -> None:
         """Store dead letters, each once, in one durable transaction."""
-        rows = [_dead_row(dead_row) for dead_row in dead_rows]
-        spent = [_spent_row(dead_row, now_ms) for dead_row in dead_rows]
+        rows = [_dead_row(*letter) for letter in letters]
+        spent = [_spent_row(*letter, now_ms) for letter in letters]
         await self._tables.write("dead", [("dead_insert", rows), ("spend", spent)], durable=True)
 
     async def place_of(self, number: int) -> MessagePlace | None:
@@ -256,23 +250,11 @@ def _noted(m: Message, priority: int, now_ms: int) -> Row:
     return (*start, m.due_ms, m.accepted_at_ms, m.expires_at_ms, now_ms)
 
 
-def _dead_row(dead_row: DeadRow) -> Row:
-    e = dead_row.letter
-    start = (
-        e.id,
-        e.hop,
-        dead_row.queue,
-        dead_row.lane,
-        e.reason,
-        e.died_at_ms,
-        e.level,
-        e.attempts,
-    )
-    more = (e.accepted_at_ms, e.priority, e.last_error, e.status, e.headers, e.body)
-    return start + more
+def _dead_row(e: Envelope, queue: int, lane: int) -> Row:
+    start = (e.id, e.hop, queue, lane, e.reason, e.died_at_ms, e.level, e.attempts)
+    return (*start, e.accepted_at_ms, e.priority, e.last_error, e.status, e.headers, e.body)
 
 
-def _spent_row(dead_row: DeadRow, now_ms: int) -> Row:
-    e = dead_row.letter
-    start = (e.id, e.hop, 1, dead_row.queue, dead_row.lane, e.level, e.priority, e.attempts)
+def _spent_row(e: Envelope, queue: int, lane: int, now_ms: int) -> Row:
+    start = (e.id, e.hop, 1, queue, lane, e.level, e.priority, e.attempts)
     return (*start, e.due_ms, e.accepted_at_ms, e.expires_at_ms, now_ms)

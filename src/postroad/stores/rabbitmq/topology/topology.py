@@ -126,10 +126,7 @@ class Topology:
         }
         if target.startswith("shard."):
             arguments["x-single-active-consumer"] = True
-        bindings = [
-            Binding(self.instant, name, target),
-            Binding(self.wake, name, f"#.to.{target}"),
-        ]
+        bindings = [Binding(self.instant, name, target), Binding(self.wake, name, f"#.to.{target}")]
         return Plan([], [BrokerQueue(name, arguments)], bindings)
 
     def _frame(self) -> tuple[list[Exchange], list[BrokerQueue], list[Binding]]:

@@ -116,10 +116,7 @@ class AmqpConnection:
         return self._wire.can_write
 
     async def channel(
-        self,
-        *,
-        confirms: bool = False,
-        on_lost: Callable[[StoreError], None] | None = None,
+        self, *, confirms: bool = False, on_lost: Callable[[StoreError], None] | None = None
     ) -> AmqpChannel:
         """Open a channel, in confirm mode if asked for."""
         if self.lost is not None:
