@@ -68,56 +68,38 @@ class RabbitBase:
         self.state = state
         self.clock: Clock = state.clock
         self.bell = RoadBell()
-        self.log = log or make_log("warning")
-        self.tasks = Tasks(self.log)
-        if isinstance(state, HasTasks):
-            state.tasks.tell(self.tasks.hear)
-        self.topology = Topology(options.prefix, options.shards)
-        self.delivered = DeliveredMessages(self.bell.ring)
+        self.log = log = log or make_log("warning")
+        self.tasks = Tasks(log)
         self._is_file = isinstance(state, SqliteStore)
         tables = SqliteTables(state) if isinstance(state, SqliteStore) else PostgresTables(state)
-        self.broker_state = BrokerState(tables)
-        clock, routes = self.clock, Routes(self.topology)
-        fresh_s = EVER_S if self._is_file else FRESH_S
-        self.queue_cache = QueueCache(state, self.broker_state, self.delivered, clock, fresh_s)
-        self.broker = Broker(options.address, self.topology, "postroad", clock, self.log)
-        self.broker.tasks.tell(self.tasks.hear)
-        self.routes = routes
-        self.header_templates = HeaderTemplates(self.queue_cache, routes)
-        republisher = Republisher(self.broker, self.broker_state, self.delivered)
-        self.recorder = ResultRecorder(self.delivered, routes, republisher, clock)
-        self.parking = Parking(self.delivered, routes, republisher, clock, self.bell.holds)
-        self.arrivals = Arrivals(
-            self.delivered,
-            self.queue_cache,
-            self.broker_state,
-            republisher,
-            routes,
-            clock,
-            self.log,
-        )
+        self.broker_state = records = BrokerState(tables)
+        self.delivered = delivered = DeliveredMessages(self.bell.ring)
+        self.topology = topology = Topology(options.prefix, options.shards)
+        self.routes = routes = Routes(topology)
+        clock, fresh_s = self.clock, EVER_S if self._is_file else FRESH_S
+        self.queue_cache = cache = QueueCache(state, records, delivered, clock, fresh_s)
+        self.broker = broker = Broker(options.address, topology, "postroad", clock, log)
+        self.header_templates = HeaderTemplates(cache, routes)
+        republisher = Republisher(broker, records, delivered)
+        self.recorder = ResultRecorder(delivered, routes, republisher, clock)
+        self.parking = Parking(delivered, routes, republisher, clock, self.bell.holds)
+        self.arrivals = Arrivals(delivered, cache, records, republisher, routes, clock, log)
         self.arrivals.on_expiry = self.bell.ring_expiry
-        self.outbox = Outbox(
-            self.broker_state, self.queue_cache, routes, self.broker, clock, self.log
+        self.outbox = Outbox(records, cache, routes, broker, clock, log)
+        self.consumers = consumers = Consumers(
+            delivered, self.arrivals, topology.name, broker.declare, options.prefetch, clock, log
         )
-        topology, declare, log = self.topology, self.broker.declare, self.log
-        self.consumers = Consumers(
-            self.delivered, self.arrivals, topology.name, declare, options.prefetch, clock, log
-        )
-        self.consumers.tasks.tell(self.tasks.hear)
-        fleet = Fleet(
-            _name(), self.topology, self.broker.broadcast, self.consumers, clock, self.log
-        )
-        self.catch_all = CatchAll(topology, declare, self.broker.publish, clock, log)
+        fleet = Fleet(_name(), topology, broker.broadcast, consumers, clock, log)
+        self.catch_all = CatchAll(topology, broker.declare, broker.publish, clock, log)
         collector = DeadLetterCollector(self.store_dead, clock)
         self.housekeeping = Housekeeping(topology, fleet, collector, self.catch_all, clock, log)
-        self.housekeeping.tasks.tell(self.tasks.hear)
-        old_queues = OldQueueDrain(
-            self.queue_cache, routes, self.broker, self._handlers, clock, log
-        )
+        old_queues = OldQueueDrain(cache, routes, broker, self._handlers, clock, log)
         self.serving = Serving(
-            self.broker, self.consumers, self.arrivals, self.housekeeping, old_queues, clock
+            broker, consumers, self.arrivals, self.housekeeping, old_queues, clock
         )
+        for part in (state, broker, consumers, self.housekeeping):
+            if isinstance(part, HasTasks):
+                part.tasks.tell(self.tasks.hear)
         self.recent = RecentMessages()
         self._owners: dict[int, int] = {}
         self._reaped: set[int] = set()

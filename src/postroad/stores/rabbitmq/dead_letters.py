@@ -6,11 +6,25 @@ from typing import Final
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.foreign import clean
 from postroad.model.states import NEVER, DeadReason
-from postroad.stores.rabbitmq.envelope import BODY_BYTES_MAX, ERROR_CHARACTERS_MAX, Envelope
+from postroad.stores.rabbitmq.envelope import (
+    BODY_BYTES_MAX,
+    ERROR_CHARACTERS_MAX,
+    BadEnvelope,
+    Envelope,
+    unpack,
+)
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
 UNREADABLE: Final = "unreadable"
 """The queue of messages that cannot be read. A handler of that name may try them."""
+
+
+def read_or_reject(delivery: Delivery, now_ms: int) -> Envelope:
+    """The envelope of a delivery. An unreadable one gets a dead letter, which has a reason."""
+    try:
+        return unpack(delivery.properties.headers, delivery.body)
+    except BadEnvelope as error:
+        return unreadable(delivery, str(error), now_ms)
 
 
 def unreadable(delivery: Delivery, why: str, now_ms: int) -> Envelope:

@@ -14,7 +14,7 @@ from postroad.model.states import NEVER
 from postroad.model.ticks import Schedule, Tick
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.base import RabbitBase, StateStore
-from postroad.stores.rabbitmq.consuming.delivery import HOLD_MS
+from postroad.stores.rabbitmq.delays.gates import HOLD_MS
 from postroad.stores.rabbitmq.insight import RabbitInsight, RabbitOverview
 from postroad.stores.rabbitmq.leasing import RabbitLeases
 from postroad.stores.rabbitmq.options import RabbitOptions

@@ -11,17 +11,11 @@ from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.consuming.delivery import (
-    HOLD_MS,
-    SUSPECT_FROM,
-    AckHandle,
-    DeliveredMessage,
-    delivery_count,
-)
+from postroad.stores.rabbitmq.consuming.delivery import AckHandle, DeliveredMessage, is_suspect
 from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
 from postroad.stores.rabbitmq.consuming.queue_cache import QueueCache
 from postroad.stores.rabbitmq.dead_letters import unreadable
-from postroad.stores.rabbitmq.delays.gates import death, gate_ms
+from postroad.stores.rabbitmq.delays.gates import HOLD_MS, death, gate_ms
 from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
 from postroad.stores.rabbitmq.publishing.republisher import RepublishBatch, Republisher
 from postroad.stores.rabbitmq.publishing.routes import RoutedCopy, Routes
@@ -151,7 +145,7 @@ class Arrivals:
         except BadEnvelope as error:
             self._refuse(republish, arrived, str(error))
             return None
-        return arrived, envelope, delivery_count(headers) >= SUSPECT_FROM
+        return arrived, envelope, is_suspect(headers)
 
     def _refuse(self, republish: RepublishBatch, arrived: IncomingDelivery, why: str) -> None:
         """Send a delivery that cannot be used to the dead set."""

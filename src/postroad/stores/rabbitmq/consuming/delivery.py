@@ -4,12 +4,10 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from postroad.model.entities import Message
+from postroad.stores.rabbitmq.delays.gates import HOLD_MS
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.wire.channel import AmqpChannel
 
-HOLD_MS: Final = 1_000
-"""A message that may go this soon waits in memory; one that must wait longer goes back to the
-broker."""
 RETURNS_HEADER: Final = "x-delivery-count"
 SUSPECT_FROM: Final = 2
 """A message that came back this often may have killed its process. So may any message that was
@@ -83,6 +81,11 @@ class DeliveredMessage:
         sent for later."""
         e = self.envelope
         return bool(e.hop or self.message.marks or e.due_ms > e.accepted_at_ms + HOLD_MS)
+
+
+def is_suspect(headers: Mapping[str, object] | None) -> bool:
+    """Whether a message may have killed the process that had it before."""
+    return delivery_count(headers) >= SUSPECT_FROM
 
 
 def delivery_count(headers: Mapping[str, object] | None) -> int:

@@ -23,21 +23,16 @@ def walk(wait_ms: int) -> tuple[int, ...]:
     """The delay queues for a wait, the longest first. They are at most a unit too short; a wait
     below one unit has none."""
     units = min(max(0, wait_ms + SNAP_MS) // UNIT_MS, UNITS_MAX)
-    republish = max(0, units.bit_length() - BITS)
-    return _bits(-(-units >> republish) << republish)
+    shift = max(0, units.bit_length() - BITS)
+    return _bits(-(-units >> shift) << shift)
 
 
 def walk_within(wait_ms: int) -> tuple[int, ...]:
     """The delay queues for a wait that must not be exceeded, none below one unit. Whoever gets the
     message waits for the rest."""
     units = min(max(0, wait_ms) // UNIT_MS, UNITS_MAX)
-    republish = max(0, units.bit_length() - BITS)
-    return _bits(units >> republish << republish)
-
-
-def walked_ms(hops: tuple[int, ...]) -> int:
-    """The time that these delay queues take."""
-    return sum(UNIT_MS << hop for hop in hops)
+    shift = max(0, units.bit_length() - BITS)
+    return _bits(units >> shift << shift)
 
 
 def key(hops: tuple[int, ...], target: str) -> str:

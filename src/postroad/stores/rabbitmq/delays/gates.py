@@ -1,9 +1,15 @@
 """When a blocked message may go, and when it has waited too long. Pure functions."""
 
+from typing import Final
+
 from postroad.model.block import BlockKind
 from postroad.model.decide import spell_expiry
 from postroad.model.entities import Lane, Message, Queue
 from postroad.model.states import NEVER, DeadReason
+
+HOLD_MS: Final = 1_000
+"""A message that may go this soon waits in memory; one that must wait longer goes back to the
+broker."""
 
 
 def queue_gate_ms(queue: Queue) -> int:

@@ -9,9 +9,9 @@ from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.consuming.delivery import HOLD_MS, DeliveredMessage
+from postroad.stores.rabbitmq.consuming.delivery import DeliveredMessage
 from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
-from postroad.stores.rabbitmq.delays.gates import death, gate_ms
+from postroad.stores.rabbitmq.delays.gates import HOLD_MS, death, gate_ms
 from postroad.stores.rabbitmq.publishing.republisher import RepublishBatch, Republisher
 from postroad.stores.rabbitmq.publishing.routes import Routes
 

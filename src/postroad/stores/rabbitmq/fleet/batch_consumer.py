@@ -26,7 +26,7 @@ class BatchConsumer:
     again: the handler must recognise it."""
 
     def __init__(self, queue: str, handle_batch: BatchHandler, clock: Clock, log: Log) -> None:
-        self._line = queue
+        self._queue = queue
         self._handle_batch = handle_batch
         self._clock = clock
         self._log = log
@@ -36,7 +36,7 @@ class BatchConsumer:
     async def run(self, channel: AmqpChannel) -> None:
         """Consume until the channel is lost or the task is cancelled."""
         # The consumer is never cancelled: it ends with its channel.
-        _ = await channel.consume(self._line, self._arrive, prefetch=PREFETCH)
+        _ = await channel.consume(self._queue, self._arrive, prefetch=PREFETCH)
         while channel.lost is None:
             await self._some.wait()
             self._some.clear()
@@ -63,9 +63,7 @@ class BatchConsumer:
             raise_first(answers)
         except PostroadError as error:
             self._log.warning(
-                "could not handle messages of a broker queue; trying again",
-                queue=self._line,
-                error=str(error),
+                "could not handle messages", broker_queue=self._queue, error=str(error)
             )
             await self._clock.sleep(PAUSE_S)
 
@@ -79,11 +77,9 @@ async def consume_in_batches(
 ) -> None:
     """Consume a broker queue until the connection is lost; a lost channel is replaced."""
     while connection.lost is None:
-        drain = BatchConsumer(queue, handle_batch, clock, log)
+        consumer = BatchConsumer(queue, handle_batch, clock, log)
         try:
-            await drain.run(await connection.channel(on_lost=drain.ended))
+            await consumer.run(await connection.channel(on_lost=consumer.ended))
         except StoreError as error:
-            log.warning(
-                "could not consume a broker queue; trying again", queue=queue, error=str(error)
-            )
+            log.warning("could not consume", broker_queue=queue, error=str(error))
         await clock.sleep(AGAIN_S)

@@ -7,8 +7,8 @@ from msgspec import Struct
 from postroad.model.states import DeadReason
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.dead_letters import unreadable
-from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
+from postroad.stores.rabbitmq.dead_letters import read_or_reject
+from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.publishing.routes import PublishOutcome, RoutedCopy
 from postroad.stores.rabbitmq.topology.topology import Topology
 from postroad.stores.rabbitmq.wire.properties import Delivery
@@ -63,16 +63,13 @@ class CatchAll:
 
     def _copy(self, delivery: Delivery) -> RoutedCopy:
         target = self._target(delivery.key)
-        try:
-            envelope = unpack(delivery.properties.headers, delivery.body)
-        except BadEnvelope as error:
-            letter = unreadable(delivery, str(error), self._clock.now_ms())
-            return RoutedCopy(self._topology.dead_exchange, "", letter)
+        envelope = read_or_reject(delivery, self._clock.now_ms())
+        if envelope.reason:
+            return RoutedCopy(self._topology.dead_exchange, "", envelope)
         if target:
             return RoutedCopy(self._topology.instant, target, envelope.again())
-        return RoutedCopy(
-            self._topology.dead_exchange, "", self._unroutable(envelope, delivery.key)
-        )
+        letter = self._unroutable(envelope, delivery.key)
+        return RoutedCopy(self._topology.dead_exchange, "", letter)
 
     def _target(self, key: str) -> str:
         """The target at the end of a routing key, or "" if it is unknown."""

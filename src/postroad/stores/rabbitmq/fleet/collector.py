@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 from postroad.model.errors import PostroadError, is_about_store
 from postroad.ports.clock import Clock
-from postroad.stores.rabbitmq.dead_letters import dropped_by_broker, unreadable
-from postroad.stores.rabbitmq.envelope import BadEnvelope, Envelope, unpack
+from postroad.stores.rabbitmq.dead_letters import dropped_by_broker, read_or_reject
+from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.publishing.routes import PublishOutcome
 from postroad.stores.rabbitmq.wire.properties import Delivery
 
@@ -44,8 +44,5 @@ class DeadLetterCollector:
 
 def letter_of(delivery: Delivery, now_ms: int) -> Envelope:
     """The dead letter of a delivery from the dead queue, whoever wrote it."""
-    try:
-        envelope = unpack(delivery.properties.headers, delivery.body)
-    except BadEnvelope as error:
-        return unreadable(delivery, str(error), now_ms)
+    envelope = read_or_reject(delivery, now_ms)
     return envelope if envelope.reason else dropped_by_broker(envelope, now_ms)

@@ -7,11 +7,10 @@ from postroad.model.errors import BrokerForgot, StoreError
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.consuming.queue_cache import QueueCache
-from postroad.stores.rabbitmq.dead_letters import unreadable
-from postroad.stores.rabbitmq.envelope import BadEnvelope, unpack
+from postroad.stores.rabbitmq.dead_letters import read_or_reject
 from postroad.stores.rabbitmq.fleet.batch_consumer import AGAIN_S, consume_in_batches
 from postroad.stores.rabbitmq.publishing.routes import (
-    CopyPublisher,
+    CopySender,
     PublishOutcome,
     RoutedCopy,
     Routes,
@@ -30,7 +29,7 @@ class OldQueueDrain:
         self,
         queue_cache: QueueCache,
         routes: Routes,
-        publisher: CopyPublisher,
+        publisher: CopySender,
         handlers: Callable[[], Iterable[str]],
         clock: Clock,
         log: Log,
@@ -56,9 +55,7 @@ class OldQueueDrain:
             try:
                 names = await self._find(connection)
             except StoreError as error:
-                self._log.warning(
-                    "could not look for queues of another topology; trying again", error=str(error)
-                )
+                self._log.warning("could not look for old queues", error=str(error))
                 await self._clock.sleep(AGAIN_S)
             else:
                 await asyncio.gather(*(self._empty(connection, name, dead) for name, dead in names))
@@ -96,13 +93,9 @@ class OldQueueDrain:
         await consume_in_batches(connection, name, handle_batch, self._clock, self._log)
 
     async def _copy(self, delivery: Delivery, *, dead: bool) -> RoutedCopy:
-        try:
-            envelope = unpack(delivery.properties.headers, delivery.body)
-        except BadEnvelope as error:
-            letter = unreadable(delivery, str(error), self._clock.now_ms())
-            return RoutedCopy(self._topology.dead_exchange, "", letter)
+        envelope = read_or_reject(delivery, self._clock.now_ms())
         queue = await self._queue_cache.queue((envelope.tenant, envelope.queue))
-        if dead or queue is None or envelope.shard >= len(queue.lanes):
-            return RoutedCopy(self._topology.dead_exchange, "", envelope)  # our collector knows it
+        if dead or envelope.reason or queue is None or envelope.shard >= len(queue.lanes):
+            return self._routes.dead(envelope)  # the collector handles it
         lane = self._queue_cache.lane(queue.lanes[envelope.shard])
         return self._routes.to_lane(envelope.again(), lane.key, self._clock.now_ms())

@@ -12,12 +12,7 @@ from postroad.ports.log import Log
 from postroad.stores.rabbitmq.consuming.arrivals import message_of
 from postroad.stores.rabbitmq.consuming.queue_cache import QueueCache
 from postroad.stores.rabbitmq.envelope import Envelope
-from postroad.stores.rabbitmq.publishing.routes import (
-    CopyPublisher,
-    RoutedCopy,
-    Routes,
-    raise_first,
-)
+from postroad.stores.rabbitmq.publishing.routes import CopySender, RoutedCopy, Routes, raise_first
 from postroad.stores.rabbitmq.state.broker_state import BrokerState, StateBatch
 
 BATCH: Final = 500
@@ -35,7 +30,7 @@ class Outbox:
         state: BrokerState,
         queue_cache: QueueCache,
         routes: Routes,
-        publisher: CopyPublisher,
+        publisher: CopySender,
         clock: Clock,
         log: Log,
     ) -> None:

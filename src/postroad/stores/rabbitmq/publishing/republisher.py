@@ -10,12 +10,7 @@ from postroad.model.states import DeadReason
 from postroad.stores.rabbitmq.consuming.delivery import DeliveredMessage
 from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
 from postroad.stores.rabbitmq.envelope import Envelope
-from postroad.stores.rabbitmq.publishing.routes import (
-    CopyPublisher,
-    RoutedCopy,
-    Routes,
-    raise_first,
-)
+from postroad.stores.rabbitmq.publishing.routes import CopySender, RoutedCopy, Routes, raise_first
 from postroad.stores.rabbitmq.state.broker_state import BrokerState, SpentCopy, StateBatch
 
 
@@ -110,7 +105,7 @@ class Republisher:
     """Runs republish batches."""
 
     def __init__(
-        self, publisher: CopyPublisher, state: BrokerState, delivered: DeliveredMessages
+        self, publisher: CopySender, state: BrokerState, delivered: DeliveredMessages
     ) -> None:
         self._publisher = publisher
         self._state = state

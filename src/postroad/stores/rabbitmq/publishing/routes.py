@@ -31,7 +31,7 @@ class RoutedCopy(Struct, frozen=True):
     envelope: Envelope
 
 
-class CopyPublisher(Protocol):
+class CopySender(Protocol):
     """Publishes copies."""
 
     async def publish(self, copies: Sequence[RoutedCopy]) -> list[PublishOutcome]:

@@ -240,8 +240,8 @@ class AmqpChannel:
             self._wire.send(pamqp_frame.marshal(commands.Channel.CloseOk(), self.number))
             self.fail(of_channel(method.reply_code or 0, method.reply_text))
         elif isinstance(method, commands.Basic.Return):
-            place = Delivery(0, False, method.exchange, method.routing_key or "", b"", b"")
-            self._arriving.expect(place, self._on_returned)
+            returned = Delivery(0, False, method.exchange, method.routing_key or "", b"", b"")
+            self._arriving.expect(returned, self._on_returned)
         elif isinstance(method, commands.Basic.Cancel):
             gone = self._consumers.pop((method.consumer_tag or "").encode(), None)
             if gone is not None and gone.on_cancel is not None:

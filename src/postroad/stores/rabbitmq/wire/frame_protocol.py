@@ -40,13 +40,13 @@ class FrameReader(Protocol):
 class FrameProtocol(asyncio.Protocol):
     """The asyncio protocol of a connection. It never waits and starts no task."""
 
-    def __init__(self, place: str, on_end: Callable[[StoreError], None]) -> None:
+    def __init__(self, where: str, on_end: Callable[[StoreError], None]) -> None:
         self.readers: dict[int, FrameReader] = {}
         self.received = self.wrote = False
         self.frame_max = FRAME_MAX
         self.can_write = asyncio.Event()
         self.gone = asyncio.Event()
-        self._where = place
+        self._where = where
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None

@@ -43,16 +43,16 @@ def settling(channel: int, index: int, tag: int, flags: int) -> bytes:
 
 def publish_head(channel: int, exchange: str, key: str, *, mandatory: bool) -> bytes:
     """Encode the method frame of a publish."""
-    place, way = exchange.encode(), key.encode()
-    if len(place) > 255 or len(way) > 255:
+    target, route = exchange.encode(), key.encode()
+    if len(target) > 255 or len(route) > 255:
         raise ValueError("an exchange or routing key is over 255 bytes")
     payload = b"".join(
         (
             _PUBLISH.pack(60 << 16 | 40, 0),
-            bytes((len(place),)),
-            place,
-            bytes((len(way),)),
-            way,
+            bytes((len(target),)),
+            target,
+            bytes((len(route),)),
+            route,
             b"\x01" if mandatory else b"\x00",
         )
     )
