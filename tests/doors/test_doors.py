@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "postroad"
 DOORS = (*answers.DOORS, *requests.DOORS, *wires.DOORS, *broker.DOORS)
 COVERED = frozenset(name for door in DOORS for name in door.covers)
 OURS = {
+    "ports/sql.py:": "statements that this release ships",
     "demo/": "the demo's own servers, for one minute on this machine",
     "testing/": "what tests say to each other",
     "cli/": "what its user types, and what their own server answers",

@@ -1,3 +1,5 @@
+-- Queues and lanes: blocks, circuits, pauses.
+
 -- name: lanes
 -- Reads lanes (a JSON list of ids) as an owner gets them: key, circuit, pause.
 select l.id, l.transport, l.server, l.credential, l.shard, l.tenant, l.circuit_strikes,

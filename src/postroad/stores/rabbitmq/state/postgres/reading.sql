@@ -1,3 +1,5 @@
+-- What is shown of messages in the broker, and the outbox.
+
 -- name: place
 -- Reads where a message waits, if that is known.
 select q.tenant, q.name, b.lane_id, b.level, b.attempts, b.due, b.accepted_at, b.expires_at

@@ -1,3 +1,5 @@
+-- Results of tries: history, attempts, uncertain and dead messages.
+
 -- name: history_insert
 -- Records a delivery; the first one stands. A message that was dead is late. Attempts of others count; an uncertain one is counted already.
 insert into postroad.past (id, queue_id, state, late, accepted_at, finished_at, level, attempts,

@@ -1,3 +1,5 @@
+-- Copies of messages in the broker: which are spent, and which starts are noted.
+
 -- name: known
 -- Reads what is known of messages (a JSON list of ids): spent copies, noted starts, whether finished.
 select j.value, coalesce(b.hop, -1), coalesce(b.starts, 0), h.id is not null
