@@ -54,7 +54,7 @@ def assorted(count: int, seed: int = 0) -> list[Parcel]:
     return parcels
 
 
-class KnownMessage(Struct, frozen=True):
+class Known(Struct, frozen=True):
     """What the state store knew of tries when something had died, and when it was asked."""
 
     at_ms: int
@@ -69,9 +69,9 @@ class KnownMessage(Struct, frozen=True):
         return begun and theirs and self.tries.get(line.id, 0) < line.attempt
 
 
-def known(state: str) -> KnownMessage:
+def known(state: str) -> Known:
     at_ms = now_ms()
-    return KnownMessage(at_ms, {to_text(row[0]): row[1] for row in ask(state, TRIES)})
+    return Known(at_ms, {to_text(row[0]): row[1] for row in ask(state, TRIES)})
 
 
 class Stage:
@@ -84,7 +84,7 @@ class Stage:
         self.fleet = Fleet(f"{self.vhost}?state={self.state}")
         self.report = Report()
         self._messages = messages
-        self._cuts: list[KnownMessage] = []
+        self._cuts: list[Known] = []
 
     def play(self, blows: int, strike: Callable[["Stage"], None]) -> Report:
         """So many blows while messages come and go; then everything must come to its end."""
@@ -123,7 +123,7 @@ class Stage:
         )
         return {to_text(row[0]) for row in rows}
 
-    def note_cut(self, cut: KnownMessage | None = None) -> None:
+    def note_cut(self, cut: Known | None = None) -> None:
         """Something died: what was not known then may be done again."""
         self._cuts.append(cut or known(self.state))
 

@@ -110,11 +110,12 @@ class World:
         times = (now_ms, now_ms + wait_ms, NEVER)
         return self.arrive(Envelope(number, "default", queue, 0, hop, 0, 0, 0, *times, b"{}"))
 
-    def arrive(self, envelope: Envelope) -> Slip:
+    def arrive(self, envelope: Envelope, *, redelivered: bool = True) -> Slip:
         """This copy of a message."""
         packed = Properties(headers=dict(pack(envelope))).pack()
         slip = Slip()
-        self.arrivals.take(IncomingDelivery(Delivery(1, True, "", LINE, packed, b"{}"), slip, LINE))
+        delivery = Delivery(1, redelivered, "", LINE, packed, b"{}")
+        self.arrivals.take(IncomingDelivery(delivery, slip, LINE))
         return slip
 
     async def settled(self) -> None:
@@ -222,6 +223,24 @@ async def test_a_newer_copy_of_what_an_old_one_delivered_is_not_tried(tmp_path: 
         world.state.before_write = meanwhile
         await world.succeeded(message)
         assert (world.delivered.messages, newer[0].said) == ({}, ["ack"])
+
+
+async def test_a_delayed_message_that_a_dying_broker_lets_go_twice_is_tried_once(
+    tmp_path: Path,
+) -> None:
+    """It dead-letters the message again, as a new one: neither a later copy nor redelivered."""
+    async with a_world(tmp_path) as world:
+        world.state.may_answer.set()
+        now_ms = world.clock.now_ms()
+        times = (now_ms - 400, now_ms, NEVER)
+        envelope = Envelope(7, "default", "shop", 0, 0, 0, 0, 0, *times, b"{}")
+        world.arrive(envelope, redelivered=False)
+        await world.settled()
+        await world.succeeded(world.owned())
+        again = world.arrive(envelope, redelivered=False)
+        await world.settled()
+        assert (world.delivered.messages, again.said) == ({}, ["ack"])
+        assert (await world.store.counts())["delivered"] == 1
 
 
 async def test_what_the_state_store_does_not_note_is_not_published_again_and_again(

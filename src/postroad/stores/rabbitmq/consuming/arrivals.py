@@ -112,8 +112,7 @@ class Arrivals:
         republish = RepublishBatch(self._routes, self._clock.now_ms())
         read = [one for arrived in batch if (one := self._read(republish, arrived))]
         self._delivered.arriving = {envelope.id for _, envelope, _ in read}
-        doubtful = [e.id for arrived, e, _ in read if e.hop or arrived.delivery.redelivered]
-        known = await self._state.known(doubtful)
+        known = await self._state.known(e.id for arrived, e, _ in read if _may_repeat(arrived, e))
         fresh: Fresh = {}
         for one in read:
             arrived, envelope, _ = one
@@ -195,6 +194,14 @@ class Arrivals:
             republish.park(entry, lane.key, until_ms)
         else:
             fresh[entry.message.id] = entry
+
+
+def _may_repeat(arrived: IncomingDelivery, envelope: Envelope) -> bool:
+    """Whether this copy may have arrived before, so that the state store must be asked. A message
+    that comes from a delay queue may: a broker that dies while it dead-letters it does so again,
+    as a new message that is not marked as redelivered."""
+    waited = envelope.due_ms > envelope.accepted_at_ms
+    return bool(envelope.hop or waited or arrived.delivery.redelivered)
 
 
 def message_of(envelope: Envelope, queue: Queue, starts: int) -> Message:
