@@ -10,14 +10,14 @@ from postroad import Postroad
 from postroad.cli.examining import examine_broker
 from postroad.model.broker import BrokerFacts
 from postroad.observe.metrics import Meter
-from postroad.ports.broker import Brokered
+from postroad.ports.broker import HasBroker
 from tests.cli.running import data
 from tests.rabbitmq.outside import PERSISTENT, channel_to, depth, until
 from tests.rabbitmq.roads import a_road, running
 
 
 async def facts_of(road: Postroad) -> BrokerFacts:
-    assert isinstance(road.store, Brokered)
+    assert isinstance(road.store, HasBroker)
     return await road.store.broker_facts()
 
 

@@ -6,7 +6,7 @@ from postroad.model.broker import BrokerFacts
 
 
 @runtime_checkable
-class Brokered(Protocol):
+class HasBroker(Protocol):
     """What such a store answers in addition to every other store."""
 
     async def broker_facts(self) -> BrokerFacts:

@@ -45,7 +45,7 @@ EVER_S: Final = float("inf")
 StateStore = SqliteStore | PostgresStore
 
 
-class RoadBell(LocalBell):
+class InProcessBell(LocalBell):
     """Wakes engines of this process. What other processes send arrives through the broker."""
 
     def holds(self, lane: int, number: int) -> bool:
@@ -67,7 +67,7 @@ class RabbitBase:
         self.options = options
         self.state = state
         self.clock: Clock = state.clock
-        self.bell = RoadBell()
+        self.bell = InProcessBell()
         self.log = log = log or make_log("warning")
         self.tasks = Tasks(log)
         self._is_file = isinstance(state, SqliteStore)
