@@ -8,7 +8,7 @@ from postroad.model.entities import Lane, LaneKey, Policy, Queue
 from postroad.model.record import Look, Want
 from postroad.model.states import NEVER
 from postroad.stores.rabbitmq.consuming.arrivals import message_of
-from postroad.stores.rabbitmq.consuming.delivery import DeliveredMessage
+from postroad.stores.rabbitmq.consuming.delivery import AckHandle, DeliveredMessage
 from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.sqlite.bell import Ring
@@ -18,8 +18,8 @@ LINE = "shard.3"
 LEVELS = range(7)
 
 
-class Slip:
-    """A receipt that remembers what became of it."""
+class Slip(AckHandle):
+    """An ack handle that remembers what became of it."""
 
     alive = True
 

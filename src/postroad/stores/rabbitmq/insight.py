@@ -3,7 +3,8 @@
 import asyncio
 import os
 import socket
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -19,6 +20,9 @@ from postroad.stores.rabbitmq.delays.gates import lane_gate_ms, queue_gate_ms
 from postroad.stores.rabbitmq.state.broker_state import MessagePlace, WaitingGroup
 
 OTHERS_MAX: Final = 1_000
+Sum = tuple[int, int]
+R = TypeVar("R", LaneRow, QueueRow)
+K = TypeVar("K")
 
 
 class RabbitWaiting(RabbitBase):
@@ -79,7 +83,7 @@ class RabbitInsight(RabbitWaiting):
         if facts is not None:
             return facts
         entry = self.delivered.messages.get(number)
-        place = _where(entry) if entry is not None else await self.broker_state.place_of(number)
+        place = _place_of(entry) if entry is not None else await self.broker_state.place_of(number)
         place = place or self._sent(number)
         if place is None:  # it may have finished since the first question
             return await self.state.message_facts(tenant, number)
@@ -181,24 +185,15 @@ class RabbitOverview(RabbitWaiting):
     async def lane_page(self, tenant: str, after: int, limit: int) -> list[LaneRow]:
         """A tenant's lanes by number, with what is known to wait in each."""
         rows = await self.state.lane_page(tenant, after, limit)
-        waiting_groups = await self.waiting_groups()
-        return [
-            replace(
-                _with(row, [w for w in waiting_groups if w.lane == row.id]),
-                owner=self.owner_of(row.id),
-            )
-            for row in rows
-        ]
+        groups = await self.waiting_groups()
+        shown = [_counted(row, [each for each in groups if each.lane == row.id]) for row in rows]
+        return [replace(row, owner=self.owner_of(row.id)) for row in shown]
 
     async def overview(self, tenant: str | None) -> Overview:
         """Totals of a tenant's messages, or of everybody's."""
         found = await self.state.overview(tenant)
-        heaps: dict[tuple[str, int, Standing], tuple[int, int]] = {}
-        for group in await self.waiting_groups():
-            if tenant in (None, group.tenant):
-                key = (group.transport, group.level, group.standing)
-                count, due_ms = heaps.get(key, (0, group.oldest_due_ms))
-                heaps[key] = (count + group.count, min(due_ms, group.oldest_due_ms))
+        groups = [g for g in await self.waiting_groups() if tenant in (None, g.tenant)]
+        heaps = _summed(groups, lambda group: (group.transport, group.level, group.standing))
         return replace(found, heaps=found.heaps + tuple(Heap(*k, *v) for k, v in heaps.items()))
 
 
@@ -206,43 +201,40 @@ def _of(group: WaitingGroup, row: QueueRow) -> bool:
     return (group.tenant, group.name) == (row.tenant, row.queue)
 
 
-def _with(row: LaneRow, waiting_groups: list[WaitingGroup]) -> LaneRow:
-    waiting, held, blocked = _sums(waiting_groups)
+def _counted(row: R, groups: list[WaitingGroup]) -> R:
+    """A row with the messages of these groups added to its counts."""
+    waiting, held, blocked = (
+        sum(group.count for group in groups if group.standing is kind)
+        for kind in (Standing.waiting, Standing.held, Standing.blocked)
+    )
     return replace(
         row, waiting=row.waiting + waiting, held=row.held + held, blocked=row.blocked + blocked
     )
 
 
-def _queue_row(row: QueueRow, waiting_groups: list[WaitingGroup]) -> QueueRow:
-    waiting, held, blocked = _sums(waiting_groups)
-    dues = [group.oldest_due_ms for group in waiting_groups]
+def _queue_row(row: QueueRow, groups: list[WaitingGroup]) -> QueueRow:
+    dues = [group.oldest_due_ms for group in groups]
     dues += [] if row.oldest_due_ms is None else [row.oldest_due_ms]
-    return replace(
-        row,
-        waiting=row.waiting + waiting,
-        held=row.held + held,
-        blocked=row.blocked + blocked,
-        oldest_due_ms=min(dues, default=None),
-    )
+    return replace(_counted(row, groups), oldest_due_ms=min(dues, default=None))
 
 
-def _sums(waiting_groups: list[WaitingGroup]) -> tuple[int, int, int]:
-    kinds = (Standing.waiting, Standing.held, Standing.blocked)
-    counts = [sum(w.count for w in waiting_groups if w.standing is kind) for kind in kinds]
-    return counts[0], counts[1], counts[2]
-
-
-def _tallies(waiting_groups: list[WaitingGroup]) -> tuple[Tally, ...]:
-    """By lane, state and level."""
-    sums: dict[tuple[int, State, int], tuple[int, int]] = {}
-    for group in waiting_groups:
-        key = (group.lane, State.held if group.held else State.waiting, group.level)
-        count, due_ms = sums.get(key, (0, group.oldest_due_ms))
-        sums[key] = (count + group.count, min(due_ms, group.oldest_due_ms))
+def _tallies(groups: list[WaitingGroup]) -> tuple[Tally, ...]:
+    """Counts by lane, state and level."""
+    kinds = {True: State.held, False: State.waiting}
+    sums = _summed(groups, lambda group: (group.lane, kinds[group.held], group.level))
     return tuple(Tally(*key, *value) for key, value in sums.items())
 
 
-def _where(entry: DeliveredMessage) -> MessagePlace:
+def _summed(groups: list[WaitingGroup], key: Callable[[WaitingGroup], K]) -> dict[K, Sum]:
+    """The count of messages and the oldest due time for each key."""
+    sums: dict[K, Sum] = {}
+    for group in groups:
+        count, due_ms = sums.get(key(group), (0, group.oldest_due_ms))
+        sums[key(group)] = (count + group.count, min(due_ms, group.oldest_due_ms))
+    return sums
+
+
+def _place_of(entry: DeliveredMessage) -> MessagePlace:
     m, e = entry.message, entry.envelope
     times = (m.due_ms, m.accepted_at_ms, m.expires_at_ms)
     return MessagePlace(e.tenant, e.queue, m.lane, m.level, m.attempts, *times)

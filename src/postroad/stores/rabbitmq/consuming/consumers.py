@@ -9,7 +9,7 @@ from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.consuming.arrivals import Arrivals, IncomingDelivery
-from postroad.stores.rabbitmq.consuming.delivery import ChannelAck
+from postroad.stores.rabbitmq.consuming.delivery import AckHandle
 from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
 from postroad.stores.rabbitmq.consuming.stall_detector import ConsumedQueue
 from postroad.stores.rabbitmq.topology.declaring import ready_count
@@ -124,7 +124,7 @@ class Consumers:
 
         def take(delivery: Delivery) -> None:
             self._arrivals.take(
-                IncomingDelivery(delivery, ChannelAck(channel, delivery.tag), target)
+                IncomingDelivery(delivery, AckHandle(channel, delivery.tag), target)
             )
 
         def cancelled() -> None:  # the broker queue was deleted or moved

@@ -1,7 +1,7 @@
 """A message that the broker delivered to this process, and the handle that acks it."""
 
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from postroad.model.entities import Message
 from postroad.stores.rabbitmq.delays.gates import HOLD_MS
@@ -14,23 +14,9 @@ SUSPECT_FROM: Final = 2
 prefetched beside it."""
 
 
-class AckHandle(Protocol):
-    """Acks or returns one delivery. It does nothing once its connection is lost."""
-
-    @property
-    def alive(self) -> bool:
-        """Whether the connection is still open."""
-
-    def ack(self) -> None:
-        """Acknowledge the delivery."""
-
-    def nack(self) -> None:
-        """Return the delivery to its broker queue."""
-
-
-class ChannelAck:
-    """Settles a delivery once. A copy that replaces a message may arrive before the batch that
-    published it has ended, and the broker closes a channel that settles a delivery twice."""
+class AckHandle:
+    """Acks or returns a delivery, once. A copy that replaces a message may arrive before the batch
+    that published it has ended, and the broker closes a channel that settles a delivery twice."""
 
     __slots__ = ("_channel", "_settled", "_tag")
 

@@ -70,9 +70,8 @@ class QueueCache:
     async def refresh(self, names: Iterable[Name]) -> None:
         """Read these queues and their lanes again."""
         for name in names:
-            queue = await self.find(name)
-            if queue is not None:
-                await self._read_lanes(queue.lanes)
+            self._read_s.pop(name, None)
+            _ = await self.queue(name)  # `queue` updates the cache
 
     async def reread(self, queue: int) -> None:
         """Read a changed queue again."""

@@ -20,10 +20,10 @@ class Tables(Protocol):
     """A database that the statements run in."""
 
     async def write(self, label: str, steps: Sequence[Step], *, durable: bool = False) -> None:
-        """All steps in one transaction."""
+        """Run all steps in one transaction."""
 
     async def read(self, label: str, query: str, *values: object) -> list[Row]:
-        """The rows of a query."""
+        """Run a statement and answer its rows."""
 
 
 class SqliteTables:
@@ -34,7 +34,7 @@ class SqliteTables:
         self._sql = load(PACKAGE, "sqlite")
 
     async def write(self, label: str, steps: Sequence[Step], *, durable: bool = False) -> None:
-        """All steps in one transaction."""
+        """Run all steps in one transaction."""
 
         def work(connection: apsw.Connection) -> None:
             for query, rows in steps:
@@ -43,7 +43,7 @@ class SqliteTables:
         await self._file.write_own(label, work, durable=durable)
 
     async def read(self, label: str, query: str, *values: object) -> list[Row]:
-        """The rows of a query."""
+        """Run a statement and answer its rows."""
 
         def work(connection: apsw.Connection) -> list[Row]:
             return connection.execute(self._sql[query], values).fetchall()
@@ -76,7 +76,7 @@ class PostgresTables:
         await self._own().work(label, work)
 
     async def read(self, label: str, query: str, *values: object) -> list[Row]:
-        """The rows of a query."""
+        """Run a statement and answer its rows."""
 
         async def work(raw: Raw) -> list[Row]:
             return [tuple(row) for row in await raw.fetch(self._sql[query], *values)]

@@ -167,7 +167,7 @@ class AmqpConnection:
             if not self._awaited[1].done():
                 self._awaited[1].set_result(method)
         else:
-            self._wire.end(BrokerLost(f"{self._address.name} said something out of turn"))
+            self._wire.end(BrokerLost(f"{self._address.name} sent a method that was not expected"))
 
     def on_header(self, _data: bytes, _at: int, _stop: int) -> None:
         """Channel 0 carries no messages."""
