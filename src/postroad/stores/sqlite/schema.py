@@ -1,4 +1,4 @@
-"""Opening a road's file: the lock that makes one process its owner, and schema versions."""
+"""Opening a road's file: the lock that makes one process its owner, and the version of its tables."""
 
 import fcntl
 import os
@@ -6,12 +6,17 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from postroad.model.errors import ReadOnlyStore, RoadInUse, SchemaTooNew
-from postroad.stores.sql import load, number_of
+from postroad.model.errors import ReadOnlyStore, RoadInUse, SchemaTooNew, SchemaTooOld
+from postroad.stores.sql import number_of, read_scripts
 from postroad.stores.sqlite.database import APPLICATION_ID, Database, named_errors
 
-MIGRATIONS: Final = load("postroad.stores.sqlite", "migrations")
-VERSION: Final = max(map(number_of, MIGRATIONS))
+SCHEMA: Final = read_scripts("postroad.stores.sqlite", "schema")
+"""The tables as they are now, by topic."""
+MIGRATIONS: Final = read_scripts("postroad.stores.sqlite", "migrations")
+"""What changes the tables of earlier releases, in order."""
+BASELINE: Final = 100
+"""The version of a road that no migration has changed. Lower ones are from before the first release."""
+VERSION: Final = max([BASELINE, *map(number_of, MIGRATIONS)])
 
 
 class FileLock:
@@ -48,26 +53,44 @@ class FileLock:
         os.pwrite(self._fd, str(os.getpid()).encode(), 0)
 
     def drop(self) -> None:
-        """Another process may own it now."""
+        """Let another process own it."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
 def migrate(db: Database) -> int:
-    """Bring the schema to this release's version; answers how many steps were taken."""
+    """Bring the tables to this release's version, each step in a transaction; answers how many steps
+    it took."""
     with named_errors(db.path):
         found = db.pragma("user_version")
-        if found > VERSION:
-            raise SchemaTooNew(
-                f"{db.path} has schema {found}, this Postroad knows up to {VERSION}: "
-                "upgrade Postroad, or name another file"
-            )
+        _check_version(db.path, found)
+        if found == 0:
+            _run(db, "\n".join(SCHEMA.values()), VERSION)
+            return 1
         steps = [name for name in sorted(MIGRATIONS) if number_of(name) > found]
         for name in steps:
-            db.connection.execute("begin immediate")
-            db.connection.execute(MIGRATIONS[name])
-            db.connection.execute(f"pragma user_version = {number_of(name)}")
-            db.connection.execute(f"pragma application_id = {APPLICATION_ID}")
-            db.connection.execute("commit")
+            _run(db, MIGRATIONS[name], number_of(name))
         return len(steps)
+
+
+def _check_version(path: Path, found: int) -> None:
+    if found > VERSION:
+        raise SchemaTooNew(
+            f"{path} has schema {found}, this Postroad knows up to {VERSION}: "
+            "upgrade Postroad, or name another file"
+        )
+    if 0 < found < BASELINE:
+        raise SchemaTooOld(
+            f"{path} was made before Postroad's first release (schema {found}), and cannot be "
+            "read any more: deliver what waits in it with the Postroad that made it, then name "
+            "another file"
+        )
+
+
+def _run(db: Database, script: str, version: int) -> None:
+    db.connection.execute("begin immediate")
+    db.connection.execute(script)
+    db.connection.execute(f"pragma user_version = {version}")
+    db.connection.execute(f"pragma application_id = {APPLICATION_ID}")
+    db.connection.execute("commit")

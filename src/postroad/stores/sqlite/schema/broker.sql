@@ -1,7 +1,7 @@
--- What is known of messages that a broker holds, where this database is the state store beside it.
+-- What is known about messages that a broker holds, where this database is the state store beside it.
 
--- hop: copies of the message up to this one are spent; a delivery of one is dropped. starts: noted
--- before they were made, not ended since. done: no copy is under way. The other columns tell where
+-- hop: copies of the message up to this one are used up, and a delivery of one is dropped. starts:
+-- starts that were noted and have not ended. done: no copy is under way. The other columns tell where
 -- the live copy waits. A message that was sent and delivered at once has no row.
 create table broker_message (
   id          integer primary key,

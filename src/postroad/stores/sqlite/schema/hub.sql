@@ -13,6 +13,7 @@ create table mailbox (
   next       integer not null check (next >= first),
   over       integer not null check (over in (0, 1))
 ) strict;
+create index mailbox_tenant on mailbox (tenant, name);
 
 create table letter (
   mailbox    integer not null,

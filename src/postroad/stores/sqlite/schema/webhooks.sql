@@ -1,4 +1,4 @@
--- For webhooks: how each queue wants to be called, and what was seen of every try.
+-- Settings of webhook queues, and the log of their tries.
 
 -- settings: JSON. sealed: signing secrets and headers, under the key of that name; '' is none.
 create table webhook (
@@ -9,7 +9,8 @@ create table webhook (
 ) strict;
 create index webhook_key on webhook (key, queue_id);
 
--- In the order of writing, so that retention takes from the front without an index on the time.
+-- A try as it was seen. Ids are in the order of writing, so that retention deletes from the front and
+-- needs no index on the time.
 create table webhook_try (
   id          integer primary key,
   message_id  integer not null,

@@ -1,7 +1,8 @@
--- The slot ledger: what each limit is, up to when its slots are taken, what long windows have used.
+-- Rate limits as ledgers of slots.
 
--- A limit of a queue, or (queue_id 0) of a credential, which all its lanes share. An empty spec is
--- no limit any more: the row stays, so that a limit that comes back goes on where it was.
+-- A limit of a queue, or (queue_id 0) of a credential, which all its lanes share. next_us: up to when
+-- its slots are taken. An empty spec means no limit: the row stays, so that a limit that is set again
+-- goes on where it was.
 create table pace (
   id         integer primary key,
   queue_id   integer not null default 0,
@@ -17,6 +18,7 @@ create table pace (
   unique (queue_id, tenant, transport, server, credential)
 ) strict;
 
+-- How much of a ledger's hour or day was used in one bucket of it.
 create table pace_count (
   ledger    integer not null,
   length_us integer not null,

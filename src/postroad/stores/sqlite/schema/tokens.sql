@@ -1,4 +1,4 @@
--- Access tokens: a hash of each, and what it may do.
+-- Access tokens: a hash of each, and what it may do. The token itself is not stored.
 
 create table token (
   id         text primary key,

@@ -1,5 +1,8 @@
--- The tables of campaigns: ground truth (campaign_message), ops (campaign_op), jobs, credentials.
+-- Campaigns: the recipients and what is known about each (the ground truth), the operations that are
+-- queued or begun, the jobs that send them, and the credentials that they are sent with.
 
+-- Who sends at a provider: what is public, its secret sealed under the key of that name, and until when it
+-- is not used. Campaigns share it, and its limit.
 create table credential (
   id            integer primary key,
   tenant        text not null,
@@ -15,6 +18,7 @@ create table credential (
   unique (tenant, name)
 ) strict;
 
+-- A template, its state and its counts.
 create table campaign (
   id          integer primary key,
   tenant      text not null,
@@ -27,7 +31,7 @@ create table campaign (
   reason      text not null default '',
   halts       integer not null default 1,
   start_at    integer not null default 0,
-  place       integer not null default 0,   -- up to which n all unsent ones are in ops
+  place       integer not null default 0,   -- up to this n all unsent recipients are in campaign_op
   last_n      integer not null default 0,
   total       integer not null default 0,
   sent        integer not null default 0,
@@ -42,6 +46,7 @@ create table campaign (
 ) strict;
 create index campaign_live on campaign (state) where state in ('scheduled', 'running');
 
+-- An import that is under way: its file, and up to which line it is stored.
 create table campaign_import (
   campaign_id integer primary key,
   digest      text not null,
@@ -52,6 +57,7 @@ create table campaign_import (
   duplicates  integer not null
 ) strict;
 
+-- A recipient and everything that is known about it.
 create table campaign_message (
   campaign_id integer not null,
   n           integer not null,
@@ -72,6 +78,7 @@ create table campaign_message (
 ) strict, without rowid;
 create unique index campaign_recipient on campaign_message (campaign_id, recipient);
 
+-- A sender's share of a campaign: state, owner, epoch, lease.
 create table job (
   id          integer primary key,
   campaign_id integer not null,
@@ -86,6 +93,7 @@ create table job (
 create index job_of_campaign on job (campaign_id);
 create index job_live on job (state) where state <> 'LOGGED';
 
+-- A recipient that is queued, or whose call has begun, for one job.
 create table campaign_op (
   campaign_id integer not null,
   n           integer not null,

@@ -1,5 +1,6 @@
--- The timetables: how far each is decided, and what became of its ticks.
+-- Schedules, and what became of their ticks.
 
+-- A schedule, and up to when its ticks are decided: the row that engines race for.
 create table schedule (
   name       text primary key,
   cron       text not null,
@@ -7,6 +8,7 @@ create table schedule (
   decided_to integer not null
 ) strict, without rowid;
 
+-- A tick: it was sent as a message, or skipped.
 create table tick (
   schedule   text not null,
   at         integer not null,
