@@ -22,7 +22,7 @@ from postroad.model.mailbox import (
 )
 from postroad.stores.sqlite import mailboxes
 from postroad.stores.sqlite.database import Database
-from postroad.stores.sqlite.schema import SCHEMA
+from postroad.stores.sqlite.migration import SCHEMA
 
 SENDER, RECIPIENT = "sender of {}", "recipient of {}"
 

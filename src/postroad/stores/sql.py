@@ -15,5 +15,5 @@ def read_scripts(package: str, folder: str) -> dict[str, str]:
 
 
 def number_of(migration: str) -> int:
-    """`104_pace` is step 104. Numbers may have gaps: parts of a release are written side by side."""
+    """`104_pace` is step 104. Numbers may have gaps: parts of a release are written in parallel."""
     return int(migration.partition("_")[0])
