@@ -1,4 +1,4 @@
--- Campaigns: the recipients and what is known about each (the ground truth), the operations that are
+-- The tables of campaigns: the recipients and what is known about each (the ground truth), the operations that are
 -- queued or begun, the jobs that send them, and the credentials that they are sent with.
 
 -- Who sends at a provider: what is public, its secret sealed under the key of that name, and until when it
