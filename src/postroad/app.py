@@ -108,8 +108,7 @@ class Postroad:
         self.cancel_all, self.cancelling = controls.cancel_all, controls.cancelling
         self.pause, self.resume, self.unblock = controls.pause, controls.resume, controls.unblock
         self.limit = controls.limit
-        self.lanes = LaneControls(self.store)
-        self.dead = Dead(self.store)
+        self.lanes, self.dead = LaneControls(self.store), Dead(self.store)
         self.inspect = Inspection(self.store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenVerbs(self.store, self.store.clock)
         self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
@@ -119,8 +118,7 @@ class Postroad:
         self.campaigns, self.credentials = service.campaigns, service.credentials
         beside = own_keys(self.dsn) if self._own_store else None
         self.sealing = Sealing(self.keys, self.settings.keys_file, beside, self.log)
-        headers = HeaderSeals(self.store, self.keys)
-        self.sealing.join((self.webhooks, self.credentials, headers))
+        self.sealing.join((self.webhooks, self.credentials, HeaderSeals(self.store, self.keys)))
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain
         self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane

@@ -92,7 +92,6 @@ class CampaignVerbs:
         self._clock = clock
         self.limits = ImportLimits()
         self._pace = ResultPace()
-        """When a campaign was last looked at, how many results it had, and its rate then."""
 
     async def create(
         self,
