@@ -1,10 +1,10 @@
 """Admission: whether a message may start now, as far as its process and its limits go."""
 
-from postroad.engine.lane import LaneWorker
-from postroad.engine.paced import Paced
-from postroad.engine.quarantine import Quarantine
-from postroad.engine.room import Room
-from postroad.engine.starved import on_trial
+from postroad.engine.capacity import Capacity
+from postroad.engine.lane_pacing import LanePacing
+from postroad.engine.lane_worker import LaneWorker
+from postroad.engine.suspect_isolation import SuspectIsolation
+from postroad.engine.waiting_lanes import on_trial
 from postroad.model.entities import Message
 
 
@@ -24,7 +24,7 @@ class Admission:
     )
 
     def __init__(
-        self, worker: LaneWorker, room: Room, quarantine: Quarantine, paced: Paced
+        self, worker: LaneWorker, room: Capacity, quarantine: SuspectIsolation, paced: LanePacing
     ) -> None:
         self._worker = worker
         self._pool = worker.lane.key.pool
@@ -50,19 +50,19 @@ class Admission:
             room.take(message.level, self._pool, self._tenant)
             if self._trial:
                 room.try_out(self._tenant, 1)
-            if worker.trust.marking:
+            if worker.probation.marking:
                 self._quarantine.enter(worker, message)
         return message
 
     def admits(self, message: Message) -> bool:
         """Whether it may start."""
         worker = self._worker
-        noted = worker.trust.marking and not self._quarantine.admits(message)
+        noted = worker.probation.marking and not self._quarantine.admits(message)
         untried = self._trial and self._room.left_unproven(self._tenant) <= 0
         if noted or untried or not self._room.admits(message.level, self._pool, self._tenant):
             self.crowded = True
             return False
-        queue = worker.ahead.turns[message.queue].queue
+        queue = worker.cache.turns[message.queue].queue
         if queue.ledgers and not self._paced.ready(worker, queue):
             self.unpaced = True
             return False

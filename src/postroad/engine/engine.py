@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from typing import Final
 
+from postroad.engine.capacity import Capacity
 from postroad.engine.janitor import Janitor
-from postroad.engine.lane import LaneWorker
-from postroad.engine.owned import Owned
-from postroad.engine.paced import Paced
+from postroad.engine.lane_pacing import LanePacing
+from postroad.engine.lane_worker import LaneWorker
+from postroad.engine.owned_lanes import OwnedLanes
 from postroad.engine.poller import Pollers
 from postroad.engine.reader import Reader
 from postroad.engine.recaller import Recaller
 from postroad.engine.recorder import Recorder
-from postroad.engine.room import Room
 from postroad.engine.runners import Runners
 from postroad.engine.sessions import Sessions
 from postroad.model.errors import StoreError
@@ -48,16 +48,18 @@ class Engine:
         self._store = store
         self._log = log
         self._pools = sorted({pool for t in transports.values() for pool in t.pools()})
-        room = Room(limits, {p: t.concurrency(p) for t in transports.values() for p in t.pools()})
-        self._sessions = sessions = Sessions(transports, limits.room, log)
-        self.owned = Owned(store, owner, limits, sessions, log, self._pump)
+        room = Capacity(
+            limits, {p: t.concurrency(p) for t in transports.values() for p in t.pools()}
+        )
+        self._sessions = sessions = Sessions(transports, limits.in_flight_max, log)
+        self.owned = OwnedLanes(store, owner, limits, sessions, log, self._pump)
         self.janitor = Janitor(store, owner, limits, log)
         self.recorder = Recorder(store, owner, limits, log, self._recorded, self.owned.lost)
         self._recaller = Recaller(store, owner, log, self._pump)
         self._reader = Reader(store, log, self._pump, self.recorder.put)
         self._runners = Runners(store, owner, room, sessions)
         self._pace = pace
-        self._paced = Paced(pace, limits.window, self._slot_came)
+        self._paced = LanePacing(pace, limits.window, self._slot_came)
         told = (self.recorder.put, self._runner_ended, self._rest, self._paced)
         self._runners.join(chance, log, self._may_start, *told)
         self.pollers = Pollers(store, limits, log, self._claim, self.owned.calm.set)
@@ -77,16 +79,16 @@ class Engine:
 
     def sends(self, number: int) -> bool:
         """Whether a try of this message is under way here."""
-        return any(lane.hand.flies(number) for lane in self.lanes.values())
+        return any(lane.open_messages.flies(number) for lane in self.lanes.values())
 
     def last_tries(self, numbers: Collection[int]) -> set[int]:
         """Those of these messages, which are to be cancelled, of which a try is under way here."""
         return {
             number
             for lane in self.lanes.values()
-            if lane.hand.any_recalled
+            if lane.open_messages.any_recalled
             for number in numbers
-            if lane.hand.on_last_try(number)
+            if lane.open_messages.on_last_try(number)
         }
 
     def open_with(self, ring: KeyRing) -> None:
@@ -209,11 +211,11 @@ class Engine:
             self.owned.rang_early(lane, rung, due_ms)
             return
         now_ms = self._store.clock.now_ms()
-        worker.ahead.ring(rung, due_ms, now_ms)
+        worker.cache.ring(rung, due_ms, now_ms)
         if rung == 0:
             self._paced.retry(worker)
         elif due_ms <= now_ms:
-            worker.early.arrived = True
+            worker.early_probe.arrived = True
         self._pump(worker)
 
     def on_recall(self, lane: int, number: int) -> None:
@@ -229,7 +231,7 @@ class Engine:
     def holds(self, lane: int, number: int) -> bool:
         """Whether a message is in flight here, or not yet recorded."""
         worker = self.lanes.get(lane)
-        return worker is not None and number in worker.hand.known
+        return worker is not None and number in worker.open_messages.known
 
     # How the parts hear of each other
 

@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, Generic, TypeVar
 
-from postroad.engine.lane import LaneWorker
-from postroad.engine.verdict import Verdict
+from postroad.engine.attempt_effects import AttemptEffects
+from postroad.engine.lane_worker import LaneWorker
 from postroad.model.errors import StoreError
 from postroad.model.record import Look, Reading, View, Want
 from postroad.ports.log import Log
@@ -19,7 +19,7 @@ AT_ONCE: Final = 16
 with the start of what came: hundreds at once made others 80 ms late (decision 045)."""
 
 
-class Asked(Generic[T]):
+class FairQuestions(Generic[T]):
     """What lanes ask, in a line for each tenant: one whose lanes all ask at the same time does not
     stand before others."""
 
@@ -53,14 +53,14 @@ class Reader:
         store: Store,
         log: Log,
         after: Callable[[LaneWorker], None],
-        put: Callable[[LaneWorker, Verdict], None],
+        put: Callable[[LaneWorker, AttemptEffects], None],
     ) -> None:
         self._store = store
         self._log = log
         self._after = after
         self._put = put
-        self._looks: Asked[Look] = Asked()
-        self._wants: Asked[Want] = Asked()
+        self._looks: FairQuestions[Look] = FairQuestions()
+        self._wants: FairQuestions[Want] = FairQuestions()
         self._work = asyncio.Event()
 
     def ask(self, lane: LaneWorker, look: Look | None, wants: list[Want]) -> None:

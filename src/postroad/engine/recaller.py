@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from postroad.engine.lane import LaneWorker
+from postroad.engine.lane_worker import LaneWorker
 from postroad.model.entities import Message
 from postroad.model.errors import StoreError
 from postroad.ports.log import Log
@@ -58,12 +58,12 @@ class Recaller:
             # Whoever asked asks again; until then they may start.
             self._log.warning("nothing could be cancelled", error=str(error))
         for number in numbers:  # gone from the store, or never ours to take
-            worker.hand.withdrawn(number)
-            worker.ahead.put_down(number, 0, 0)
-        for rung in worker.ahead.rungs.values():
+            worker.open_messages.withdrawn(number)
+            worker.cache.put_down(number, 0, 0)
+        for rung in worker.cache.rungs.values():
             rung.ghost(*numbers)  # a reading that is under way may still show them
         # The store may have failed, and they lie before the cursor.
-        worker.ahead.look_from(0, whole=True)
+        worker.cache.look_from(0, whole=True)
         self._after(worker)
 
 
@@ -72,11 +72,11 @@ def recall(worker: LaneWorker, numbers: Iterable[int]) -> list[int]:
     not start; of each other one the present try is the last."""
     taken: list[int] = []
     for number in numbers:
-        found = worker.hand.recall(number)
+        found = worker.open_messages.recall(number)
         if not found:
             continue
         if isinstance(found, Message):
-            worker.ahead.rungs[found.rung].busy = False
+            worker.cache.rungs[found.rung].busy = False
         taken.append(number)
-    worker.ahead.withdraw(frozenset(taken))
+    worker.cache.withdraw(frozenset(taken))
     return taken

@@ -4,8 +4,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from postroad.engine.lane import LaneWorker
-from postroad.engine.verdict import Verdict
+from postroad.engine.attempt_effects import AttemptEffects
+from postroad.engine.lane_worker import LaneWorker
 from postroad.model.errors import StoreError, is_about_store
 from postroad.model.foreign import told
 from postroad.model.ids import to_text
@@ -35,7 +35,7 @@ class Recorder:
         self._log = log
         self._after = after
         self._lost = lost
-        self._waiting: list[tuple[LaneWorker, Verdict]] = []
+        self._waiting: list[tuple[LaneWorker, AttemptEffects]] = []
         self._changes: list[LaneChange] = []
         self._work = asyncio.Event()
         self._empty = asyncio.Event()
@@ -44,7 +44,7 @@ class Recorder:
         self.outcomes: Counter[tuple[str, str]] = Counter()
         """Attempts so far, by (tenant, outcome)."""
 
-    def put(self, lane: LaneWorker, verdict: Verdict) -> None:
+    def put(self, lane: LaneWorker, verdict: AttemptEffects) -> None:
         """One try has ended."""
         if not self._waiting:
             self._empty.clear()
@@ -66,12 +66,12 @@ class Recorder:
                 continue
             await self._write(self._next())
 
-    def _next(self) -> list[tuple[LaneWorker, Verdict]]:
+    def _next(self) -> list[tuple[LaneWorker, AttemptEffects]]:
         size = self._limits.record_batch
         batch, self._waiting = self._waiting[:size], self._waiting[size:]
         return batch
 
-    async def _write(self, batch: list[tuple[LaneWorker, Verdict]]) -> None:
+    async def _write(self, batch: list[tuple[LaneWorker, AttemptEffects]]) -> None:
         changes, self._changes = self._changes, []
         record = Record(
             owner=self._owner,
@@ -118,7 +118,7 @@ class Recorder:
                 self._log.warning("results wait to be written", error=str(error))
                 await self._store.clock.sleep(RETRY_S)
 
-    def _tell(self, batch: list[tuple[LaneWorker, Verdict]]) -> None:
+    def _tell(self, batch: list[tuple[LaneWorker, AttemptEffects]]) -> None:
         self.outcomes.update([(lane.lane.key.tenant, v.result.kind) for lane, v in batch])
         for lane, verdict in batch:
             change = lane.recorded(verdict)
@@ -127,7 +127,9 @@ class Recorder:
         self._after(dict.fromkeys(lane for lane, _ in batch))
 
 
-def _losers(batch: list[tuple[LaneWorker, Verdict]], lost: frozenset[int]) -> list[LaneWorker]:
+def _losers(
+    batch: list[tuple[LaneWorker, AttemptEffects]], lost: frozenset[int]
+) -> list[LaneWorker]:
     """The workers that the store spoke of. Of an old and a new one of the same lane it was the old
     one; should the new one have lost it too, its next record says so."""
     workers = list(dict.fromkeys(worker for worker, _ in batch if worker.lane.id in lost))

@@ -9,15 +9,15 @@ from functools import partial
 from typing import Final
 
 from postroad.engine.admission import Admission
+from postroad.engine.attempt_effects import AttemptEffects, AttemptTimes
+from postroad.engine.capacity import Capacity
 from postroad.engine.deadlines import Deadlines
-from postroad.engine.lane import LaneWorker
-from postroad.engine.paced import Paced
-from postroad.engine.quarantine import Quarantine
-from postroad.engine.room import Room
+from postroad.engine.descriptor_backoff import DescriptorBackoff
+from postroad.engine.lane_pacing import LanePacing
+from postroad.engine.lane_worker import LaneWorker
 from postroad.engine.sessions import Sessions
-from postroad.engine.shortages import Shortages
-from postroad.engine.starved import Starved
-from postroad.engine.verdict import Attempt, Verdict
+from postroad.engine.suspect_isolation import SuspectIsolation
+from postroad.engine.waiting_lanes import WaitingLanes
 from postroad.model.entities import Message, Policy
 from postroad.model.errors import BadKey, Shortage, StoreError
 from postroad.model.ids import to_text
@@ -37,7 +37,7 @@ STAND_BY: Final = 8
 NOTE_RETRY_S: Final = 1.0
 
 
-class Try:
+class Attempt:
     """How far one try has come."""
 
     __slots__ = ("noted", "sent", "session", "slot_s", "started_ms")
@@ -60,7 +60,7 @@ class Runners:
     """Tasks that serve lanes. A runner takes one message after the other, so that a handler
     that never waits costs no task; one that waits is joined by the next runner."""
 
-    def __init__(self, store: Store, owner: int, room: Room, sessions: Sessions) -> None:
+    def __init__(self, store: Store, owner: int, room: Capacity, sessions: Sessions) -> None:
         self.tasks: dict[asyncio.Task[None], None] = {}
         self.stopping = False
         self.ring = KeyRing((), secret_bytes)
@@ -75,8 +75,8 @@ class Runners:
         self._line: deque[LaneWorker] = deque()
         """Lanes that came with a claim, for the next runner that is free."""
         self._standing_by = 0
-        self._quarantine = Quarantine()
-        self.starved = Starved(room)
+        self._quarantine = SuspectIsolation()
+        self.starved = WaitingLanes(room)
         """Lanes that could go on, but this process had no room or must not start anything."""
 
     def join(
@@ -84,16 +84,16 @@ class Runners:
         chance: Chance,
         log: Log,
         may_start: Callable[[float], bool],
-        put: Callable[[LaneWorker, Verdict], None],
+        put: Callable[[LaneWorker, AttemptEffects], None],
         ended: Callable[["asyncio.Task[None]"], None],
         after: Callable[[LaneWorker], None],
-        paced: Paced,
+        paced: LanePacing,
     ) -> None:
         """What a runner is told and tells: set once, before the first one starts."""
         self._paced = paced
         self._chance = chance
         self._log = log
-        self._shortages = Shortages(self._room, self._clock, log)
+        self._shortages = DescriptorBackoff(self._room, self._clock, log)
         self._logs_attempts = log.is_enabled_for(logging.DEBUG)
         self._may_start = may_start
         self._put = put
@@ -202,8 +202,8 @@ class Runners:
             if outcome is not None:
                 if self._room.short and outcome.answered:
                     self._shortages.sent(worker)
-                worker.trust.answered = outcome.answered
-                attempt = Attempt(started_ms, round((now_s - started_s) * 1000))
+                worker.probation.answered = outcome.answered
+                attempt = AttemptTimes(started_ms, round((now_s - started_s) * 1000))
                 verdict = worker.done(message, outcome, attempt, now_ms, self._chance.random())
                 if self._logs_attempts:
                     self._log_attempt(verdict)
@@ -230,7 +230,11 @@ class Runners:
             self.starved.add(worker)
             return None
         message = admission.next(now_ms)
-        if message is None and worker.starved and (admission.crowded or not admission.unpaced):
+        if (
+            message is None
+            and worker.lacks_capacity
+            and (admission.crowded or not admission.unpaced)
+        ):
             self.starved.add(worker)  # one that lacks nothing but a slot is woken for it
         return message
 
@@ -243,11 +247,11 @@ class Runners:
         task: "asyncio.Task[None]",
     ) -> Outcome | None:
         """One try, cut at its deadline; None when it did not take place."""
-        queue = worker.ahead.turns[message.queue].queue
+        queue = worker.cache.turns[message.queue].queue
         policy = queue.policy
         slot_s = self._paced.take(worker, queue) if queue.ledgers else None
-        noted = worker.trust.marking or policy.at_most_once
-        attempt = Try(message, started_ms, slot_s, noted=noted)
+        noted = worker.probation.marking or policy.at_most_once
+        attempt = Attempt(message, started_ms, slot_s, noted=noted)
         self._deadlines.start(task, policy.timeout_ms / 1000, started_s)
         outcome: Outcome | None = None
         try:
@@ -271,7 +275,7 @@ class Runners:
         _ = self._deadlines.end(task)  # cut in the last moment: it has ended all the same
         return outcome
 
-    def _raised(self, error: Exception, attempt: Try) -> Outcome:
+    def _raised(self, error: Exception, attempt: Attempt) -> Outcome:
         if attempt.session is not None:
             self._log.error("a transport raised", exc_info=error)
             return failed(f"{type(error).__name__}: {error}")
@@ -281,7 +285,7 @@ class Runners:
         raise error
 
     def _overdue(
-        self, worker: LaneWorker, message: Message, attempt: Try, policy: Policy
+        self, worker: LaneWorker, message: Message, attempt: Attempt, policy: Policy
     ) -> Outcome:
         """It was cut at its deadline."""
         limit_s = policy.timeout_ms / 1000
@@ -295,7 +299,7 @@ class Runners:
         return late
 
     async def _interrupted(
-        self, worker: LaneWorker, message: Message, attempt: Try, *, once: bool
+        self, worker: LaneWorker, message: Message, attempt: Attempt, *, once: bool
     ) -> None:
         """A stop cut this try: it spends no attempt, and is no lost lease."""
         if attempt.session is not None:
@@ -305,7 +309,9 @@ class Runners:
                 return
         await self._not_started(worker, message, attempt)
 
-    async def _prepare(self, worker: LaneWorker, message: Message, attempt: Try) -> Outcome | None:
+    async def _prepare(
+        self, worker: LaneWorker, message: Message, attempt: Attempt
+    ) -> Outcome | None:
         """Note the start, open the session, await the slot, where that is still to be done: then
         there is a session to send by. Otherwise answers what became of the try."""
         lane = worker.lane
@@ -317,7 +323,7 @@ class Runners:
             self._log.warning("nothing is sent that cannot be noted", error=str(error))
             await self._not_started(worker, message, attempt)
             return None
-        queue, told = worker.ahead.turns[message.queue].queue, None
+        queue, told = worker.cache.turns[message.queue].queue, None
         try:
             session = self._sessions.get(lane.id) or await self._sessions.open(lane.id, lane.key)
             if attempt.slot_s is not None and isinstance(session, Prepares):
@@ -342,7 +348,7 @@ class Runners:
         attempt.session = session
         return None
 
-    async def _not_started(self, worker: LaneWorker, message: Message, attempt: Try) -> None:
+    async def _not_started(self, worker: LaneWorker, message: Message, attempt: Attempt) -> None:
         """It was not sent after all: a note that it was would make it suspect for ever."""
         while attempt.noted:
             try:
@@ -352,7 +358,7 @@ class Runners:
                 await self._clock.sleep(NOTE_RETRY_S)
         self._abandon(worker, message, attempt)
 
-    def _abandon(self, worker: LaneWorker, message: Message, attempt: Try) -> None:
+    def _abandon(self, worker: LaneWorker, message: Message, attempt: Attempt) -> None:
         begun = attempt.session is not None
         verdict = worker.abandon(message, attempt.started_ms if begun else 0)
         if verdict is not None:
@@ -378,7 +384,7 @@ class Runners:
 
         rest.add_done_callback(ended)
 
-    def _log_attempt(self, verdict: Verdict) -> None:
+    def _log_attempt(self, verdict: AttemptEffects) -> None:
         result = verdict.result
         self._log.debug(
             "attempt",

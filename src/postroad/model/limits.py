@@ -10,7 +10,7 @@ class Limits(Struct, frozen=True):
 
     window: int = 64
     """Sends in flight on one lane."""
-    room: int = 512
+    in_flight_max: int = 512
     """Sends in flight in this process; level 0 keeps half of them for itself."""
     level_workers: int = 128
     """Sends of one retry level (above 0) in flight in this process."""

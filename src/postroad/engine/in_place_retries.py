@@ -9,7 +9,7 @@ from postroad.model.entities import Message
 from postroad.model.states import NEVER
 
 
-class InPlace:
+class InPlaceRetries:
     """Waits between tries in place; a waiting message holds no place in the window."""
 
     __slots__ = ("_tries", "held_up", "unwritten", "waiting")
@@ -81,5 +81,5 @@ class InPlace:
         heapq.heapify(self.waiting)
 
 
-NOTHING: Final = InPlace()
+NOTHING: Final = InPlaceRetries()
 """Of all lanes that never tried anything in place; nothing is ever added to it."""

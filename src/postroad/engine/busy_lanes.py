@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from postroad.engine.room import plenty, share
+from postroad.engine.capacity import plenty, share
 
 LEAST: Final = 8
 """So many busy lanes every tenant may have, whatever others have."""
@@ -13,7 +13,7 @@ while somebody is to be left out: each lane that is added to a crowd rings, and 
 gone in a moment."""
 
 
-class Crowd:
+class BusyLanes:
     """Lanes with something to do, by tenant."""
 
     def __init__(self, room: int) -> None:

@@ -133,7 +133,7 @@ class RungBuffer(Struct, gc=False, eq=False):
         self.dry = True
 
 
-class Turn(Struct, gc=False, eq=False):
+class LaneQueue(Struct, gc=False, eq=False):
     """One queue of the lane."""
 
     queue: Queue
@@ -148,7 +148,7 @@ class Turn(Struct, gc=False, eq=False):
     settled_at_look: int = 0
 
     @classmethod
-    def of(cls, queue: Queue, now_ms: int) -> "Turn":
+    def of(cls, queue: Queue, now_ms: int) -> "LaneQueue":
         """As the store tells of it."""
         return cls(queue, queue.block, 1 if queue.resumed_at_ms > now_ms - RAMP_MS else 0)
 

@@ -3,8 +3,8 @@
 from functools import partial
 from typing import Final
 
-from postroad.engine.lane import LaneWorker
-from postroad.engine.room import Room
+from postroad.engine.capacity import Capacity
+from postroad.engine.lane_worker import LaneWorker
 from postroad.model.errors import Shortage
 from postroad.model.outcome import Outcome, short
 from postroad.ports.clock import Clock
@@ -13,12 +13,12 @@ from postroad.ports.log import Log
 AGAIN_S: Final = 1.0
 
 
-class Shortages:
+class DescriptorBackoff:
     """A lane that could not send rests for a moment, and no more of its kind are under way than
     could be sent; else all that is due is tried in vain, one after the other. Each that is sent
     makes room for more: who has what he needs goes on beside one who lacks it for good."""
 
-    def __init__(self, room: Room, clock: Clock, log: Log) -> None:
+    def __init__(self, room: Capacity, clock: Clock, log: Log) -> None:
         self.lacked: dict[int, float] = {}
         """Lanes that rest, and until when."""
         self._room = room

@@ -13,14 +13,14 @@ from postroad.model.states import DeadReason
 LOST_LEASES_MAX: Final = 3
 
 
-class Attempt(Struct, frozen=True, gc=False):
+class AttemptTimes(Struct, frozen=True, gc=False):
     """When a try started and how long it took."""
 
     started_ms: int = 0
     took_ms: int = 0
 
 
-class Verdict(Struct, frozen=True, gc=False):
+class AttemptEffects(Struct, frozen=True, gc=False):
     """A result, and what it changes for its queue and lane."""
 
     result: Result
@@ -34,7 +34,7 @@ def result_of(
     message: Message,
     outcome: Outcome,
     after: Next,
-    attempt: Attempt,
+    attempt: AttemptTimes,
 ) -> Result:
     """The result of a try that was decided on."""
     return Result(
@@ -55,7 +55,7 @@ def result_of(
     )
 
 
-def suspected(lane: Lane, rung: Rung, message: Message, *, once: bool) -> Verdict:
+def suspected(lane: Lane, rung: Rung, message: Message, *, once: bool) -> AttemptEffects:
     """A message that was started in lost leases: too often, or once where that is enough."""
     if once:
         return _in_doubt(
@@ -63,22 +63,22 @@ def suspected(lane: Lane, rung: Rung, message: Message, *, once: bool) -> Verdic
         )
     why = unknown(f"started in {LOST_LEASES_MAX} lost leases: it kills its process")
     after = Next(Move.die, message.level, reason=DeadReason.crash_loop)
-    return Verdict(result_of(lane, rung, message, why, after, Attempt()))
+    return AttemptEffects(result_of(lane, rung, message, why, after, AttemptTimes()))
 
 
-def stopped(lane: Lane, rung: Rung, message: Message) -> Verdict:
+def stopped(lane: Lane, rung: Rung, message: Message) -> AttemptEffects:
     """A try that was stopped from our side where a second one is not allowed."""
     return _in_doubt(lane, rung, message, "stopped between sending this and its answer")
 
 
-def cancelled(lane: Lane, rung: Rung, message: Message, started_ms: int) -> Verdict:
+def cancelled(lane: Lane, rung: Rung, message: Message, started_ms: int) -> AttemptEffects:
     """A try that was stopped from our side, or (0) never started, of a message that was to be
     cancelled."""
     why = unknown("stopped between sending this and its answer")
     after = Next(Move.cancel, message.level)
-    return Verdict(result_of(lane, rung, message, why, after, Attempt(started_ms)))
+    return AttemptEffects(result_of(lane, rung, message, why, after, AttemptTimes(started_ms)))
 
 
-def _in_doubt(lane: Lane, rung: Rung, message: Message, why: str) -> Verdict:
+def _in_doubt(lane: Lane, rung: Rung, message: Message, why: str) -> AttemptEffects:
     after = Next(Move.doubt, message.level)
-    return Verdict(result_of(lane, rung, message, unknown(why), after, Attempt()))
+    return AttemptEffects(result_of(lane, rung, message, unknown(why), after, AttemptTimes()))

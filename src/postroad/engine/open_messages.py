@@ -5,21 +5,21 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from postroad.engine.inplace import NOTHING, InPlace
+from postroad.engine.in_place_retries import NOTHING, InPlaceRetries
 from postroad.model.decide import Move, Next
 from postroad.model.entities import Message
 
 NOBODY: Final[frozenset[int]] = frozenset()
 
 
-class InHand(Struct, gc=False, eq=False):
+class OpenMessages(Struct, gc=False, eq=False):
     """Whoever is in `known` is not to be started again from its rung. There are thousands of lanes,
     and most have one message for a moment: what is seldom used is made when it is, and what the
     collector need not walk over is kept from it (sets are walked over, plain dicts are not)."""
 
     known: dict[int, bool] = field(default_factory=dict)
     """Whether each is in flight."""
-    in_place: InPlace = NOTHING
+    in_place: InPlaceRetries = NOTHING
     _recalled: frozenset[int] = NOBODY
 
     def first_try(self, number: int) -> bool:
@@ -41,7 +41,7 @@ class InHand(Struct, gc=False, eq=False):
     def again(self, message: Message, due_ms: int) -> None:
         """A try failed, and the next one is made in place then."""
         if self.in_place is NOTHING:
-            self.in_place = InPlace()
+            self.in_place = InPlaceRetries()
         self.in_place.add(message, due_ms)
 
     def gives_back(self, number: int) -> bool:

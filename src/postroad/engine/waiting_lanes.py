@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from postroad.engine.lane import LaneWorker
-from postroad.engine.room import Room
+from postroad.engine.capacity import Capacity
+from postroad.engine.lane_worker import LaneWorker
 
 Line = tuple[str, bool]
 """Of a tenant, those that did not answer yet or the others."""
@@ -11,14 +11,14 @@ Line = tuple[str, bool]
 
 def on_trial(worker: LaneWorker) -> bool:
     """Whether its next one would be the only one in flight, and may find nobody there."""
-    return not (worker.trust.answered or worker.in_flight)
+    return not (worker.probation.answered or worker.in_flight)
 
 
-class Starved:
+class WaitingLanes:
     """Each tenant's lanes wait in lines of their own, those that did not answer yet apart: one with
     hundreds that may not go on does not stand before others that may."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: Capacity) -> None:
         self._room = room
         self._lines: dict[Line, dict[LaneWorker, None]] = {}
         self.passes = 0

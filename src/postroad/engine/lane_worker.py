@@ -6,20 +6,20 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from postroad.engine.ahead import ReadAhead
-from postroad.engine.early import Early
-from postroad.engine.inhand import InHand
-from postroad.engine.trust import Trust
-from postroad.engine.turns import Admits, RungBuffer, Turn
-from postroad.engine.verdict import (
+from postroad.engine.attempt_effects import (
     LOST_LEASES_MAX,
-    Attempt,
-    Verdict,
+    AttemptEffects,
+    AttemptTimes,
     cancelled,
     result_of,
     stopped,
     suspected,
 )
+from postroad.engine.crash_probation import CrashProbation
+from postroad.engine.early_probe import EarlyProbe
+from postroad.engine.lane_cache import LaneCache
+from postroad.engine.lane_queue import Admits, LaneQueue, RungBuffer
+from postroad.engine.open_messages import OpenMessages
 from postroad.model.block import BlockKind
 from postroad.model.circuit import Circuit
 from postroad.model.decide import STAYS, Move, Next, Situation, decide, expired, untroubled
@@ -30,7 +30,7 @@ from postroad.model.record import LaneChange, Look, QueueChange, Reading, Result
 from postroad.model.states import NEVER
 from postroad.ports.pace import Line
 
-NO_TURNS: Final[deque[Turn]] = deque()
+NO_TURNS: Final[deque[LaneQueue]] = deque()
 """Of all lanes where no queue waits for its turn; nothing is ever added to it."""
 
 
@@ -40,86 +40,90 @@ class LaneWorker(Struct, gc=False, eq=False):
 
     lane: Lane
     circuit: Circuit
-    trust: Trust
-    ahead: ReadAhead
+    probation: CrashProbation
+    cache: LaneCache
     _window: int
-    hand: InHand = field(default_factory=InHand)
+    open_messages: OpenMessages = field(default_factory=OpenMessages)
     lines: dict[tuple[int, ...], Line] = field(default_factory=dict)
     """Where it gets the slots of its limited queues, by their ledgers."""
     in_flight: int = 0
     stopped: bool = False
     leaving: bool = False
     """It is given back as soon as what is in flight has ended."""
-    starved: bool = False
+    lacks_capacity: bool = False
     """Something could go, but this process has no room for it."""
-    early: Early = field(default_factory=Early)
+    early_probe: EarlyProbe = field(default_factory=EarlyProbe)
     _busy_turns: int = 0
-    _listed: deque[Turn] = field(default_factory=lambda: NO_TURNS)
+    _listed: deque[LaneQueue] = field(default_factory=lambda: NO_TURNS)
     _probe: int = 0
     _unrecorded_changes: int = 0
     _settled_at_look: int = 0
-    _capped: dict[int, Turn] = field(default_factory=dict)
+    _capped: dict[int, LaneQueue] = field(default_factory=dict)
 
     @classmethod
     def of(cls, lane: Lane, limits: Limits) -> "LaneWorker":
         """The worker of a lane that was just claimed."""
-        ahead = ReadAhead(lane.id, limits.buffer, limits.buffer // 4)
-        return cls(lane, lane.circuit, Trust(lane.crashes, lane.crashes > 0), ahead, limits.window)
+        cache = LaneCache(lane.id, limits.buffer, limits.buffer // 4)
+        return cls(
+            lane, lane.circuit, CrashProbation(lane.crashes, lane.crashes > 0), cache, limits.window
+        )
 
     @property
     def spent(self) -> bool:
         """Nothing in flight, read ahead or asked for: at most it waits to be recorded."""
         rests = self.leaving or self.lane.paused
-        busy = self.ahead.awaiting if rests else self._listed or self.ahead.busy
-        return not (busy or self.in_flight or self.hand.in_place.waiting)
+        busy = self.cache.awaiting if rests else self._listed or self.cache.busy
+        return not (busy or self.in_flight or self.open_messages.in_place.waiting)
 
     @property
     def quiet(self) -> bool:
         """Nothing in flight, unrecorded, read ahead or asked for."""
-        return not self.hand.known and self.spent
+        return not self.open_messages.known and self.spent
 
     def startable(self, now_ms: int) -> bool:
         """Whether it is worth asking for the next message."""
-        return bool(self._listed) or self.hand.in_place.due_ms() <= now_ms
+        return bool(self._listed) or self.open_messages.in_place.due_ms() <= now_ms
 
     def wake_at_ms(self) -> int:
         """When something changes without a ring."""
-        alone = self._probe or (self.trust.marking and self.in_flight)
+        alone = self._probe or (self.probation.marking and self.in_flight)
         if alone or self.leaving or self.lane.paused:
             return NEVER
-        soonest = min(self.ahead.wake_at_ms(), self.hand.in_place.wake_at_ms())
+        soonest = min(self.cache.wake_at_ms(), self.open_messages.in_place.wake_at_ms())
         if not self.circuit.is_open:
             return soonest
-        known = self.ahead.eager and not self._listed  # what the probe is read from
-        return max(0 if known else soonest, self.early.probe_at_ms(self.circuit))
+        known = self.cache.eager and not self._listed  # what the probe is read from
+        return max(0 if known else soonest, self.early_probe.probe_at_ms(self.circuit))
 
     def look(self, now_ms: int) -> Look | None:
         """What to ask the store about rungs, if anything."""
-        may = self.ahead.curious(now_ms) and not self.stopped
-        return self.ahead.look(now_ms) if may and (self._open(now_ms) or self.ahead.told) else None
+        may = self.cache.curious(now_ms) and not self.stopped
+        return self.cache.look(now_ms) if may and (self._open(now_ms) or self.cache.told) else None
 
     def learn(self, view: View) -> None:
         """The answer to a look."""
-        self.ahead.learn(view)
+        self.cache.learn(view)
         if view.paused and not self.lane.paused:
             self._give_up_all()
         if view.paused != self.lane.paused:
             self.lane = replace(self.lane, paused=view.paused)
-        newest = not self._unrecorded_changes and self.ahead.looks > self._settled_at_look
+        newest = not self._unrecorded_changes and self.cache.looks > self._settled_at_look
         if self.circuit.is_open and not view.circuit.is_open and newest:
             self.circuit = view.circuit  # somebody closed it by hand
             self._probe = 0
-        for turn in [turn for turn in self.ahead.turns.values() if turn.queue.paused]:
+        for turn in [turn for turn in self.cache.turns.values() if turn.queue.paused]:
             self._give_up(turn)
 
-    def begin(self, view: View, readings: dict[int, Reading], now_ms: int) -> list[Verdict] | None:
+    def begin(
+        self, view: View, readings: dict[int, Reading], now_ms: int
+    ) -> list[AttemptEffects] | None:
         """What came with the claim, for a lane that was just made: as a look, its answer and the
         readings would have it, in a third of the time. None when it is to go their way."""
-        if self.lane.paused or self.circuit.opened or self.trust.marking:
+        if self.lane.paused or self.circuit.opened or self.probation.marking:
             return None
-        verdicts: list[Verdict] = []
-        for rung in self.ahead.begin(view, readings, now_ms):
-            turn = self.ahead.turns[rung.row.queue]
+        verdicts: list[AttemptEffects] = []
+        for rung in self.cache.begin(view, readings, now_ms):
+            turn = self.cache.turns[rung.row.queue]
             if turn.queue.policy.at_most_once:
                 verdicts += self._suspects(rung, once=True)
             if turn.queue.paused:
@@ -129,27 +133,27 @@ class LaneWorker(Struct, gc=False, eq=False):
 
     def wants(self, now_ms: int) -> list[Want]:
         """What to ask the store about messages, if anything."""
-        if not (self.ahead.wanting(now_ms) and self._open(now_ms)):
+        if not (self.cache.wanting(now_ms) and self._open(now_ms)):
             return []
-        one = self.circuit.is_open or self.trust.marking
-        return [] if one and self._listed else self.ahead.wants(now_ms, only_one=one)
+        one = self.circuit.is_open or self.probation.marking
+        return [] if one and self._listed else self.cache.wants(now_ms, only_one=one)
 
-    def read(self, reading: Reading) -> list[Verdict]:
+    def read(self, reading: Reading) -> list[AttemptEffects]:
         """Messages came; answers verdicts on those that must not start."""
-        rung = self.ahead.read(reading, self.hand.known)
-        turn = self.ahead.turns[rung.row.queue]
+        rung = self.cache.read(reading, self.open_messages.known)
+        turn = self.cache.turns[rung.row.queue]
         once = turn.queue.policy.at_most_once
-        verdicts = self._suspects(rung, once=once) if self.trust.marking or once else []
+        verdicts = self._suspects(rung, once=once) if self.probation.marking or once else []
         self._list(turn)
         return verdicts
 
-    def _suspects(self, rung: RungBuffer, *, once: bool) -> list[Verdict]:
+    def _suspects(self, rung: RungBuffer, *, once: bool) -> list[AttemptEffects]:
         """Messages that were started in lost leases: too often, or once where that is enough."""
         found = rung.take_marked(1 if once else LOST_LEASES_MAX)
-        self.hand.known |= {message.id: False for message in found}
+        self.open_messages.known |= {message.id: False for message in found}
         return [suspected(self.lane, rung.row, message, once=once) for message in found]
 
-    def _list(self, turn: Turn) -> None:
+    def _list(self, turn: LaneQueue) -> None:
         if not turn.listed and turn.startable():
             turn.listed = True
             if self._listed is NO_TURNS:
@@ -162,43 +166,43 @@ class LaneWorker(Struct, gc=False, eq=False):
         if self.stopped or self.leaving or self.lane.paused:
             return False
         if self.circuit.opened:
-            return now_ms >= self.early.probe_at_ms(self.circuit) and not self._probe
-        return not (self.trust.marking and self.in_flight)
+            return now_ms >= self.early_probe.probe_at_ms(self.circuit) and not self._probe
+        return not (self.probation.marking and self.in_flight)
 
     def next(self, now_ms: int, admits: Admits) -> Message | None:
         """The next message to start, or None for now."""
-        self.starved = False
+        self.lacks_capacity = False
         if not self._open(now_ms):
             return None
         message = self._next_in_place(now_ms, admits) or self._next_turn(now_ms, admits)
         self._listed = self._listed or NO_TURNS
         if message is None:
             return None
-        turn, rung = self.ahead.turns[message.queue], self.ahead.rungs[message.rung]
+        turn, rung = self.cache.turns[message.queue], self.cache.rungs[message.rung]
         self.in_flight += 1
         self._busy_turns += turn.in_flight == 0
         turn.in_flight += 1
         rung.busy = rung.ordered
-        self.hand.start(message.id)
+        self.open_messages.start(message.id)
         if self.circuit.opened:
             self._probe = message.id
         return message
 
     def may_go(self, message: Message, now_ms: int) -> bool:
         """Whether a try that was held up before its start may still begin."""
-        if self.stopped or self.lane.paused or self.hand.on_last_try(message.id):
+        if self.stopped or self.lane.paused or self.open_messages.on_last_try(message.id):
             return False
         if expired(message, now_ms) or (self.circuit.is_open and self._probe != message.id):
             return False
-        return self.ahead.turns[message.queue].blocked_until_ms() <= now_ms
+        return self.cache.turns[message.queue].blocked_until_ms() <= now_ms
 
     def _next_in_place(self, now_ms: int, admits: Admits) -> Message | None:
-        waiting = self.hand.in_place
+        waiting = self.open_messages.in_place
         while waiting.due_ms() <= now_ms and expired(waiting.first(), now_ms):
             self._forget_in_place(waiting.take())
         due, full = waiting.due_ms() <= now_ms, self.in_flight >= self._window
-        self.starved = due and not full and not admits(waiting.first())
-        waiting.held_up = due and (full or self.starved)
+        self.lacks_capacity = due and not full and not admits(waiting.first())
+        waiting.held_up = due and (full or self.lacks_capacity)
         return waiting.take() if due and not waiting.held_up else None
 
     def _next_turn(self, now_ms: int, admits: Admits) -> Message | None:
@@ -220,9 +224,9 @@ class LaneWorker(Struct, gc=False, eq=False):
             rung = None if full and turn.in_flight else turn.best(admits)
             message = rung.take() if rung else None
             if rung is None:
-                self.starved = self.starved or not full
-            elif len(rung.buffer) <= self.ahead.low:
-                self.ahead.feed(rung)
+                self.lacks_capacity = self.lacks_capacity or not full
+            elif len(rung.buffer) <= self.cache.low:
+                self.cache.feed(rung)
             self._list(turn)
             if message is not None:
                 if not expired(message, now_ms):
@@ -233,59 +237,61 @@ class LaneWorker(Struct, gc=False, eq=False):
     # What an answer changes
 
     def done(
-        self, message: Message, outcome: Outcome, attempt: Attempt, now_ms: int, draw: float
-    ) -> Verdict:
+        self, message: Message, outcome: Outcome, attempt: AttemptTimes, now_ms: int, draw: float
+    ) -> AttemptEffects:
         """A try has ended: decide, change what is known here, say what is to be written."""
         probe = self._probe == message.id
         turn = self._ended(message)
-        rung = self.ahead.rungs[message.rung]
-        if untroubled(outcome, self.circuit, turn.block) and self.hand.first_try(message.id):
+        rung = self.cache.rungs[message.rung]
+        if untroubled(outcome, self.circuit, turn.block) and self.open_messages.first_try(
+            message.id
+        ):
             turn.succeeded(self._window)
             after = Next(Move.deliver, message.level)
-            return Verdict(result_of(self.lane, rung.row, message, outcome, after, attempt))
+            return AttemptEffects(result_of(self.lane, rung.row, message, outcome, after, attempt))
         at = Situation(
             policy=turn.queue.policy,
             rung=rung.row,
             circuit=self.circuit,
             block=turn.block,
-            tries_here=self.hand.in_place.tries(message.id) + 1,
+            tries_here=self.open_messages.in_place.tries(message.id) + 1,
             probe=probe,
             started_ms=attempt.started_ms,
             now_ms=now_ms,
             draw=draw,
         )
-        after = self.hand.unless_recalled(message.id, decide(message, outcome, at))
+        after = self.open_messages.unless_recalled(message.id, decide(message, outcome, at))
         if after.move is Move.deliver:
             turn.succeeded(self._window)
         self._place(message, after)
-        return Verdict(
+        return AttemptEffects(
             result_of(self.lane, rung.row, message, outcome, after, attempt),
             self._change_queue(turn, after),
             self._change_lane(after, now_ms),
         )
 
-    def abandon(self, message: Message, started_ms: int) -> Verdict | None:
+    def abandon(self, message: Message, started_ms: int) -> AttemptEffects | None:
         """A try was stopped from our side, or (0) did not start: it spends nothing. Answers a
         verdict when the message was to be cancelled."""
         _ = self._ended(message)  # its turn changes nothing here
-        rung = self.ahead.rungs[message.rung]
-        if self.hand.was_recalled(message.id):
+        rung = self.cache.rungs[message.rung]
+        if self.open_messages.was_recalled(message.id):
             return cancelled(self.lane, rung.row, message, started_ms)
         rung.forget()  # it lies before the cursor, and must not be overtaken
-        if self.hand.gives_back(message.id):
+        if self.open_messages.gives_back(message.id):
             self._settled(rung, message)
-            self.ahead.reread(rung)
+            self.cache.reread(rung)
         return None
 
-    def doubt(self, message: Message) -> Verdict:
+    def doubt(self, message: Message) -> AttemptEffects:
         """A try that was stopped from our side where a second one is not allowed."""
         _ = self._ended(message)  # its turn changes nothing here
-        return stopped(self.lane, self.ahead.rungs[message.rung].row, message)
+        return stopped(self.lane, self.cache.rungs[message.rung].row, message)
 
-    def _ended(self, message: Message) -> Turn:
-        turn = self.ahead.turns[message.queue]
+    def _ended(self, message: Message) -> LaneQueue:
+        turn = self.cache.turns[message.queue]
         self.in_flight -= 1
-        self.hand.ended(message.id)
+        self.open_messages.ended(message.id)
         self._probe = 0 if self._probe == message.id else self._probe
         turn.in_flight -= 1
         self._busy_turns -= turn.in_flight == 0
@@ -298,16 +304,16 @@ class LaneWorker(Struct, gc=False, eq=False):
 
     def _place(self, message: Message, after: Next) -> None:
         if after.move is Move.again:
-            self.hand.again(message, after.due_ms)
+            self.open_messages.again(message, after.due_ms)
             return
-        self.hand.in_place.ended(message.id)
-        rung = self.ahead.rungs[message.rung]
+        self.open_messages.in_place.ended(message.id)
+        rung = self.cache.rungs[message.rung]
         if rung.ordered and after.move not in (Move.deliver, Move.die, Move.cancel):
             rung.forget()  # the head stays at the head: what was read behind it waits with it
             if after.move in (Move.climb, Move.wait):
-                self.ahead.due(after.due_ms, message.rung)
+                self.cache.due(after.due_ms, message.rung)
 
-    def _change_queue(self, turn: Turn, after: Next) -> QueueChange | None:
+    def _change_queue(self, turn: LaneQueue, after: Next) -> QueueChange | None:
         if after.block is not None:
             turn.block = after.block
             self._give_up(turn)
@@ -323,50 +329,50 @@ class LaneWorker(Struct, gc=False, eq=False):
         if self.circuit == old or not (old.opened or self.circuit.opened):
             return None
         self._unrecorded_changes += 1
-        self.early.changed(self.circuit, now_ms)
+        self.early_probe.changed(self.circuit, now_ms)
         if self.circuit.is_open:
             self._give_up_all()
         else:
-            for turn in self.ahead.turns.values():
+            for turn in self.cache.turns.values():
                 if turn.block and turn.block.kind is BlockKind.unreachable:
                     turn.block = None
         return self.change()
 
     def change(self) -> LaneChange:
         """The lane's circuit and lost leases, to be written."""
-        lost, early_ms = self.trust.lost_leases, self.early.at_ms
+        lost, early_ms = self.probation.lost_leases, self.early_probe.at_ms
         return LaneChange(self.lane.id, self.lane.epoch, self.circuit, lost, early_ms)
 
-    def _give_up(self, turn: Turn) -> None:
+    def _give_up(self, turn: LaneQueue) -> None:
         """A blocked queue's messages go back to their rungs, also those tried in place."""
         if turn.listed:
             self._listed.remove(turn)
-        self.ahead.forget(turn)
+        self.cache.forget(turn)
         self._return_in_place(turn.queue.id)
-        self.ahead.look_from(turn.blocked_until_ms())
+        self.cache.look_from(turn.blocked_until_ms())
 
     def _give_up_all(self) -> None:
         """The circuit is open: everything goes back to its rung until a probe's time."""
         self._listed = NO_TURNS
-        for turn in self.ahead.turns.values():
-            self.ahead.forget(turn)
+        for turn in self.cache.turns.values():
+            self.cache.forget(turn)
         self._return_in_place(None)
-        self.ahead.look_from(0, whole=True)
+        self.cache.look_from(0, whole=True)
 
     def _return_in_place(self, queue: int | None) -> None:
-        for message in self.hand.in_place.give_up(queue):
+        for message in self.open_messages.in_place.give_up(queue):
             self._forget_in_place(message)
 
     def _forget_in_place(self, message: Message) -> None:
-        if self.hand.gives_back(message.id):
-            self._settled(self.ahead.rungs[message.rung], message)
+        if self.open_messages.gives_back(message.id):
+            self._settled(self.cache.rungs[message.rung], message)
 
     def _settled(self, rung: RungBuffer, message: Message) -> None:
         """The store knows all about a message: it may be read again where it is now."""
-        self.hand.known.pop(message.id, None)
+        self.open_messages.known.pop(message.id, None)
         rung.ghost(message.id)
         rung.busy = False
-        self.ahead.put_down(message.id, message.rung, message.place)
+        self.cache.put_down(message.id, message.rung, message.place)
 
     def leave(self) -> None:
         """Another process is to have the lane: nothing more is started."""
@@ -375,25 +381,25 @@ class LaneWorker(Struct, gc=False, eq=False):
 
     # What the store has taken
 
-    def recorded(self, verdict: Verdict) -> LaneChange | None:
+    def recorded(self, verdict: AttemptEffects) -> LaneChange | None:
         """A verdict is written: its message may be read again where it is now. Answers a change
         when enough went well after a lost lease."""
         result = verdict.result
-        message, rung = result.message, self.ahead.rungs[result.message.rung]
+        message, rung = result.message, self.cache.rungs[result.message.rung]
         if verdict.queue or verdict.lane:
-            self.ahead.changed(verdict.queue, verdict.lane)
+            self.cache.changed(verdict.queue, verdict.lane)
         if verdict.lane:
             self._unrecorded_changes -= 1
-            self._settled_at_look = self.ahead.looks
-        if result.move is not Move.again or self.hand.written(message.id):
+            self._settled_at_look = self.cache.looks
+        if result.move is not Move.again or self.open_messages.written(message.id):
             self._settled(rung, message)
             if self._goes_on(result, rung):
-                self.ahead.reread(rung)
-            self._list(self.ahead.turns[message.queue])
-        return self.change() if self.trust.marking and self.trust.regained() else None
+                self.cache.reread(rung)
+            self._list(self.cache.turns[message.queue])
+        return self.change() if self.probation.marking and self.probation.regained() else None
 
     def _goes_on(self, result: Result, rung: RungBuffer) -> bool:
         """Whether the rung is to be read again now, not only by a look when its time has come."""
         if result.move is Move.hold or not (rung.ordered or result.move in STAYS):
             return False
-        return not (self.ahead.turns[result.message.queue].block or self.circuit.is_open)
+        return not (self.cache.turns[result.message.queue].block or self.circuit.is_open)

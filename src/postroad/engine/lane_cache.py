@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from postroad.engine.turns import RungBuffer, Turn
+from postroad.engine.lane_queue import LaneQueue, RungBuffer
 from postroad.model.entities import Rung
 from postroad.model.record import LaneChange, Look, QueueChange, Reading, View, Want
 from postroad.model.states import NEVER
@@ -16,7 +16,7 @@ NONE: Final[list[tuple[int, int]]] = []
 """Of all lanes where nothing is due later; nothing is ever added to it."""
 
 
-class ReadAhead(Struct, gc=False, eq=False):
+class LaneCache(Struct, gc=False, eq=False):
     """The rungs of one owned lane. What was ready at the last look is known here, so the next
     look asks only for what became ready since."""
 
@@ -24,7 +24,7 @@ class ReadAhead(Struct, gc=False, eq=False):
     _buffer: int
     low: int
     """With so few read ahead a rung is read again."""
-    turns: dict[int, Turn] = field(default_factory=dict)
+    turns: dict[int, LaneQueue] = field(default_factory=dict)
     rungs: dict[int, RungBuffer] = field(default_factory=dict)
     _hungry: dict[int, RungBuffer] = field(default_factory=dict)
     _asking: int = 0
@@ -123,7 +123,7 @@ class ReadAhead(Struct, gc=False, eq=False):
         for queue in view.queues:
             turn = self.turns.get(queue.id)
             if turn is None:
-                self.turns[queue.id] = Turn.of(queue, self._looked_ms)
+                self.turns[queue.id] = LaneQueue.of(queue, self._looked_ms)
             else:
                 turn.learn(queue, self.looks)
         for row in view.rungs:
@@ -149,7 +149,7 @@ class ReadAhead(Struct, gc=False, eq=False):
         """All that came with the claim of the lane: the rungs, with what was read of them."""
         self.looks, self._looked_ms, self._look_at_ms = 1, now_ms, view.next_at_ms
         for queue in view.queues:
-            self.turns[queue.id] = Turn.of(queue, now_ms)
+            self.turns[queue.id] = LaneQueue.of(queue, now_ms)
         for row in view.rungs:
             rung = RungBuffer(row, row.ordered)
             self.rungs[row.id] = self.turns[row.queue].rungs[row.id] = rung
@@ -219,7 +219,7 @@ class ReadAhead(Struct, gc=False, eq=False):
             if rung.withdraw(numbers) and rung.ordered:
                 rung.forget()  # nobody overtakes them: they may not get out of the store
 
-    def forget(self, turn: Turn) -> None:
+    def forget(self, turn: LaneQueue) -> None:
         """Nothing of a queue goes for now: it comes back by a look."""
         for number, rung in turn.rungs.items():
             rung.forget()

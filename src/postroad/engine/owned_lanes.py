@@ -8,8 +8,8 @@ from itertools import repeat, takewhile
 from math import ceil
 from typing import Final
 
-from postroad.engine.crowd import GAP_S, Crowd
-from postroad.engine.lane import LaneWorker
+from postroad.engine.busy_lanes import GAP_S, BusyLanes
+from postroad.engine.lane_worker import LaneWorker
 from postroad.engine.sessions import Sessions
 from postroad.model.entities import Lane
 from postroad.model.errors import StoreError
@@ -40,7 +40,7 @@ ALL_TENANTS: Final = 8
 """So many times the room there may be busy lanes of all tenants; one may have about one room."""
 
 
-class Owned:
+class OwnedLanes:
     """At most one worker in the fleet serves a lane; these are ours."""
 
     def __init__(
@@ -80,7 +80,7 @@ class Owned:
         self._full_s = -PRESSED_S
         """When a claim last left lanes for the next one."""
         self._tick = asyncio.Event()
-        self._crowd = Crowd(limits.room)
+        self._crowd = BusyLanes(limits.in_flight_max)
         self._asked_s = -GAP_S
         """When a claim last asked for everybody's lanes, or for others' and found none."""
         self._early: dict[int, list[tuple[int, int]]] = {}
@@ -110,7 +110,7 @@ class Owned:
             full = self._crowd.full()
             claim = await self._ask(levels, pools, asks, full)
             for _ in range(AHEAD_MAX):
-                if not claim.full or self._busy + len(claim.lanes) >= self._limits.room:
+                if not claim.full or self._busy + len(claim.lanes) >= self._limits.in_flight_max:
                     break
                 claim = await self._take_in(claim, self._ask(levels, pools, asks, full))
             if full:
@@ -130,7 +130,7 @@ class Owned:
     async def _room_for_more(self) -> None:
         """Wait while there are too many busy lanes of all tenants, and for a moment while one has
         all that it may and nobody else had any."""
-        while self._busy >= ALL_TENANTS * self._limits.room:
+        while self._busy >= ALL_TENANTS * self._limits.in_flight_max:
             self.room_free.clear()
             await self.room_free.wait()
         rest_s = self._asked_s + GAP_S - self._clock.steady_s()
@@ -234,10 +234,10 @@ class Owned:
         if view is not None:
             self._feed(worker, view, claim.readings, claim.seen_ms)
         for rung, due_ms in self._early.pop(lane.id, ()):
-            worker.ahead.ring(rung, due_ms, self._clock.now_ms())
+            worker.cache.ring(rung, due_ms, self._clock.now_ms())
         # Who serves it comes back when it is done: until then there is often nothing to be settled.
         comes = self._start(worker, claim.seen_ms)
-        if not comes or worker.ahead.busy or worker.wake_at_ms() < NEVER:
+        if not comes or worker.cache.busy or worker.wake_at_ms() < NEVER:
             self._pump(worker)
 
     def settle(self, worker: LaneWorker, now_ms: int) -> None:
@@ -250,7 +250,7 @@ class Owned:
             self._crowd.change(worker.lane.key.tenant, -1 if spent else 1)
         wake_ms = worker.wake_at_ms()
         # One that does not wake has nothing to probe with: its messages were cancelled, say.
-        probes = wake_ms < NEVER and worker.early.soon(worker.circuit, now_ms)
+        probes = wake_ms < NEVER and worker.early_probe.soon(worker.circuit, now_ms)
         if quiet and not probes:
             self._quiet.setdefault(number, self._clock.steady_s())
             self.unsettled.set()

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 from weakref import WeakMethod
 
-from postroad.engine.lane import LaneWorker
+from postroad.engine.lane_worker import LaneWorker
 from postroad.model.entities import Queue
 from postroad.ports.pace import Line, Pace
 
@@ -13,7 +13,7 @@ EARLY_S: Final = 0.25
 """A start that is noted first takes its slot so long before its time, and waits after the note."""
 
 
-class Paced:
+class LanePacing:
     """Asked before a message is chosen: one without a slot stays where it is, takes no place in
     any window, and can be cancelled, paused or stopped like any other that waits."""
 
@@ -26,7 +26,7 @@ class Paced:
     def ready(self, worker: LaneWorker, queue: Queue) -> bool:
         """Whether a message of a limited queue may start now; if not, the lane is pumped when it
         is worth asking again."""
-        noted = worker.trust.marking or queue.policy.at_most_once
+        noted = worker.probation.marking or queue.policy.at_most_once
         wanted = partial(self._wanted, worker, queue.ledgers)
         return self._line(worker, queue.ledgers).ready(wanted, EARLY_S if noted else 0.0)
 
@@ -49,7 +49,7 @@ class Paced:
     def _wanted(self, worker: LaneWorker, ledgers: tuple[int, ...]) -> int:
         """How many could start, had they slots: nobody else gets what is reserved in vain."""
         places, waiting = self._window - worker.in_flight, 0
-        for turn in worker.ahead.turns.values():
+        for turn in worker.cache.turns.values():
             if turn.queue.ledgers == ledgers:
                 waiting += sum(len(rung.buffer) for rung in turn.rungs.values())
                 if waiting >= places:

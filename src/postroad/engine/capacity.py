@@ -30,7 +30,7 @@ def plenty(room: int) -> int:
     return room * most // (room + most)
 
 
-class Room:
+class Capacity:
     """Retries may fill at most half of a tenant's share, so that first attempts always find a
     place."""
 
@@ -45,7 +45,7 @@ class Room:
         self._retries: Counter[str] = Counter()
         self._by_level: Counter[tuple[str, int]] = Counter()
         self.taken = 0
-        self._plenty = plenty(limits.room)
+        self._plenty = plenty(limits.in_flight_max)
         """That is most of the time."""
         self._unproven: Counter[str] = Counter()
         """Lanes in flight whose last try, if any, was not answered."""
@@ -57,13 +57,13 @@ class Room:
     def left(self, tenant: str) -> int:
         """So many more of a tenant may start, if nothing else limits them."""
         mine = self._by_tenant[tenant]
-        return share(self._limits.room, self.taken - mine) - mine
+        return share(self._limits.in_flight_max, self.taken - mine) - mine
 
     def left_unproven(self, tenant: str) -> int:
         """So many more of its lanes that did not answer may be in flight."""
         if self._latest_ms - self._company_ms >= COMPANY_MS:
-            return self._limits.room
-        return max(1, self._limits.room // UNPROVEN) - self._unproven[tenant]
+            return self._limits.in_flight_max
+        return max(1, self._limits.in_flight_max // UNPROVEN) - self._unproven[tenant]
 
     def admits(self, level: int, pool: str, tenant: str) -> bool:
         """Whether one more may start."""
@@ -100,14 +100,14 @@ class Room:
     def shrink(self, pool: str) -> None:
         """One of a pool that is under way could not be sent: no more than its others may be."""
         self.short.add(pool)
-        most = self._pool_max.get(pool, self._limits.room)
+        most = self._pool_max.get(pool, self._limits.in_flight_max)
         self._pool_max[pool] = min(most, max(0, self._by_pool[pool] - 1))
 
     def grow(self, pool: str) -> None:
         """A little more of a pool that is short may be under way again."""
         most = self._pool_max[pool]
         most += most // 8 + 1
-        if most < self._usual.get(pool, self._limits.room):
+        if most < self._usual.get(pool, self._limits.in_flight_max):
             self._pool_max[pool] = most
             return
         self.short.discard(pool)

@@ -9,7 +9,7 @@ CLEAN_AFTER: Final = 8
 guilty too."""
 
 
-class Trust(Struct, gc=False):
+class CrashProbation(Struct, gc=False):
     """How many leases of a lane were lost in a row, and what went well since."""
 
     lost_leases: int

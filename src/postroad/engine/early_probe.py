@@ -10,7 +10,7 @@ from postroad.model.states import NEVER
 SOON_MS: Final = 10_000
 
 
-class Early(Struct, gc=False):
+class EarlyProbe(Struct, gc=False):
     """What the owner of a lane knows of that. A lane that was claimed before the time of its next
     probe was so because something came."""
 
