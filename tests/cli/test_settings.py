@@ -22,7 +22,7 @@ BASE = Settings()
 def test_flags_come_before_environment_before_file(tmp_path: Path) -> None:
     file = tmp_path / "postroad.toml"
     file.write_text(
-        'listen = "127.0.0.1:1"\nlog_level = "error"\nintake_max = 7\n[limits]\nwindow = 3\nroom = 4\n'
+        'listen = "127.0.0.1:1"\nlog_level = "error"\nintake_max = 7\n[limits]\nwindow = 3\nin_flight_max = 4\n'
     )
     environ = {"POSTROAD_LISTEN": "127.0.0.1:2", "POSTROAD_LIMITS_WINDOW": "5"}
     loaded = load({"limits.window": "6"}, environ, file, BASE)

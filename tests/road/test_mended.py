@@ -142,7 +142,7 @@ def test_an_old_look_does_not_close_a_circuit_that_opened_since() -> None:
     worker.read(Reading(1, messages, NEVER, full=False))
     for _ in messages:
         assert worker.next(now_ms, lambda _level: True)
-    worker.cache.look_from(0, whole=True)
+    worker.cache.ring(0, 0, now_ms)
     assert worker.look(now_ms)
     away = unreachable("refused")
     for verdict in [worker.done(m, away, AttemptTimes(now_ms, 1), now_ms, 0.5) for m in messages]:
@@ -168,6 +168,6 @@ def test_a_queue_with_a_full_window_is_noted_once() -> None:
     for _ in messages:
         while message := worker.next(now_ms, lambda _level: True):
             flying.append(message)
-        assert len(worker._capped) <= 1
+        assert len(worker.schedule._above_share) <= 1
         worker.done(flying.pop(0), DELIVERED, AttemptTimes(now_ms, 1), now_ms, 0.5)
     assert not flying

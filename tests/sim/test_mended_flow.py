@@ -167,7 +167,7 @@ def test_a_lane_that_marks_does_not_spin_while_it_sends() -> None:
         member = world.start("two")
         await asyncio.sleep(32)
         (worker,) = engine_of(member).lanes.values()
-        assert worker.probation.marking
+        assert worker.probation.active
         assert worker.in_flight == 1
         wakes = count_wakes(member)
         await asyncio.sleep(10)
@@ -228,7 +228,7 @@ def test_a_lane_keeps_one_due_time_a_rung() -> None:
             if n % 50 == 0:
                 await world.send("sim://ash/a")
         (worker,) = engine_of(member).lanes.values()
-        assert len(worker.cache._due) <= len(worker.cache.rungs)
+        assert len(worker.cache._due) <= len(worker.cache._rungs)
 
     simulate(10, story)
 

@@ -50,19 +50,19 @@ class Admission:
             room.take(message.level, self._pool, self._tenant)
             if self._trial:
                 room.try_out(self._tenant, 1)
-            if worker.probation.marking:
+            if worker.probation.active:
                 self._quarantine.enter(worker, message)
         return message
 
     def admits(self, message: Message) -> bool:
         """Whether it may start."""
         worker = self._worker
-        noted = worker.probation.marking and not self._quarantine.admits(message)
+        noted = worker.probation.active and not self._quarantine.admits(message)
         untried = self._trial and self._room.left_unproven(self._tenant) <= 0
         if noted or untried or not self._room.admits(message.level, self._pool, self._tenant):
             self.crowded = True
             return False
-        queue = worker.cache.turns[message.queue].queue
+        queue = worker.cache.queue(message.queue).queue
         if queue.ledgers and not self._paced.ready(worker, queue):
             self.unpaced = True
             return False

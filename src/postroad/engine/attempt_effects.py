@@ -1,4 +1,4 @@
-"""Verdicts: what is to be written about one try."""
+"""AttemptEffects: what one try changes, for the store to record."""
 
 from typing import Final
 
@@ -11,6 +11,7 @@ from postroad.model.record import LaneChange, QueueChange, Result
 from postroad.model.states import DeadReason
 
 LOST_LEASES_MAX: Final = 3
+"""A message that was started in so many lost leases is dead: it kills its process."""
 
 
 class AttemptTimes(Struct, frozen=True, gc=False):
@@ -21,7 +22,7 @@ class AttemptTimes(Struct, frozen=True, gc=False):
 
 
 class AttemptEffects(Struct, frozen=True, gc=False):
-    """A result, and what it changes for its queue and lane."""
+    """The result of a try, and the changes of its queue's block and its lane's circuit."""
 
     result: Result
     queue: QueueChange | None = None
@@ -34,7 +35,7 @@ def result_of(
     message: Message,
     outcome: Outcome,
     after: Next,
-    attempt: AttemptTimes,
+    times: AttemptTimes,
 ) -> Result:
     """The result of a try that was decided on."""
     return Result(
@@ -47,18 +48,18 @@ def result_of(
         reason=after.reason,
         error=outcome.error,
         status=outcome.status,
-        started_ms=attempt.started_ms,
-        took_ms=attempt.took_ms,
+        started_ms=times.started_ms,
+        took_ms=times.took_ms,
         slot=rung.slot,
         priority=rung.priority,
         note=outcome.note,
     )
 
 
-def suspected(lane: Lane, rung: Rung, message: Message, *, once: bool) -> AttemptEffects:
+def crash_suspect(lane: Lane, rung: Rung, message: Message, *, once: bool) -> AttemptEffects:
     """A message that was started in lost leases: too often, or once where that is enough."""
     if once:
-        return _in_doubt(
+        return _uncertain(
             lane, rung, message, "the process died between sending this and its record"
         )
     why = unknown(f"started in {LOST_LEASES_MAX} lost leases: it kills its process")
@@ -66,9 +67,9 @@ def suspected(lane: Lane, rung: Rung, message: Message, *, once: bool) -> Attemp
     return AttemptEffects(result_of(lane, rung, message, why, after, AttemptTimes()))
 
 
-def stopped(lane: Lane, rung: Rung, message: Message) -> AttemptEffects:
+def interrupted(lane: Lane, rung: Rung, message: Message) -> AttemptEffects:
     """A try that was stopped from our side where a second one is not allowed."""
-    return _in_doubt(lane, rung, message, "stopped between sending this and its answer")
+    return _uncertain(lane, rung, message, "stopped between sending this and its answer")
 
 
 def cancelled(lane: Lane, rung: Rung, message: Message, started_ms: int) -> AttemptEffects:
@@ -79,6 +80,6 @@ def cancelled(lane: Lane, rung: Rung, message: Message, started_ms: int) -> Atte
     return AttemptEffects(result_of(lane, rung, message, why, after, AttemptTimes(started_ms)))
 
 
-def _in_doubt(lane: Lane, rung: Rung, message: Message, why: str) -> AttemptEffects:
+def _uncertain(lane: Lane, rung: Rung, message: Message, why: str) -> AttemptEffects:
     after = Next(Move.doubt, message.level)
     return AttemptEffects(result_of(lane, rung, message, unknown(why), after, AttemptTimes()))

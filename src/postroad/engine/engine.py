@@ -79,7 +79,7 @@ class Engine:
 
     def sends(self, number: int) -> bool:
         """Whether a try of this message is under way here."""
-        return any(lane.open_messages.flies(number) for lane in self.lanes.values())
+        return any(lane.open_messages.is_in_flight(number) for lane in self.lanes.values())
 
     def last_tries(self, numbers: Collection[int]) -> set[int]:
         """Those of these messages, which are to be cancelled, of which a try is under way here."""
@@ -215,7 +215,7 @@ class Engine:
         if rung == 0:
             self._paced.retry(worker)
         elif due_ms <= now_ms:
-            worker.early_probe.arrived = True
+            worker.early_probe.message_came()
         self._pump(worker)
 
     def on_recall(self, lane: int, number: int) -> None:
@@ -231,7 +231,7 @@ class Engine:
     def holds(self, lane: int, number: int) -> bool:
         """Whether a message is in flight here, or not yet recorded."""
         worker = self.lanes.get(lane)
-        return worker is not None and number in worker.open_messages.known
+        return worker is not None and number in worker.open_messages.ids
 
     # How the parts hear of each other
 

@@ -250,7 +250,7 @@ class OwnedLanes:
             self._crowd.change(worker.lane.key.tenant, -1 if spent else 1)
         wake_ms = worker.wake_at_ms()
         # One that does not wake has nothing to probe with: its messages were cancelled, say.
-        probes = wake_ms < NEVER and worker.early_probe.soon(worker.circuit, now_ms)
+        probes = wake_ms < NEVER and worker.early_probe.is_soon(worker.circuit, now_ms)
         if quiet and not probes:
             self._quiet.setdefault(number, self._clock.steady_s())
             self.unsettled.set()

@@ -74,13 +74,8 @@ class Reader:
     def feed(self, lane: LaneWorker, view: View, readings: dict[int, Reading], now_ms: int) -> None:
         """What came with a claim is taken as if it had been asked for. A lane in trouble only
         learns what there is, and asks for itself."""
-        verdicts = lane.begin(view, readings, now_ms)
-        if verdicts is None:
-            if lane.look(now_ms) is not None:
-                lane.learn(view)
-            return
-        for verdict in verdicts:
-            self._put(lane, verdict)
+        for effects in lane.begin(view, readings, now_ms):
+            self._put(lane, effects)
 
     async def run(self) -> None:
         """Ask the store, for as long as the engine lives."""

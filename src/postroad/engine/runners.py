@@ -202,7 +202,7 @@ class Runners:
             if outcome is not None:
                 if self._room.short and outcome.answered:
                     self._shortages.sent(worker)
-                worker.probation.answered = outcome.answered
+                worker.answered = outcome.answered
                 attempt = AttemptTimes(started_ms, round((now_s - started_s) * 1000))
                 verdict = worker.done(message, outcome, attempt, now_ms, self._chance.random())
                 if self._logs_attempts:
@@ -247,10 +247,10 @@ class Runners:
         task: "asyncio.Task[None]",
     ) -> Outcome | None:
         """One try, cut at its deadline; None when it did not take place."""
-        queue = worker.cache.turns[message.queue].queue
+        queue = worker.cache.queue(message.queue).queue
         policy = queue.policy
         slot_s = self._paced.take(worker, queue) if queue.ledgers else None
-        noted = worker.probation.marking or policy.at_most_once
+        noted = worker.probation.active or policy.at_most_once
         attempt = Attempt(message, started_ms, slot_s, noted=noted)
         self._deadlines.start(task, policy.timeout_ms / 1000, started_s)
         outcome: Outcome | None = None
@@ -323,7 +323,7 @@ class Runners:
             self._log.warning("nothing is sent that cannot be noted", error=str(error))
             await self._not_started(worker, message, attempt)
             return None
-        queue, told = worker.cache.turns[message.queue].queue, None
+        queue, told = worker.cache.queue(message.queue).queue, None
         try:
             session = self._sessions.get(lane.id) or await self._sessions.open(lane.id, lane.key)
             if attempt.slot_s is not None and isinstance(session, Prepares):

@@ -26,7 +26,7 @@ class SuspectIsolation:
 
 def _knows(worker: LaneWorker, number: int) -> bool:
     """Whether a message is in flight or unrecorded there."""
-    return number in worker.open_messages.known and not worker.stopped
+    return number in worker.open_messages.ids and not worker.stopped
 
 
 def last_start(message: Message) -> bool:

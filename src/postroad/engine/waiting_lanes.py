@@ -11,7 +11,7 @@ Line = tuple[str, bool]
 
 def on_trial(worker: LaneWorker) -> bool:
     """Whether its next one would be the only one in flight, and may find nobody there."""
-    return not (worker.probation.answered or worker.in_flight)
+    return not (worker.answered or worker.in_flight)
 
 
 class WaitingLanes:

@@ -35,8 +35,8 @@ class Block(Struct, frozen=True):
     again_s: float
 
 
-class Line(Protocol):
-    """One who starts things on some ledgers, and always wants more: asks ahead of time."""
+class SlotReserver(Protocol):
+    """Reserves slots of some ledgers ahead of time, for one who makes many starts."""
 
     def ready(self, wanted: Callable[[], int], early_s: float = 0.0) -> bool:
         """Whether a start has its slot now (or so soon); else it is woken when to ask again.
@@ -52,9 +52,10 @@ class Line(Protocol):
 class Pace(Protocol):
     """A process's part."""
 
-    def line(self, ledgers: tuple[int, ...], name: str, wake: Callable[[], None]) -> Line:
-        """Somebody who starts one thing after the other, by name; others of the same ledgers get
-        the same share."""
+    def reserver(
+        self, ledgers: tuple[int, ...], name: str, wake: Callable[[], None]
+    ) -> SlotReserver:
+        """A reserver by name; all reservers of the same ledgers get the same share."""
 
     async def block(self, ledgers: tuple[int, ...], name: str, starts: int, cost: int = 0) -> Block:
         """One block of slots, for somebody who has to write down first what it is for. BadInput
@@ -64,4 +65,4 @@ class Pace(Protocol):
         """Wait for a slot's time; False when it is too late for it, and nothing may start."""
 
     async def run(self) -> None:
-        """Ask the store for what lines want, for as long as the process lives."""
+        """Ask the store for what reservers want, for as long as the process lives."""
