@@ -177,9 +177,8 @@ class Postroad:
         limits, log, scheduler = self.settings.limits, self.log, self._scheduler()
         pace = Pacer(self.store, self.store.clock, log)
         engine = self.engine = Engine(
-            self.store, self._watched(), self.owner, limits, self._chance, log, pace
+            self.store, self._watched(), self.owner, limits, self._chance, log, pace, self.keys
         )
-        engine.open_with(self.keys)
         self._tell_broken(engine.broke)
         ears = Ears(self.stop if self.hears_signals else None)
         try:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from postroad.engine import capacity, owned_lanes
+from postroad.engine import capacity, lane_claims
 from postroad.engine.busy_lanes import BusyLanes
 from tests.road.crowding import real_wait_s, simulated_wait_s
 from tests.servers.postgres import PrivatePostgres
@@ -19,8 +19,8 @@ def test_a_message_beside_dead_lanes_of_another_tenant_starts_within_a_second() 
 def test_otherwise_lanes_that_one_tenant_has_claimed_hold_up_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(BusyLanes, "full", lambda _crowd: [])
-    monkeypatch.setattr(owned_lanes, "ALL_TENANTS", 1)
+    monkeypatch.setattr(BusyLanes, "tenants_at_limit", lambda _crowd: [])
+    monkeypatch.setattr(lane_claims, "BUSY_MAX", 1)
     assert simulated_wait_s(LANES, most_s=10) > 10
 
 

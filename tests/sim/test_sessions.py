@@ -153,7 +153,7 @@ def test_what_this_process_lacks_is_nobodys_fault_and_is_seldom_tried_in_vain() 
 def test_without_rest_and_less_room_all_is_tried_in_vain_all_the_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(DescriptorBackoff, "rests", lambda _self, _worker, _now_s: False)
+    monkeypatch.setattr(DescriptorBackoff, "is_resting", lambda _self, _worker, _now_s: False)
     monkeypatch.setattr(Capacity, "shrink", lambda _room, _pool: None)
 
     async def story(world: World) -> None:

@@ -55,7 +55,9 @@ def test_otherwise_each_place_that_is_given_back_has_all_of_them_ask(
         def left(self, tenant: str) -> int:  # noqa: ARG002
             return 1 << 30
 
-    monkeypatch.setattr(runners, "WaitingLanes", lambda _room: WaitingLanes(Endless(Limits(), {})))
+    monkeypatch.setattr(
+        runners, "WaitingLanes", lambda _capacity: WaitingLanes(Endless(Limits(), {}))
+    )
     simulate(1, burst, Limits(in_flight_max=ROOM))
     assert served[0] > 10 * SERVERS * EACH
 

@@ -1,31 +1,30 @@
-"""Crowd: of which tenants this process has so many busy lanes that it claims no more of theirs."""
+"""BusyLanes: which tenants have so many busy lanes that no more of theirs are claimed."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from postroad.engine.capacity import plenty, share
+from postroad.engine.capacity import share, uncontended
 
 LEAST: Final = 8
-"""So many busy lanes every tenant may have, whatever others have."""
+"""Every tenant may have so many busy lanes, whatever others have."""
 GAP_S: Final = 0.1
-"""So long after a claim of everybody's lanes, or of others' that found none, the next one waits
-while somebody is to be left out: each lane that is added to a crowd rings, and most crowds are
-gone in a moment."""
+"""While a tenant is at its limit, claims that would skip it are made this far apart: each of its
+new lanes rings, and most such tenants are below their limit again in a moment."""
 
 
 class BusyLanes:
-    """Lanes with something to do, by tenant."""
+    """Counts lanes with something to do, by tenant."""
 
-    def __init__(self, room: int) -> None:
-        self._room = room
+    def __init__(self, in_flight_max: int, claim_again: Callable[[int], None]) -> None:
+        self._in_flight_max = in_flight_max
         self._busy: dict[str, int] = {}
         self._all = 0
-        self._plenty = plenty(room)
-        self._left_out: set[str] = set()
+        self._uncontended = uncontended(in_flight_max)
+        self._skipped: set[str] = set()
         self._levels: set[int] = set()
-        """Tenants whose lanes were left out by claims of these levels."""
-        self.again: Callable[[int], None] = lambda _level: None
-        """Called with a level when lanes of it that were left out may be claimed."""
+        """Tenants whose lanes were skipped by claims of these levels."""
+        self._claim_again = claim_again
+        """Called with a level when lanes of it that were skipped may be claimed."""
 
     def change(self, tenant: str, change: int) -> None:
         """A tenant has one busy lane more or less."""
@@ -38,29 +37,29 @@ class BusyLanes:
         if change < 0:
             self._ask_again()
 
-    def full(self) -> list[str]:
+    def tenants_at_limit(self) -> list[str]:
         """Tenants that have as many busy lanes as they may."""
-        if self._all < self._plenty:
+        if self._all < self._uncontended:
             return []
-        room = self._room
-        # Of no tenant more than the room counts: a claim may bring one more than that.
-        counted = sum(min(busy, room) for busy in self._busy.values())
+        most = self._in_flight_max
+        # A claim may bring a tenant above the limit: no more than that is counted.
+        counted = sum(min(busy, most) for busy in self._busy.values())
         return [
             tenant
             for tenant, busy in self._busy.items()
-            if busy >= max(LEAST, share(room, counted - min(busy, room)))
+            if busy >= max(LEAST, share(most, counted - min(busy, most)))
         ]
 
-    def left_out(self, tenants: Iterable[str], levels: Iterable[int]) -> None:
+    def skipped(self, tenants: Iterable[str], levels: Iterable[int]) -> None:
         """A claim of these levels did not ask for lanes of these tenants. Their busy ones may have
         ended before its answer came: then there is no other end to wait for."""
-        self._left_out.update(tenants)
+        self._skipped.update(tenants)
         self._levels.update(levels)
         self._ask_again()
 
     def _ask_again(self) -> None:
-        if self._left_out and not self._left_out.issubset(self.full()):
+        if self._skipped and not self._skipped.issubset(self.tenants_at_limit()):
             levels, self._levels = self._levels, set()
-            self._left_out.clear()
+            self._skipped.clear()
             for level in levels:
-                self.again(level)
+                self._claim_again(level)

@@ -15,13 +15,13 @@ from postroad.ports.store import Store
 T = TypeVar("T")
 RETRY_S: Final = 1.0
 AT_ONCE: Final = 16
-"""So many lanes are asked about in one question. The answer for one takes some 0.1 ms of the loop,
-with the start of what came: hundreds at once made others 80 ms late (decision 045)."""
+"""Lanes in one question. The answer for one takes some 0.1 ms of the loop, with the start of what
+came: hundreds at once made others 80 ms late (decision 045)."""
 
 
 class FairQuestions(Generic[T]):
-    """What lanes ask, in a line for each tenant: one whose lanes all ask at the same time does not
-    stand before others."""
+    """What lanes ask, in a line for each tenant: a tenant whose lanes all ask at the same time does
+    not hold up others."""
 
     def __init__(self) -> None:
         self._lines: dict[str, deque[tuple[LaneWorker, T]]] = {}
@@ -30,7 +30,7 @@ class FairQuestions(Generic[T]):
         return bool(self._lines)
 
     def add(self, lane: LaneWorker, question: T) -> None:
-        """One more, at the end of its tenant's."""
+        """Add a question to the end of its tenant's line."""
         self._lines.setdefault(lane.lane.key.tenant, deque()).append((lane, question))
 
     def next(self) -> list[tuple[LaneWorker, T]]:
@@ -71,9 +71,10 @@ class Reader:
             self._wants.add(lane, want)
         self._work.set()
 
-    def feed(self, lane: LaneWorker, view: View, readings: dict[int, Reading], now_ms: int) -> None:
-        """What came with a claim is taken as if it had been asked for. A lane in trouble only
-        learns what there is, and asks for itself."""
+    def take_in(
+        self, lane: LaneWorker, view: View, readings: dict[int, Reading], now_ms: int
+    ) -> None:
+        """Take in what came with the claim of a lane."""
         for effects in lane.begin(view, readings, now_ms):
             self._put(lane, effects)
 
@@ -103,8 +104,8 @@ class Reader:
         readings = await self._patiently(lambda: self._store.fetch(wants))
         touched: dict[LaneWorker, None] = {}
         for (lane, _), reading in zip(asked, readings, strict=True):
-            for verdict in lane.read(reading):
-                self._put(lane, verdict)
+            for effects in lane.read(reading):
+                self._put(lane, effects)
             touched[lane] = None
         for lane in touched:
             self._after(lane)

@@ -18,7 +18,7 @@ RETRY_S = 1.0
 
 
 class Recorder:
-    """Takes verdicts; while one batch is written the next one gathers."""
+    """Writes the effects of tries; while one batch is written the next one gathers."""
 
     def __init__(
         self,
@@ -44,12 +44,12 @@ class Recorder:
         self.outcomes: Counter[tuple[str, str]] = Counter()
         """Attempts so far, by (tenant, outcome)."""
 
-    def put(self, lane: LaneWorker, verdict: AttemptEffects) -> None:
+    def put(self, lane: LaneWorker, effects: AttemptEffects) -> None:
         """One try has ended."""
         if not self._waiting:
             self._empty.clear()
             self._work.set()
-        self._waiting.append((lane, verdict))
+        self._waiting.append((lane, effects))
         self.unrecorded += 1
 
     async def settled(self) -> None:
@@ -75,9 +75,9 @@ class Recorder:
         changes, self._changes = self._changes, []
         record = Record(
             owner=self._owner,
-            results=[verdict.result for _, verdict in batch],
-            queues=[verdict.queue for _, verdict in batch if verdict.queue],
-            lanes=changes + [verdict.lane for _, verdict in batch if verdict.lane],
+            results=[effects.result for _, effects in batch],
+            queues=[effects.queue for _, effects in batch if effects.queue],
+            lanes=changes + [effects.lane for _, effects in batch if effects.lane],
         )
         lost = await self._written(record)
         self.unrecorded -= len(batch)
@@ -119,9 +119,9 @@ class Recorder:
                 await self._store.clock.sleep(RETRY_S)
 
     def _tell(self, batch: list[tuple[LaneWorker, AttemptEffects]]) -> None:
-        self.outcomes.update([(lane.lane.key.tenant, v.result.kind) for lane, v in batch])
-        for lane, verdict in batch:
-            change = lane.recorded(verdict)
+        self.outcomes.update([(lane.lane.key.tenant, done.result.kind) for lane, done in batch])
+        for lane, effects in batch:
+            change = lane.recorded(effects)
             if change is not None:
                 self._changes.append(change)
         self._after(dict.fromkeys(lane for lane, _ in batch))

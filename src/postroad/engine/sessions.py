@@ -18,9 +18,9 @@ BATCH: Final = 256
 class Sessions:
     """Open ways to servers, by lane."""
 
-    def __init__(self, transports: dict[str, Transport], room: int, log: Log) -> None:
+    def __init__(self, transports: dict[str, Transport], in_flight_max: int, log: Log) -> None:
         self._transports = transports
-        self._most = A_PLACE * room
+        self._most = A_PLACE * in_flight_max
         self._log = log
         self._open: dict[int, Session] = {}
         """Those that were opened first come first."""

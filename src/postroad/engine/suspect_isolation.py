@@ -1,4 +1,4 @@
-"""Quarantine: who may start beside whom after lost leases."""
+"""SuspectIsolation: which messages may start beside each other after lost leases."""
 
 from postroad.engine.attempt_effects import LOST_LEASES_MAX
 from postroad.engine.lane_worker import LaneWorker
@@ -6,9 +6,8 @@ from postroad.model.entities import Message
 
 
 class SuspectIsolation:
-    """A process that dies takes a noted message of every lane with it. One that has a single start
-    left therefore goes alone among the noted ones: should the process die again, it was this one.
-    """
+    """A process that dies leaves a noted start on every lane on probation. A message with a single
+    start left therefore goes alone: should the process die again, it was this one."""
 
     def __init__(self) -> None:
         self._noted: dict[int, tuple[LaneWorker, bool]] = {}

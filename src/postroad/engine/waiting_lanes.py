@@ -1,4 +1,4 @@
-"""Lanes that could go on, but this process had no room for them: by tenant, in turn."""
+"""WaitingLanes: lanes that could go on, but for which this process had no capacity."""
 
 from collections.abc import Callable
 
@@ -6,63 +6,64 @@ from postroad.engine.capacity import Capacity
 from postroad.engine.lane_worker import LaneWorker
 
 Line = tuple[str, bool]
-"""Of a tenant, those that did not answer yet or the others."""
+"""A tenant, and whether its lanes have not answered yet."""
 
 
-def on_trial(worker: LaneWorker) -> bool:
-    """Whether its next one would be the only one in flight, and may find nobody there."""
+def is_unproven(worker: LaneWorker) -> bool:
+    """Whether its next send would be its only one, to a server that may not be there."""
     return not (worker.answered or worker.in_flight)
 
 
 class WaitingLanes:
-    """Each tenant's lanes wait in lines of their own, those that did not answer yet apart: one with
-    hundreds that may not go on does not stand before others that may."""
+    """Each tenant's lanes wait in lines of their own, those that have not answered yet apart: one
+    with hundreds that may not go on does not hold up others that may. Lines take turns."""
 
-    def __init__(self, room: Capacity) -> None:
-        self._room = room
+    def __init__(self, capacity: Capacity) -> None:
+        self._capacity = capacity
         self._lines: dict[Line, dict[LaneWorker, None]] = {}
-        self.passes = 0
-        """So many may still pass on a place that they cannot use: once round."""
+        self._handovers = 0
+        """How many lanes may still hand over a place that they cannot use: each once."""
 
     def __bool__(self) -> bool:
         return bool(self._lines)
 
     def add(self, worker: LaneWorker) -> None:
         """One more waits, at the end of its line unless it is there."""
-        line = (worker.lane.key.tenant, on_trial(worker))
+        line = (worker.lane.key.tenant, is_unproven(worker))
         self._lines.setdefault(line, {}).setdefault(worker)
 
-    def may_go(self) -> bool:
-        """Whether there is room for one of those who wait."""
+    def any_may_start(self) -> bool:
+        """Whether there is capacity for one of those who wait."""
         return any(self._left(line) > 0 for line in self._lines)
 
-    def all_may_pass(self) -> None:
-        """From now on each may pass on a place once."""
-        self.passes = sum(map(len, self._lines.values()))
+    def allow_handovers(self) -> None:
+        """From now on each lane may hand over a place once."""
+        self._handovers = sum(map(len, self._lines.values()))
 
-    def pass_on(self, start: Callable[[LaneWorker], bool]) -> None:
-        """Of each line that may have more one goes on; who cannot use the place passes it on."""
+    def hand_over(self, start: Callable[[LaneWorker], bool]) -> None:
+        """Start one lane of each line that may have more; one that cannot use its place hands it
+        over to the next."""
         for line in list(self._lines):
-            while self.passes and self._left(line) > 0:
+            while self._handovers and self._left(line) > 0:
                 worker = self._first(line)
                 if worker is None:
                     break
-                self.passes -= 1
+                self._handovers -= 1
                 if start(worker):
                     break
 
-    def serve(self, start: Callable[[LaneWorker], bool]) -> None:
-        """As many go on as there is room for. One that is paused or blocked by now takes none."""
-        self.all_may_pass()
+    def start_all(self, start: Callable[[LaneWorker], bool]) -> None:
+        """Start as many as there is capacity for. One that is blocked by now takes none."""
+        self.allow_handovers()
         for line in list(self._lines):
             left = self._left(line)
             while left > 0 and (worker := self._first(line)) is not None:
                 left -= start(worker)
 
     def _left(self, line: Line) -> int:
-        tenant, untried = line
-        left = self._room.left(tenant)
-        return min(left, self._room.left_unproven(tenant)) if untried else left
+        tenant, unproven = line
+        left = self._capacity.left(tenant)
+        return min(left, self._capacity.left_unproven(tenant)) if unproven else left
 
     def _first(self, line: Line) -> LaneWorker | None:
         """The lane that has waited longest; its line goes to the end of all."""
