@@ -37,7 +37,7 @@ def result_of(
     after: Next,
     times: AttemptTimes,
 ) -> Result:
-    """The result of a try that was decided on."""
+    """The result of a try and the decision on it, as it is recorded."""
     return Result(
         message=message,
         epoch=lane.epoch,
@@ -57,7 +57,7 @@ def result_of(
 
 
 def crash_suspect(lane: Lane, rung: Rung, message: Message, *, once: bool) -> AttemptEffects:
-    """A message that was started in lost leases: too often, or once where that is enough."""
+    """The end of a message that was started in lost leases: too often, or once is too often."""
     if once:
         return _uncertain(
             lane, rung, message, "the process died between sending this and its record"

@@ -32,11 +32,11 @@ from postroad.ports.store import Store
 from postroad.ports.transport import Transport
 
 CLOSE_S: Final = 1.0
-"""How long runners that a stop left behind are waited for."""
+"""How long `close` waits for runners that did not end with `stop`."""
 
 
 class Engine:
-    """One owner of lanes: claims them, sends their messages, records what came of it."""
+    """One owner of lanes: claims them, sends their messages, records the results."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Engine:
         return any(lane.open_messages.is_in_flight(number) for lane in self.lanes.values())
 
     def last_tries(self, numbers: Collection[int]) -> set[int]:
-        """Those of these messages, which are to be cancelled, of which a try is under way here."""
+        """Those of these messages, which are to be cancelled, that are on their last try here."""
         return {
             number
             for lane in self.lanes.values()
@@ -110,10 +110,10 @@ class Engine:
             if lane.open_messages.on_last_try(number)
         }
 
-    # Life
+    # Start and stop
 
     def start(self) -> None:
-        """Begin: hear the bell, poll all levels, serve lanes."""
+        """Listen to the bell, poll all levels, serve lanes."""
         self._store.bell.listen(self.owner, self)
         self.spawn(self.recorder.run(), "recorder")
         self.spawn(self._reader.run(), "reader")
@@ -131,7 +131,7 @@ class Engine:
         self._claimers.append(self._task(self.pollers.run_safety(), "safety poll"))
 
     def spawn(self, loop: Coroutine[object, object, None], name: str) -> None:
-        """A loop that lives as long as the engine does, and without which it must not go on."""
+        """Start a loop that lives as long as the engine; the engine ends if it dies."""
         self._loops.append(self._task(loop, name))
 
     def _task(self, loop: Coroutine[object, object, None], name: str) -> "asyncio.Task[None]":
@@ -155,7 +155,7 @@ class Engine:
             raise self._broken
 
     def ask_to_stop(self) -> None:
-        """The run is to end. A plain handler may ask for it too, from its thread."""
+        """End the run. A plain handler may call this too, from its thread."""
         self._loop.call_soon_threadsafe(self._stop_asked.set)
         self._loop.call_soon_threadsafe(self.owned.calm.set)
 
@@ -186,7 +186,7 @@ class Engine:
             async with asyncio.timeout(self.limits.drain_s):
                 await self.recorder.settled()
         except TimeoutError:
-            # A store that cannot write: what was done is unknown to it, and will be done again.
+            # The store could not write: these messages will be sent again.
             self._log.error(
                 "stopped before all results were recorded", count=self.recorder.unrecorded
             )
@@ -199,7 +199,7 @@ class Engine:
             self._log.warning("lanes could not be given back", error=str(error))
 
     async def close(self) -> None:
-        """Nobody needs anything of it any more, also when `stop` was cut short."""
+        """End all tasks that are left, also when `stop` was cut short."""
         if runners := list(self._runners.tasks):
             for runner in runners:
                 runner.cancel()
@@ -211,10 +211,10 @@ class Engine:
     async def _cancel(self, tasks: "list[asyncio.Task[None]]") -> None:
         for task in tasks:
             task.cancel()
-        # They were cancelled: how they ended is no news.
+        # They were cancelled: their errors do not matter.
         _ = await asyncio.gather(*tasks, return_exceptions=True)
 
-    # What the bell says
+    # Calls from the bell
 
     def on_ready(self, level: int, at_ms: int) -> None:
         """An unowned lane has something at this level, from that time on."""
@@ -242,7 +242,7 @@ class Engine:
             self._recaller.recall(worker, number)
 
     def on_expiry(self, at_ms: int) -> None:
-        """Something expires then."""
+        """A message expires at that time."""
         self.janitor.expect(at_ms)
 
     def holds(self, lane: int, number: int) -> bool:
@@ -250,10 +250,10 @@ class Engine:
         worker = self.lanes.get(lane)
         return worker is not None and number in worker.open_messages.ids
 
-    # How the parts hear of each other
+    # Calls between the parts
 
     async def _declared_dead(self) -> None:
-        """A peer took our lanes away."""
+        """A peer declared this owner dead: drop the lanes that it lost."""
         await self.owned.drop_lost()
         for poller in self.pollers.levels:
             poller.ring(self._store.clock.now_ms())
@@ -287,7 +287,7 @@ class Engine:
             self._pump(worker)
 
     def _rest(self, worker: LaneWorker) -> None:
-        """A runner found nothing more to start. No new one from here: whoever makes something
+        """Ask the store for what the lane lacks. No runner starts here: whoever makes something
         startable starts one."""
         if worker.stopped:
             self.owned.unsettled.set()  # it may have opened a session since

@@ -34,7 +34,7 @@ class FairQuestions(Generic[T]):
         self._lines.setdefault(lane.lane.key.tenant, deque()).append((lane, question))
 
     def next(self) -> list[tuple[LaneWorker, T]]:
-        """The next ones, of each tenant in turn."""
+        """The next questions, one of each tenant in turn."""
         taken: list[tuple[LaneWorker, T]] = []
         while self._lines and len(taken) < AT_ONCE:
             tenant = next(iter(self._lines))
@@ -46,7 +46,7 @@ class FairQuestions(Generic[T]):
 
 
 class Reader:
-    """Looks and fetches for all owned lanes, coalesced."""
+    """Asks the store for all owned lanes, many lanes in one question."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Reader:
         self._work = asyncio.Event()
 
     def ask(self, lane: LaneWorker, look: Look | None, wants: list[Want]) -> None:
-        """Ask for a lane; it is told when the answer is there."""
+        """Queue the questions of a lane; the lane takes in each answer when it comes."""
         if look is not None:
             self._looks.add(lane, look)
         for want in wants:
@@ -115,5 +115,5 @@ class Reader:
             try:
                 return await question()
             except StoreError as error:
-                self._log.warning("the store cannot be read", error=str(error))
+                self._log.warning("the store could not be read, trying again", error=str(error))
                 await self._store.clock.sleep(RETRY_S)

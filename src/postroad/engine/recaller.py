@@ -36,7 +36,7 @@ class Recaller:
         self._work.set()
 
     async def run(self) -> None:
-        """Withdraw, for as long as the engine lives."""
+        """Take messages out of the store, for as long as the engine lives."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -55,6 +55,6 @@ class Recaller:
             _ = await self._store.withdraw(self._owner, worker.lane, numbers)
         except StoreError as error:
             # Whoever asked asks again; until then they may start.
-            self._log.warning("nothing could be cancelled", error=str(error))
+            self._log.warning("messages could not be cancelled", error=str(error))
         worker.withdrawn(numbers)
         self._after(worker)

@@ -1,4 +1,4 @@
-"""Recorder: outcomes into the store, in batches, each in one transaction."""
+"""Recorder: writes outcomes to the store in batches, each in one transaction."""
 
 import asyncio
 from collections import Counter
@@ -45,7 +45,7 @@ class Recorder:
         """Attempts so far, by (tenant, outcome)."""
 
     def put(self, lane: LaneWorker, effects: AttemptEffects) -> None:
-        """One try has ended."""
+        """Take over the effects of a try that has ended."""
         if not self._waiting:
             self._empty.clear()
             self._work.set()
@@ -53,11 +53,11 @@ class Recorder:
         self.unrecorded += 1
 
     async def settled(self) -> None:
-        """All that was handed over is written."""
+        """Wait until all that was handed over is written."""
         await self._empty.wait()
 
     async def run(self) -> None:
-        """Write, for as long as the engine lives."""
+        """Write batches, for as long as the engine lives."""
         while True:
             await self._work.wait()
             if not self._waiting:
@@ -87,12 +87,14 @@ class Recorder:
         self._tell(batch)
 
     async def _written(self, record: Record) -> frozenset[int]:
-        """All in one transaction. A store that is away for a while must not lose what was done
-        meanwhile; one that refuses a batch gets each part of it by itself."""
+        """Write all in one transaction. While the store is away, results wait; when it refuses a
+        batch, each part is written by itself. Answers the lanes that are lost."""
         try:
             return await self._until_written(record)
         except Exception as error:  # noqa: BLE001 - told, and each is written by itself
-            self._log.warning("results are written one by one", error=told(error))
+            self._log.warning(
+                "the store refused a batch of results, each is written by itself", error=told(error)
+            )
         lost: frozenset[int] = frozenset()
         refused: list[Record] = []
         for part in apart(record):
@@ -100,11 +102,11 @@ class Recorder:
                 lost |= await self._until_written(part)
             except Exception as error:  # noqa: BLE001 - told, and written without its texts
                 ids = [to_text(result.message.id) for result in part.results]
-                why = "the store refuses the texts of a result: left out"
+                why = "the store refused the texts of a result, they are left out"
                 self._log.error(why, messages=ids, error=told(error))
                 refused.append(part)
         for part in refused:
-            # What became of a message counts more than the words for it.
+            # The state of a message counts more than the text of its error.
             lost |= await self._until_written(without_texts(part), patient=True)
         return lost
 
@@ -115,7 +117,7 @@ class Recorder:
             except StoreError as error:
                 if not (patient or is_about_store(error)):
                     raise
-                self._log.warning("results wait to be written", error=str(error))
+                self._log.warning("results could not be written, trying again", error=str(error))
                 await self._store.clock.sleep(RETRY_S)
 
     def _tell(self, batch: list[tuple[LaneWorker, AttemptEffects]]) -> None:
@@ -130,7 +132,7 @@ class Recorder:
 def _losers(
     batch: list[tuple[LaneWorker, AttemptEffects]], lost: frozenset[int]
 ) -> list[LaneWorker]:
-    """The workers that the store spoke of. Of an old and a new one of the same lane it was the old
+    """The workers that lost their lanes. Of an old and a new worker of the same lane it is the old
     one; should the new one have lost it too, its next record says so."""
     workers = list(dict.fromkeys(worker for worker, _ in batch if worker.lane.id in lost))
     newest: dict[int, int] = {}
