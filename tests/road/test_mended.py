@@ -145,8 +145,8 @@ def test_an_old_look_does_not_close_a_circuit_that_opened_since() -> None:
     worker.cache.ring(0, 0, now_ms)
     assert worker.look(now_ms)
     away = unreachable("refused")
-    for verdict in [worker.done(m, away, AttemptTimes(now_ms, 1), now_ms, 0.5) for m in messages]:
-        worker.recorded(verdict)
+    for effects in [worker.done(m, away, AttemptTimes(now_ms, 1), now_ms, 0.5) for m in messages]:
+        worker.recorded(effects)
     assert worker.circuit.is_open
     worker.learn(old)
     assert worker.circuit.is_open
