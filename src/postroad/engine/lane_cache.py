@@ -239,9 +239,9 @@ class LaneCache(Struct, gc=False, eq=False):
         """The store knows all about a message: it may be read again where it is now, at once if
         its rung is to be read again."""
         rung = self._rungs[message.rung]
-        rung.recorded(message.id)
-        rung.free_head()
-        self._closed(message.id, (message.rung, message.place))
+        rung.settled(message.id)
+        if self._read_while_open:
+            self._closed(message.id, (message.rung, message.place))
         if reread:
             self._reread(rung)
 

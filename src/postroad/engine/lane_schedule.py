@@ -21,6 +21,7 @@ from msgspec import Struct, field
 from postroad.engine.in_place_retries import InPlaceRetries
 from postroad.engine.lane_cache import LaneCache
 from postroad.engine.lane_queue import Admits, LaneQueue
+from postroad.engine.rung_buffer import RungBuffer
 from postroad.model.decide import expired
 from postroad.model.entities import Message
 
@@ -74,18 +75,24 @@ class LaneSchedule(Struct, gc=False, eq=False):
         retries: InPlaceRetries,
         give_up: Callable[[LaneQueue], None],
     ) -> Message | None:
-        """The message to start now, if any. A queue that turns out to be blocked is given up."""
-        message = self._next_retry(now_ms, admits, retries)
-        if message is None:
-            message = self._next_in_line(now_ms, admits, give_up)
-            self._line = self._line or NO_LINE
+        """The message that starts now, if any: it is in flight from here on. A queue that turns out
+        to be blocked is given up."""
+        self.lacks_capacity = False
+        if retries.waiting and (message := self._next_retry(now_ms, admits, retries)) is not None:
+            return message
+        message = self._next_in_line(now_ms, admits, give_up)
+        self._line = self._line or NO_LINE
         return message
 
     def _next_retry(self, now_ms: int, admits: Admits, retries: InPlaceRetries) -> Message | None:
         due, full = retries.due_ms() <= now_ms, self.in_flight >= self._window
         self.lacks_capacity = due and not full and not admits(retries.first())
         retries.held_up = due and (full or self.lacks_capacity)
-        return retries.take() if due and not retries.held_up else None
+        if not due or retries.held_up:
+            return None
+        message = retries.take()
+        self._started(self._cache.queue(message.queue), self._cache.rung(message.rung))
+        return message
 
     def _next_in_line(
         self, now_ms: int, admits: Admits, give_up: Callable[[LaneQueue], None]
@@ -107,18 +114,20 @@ class LaneSchedule(Struct, gc=False, eq=False):
                 self._above_share[lane_queue.queue.id] = lane_queue
                 continue
             rung = None if full and lane_queue.in_flight else lane_queue.best(admits)
-            message = self._cache.take(rung) if rung else None
             if rung is None:
                 self.lacks_capacity = self.lacks_capacity or not full
+                self.add(lane_queue)
+                continue
+            message = self._cache.take(rung)
             self.add(lane_queue)
-            if message is not None:
-                if not expired(message, now_ms):
-                    return message
-                visits += lane_queue.listed  # an expired one is the sweep's: the next one goes
+            if not expired(message, now_ms):
+                self._started(lane_queue, rung)
+                return message
+            visits += lane_queue.listed  # an expired one is the sweep's: the next one goes
         return None
 
-    def started(self, lane_queue: LaneQueue) -> None:
-        """A message of this queue is sent now."""
+    def _started(self, lane_queue: LaneQueue, rung: RungBuffer) -> None:
+        rung.head_open = rung.ordered
         self.in_flight += 1
         self._active_queues += lane_queue.in_flight == 0
         lane_queue.in_flight += 1

@@ -198,8 +198,6 @@ class LaneWorker(Struct, gc=False, eq=False):
         if message is None:
             self.lacks_capacity = self.schedule.lacks_capacity
             return None
-        self.schedule.started(self.cache.queue(message.queue))
-        self.cache.rung(message.rung).started()
         self.open_messages.start(message.id)
         if self.circuit.opened:
             self._probe = message.id
@@ -223,7 +221,8 @@ class LaneWorker(Struct, gc=False, eq=False):
         lane_queue, rung = self._ended(message), self.cache.rung(message.rung).row
         first = self.open_messages.first_try(message.id)
         if first and untroubled(outcome, self.circuit, lane_queue.block):
-            self.schedule.delivered(lane_queue)
+            if lane_queue.ramp:
+                self.schedule.delivered(lane_queue)
             after = Next(Move.deliver, message.level)
             return AttemptEffects(result_of(self.lane, rung, message, outcome, after, times))
         at = Situation(

@@ -109,13 +109,15 @@ class RungBuffer(Struct, gc=False, eq=False):
                 _ = self.withdraw(frozenset([message.id]))  # it is there: see above
         return fresh
 
-    def started(self) -> None:
-        """One of its messages is sent now."""
-        self.head_open = self.ordered
-
     def free_head(self) -> None:
         """Its head is settled or withdrawn: the next one may go."""
         self.head_open = False
+
+    def settled(self, number: int) -> None:
+        """The store knows all about a message that was open."""
+        self.head_open = False
+        if self.asking:
+            self.recorded(number)
 
     def recorded(self, *numbers: int) -> None:
         """The store changed them; a reading under way may still show them as they were."""
