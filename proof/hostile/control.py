@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from postroad.config import names
-from postroad.engine import reader
+from postroad.engine import lane_reader
 from postroad.engine.capacity import Capacity
 from postroad.transports.webhook.reading import Reader
 
@@ -32,7 +32,7 @@ def disarm() -> None:
     for what, name, instead in (
         (Reader, "read", slowly),
         (Capacity, "left_unproven", lambda _room, _tenant: everything),
-        (reader, "AT_ONCE", everything),
+        (lane_reader, "AT_ONCE", everything),
     ):
         setattr(what, name, instead)  # from outside, which is the point
 

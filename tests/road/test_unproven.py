@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from postroad.engine import owned_lanes, reader
+from postroad.engine import lane_reader, owned_lanes
 from postroad.engine.capacity import Capacity
+from postroad.engine.lane_reader import FairQuestions
 from postroad.engine.lane_worker import LaneWorker
-from postroad.engine.reader import FairQuestions
 from postroad.model.entities import Lane, LaneKey
 from postroad.model.limits import Limits
 from postroad.model.outcome import DELIVERED, Outcome, unreachable
@@ -101,11 +101,11 @@ def test_of_each_tenant_in_turn_few_lanes_are_asked_about_at_once() -> None:
         asked.add(worker, worker.lane.id)
     asked.add(LaneWorker.of(lane(999, "other"), LIMITS), 999)
     first = [number for _, number in asked.next()]
-    assert first == [1, 999, *range(2, reader.AT_ONCE)]
+    assert first == [1, 999, *range(2, lane_reader.AT_ONCE)]
     rest: list[int] = []
     while asked:
         rest += [number for _, number in asked.next()]
-    assert rest == list(range(reader.AT_ONCE, 101))
+    assert rest == list(range(lane_reader.AT_ONCE, 101))
 
 
 def lane(number: int, tenant: str) -> Lane:

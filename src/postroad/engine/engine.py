@@ -4,18 +4,18 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from typing import Final
 
-from postroad.engine.attempt import AttemptDeps
 from postroad.engine.busy_lanes import BusyLanes
 from postroad.engine.capacity import Capacity
 from postroad.engine.deadlines import Deadlines
+from postroad.engine.delivery_attempt import AttemptDeps
 from postroad.engine.descriptor_backoff import DescriptorBackoff
 from postroad.engine.janitor import Janitor
 from postroad.engine.lane_claims import LaneClaims
 from postroad.engine.lane_pacing import LanePacing
+from postroad.engine.lane_reader import LaneReader
 from postroad.engine.lane_worker import LaneWorker
 from postroad.engine.owned_lanes import OwnedLanes
 from postroad.engine.poller import Pollers
-from postroad.engine.reader import Reader
 from postroad.engine.recaller import Recaller
 from postroad.engine.recorder import Recorder
 from postroad.engine.runners import Runners
@@ -70,7 +70,7 @@ class Engine:
         self.janitor = Janitor(store, owner, limits, log)
         self.recorder = Recorder(store, owner, limits, log, self._recorded, owned.lost)
         self._recaller = Recaller(store, owner, log, self._pump)
-        self._reader = Reader(store, log, self._pump, self.recorder.put)
+        self._reader = LaneReader(store, log, self._pump, self.recorder.put)
         self._pacing = LanePacing(pace, limits.window, self._slot_came)
         deps = AttemptDeps(
             store=store,

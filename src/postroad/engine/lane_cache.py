@@ -8,7 +8,7 @@ A rung that runs low is read again. A ring from the store says that something is
 rung is read, or a look is made, at once or when it is due.
 
 The cache does not decide what is sent, nor whether the lane may send: LaneSchedule chooses from
-the buffers, and LaneWorker says when questions may be asked. It does no I/O: Reader does.
+the buffers, and LaneWorker says when questions may be asked. It does no I/O: LaneReader does.
 """
 
 import heapq

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Final
 
 from postroad.engine.admission import Admission
-from postroad.engine.attempt import Attempt, AttemptDeps
 from postroad.engine.attempt_effects import AttemptEffects, AttemptTimes
+from postroad.engine.delivery_attempt import AttemptDeps, DeliveryAttempt
 from postroad.engine.lane_worker import LaneWorker
 from postroad.engine.suspect_isolation import SuspectIsolation
 from postroad.engine.waiting_lanes import WaitingLanes
@@ -150,7 +150,7 @@ class Runners:
             started_ms, started_s = now_ms, now_s
             _ = self.start(worker, started_ms)  # where none may start, a later change asks again
             try:
-                attempt = Attempt(deps, worker, message, started_ms)
+                attempt = DeliveryAttempt(deps, worker, message, started_ms)
                 outcome = await attempt.run(task, started_s)
             finally:
                 admission.ended(message)

@@ -12,7 +12,7 @@ from postroad.model.pace import AHEAD_US, GRACE_US, NEVER_US, SPREAD_US, Ask, Gr
 from postroad.pacing.store_time import StoreTime
 from postroad.ports.clock import Clock, Timer
 from postroad.ports.log import Log
-from postroad.ports.pace import Block, Slots
+from postroad.ports.pace import SlotBlock, Slots
 
 GRACE_S: Final = GRACE_US / 1e6
 DOUBT_S: Final = SPREAD_US / 2e6
@@ -24,7 +24,7 @@ AGAIN_MAX_S: Final = 30.0
 """During a long wait the store is asked this often: the limit may have been raised, and the ring
 lost."""
 
-Answered = Callable[[Block], None]
+Answered = Callable[[SlotBlock], None]
 
 
 class AheadReserver:
@@ -75,7 +75,7 @@ class AheadReserver:
         """Ask at once."""
         self._again_s = 0.0
 
-    def _answered(self, block: Block) -> None:
+    def _answered(self, block: SlotBlock) -> None:
         self._asking = False
         self._slots_s.extend(block.slots_s)
         self._again_s = 0.0 if block.slots_s else block.again_s
@@ -117,9 +117,11 @@ class Pacer:
         """A reserver for one who starts one thing after the other."""
         return AheadReserver(self, ledgers, name, wake)
 
-    async def block(self, ledgers: tuple[int, ...], name: str, starts: int, cost: int = 0) -> Block:
+    async def block(
+        self, ledgers: tuple[int, ...], name: str, starts: int, cost: int = 0
+    ) -> SlotBlock:
         """Reserve one block of slots."""
-        answer: asyncio.Future[Block] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[SlotBlock] = asyncio.get_running_loop().create_future()
         self.ask(Ask(ledgers, name, starts, cost), partial(_resolve, answer))
         block = await answer
         if block.again_s == math.inf:
@@ -153,14 +155,14 @@ class Pacer:
             for (_, answered), block in zip(waiting, blocks, strict=True):
                 answered(block)
 
-    async def _blocks(self, asks: list[Ask]) -> list[Block]:
+    async def _blocks(self, asks: list[Ask]) -> list[SlotBlock]:
         doubt_s = self._time.doubt_s
         if doubt_s == math.inf:  # the store is away, and its time is unknown
             return self._none(len(asks))
         gap_us = max(0, round((doubt_s - DOUBT_S) * 1e6))
         return await self._reserve([Ask(a.ledgers, a.name, a.starts, a.cost, gap_us) for a in asks])
 
-    async def _reserve(self, asks: list[Ask]) -> list[Block]:
+    async def _reserve(self, asks: list[Ask]) -> list[SlotBlock]:
         sent_s = self.clock.steady_s()
         try:
             reserved = await self._store.reserve(asks)
@@ -175,17 +177,17 @@ class Pacer:
         self._log.warning("the store's clock was changed: the rate slots it gave are not used")
         return self._none(len(asks))
 
-    def _none(self, count: int) -> list[Block]:
-        return [Block((), self.clock.steady_s() + RETRY_S)] * count
+    def _none(self, count: int) -> list[SlotBlock]:
+        return [SlotBlock((), self.clock.steady_s() + RETRY_S)] * count
 
-    def _block(self, grant: Grant) -> Block:
+    def _block(self, grant: Grant) -> SlotBlock:
         slots_s = tuple(self._time.here_s(at_us) for at_us in grant.at_us)
         if grant.again_us == NEVER_US:
-            return Block((), math.inf)
+            return SlotBlock((), math.inf)
         latest_s = self.clock.steady_s() + AGAIN_MAX_S
-        return Block(slots_s, min(latest_s, self._time.here_s(grant.again_us)))
+        return SlotBlock(slots_s, min(latest_s, self._time.here_s(grant.again_us)))
 
 
-def _resolve(answer: "asyncio.Future[Block]", block: Block) -> None:
+def _resolve(answer: "asyncio.Future[SlotBlock]", block: SlotBlock) -> None:
     if not answer.done():
         answer.set_result(block)

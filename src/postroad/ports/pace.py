@@ -28,7 +28,7 @@ class Slots(Protocol):
         False when there is no such lane."""
 
 
-class Block(Struct, frozen=True):
+class SlotBlock(Struct, frozen=True):
     """Slots as times of this process's steady clock; without any: when to ask again."""
 
     slots_s: tuple[float, ...]
@@ -57,7 +57,9 @@ class Pace(Protocol):
     ) -> SlotReserver:
         """A reserver by name; all reservers of the same ledgers get the same share."""
 
-    async def block(self, ledgers: tuple[int, ...], name: str, starts: int, cost: int = 0) -> Block:
+    async def block(
+        self, ledgers: tuple[int, ...], name: str, starts: int, cost: int = 0
+    ) -> SlotBlock:
         """One block of slots, for somebody who has to write down first what it is for. BadInput
         when a start costs more than the limit was set for."""
 

@@ -1,4 +1,4 @@
-"""Attempt: one try of one message, from its preparation to its outcome. Read `run`."""
+"""DeliveryAttempt: one try of one message, from its preparation to its outcome. Read `run`."""
 
 import asyncio
 from collections.abc import Callable
@@ -46,7 +46,7 @@ class AttemptDeps(Struct, frozen=True):
     """Called when a place is given back after the end of its attempt."""
 
 
-class Attempt:
+class DeliveryAttempt:
     """Prepares a try where that is needed, sends it, and cuts it at its deadline."""
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""Reader: what several lanes ask in one turn becomes one question to the store."""
+"""LaneReader: what several lanes ask in one turn becomes one question to the store."""
 
 import asyncio
 from collections import deque
@@ -45,7 +45,7 @@ class FairQuestions(Generic[T]):
         return taken
 
 
-class Reader:
+class LaneReader:
     """Asks the store for all owned lanes, many lanes in one question."""
 
     def __init__(
