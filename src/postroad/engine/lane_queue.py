@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from postroad.engine.rung_buffer import RungBuffer
-from postroad.model.block import Block
+from postroad.model.block import Block, BlockKind
 from postroad.model.entities import Message, Queue
 from postroad.model.states import NEVER
 
@@ -16,8 +16,9 @@ RAMP_MS: Final = 60_000
 
 
 class LaneQueue(Struct, gc=False, eq=False):
-    """What the lane's owner knows of a queue. Its block here may be newer than the store's: until
-    a change is recorded, and a look was made after that, the store is not believed."""
+    """What the lane's owner knows of a queue. LaneCache adds its rungs, LaneSchedule counts what is
+    in flight, LaneWorker sets its block. That block may be newer than the store's: the store's is
+    not taken over until the change is recorded and a look was made after that."""
 
     queue: Queue
     block: Block | None
@@ -53,6 +54,11 @@ class LaneQueue(Struct, gc=False, eq=False):
         """The store has taken a change of its block; looks up to this one may not show it."""
         self._unrecorded -= 1
         self._recorded_at_look = look
+
+    def circuit_closed(self) -> None:
+        """The server answers again: a block since it did not is lifted, here as in the store."""
+        if self.block and self.block.kind is BlockKind.unreachable:
+            self.block = None
 
     def blocked_until_ms(self) -> int:
         """Before this time nothing of the queue starts."""

@@ -34,7 +34,6 @@ from postroad.engine.lane_queue import Admits, LaneQueue
 from postroad.engine.lane_schedule import LaneSchedule
 from postroad.engine.open_messages import OpenMessages
 from postroad.engine.rung_buffer import RungBuffer
-from postroad.model.block import BlockKind
 from postroad.model.circuit import Circuit
 from postroad.model.decide import STAYS, Move, Next, Situation, decide, expired, untroubled
 from postroad.model.entities import Lane, Message
@@ -301,8 +300,7 @@ class LaneWorker(Struct, gc=False, eq=False):
             self._give_up_all()
         else:
             for lane_queue in self.cache.queues():
-                if lane_queue.block and lane_queue.block.kind is BlockKind.unreachable:
-                    lane_queue.block = None  # the store lifts it with the circuit
+                lane_queue.circuit_closed()
         return self._change()
 
     def _change(self) -> LaneChange:
