@@ -4,8 +4,8 @@ import re
 from typing import Final
 
 from postroad.config import names
-from postroad.engine import reader
-from postroad.engine.room import Room
+from postroad.engine import lane_reader
+from postroad.engine.capacity import Capacity
 from postroad.transports.webhook.reading import Reader
 
 CUBIC: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\0]*?)[ \t]*")
@@ -31,8 +31,8 @@ def disarm() -> None:
     everything = 1 << 30
     for what, name, instead in (
         (Reader, "read", slowly),
-        (Room, "left_unproven", lambda _room, _tenant: everything),
-        (reader, "AT_ONCE", everything),
+        (Capacity, "left_unproven", lambda _room, _tenant: everything),
+        (lane_reader, "AT_ONCE", everything),
     ):
         setattr(what, name, instead)  # from outside, which is the point
 

@@ -28,7 +28,7 @@ from postroad.ports.store import Store
 from postroad.ports.ticks import Ticks
 from postroad.ports.transport import Transport
 from postroad.stores.opening import open_store
-from postroad.transports.complaints import Complaints
+from postroad.transports.failure_log import FailureLog
 from postroad.transports.handler import HandlerTransport
 from postroad.transports.threads import Calls, Threads
 from postroad.transports.webhook.resolving import Resolve
@@ -81,8 +81,8 @@ class Postroad:
         self._chance = parts.chance or system_chance()
         self.store = parts.store or open_store(self.dsn, parts.clock or SystemClock())
         self._own_store = parts.store is None
-        complaints = Complaints(self.log, self.store.clock)
-        self._handlers = HandlerTransport(complaints, parts.threads)
+        failure_log = FailureLog(self.log, self.store.clock)
+        self._handlers = HandlerTransport(failure_log, parts.threads)
         self.registry = Registry(self._handlers)
         self.handler, self.every = self.registry.handler, self.registry.every
         self.extra_transports = tuple(transports)
@@ -177,9 +177,8 @@ class Postroad:
         limits, log, scheduler = self.settings.limits, self.log, self._scheduler()
         pace = Pacer(self.store, self.store.clock, log)
         engine = self.engine = Engine(
-            self.store, self._watched(), self.owner, limits, self._chance, log, pace
+            self.store, self._watched(), self.owner, limits, self._chance, log, pace, self.keys
         )
-        engine.open_with(self.keys)
         self._tell_broken(engine.broke)
         ears = Ears(self.stop if self.hears_signals else None)
         try:

@@ -17,7 +17,7 @@ HEARD = {
     "app.py ensure_future": AWAITED,
     "campaigns/importing.py create_task": AWAITED,
     "engine/intake.py create_task": HANDED,
-    "engine/owned.py create_task": AWAITED,
+    "engine/lane_claims.py create_task": AWAITED,
     "engine/runners.py create_task": "its end is told to the engine, which breaks with it",
     "hub/client.py create_task": "a client's own: who asks or receives is told why",
     "hub/pump.py create_task": "its end is awaited by the server (`ended`), which ends with it",

@@ -1,4 +1,4 @@
-"""How many sends may be in flight in this process, by tenant, retry level and pool."""
+"""Capacity: how many sends may be in flight in this process, by tenant, retry level and pool."""
 
 from collections import Counter
 from typing import Final
@@ -6,47 +6,47 @@ from typing import Final
 from postroad.model.limits import Limits
 
 OTHERS: Final = 4
-"""Beside the room that one tenant may fill there is a quarter more, which only others find. Dead
-addresses hold a place for the ten seconds of a connect: without it 6,000 of them, of one tenant,
-held up the next message of another for 20 s (decision 019)."""
+"""One tenant may fill `in_flight_max`; a quarter more is left for others. Dead addresses hold a
+place for the ten seconds of a connect: without it 6,000 of them, of one tenant, held up the next
+message of another for 20 s (decision 019)."""
 
 UNPROVEN: Final = 4
-"""In company a quarter of the room is for one tenant's lanes that did not answer (yet): their
-connects come by thousands, and most of them hang or are refused (decision 045)."""
+"""Beside other tenants, a quarter of the capacity is for one tenant's lanes that have not answered
+(yet): their connects come by thousands, and most of them hang or are refused (decision 045)."""
 COMPANY_MS: Final = 10_000
 """A tenant is alone when no other has started anything for so long."""
 
 
-def share(room: int, others: int) -> int:
-    """How much one tenant may have beside what others have: all of the room when it is alone, and
-    the less the more others have, so that a newcomer always finds something free."""
-    most = room + max(1, room // OTHERS)
-    return room * (most - others) // most
+def share(in_flight_max: int, others: int) -> int:
+    """How much one tenant may have beside what others have: all when it is alone, and the less the
+    more others have, so that a newcomer always finds something free."""
+    most = in_flight_max + max(1, in_flight_max // OTHERS)
+    return in_flight_max * (most - others) // most
 
 
-def plenty(room: int) -> int:
-    """With less taken by all together, nobody can have more than a share."""
-    most = room + max(1, room // OTHERS)
-    return room * most // (room + most)
+def uncontended(in_flight_max: int) -> int:
+    """While fewer are taken by all together, no tenant can be above its share."""
+    most = in_flight_max + max(1, in_flight_max // OTHERS)
+    return in_flight_max * most // (in_flight_max + most)
 
 
-class Room:
-    """Retries may fill at most half of a tenant's share, so that first attempts always find a
-    place."""
+class Capacity:
+    """Counts sends in flight. Retries may fill at most half of a tenant's share, so that first
+    attempts always find a place."""
 
     def __init__(self, limits: Limits, pools: dict[str, int]) -> None:
         self._limits = limits
         self._usual = {pool: most for pool, most in pools.items() if most}
         self._pool_max = dict(self._usual)
-        self.short: set[str] = set()
-        """Pools that may have less than usual: this process lacks something to send theirs with."""
+        self.reduced_pools: set[str] = set()
+        """Pools that may have less than usual, since this process lacks file descriptors."""
         self._by_pool: Counter[str] = Counter()
         self._by_tenant: Counter[str] = Counter()
         self._retries: Counter[str] = Counter()
         self._by_level: Counter[tuple[str, int]] = Counter()
         self.taken = 0
-        self._plenty = plenty(limits.room)
-        """That is most of the time."""
+        self._uncontended = uncontended(limits.in_flight_max)
+        """Below this no share needs to be computed, which is most of the time."""
         self._unproven: Counter[str] = Counter()
         """Lanes in flight whose last try, if any, was not answered."""
         self._latest = ""
@@ -55,19 +55,19 @@ class Room:
         """Who started something last and when, and when that was somebody else than before."""
 
     def left(self, tenant: str) -> int:
-        """So many more of a tenant may start, if nothing else limits them."""
+        """How many more of a tenant may start, if nothing else limits them."""
         mine = self._by_tenant[tenant]
-        return share(self._limits.room, self.taken - mine) - mine
+        return share(self._limits.in_flight_max, self.taken - mine) - mine
 
     def left_unproven(self, tenant: str) -> int:
-        """So many more of its lanes that did not answer may be in flight."""
+        """How many more of its lanes that have not answered may be in flight."""
         if self._latest_ms - self._company_ms >= COMPANY_MS:
-            return self._limits.room
-        return max(1, self._limits.room // UNPROVEN) - self._unproven[tenant]
+            return self._limits.in_flight_max
+        return max(1, self._limits.in_flight_max // UNPROVEN) - self._unproven[tenant]
 
     def admits(self, level: int, pool: str, tenant: str) -> bool:
         """Whether one more may start."""
-        if self.taken >= self._plenty and self.left(tenant) <= 0:
+        if self.taken >= self._uncontended and self.left(tenant) <= 0:
             return False
         if pool in self._pool_max and self._by_pool[pool] >= self._pool_max[pool]:
             return False
@@ -81,16 +81,16 @@ class Room:
         """One starts."""
         self._count(level, pool, tenant, 1)
 
-    def met(self, tenant: str, now_ms: int) -> None:
-        """Somebody starts something now."""
+    def note_start(self, tenant: str, now_ms: int) -> None:
+        """A tenant starts something now: whether tenants are alone is known from this."""
         self._latest_ms = now_ms
         if tenant != self._latest:
             if self._latest:
                 self._company_ms = now_ms
             self._latest = tenant
 
-    def try_out(self, tenant: str, change: int) -> None:
-        """One more or less of a tenant's lanes in flight is one that did not answer."""
+    def count_unproven(self, tenant: str, change: int) -> None:
+        """A tenant has one more or less lane in flight that has not answered."""
         self._unproven[tenant] += change
 
     def give(self, level: int, pool: str, tenant: str) -> None:
@@ -98,19 +98,19 @@ class Room:
         self._count(level, pool, tenant, -1)
 
     def shrink(self, pool: str) -> None:
-        """One of a pool that is under way could not be sent: no more than its others may be."""
-        self.short.add(pool)
-        most = self._pool_max.get(pool, self._limits.room)
+        """A send of a pool lacked a descriptor: no more than the others in flight may be."""
+        self.reduced_pools.add(pool)
+        most = self._pool_max.get(pool, self._limits.in_flight_max)
         self._pool_max[pool] = min(most, max(0, self._by_pool[pool] - 1))
 
     def grow(self, pool: str) -> None:
-        """A little more of a pool that is short may be under way again."""
+        """A little more of a reduced pool may be in flight again."""
         most = self._pool_max[pool]
         most += most // 8 + 1
-        if most < self._usual.get(pool, self._limits.room):
+        if most < self._usual.get(pool, self._limits.in_flight_max):
             self._pool_max[pool] = most
             return
-        self.short.discard(pool)
+        self.reduced_pools.discard(pool)
         del self._pool_max[pool]
         if pool in self._usual:
             self._pool_max[pool] = self._usual[pool]

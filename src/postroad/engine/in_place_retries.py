@@ -1,4 +1,4 @@
-"""Messages that are tried again where they are: their server was away, perhaps for a second."""
+"""InPlaceRetries: messages that are tried again before they go back to their rung."""
 
 import heapq
 from typing import Final
@@ -9,8 +9,9 @@ from postroad.model.entities import Message
 from postroad.model.states import NEVER
 
 
-class InPlace:
-    """Waits between tries in place; a waiting message holds no place in the window."""
+class InPlaceRetries:
+    """A server may be away for a second only. A message that did not reach it waits here for its
+    next try, and takes no place in the window meanwhile."""
 
     __slots__ = ("_tries", "held_up", "unwritten", "waiting")
 
@@ -18,9 +19,9 @@ class InPlace:
         self.waiting: list[tuple[int, int, Message]] = []
         """A heap by (due time, number)."""
         self.held_up = False
-        """The first one is due, and will be asked for when there is room or one in flight ends."""
+        """The first one is due; it waits for capacity or the end of a send, not for a timer."""
         self.unwritten: dict[int, int] = {}
-        """Tries in place that the store does not know of yet, by message."""
+        """Tries in place that are not recorded yet, by message."""
         self._tries: dict[int, int] = {}
 
     def tries(self, number: int) -> int:
@@ -81,5 +82,5 @@ class InPlace:
         heapq.heapify(self.waiting)
 
 
-NOTHING: Final = InPlace()
-"""Of all lanes that never tried anything in place; nothing is ever added to it."""
+NO_RETRIES: Final = InPlaceRetries()
+"""Shared by all lanes that never tried anything in place; nothing is ever added to it."""

@@ -1,14 +1,13 @@
-"""Quarantine: who may start beside whom after lost leases."""
+"""SuspectIsolation: which messages may start beside each other after lost leases."""
 
-from postroad.engine.lane import LaneWorker
-from postroad.engine.verdict import LOST_LEASES_MAX
+from postroad.engine.attempt_effects import LOST_LEASES_MAX
+from postroad.engine.lane_worker import LaneWorker
 from postroad.model.entities import Message
 
 
-class Quarantine:
-    """A process that dies takes a noted message of every lane with it. One that has a single start
-    left therefore goes alone among the noted ones: should the process die again, it was this one.
-    """
+class SuspectIsolation:
+    """A process that dies leaves a noted start on every lane on probation. A message with a single
+    start left therefore goes alone: should the process die again, it was this one."""
 
     def __init__(self) -> None:
         self._noted: dict[int, tuple[LaneWorker, bool]] = {}
@@ -26,7 +25,7 @@ class Quarantine:
 
 def _knows(worker: LaneWorker, number: int) -> bool:
     """Whether a message is in flight or unrecorded there."""
-    return number in worker.hand.known and not worker.stopped
+    return number in worker.open_messages.ids and not worker.stopped
 
 
 def last_start(message: Message) -> bool:

@@ -1,12 +1,12 @@
-"""Reader: what several lanes ask in one turn becomes one question to the store."""
+"""LaneReader: what several lanes ask in one turn becomes one question to the store."""
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, Generic, TypeVar
 
-from postroad.engine.lane import LaneWorker
-from postroad.engine.verdict import Verdict
+from postroad.engine.attempt_effects import AttemptEffects
+from postroad.engine.lane_worker import LaneWorker
 from postroad.model.errors import StoreError
 from postroad.model.record import Look, Reading, View, Want
 from postroad.ports.log import Log
@@ -15,13 +15,13 @@ from postroad.ports.store import Store
 T = TypeVar("T")
 RETRY_S: Final = 1.0
 AT_ONCE: Final = 16
-"""So many lanes are asked about in one question. The answer for one takes some 0.1 ms of the loop,
-with the start of what came: hundreds at once made others 80 ms late (decision 045)."""
+"""Lanes in one question. The answer for one takes some 0.1 ms of the loop, with the start of what
+came: hundreds at once made others 80 ms late (decision 045)."""
 
 
-class Asked(Generic[T]):
-    """What lanes ask, in a line for each tenant: one whose lanes all ask at the same time does not
-    stand before others."""
+class FairQuestions(Generic[T]):
+    """What lanes ask, in a line for each tenant: a tenant whose lanes all ask at the same time does
+    not hold up others."""
 
     def __init__(self) -> None:
         self._lines: dict[str, deque[tuple[LaneWorker, T]]] = {}
@@ -30,11 +30,11 @@ class Asked(Generic[T]):
         return bool(self._lines)
 
     def add(self, lane: LaneWorker, question: T) -> None:
-        """One more, at the end of its tenant's."""
+        """Add a question to the end of its tenant's line."""
         self._lines.setdefault(lane.lane.key.tenant, deque()).append((lane, question))
 
     def next(self) -> list[tuple[LaneWorker, T]]:
-        """The next ones, of each tenant in turn."""
+        """The next questions, one of each tenant in turn."""
         taken: list[tuple[LaneWorker, T]] = []
         while self._lines and len(taken) < AT_ONCE:
             tenant = next(iter(self._lines))
@@ -45,42 +45,38 @@ class Asked(Generic[T]):
         return taken
 
 
-class Reader:
-    """Looks and fetches for all owned lanes, coalesced."""
+class LaneReader:
+    """Asks the store for all owned lanes, many lanes in one question."""
 
     def __init__(
         self,
         store: Store,
         log: Log,
         after: Callable[[LaneWorker], None],
-        put: Callable[[LaneWorker, Verdict], None],
+        put: Callable[[LaneWorker, AttemptEffects], None],
     ) -> None:
         self._store = store
         self._log = log
         self._after = after
         self._put = put
-        self._looks: Asked[Look] = Asked()
-        self._wants: Asked[Want] = Asked()
+        self._looks: FairQuestions[Look] = FairQuestions()
+        self._wants: FairQuestions[Want] = FairQuestions()
         self._work = asyncio.Event()
 
     def ask(self, lane: LaneWorker, look: Look | None, wants: list[Want]) -> None:
-        """Ask for a lane; it is told when the answer is there."""
+        """Queue the questions of a lane; the lane takes in each answer when it comes."""
         if look is not None:
             self._looks.add(lane, look)
         for want in wants:
             self._wants.add(lane, want)
         self._work.set()
 
-    def feed(self, lane: LaneWorker, view: View, readings: dict[int, Reading], now_ms: int) -> None:
-        """What came with a claim is taken as if it had been asked for. A lane in trouble only
-        learns what there is, and asks for itself."""
-        verdicts = lane.begin(view, readings, now_ms)
-        if verdicts is None:
-            if lane.look(now_ms) is not None:
-                lane.learn(view)
-            return
-        for verdict in verdicts:
-            self._put(lane, verdict)
+    def take_in(
+        self, lane: LaneWorker, view: View, readings: dict[int, Reading], now_ms: int
+    ) -> None:
+        """Take in what came with the claim of a lane."""
+        for effects in lane.begin(view, readings, now_ms):
+            self._put(lane, effects)
 
     async def run(self) -> None:
         """Ask the store, for as long as the engine lives."""
@@ -108,8 +104,8 @@ class Reader:
         readings = await self._patiently(lambda: self._store.fetch(wants))
         touched: dict[LaneWorker, None] = {}
         for (lane, _), reading in zip(asked, readings, strict=True):
-            for verdict in lane.read(reading):
-                self._put(lane, verdict)
+            for effects in lane.read(reading):
+                self._put(lane, effects)
             touched[lane] = None
         for lane in touched:
             self._after(lane)
@@ -119,5 +115,5 @@ class Reader:
             try:
                 return await question()
             except StoreError as error:
-                self._log.warning("the store cannot be read", error=str(error))
+                self._log.warning("the store could not be read, trying again", error=str(error))
                 await self._store.clock.sleep(RETRY_S)

@@ -14,7 +14,7 @@ FAULTS_MAX: Final = 1_000
 Fault = tuple[object, ...]
 
 
-class Complaints:
+class FailureLog:
     """A traceback costs 0.6 ms and a kilobyte, and all that fail may fail alike: one is told every
     ten seconds, with how many came like it since. Every try's error is with its message."""
 
