@@ -9,7 +9,7 @@ import msgspec
 from postroad import Message, Postroad, Reject
 from postroad.api.app import make_app
 from postroad.api.context import Context
-from postroad.api.inside import Answer, Asked, ask
+from postroad.api.in_process import Answer, Asked, ask
 from postroad.config import Settings
 from postroad.model.tokens import EVERY_TENANT
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from postroad.api.door import Door, leave_note, read_note
-from postroad.api.inside import Answer, Asked
+from postroad.api.owner_note import OwnerNote, leave_note, read_note
+from postroad.api.in_process import Answer, Asked
 from postroad.cli import reach
 from postroad.cli.reach import Reach
 from postroad.stores.naming import shown
@@ -183,7 +183,7 @@ def test_what_a_killed_server_left_behind_does_not_lead_to_another_road(
     (other / "road").mkdir(parents=True)
     (other / "tasks.py").write_text((tmp_path / "tasks.py").read_text())
     with running(other, *UP) as (_process, door):
-        leave_note(road, Door(door.url, "prt_of_one_that_was_killed", 1))
+        leave_note(road, OwnerNote(door.url, "prt_of_one_that_was_killed", 1))
         assert data("send", "good", "1")["queue"] == "good"  # in the store itself
         assert read_note(road) is None  # and nobody is led there again
         assert data("stats")["waiting"] == 1

@@ -9,7 +9,7 @@ STARTS = {"create_task", "ensure_future", "Thread", "ThreadPoolExecutor", "TaskG
 HANDED = "what it raises is handed to those who wait for it"
 AWAITED = "awaited in the same function, which raises what it raised"
 HEARD = {
-    "api/greeting.py create_task": "takes connections, and goes on after whatever a socket raises",
+    "api/tls_server.py create_task": "takes connections, and goes on after whatever a socket raises",
     "hub/greeting.py create_task": "takes connections, and goes on after whatever a socket raises",
     "observe/watcher.py Thread": "another process, which ends the stuck one whatever becomes of it",
     "api/serving.py create_task": "a TaskGroup ends the server with what it raised",

@@ -15,7 +15,7 @@ from postroad import Message, Postroad, PostroadError, Reject
 from postroad import sync as blocking
 from postroad.api.app import make_app
 from postroad.api.context import Context
-from postroad.api.inside import Asked, ask
+from postroad.api.in_process import Asked, ask
 from postroad.engine.drafting import Send
 from postroad.model.errors import BrokerBlocked, BrokerLost, QueueFull, Unroutable
 from postroad.model.tokens import EVERY_TENANT

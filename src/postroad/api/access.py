@@ -9,7 +9,7 @@ from litestar.handlers import BaseRouteHandler
 from msgspec import structs
 
 from postroad.api.hosts import Hosts
-from postroad.api.inside import INSIDE
+from postroad.api.in_process import IN_PROCESS
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, Forbidden, TooManyTries, Unauthorized
 from postroad.model.networks import network
@@ -58,7 +58,7 @@ class Access:
 
     def _check_host(self, asker: Asker) -> None:
         host = asker.headers.get("host", "")
-        if host and asker.client != INSIDE and not self._hosts.takes(host):
+        if host and asker.client != IN_PROCESS and not self._hosts.takes(host):
             raise Forbidden(
                 f"this server has no name {host[:100]!r}: see the setting allowed_hosts"
             )

@@ -9,7 +9,7 @@ import msgspec
 import typer
 from rich.progress import Progress
 
-from postroad.api.inside import Asked
+from postroad.api.in_process import Asked
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, out
 from postroad.cli.reach import Reach

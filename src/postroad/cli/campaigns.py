@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from postroad.api.inside import part
+from postroad.api.in_process import part
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, facts, out, pieces, table, when
 from postroad.model.errors import BadInput

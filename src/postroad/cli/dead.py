@@ -6,7 +6,7 @@ import msgspec
 import typer
 from msgspec import structs
 
-from postroad.api.inside import part
+from postroad.api.in_process import part
 from postroad.cli.counting import counting
 from postroad.cli.frame import Call, Options, command
 from postroad.cli.messages import show_tries

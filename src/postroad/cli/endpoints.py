@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from postroad.api.inside import part
+from postroad.api.in_process import part
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, out, table, when
 from postroad.model.errors import BadInput

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from postroad.api.inside import part
+from postroad.api.in_process import part
 from postroad.cli.counting import counting
 from postroad.cli.frame import Call, command
 from postroad.cli.printing import as_json, err, facts, out, styled, table, when

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import structs
 
-from postroad.api.door import read_note, remove_note
-from postroad.api.inside import ASGI, Answer, Asked, ask, part
+from postroad.api.owner_note import read_note, remove_note
+from postroad.api.in_process import ASGI, Answer, Asked, ask, part
 from postroad.api.problems import Problem
 from postroad.config import Settings
 from postroad.model.entities import DEFAULT_TENANT

@@ -9,7 +9,7 @@ from litestar.response import Stream
 from msgspec import Struct
 
 from postroad.api.context import Ask, Context, context, who
-from postroad.api.doors import give
+from postroad.api.routing import give
 from postroad.api.problems import Problem, problem
 from postroad.api.reading import decode, takes
 from postroad.api.routes.messages import SEND, SendRequest, to_send
@@ -103,7 +103,7 @@ async def store(here: Context, tenant: str, lines: Sequence[tuple[int, bytes]]) 
             said[number] = error
     try:
         work = here.road.send_each(list(sends.values()))
-        answers = await here.gate.store(tenant, len(sends), work)
+        answers = await here.admission.store(tenant, len(sends), work)
         said |= zip(sends, answers, strict=True)
     except Overloaded as error:
         said |= dict.fromkeys(sends, error)

@@ -14,7 +14,7 @@ from litestar.response import Stream
 from msgspec import Meta, Struct
 
 from postroad.api.context import Ask, context, who
-from postroad.api.doors import drop, fetch, give
+from postroad.api.routing import drop, fetch, give
 from postroad.api.reading import read, takes
 from postroad.campaigns.estimate import Estimate
 from postroad.campaigns.exporting import FORMATS

@@ -8,7 +8,7 @@ from litestar.params import FromPath
 from msgspec import Meta, Struct
 
 from postroad.api.context import Ask, context, who
-from postroad.api.doors import drop, fetch, give
+from postroad.api.routing import drop, fetch, give
 from postroad.api.reading import read, takes
 from postroad.model.credential import CredentialSpec
 from postroad.model.texts import Name, QueueName, Rate, SecretText

@@ -9,7 +9,7 @@ from litestar.params import FromPath, QueryParameter
 from msgspec import Meta, Raw, Struct
 
 from postroad.api.context import Ask, context, who
-from postroad.api.doors import fetch, give
+from postroad.api.routing import fetch, give
 from postroad.api.paging import After
 from postroad.api.progress import Answered, answer_in_steps
 from postroad.api.reading import read, takes

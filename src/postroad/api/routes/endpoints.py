@@ -7,7 +7,7 @@ from litestar.params import FromPath, QueryParameter
 from msgspec import UNSET, Struct, UnsetType, structs
 
 from postroad.api.context import Ask, context, who
-from postroad.api.doors import drop, fetch, give
+from postroad.api.routing import drop, fetch, give
 from postroad.api.paging import After, Limit
 from postroad.api.reading import read, takes
 from postroad.model.ladder import Ladder

@@ -7,7 +7,7 @@ from litestar import Response
 from msgspec import Struct
 
 from postroad.api.context import Ask, context
-from postroad.api.doors import fetch
+from postroad.api.routing import fetch
 from postroad.model.errors import PostroadError
 
 READY_S: Final = 2.0

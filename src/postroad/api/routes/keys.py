@@ -3,7 +3,7 @@
 from typing import Final
 
 from postroad.api.context import Ask, context, who
-from postroad.api.doors import give
+from postroad.api.routing import give
 from postroad.model.errors import Forbidden
 from postroad.model.tokens import Scope
 from postroad.verbs.sealing import Rotated

@@ -11,7 +11,7 @@ from litestar.params import FromPath, HeaderParameter, QueryParameter
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from postroad.api.context import Ask, context, who
-from postroad.api.doors import drop, fetch, give
+from postroad.api.routing import drop, fetch, give
 from postroad.api.problems import BadRequest, FieldError
 from postroad.api.progress import Answered, answer_in_steps
 from postroad.api.reading import read, takes
@@ -126,7 +126,7 @@ async def send(
     """Send a message; it is stored when this answers. 200: it was, under the same key."""
     asked, here, tenant = await read(request, SEND), context(request), who(request).tenant
     work = here.road.send_many([to_send(asked, tenant, idempotency_key)])
-    (receipt,) = await here.gate.store(tenant, 1, work)
+    (receipt,) = await here.admission.store(tenant, 1, work)
     here.meter.accepted(int(not receipt.duplicate))
     headers = {"location": f"/v1/messages/{receipt.id}"}
     return Response(receipt, status_code=200 if receipt.duplicate else 201, headers=headers)

@@ -9,7 +9,7 @@ from msgspec import structs
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from postroad.api.context import Ask, Context, context
-from postroad.api.doors import fetch
+from postroad.api.routing import fetch
 from postroad.model.errors import StoreError
 from postroad.ports.broker import Brokered
 

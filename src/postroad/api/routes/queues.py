@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.api.context import Ask, context, who
-from postroad.api.doors import fetch, give
+from postroad.api.routing import fetch, give
 from postroad.api.paging import After, Limit
 from postroad.api.reading import read, takes
 from postroad.model.explain import LaneExplanation, QueueExplanation

@@ -5,7 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.api.context import Ask, context, who
-from postroad.api.doors import fetch
+from postroad.api.routing import fetch
 from postroad.engine.engine import Engine
 from postroad.model.overview import Heap, Standing
 from postroad.model.tokens import Scope

@@ -7,7 +7,7 @@ from litestar.params import FromPath
 from msgspec import Meta, Struct
 
 from postroad.api.context import Ask, context, who
-from postroad.api.doors import drop, fetch, give
+from postroad.api.routing import drop, fetch, give
 from postroad.api.reading import read, takes
 from postroad.model.texts import Name
 from postroad.model.tokens import Scope, Token

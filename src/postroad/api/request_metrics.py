@@ -9,7 +9,7 @@ from postroad.observe.metrics import Meter
 from postroad.ports.clock import Clock
 
 
-class Watched:
+class RequestMetrics:
     """An ASGI application that watches the one inside."""
 
     def __init__(self, app: Litestar, meter: Meter, clock: Clock) -> None:
