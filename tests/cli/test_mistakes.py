@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from postroad.api.owner_note import OwnerNote, leave_note, read_note
 from postroad.api.in_process import Answer, Asked
+from postroad.api.owner_note import OwnerNote, leave_note, read_note
 from postroad.cli import reach
 from postroad.cli.reach import Reach
 from postroad.stores.naming import shown

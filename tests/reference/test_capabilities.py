@@ -25,13 +25,7 @@ def rows(text: str) -> list[dict[str, str]]:
 
 def routes() -> set[str]:
     """All routes, as `GET /v1/…/{id}`."""
-    return {
-        f"{method} {re.sub(r':(str|int)}', '}', path)}"
-        for handler in ROUTES
-        for path in handler.paths
-        for method in handler.http_methods
-        if method != "HEAD"
-    }
+    return {f"{route.method} {route.path}" for route in ROUTES}
 
 
 def commands(group: Any = None, words: str = "postroad") -> set[str]:

@@ -1,4 +1,4 @@
-"""The admission of the intake: what cannot be stored in time is refused, and told when to come back."""
+"""Admission to the intake: what cannot be stored in time is refused, with a time to come back."""
 
 import asyncio
 from collections import Counter

@@ -11,14 +11,14 @@ from typing import Final
 
 import uvicorn
 
-from postroad.api.app import make_app
+from postroad.api.app import Application
 from postroad.api.connections import Connections, Patience
 from postroad.api.context import Context
-from postroad.api.owner_note import OwnerNote, leave_note, remove_note
-from postroad.api.tls_server import TlsServer
 from postroad.api.hosts import Proxies
 from postroad.api.listening import Strict
+from postroad.api.owner_note import OwnerNote, leave_note, remove_note
 from postroad.api.request_metrics import RequestMetrics
+from postroad.api.tls_server import TlsServer
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.hub.serving import Station
@@ -121,7 +121,7 @@ class Server:
         proxies = Proxies(settings.trusted_proxies)
         connections = Connections(self._patience, self.road.log, proxies.has)
         config = uvicorn.Config(
-            RequestMetrics(make_app(self.context), self.context.meter, self.road.store.clock),
+            RequestMetrics(Application(self.context), self.context.meter, self.road.store.clock),
             http=Strict,
             lifespan="off",
             log_config=None,

@@ -9,8 +9,8 @@ from typing import Any, Final
 import apsw
 from msgspec import Struct
 
-from postroad.api.owner_note import read_note
 from postroad.api.in_process import Asked
+from postroad.api.owner_note import read_note
 from postroad.cli.frame import Call
 from postroad.cli.reach import Refused
 from postroad.config import Settings, address, unknown
