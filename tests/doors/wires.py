@@ -16,7 +16,7 @@ from postroad.api.listening import Strict
 from postroad.hub.access import Keys
 from postroad.hub.frames import JSON, MSGPACK, Codec
 from postroad.hub.http import Http
-from postroad.hub.server import Door as HubDoor
+from postroad.hub.server import UndecidedConnection as HubDoor
 from postroad.hub.server import Server
 from postroad.model.errors import BadSetting
 from postroad.model.hubs import known_hub

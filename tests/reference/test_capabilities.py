@@ -5,8 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import typer.main
-
 from postroad.api.app import ROUTES
 from postroad.app import Postroad
 from postroad.cli.groups import app
@@ -30,7 +28,7 @@ def routes() -> set[str]:
 
 def commands(group: Any = None, words: str = "postroad") -> set[str]:
     """All commands, as `postroad dead list`."""
-    group = group or typer.main.get_command(app)
+    group = group or app
     inner = getattr(group, "commands", None)
     if inner is None:
         return {words}

@@ -5,19 +5,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
 from postroad.api.in_process import part
 from postroad.cli.frame import Call, command
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, err, facts, out, pieces, table, when
 from postroad.model.errors import BadInput
 from postroad.model.sentences import span
 
-Name = Annotated[str, typer.Argument(help="The campaign's name.")]
-Row = Annotated[int, typer.Option(help="The recipient's number.")]
-Override = Annotated[bool, typer.Option(help="It halts by itself no more.")]
-State = Annotated[str, typer.Option(help="unsent, sent, failed or uncertain; else all.")]
+Name = Annotated[str, Argument(help="The campaign's name.")]
+Row = Annotated[int, Option(help="The recipient's number.")]
+Override = Annotated[bool, Option(help="It halts by itself no more.")]
+State = Annotated[str, Option(help="unsent, sent, failed or uncertain; else all.")]
 PAGE: Final = 1_000
 LIVE: Final = ("scheduled", "running")
 PLAIN: Final = {
@@ -28,10 +26,9 @@ PLAIN: Final = {
 }
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    group = typer.Typer(no_args_is_help=True, help="Campaigns: one template to many recipients.")
-    app.add_typer(group, name="campaign", rich_help_panel="Campaigns")
+    group = app.subgroup("campaign", "Campaigns", "Campaigns: one template to many recipients.")
     for function in (create, show, counts, preview, estimate, schedule, resume, settle):
         command(group, function.__name__)(function)
     command(group, "test")(try_message)
@@ -57,10 +54,10 @@ def _ask(call: Call, method: str, path: str, data: object = None, **query: objec
 def create(
     call: Call,
     name: Name,
-    credential: Annotated[str, typer.Option(help="Which credential sends it.")],
-    template: Annotated[str, typer.Option(help="The text, or @FILE.")],
-    recipient: Annotated[str, typer.Option(help="The column of recipients.")] = "recipient",
-    jobs: Annotated[int, typer.Option(help="How many senders at once.")] = 1,
+    credential: Annotated[str, Option(help="Which credential sends it.")],
+    template: Annotated[str, Option(help="The text, or @FILE.")],
+    recipient: Annotated[str, Option(help="The column of recipients.")] = "recipient",
+    jobs: Annotated[int, Option(help="How many senders at once.")] = 1,
 ) -> None:
     """Make a draft without recipients."""
     data = {
@@ -99,7 +96,7 @@ def list_campaigns(call: Call) -> None:
 
 
 def show(
-    call: Call, name: Name, watch: Annotated[bool, typer.Option(help="Until it is over.")] = False
+    call: Call, name: Name, watch: Annotated[bool, Option(help="Until it is over.")] = False
 ) -> None:
     """How it stands, how fast it goes, and when it will be done."""
     with call.reach() as road:
@@ -148,22 +145,22 @@ def counts(call: Call, name: Name) -> None:
 def import_file(
     call: Call,
     name: Name,
-    file: Annotated[Path, typer.Argument(help="A CSV file; its first line names the columns.")],
-    encoding: Annotated[str, typer.Option(help="Else it is found out, and said.")] = "",
-    skip_invalid: Annotated[bool, typer.Option(help="Leave out invalid lines.")] = False,
+    file: Annotated[Path, Argument(help="A CSV file; its first line names the columns.")],
+    encoding: Annotated[str, Option(help="Else it is found out, and said.")] = "",
+    skip_invalid: Annotated[bool, Option(help="Leave out invalid lines.")] = False,
 ) -> None:
     """Take the recipients of a file: all, or, when a line is invalid, nothing."""
     if not file.is_file():
         raise BadInput(f"there is no file {file}")
     query: dict[str, Any] = {"encoding": encoding, "skip_invalid": skip_invalid}
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with call.reach() as road, Progress(*columns, console=err(), transient=True) as bar:
-        task = bar.add_task("reading")
+    screen = err()
 
-        def told(step: str, done: int, size: int) -> None:
-            bar.update(task, description=step, completed=done, total=size)
+    def told(step: str, done: int, size: int) -> None:
+        screen.progress(f"{step} {done * 100 // max(1, size)} %")
 
+    with call.reach() as road:
         said = road.import_file(name, file, query, told)
+    screen.progress("")
     if call.json:
         as_json(said)
         return
@@ -204,7 +201,7 @@ def preview(call: Call, name: Name, row: Row = 1) -> None:
 def try_message(
     call: Call,
     name: Name,
-    to: Annotated[str, typer.Option(help="Who gets it instead.")],
+    to: Annotated[str, Option(help="Who gets it instead.")],
     row: Row = 1,
 ) -> None:
     """Send one recipient's message to somebody else; it counts for nothing."""
@@ -237,7 +234,7 @@ def estimate(call: Call, name: Name) -> None:
 def schedule(
     call: Call,
     name: Name,
-    at: Annotated[str, typer.Argument(help="As 2026-12-01T09:00+08:00.")],
+    at: Annotated[str, Argument(help="As 2026-12-01T09:00+08:00.")],
 ) -> None:
     """Send from a time on, which has a zone."""
     try:
@@ -255,8 +252,8 @@ def resume(call: Call, name: Name, override: Override = False) -> None:
 def settle(
     call: Call,
     name: Name,
-    state: Annotated[str, typer.Option("--as", help="sent or unsent.")],
-    row: Annotated[list[int] | None, typer.Option(help="A number; again for more; or all.")] = None,
+    state: Annotated[str, Option("--as", help="sent or unsent.")],
+    row: Annotated[list[int] | None, Option(help="A number; again for more; or all.")] = None,
 ) -> None:
     """Say what uncertain recipients are: sent, or unsent."""
     said = _ask(call, "POST", _path(name, "settle"), {"state": state, "rows": row or []})
@@ -279,8 +276,8 @@ def recipients(
     call: Call,
     name: Name,
     state: State = "",
-    limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
-    after: Annotated[int, typer.Option(help="From behind this number on.")] = 0,
+    limit: Annotated[int, Option(help="How many at most.")] = 100,
+    after: Annotated[int, Option(help="From behind this number on.")] = 0,
 ) -> None:
     """Recipients in order, each with what is known about it."""
     said = _ask(call, "GET", _path(name, "recipients"), only=state, limit=limit, after=after)
@@ -307,7 +304,7 @@ def recipients(
 def export(
     call: Call,
     name: Name,
-    form: Annotated[str, typer.Option("--format", help="csv or ndjson.")] = "csv",
+    form: Annotated[str, Option("--format", help="csv or ndjson.")] = "csv",
     state: State = "",
 ) -> None:
     """All results, on standard output."""

@@ -4,20 +4,20 @@ import os
 import sys
 from typing import Annotated, Any
 
-import typer
+import click
 
 from postroad.api.in_process import part
 from postroad.cli.frame import Call, command
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, out, table, when
 from postroad.model.errors import BadInput
 
-Name = Annotated[str, typer.Argument(help="The credential's name.")]
+Name = Annotated[str, Argument(help="The credential's name.")]
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    group = typer.Typer(no_args_is_help=True, help="Credentials of campaigns.")
-    app.add_typer(group, name="credential", rich_help_panel="Campaigns")
+    group = app.subgroup("credential", "Campaigns", "Credentials of campaigns.")
     command(group, "put")(put)
     command(group, "list")(list_credentials)
     command(group, "check")(check)
@@ -27,14 +27,14 @@ def add(app: typer.Typer) -> None:
 def put(
     call: Call,
     name: Name,
-    kind: Annotated[str, typer.Option(help="twilio or webhook.")] = "twilio",
-    provider: Annotated[str, typer.Option(help="As https://api.twilio.com.")] = "",
-    account: Annotated[str, typer.Option(help="The account's id.")] = "",
-    sender: Annotated[str, typer.Option(help="The number that sends.")] = "",
-    rate: Annotated[str, typer.Option(help="50/s; several with commas.")] = "",
+    kind: Annotated[str, Option(help="twilio or webhook.")] = "twilio",
+    provider: Annotated[str, Option(help="As https://api.twilio.com.")] = "",
+    account: Annotated[str, Option(help="The account's id.")] = "",
+    sender: Annotated[str, Option(help="The number that sends.")] = "",
+    rate: Annotated[str, Option(help="50/s; several with commas.")] = "",
     more: Annotated[
         list[str] | None,
-        typer.Option("--with", help="segments_max, price, callback, expires_at, as NAME=VALUE."),
+        Option("--with", help="segments_max, price, callback, expires_at, as NAME=VALUE."),
     ] = None,
 ) -> None:
     """Keep a credential, tested and sealed. Its secret is read from POSTROAD_SECRET, or asked."""
@@ -60,7 +60,7 @@ def put(
 def _asked() -> str:
     """The secret from whoever sits there; a pipe's first line where nobody does."""
     if sys.stdin.isatty():
-        return str(typer.prompt("secret", hide_input=True, err=True))
+        return str(click.prompt("secret", hide_input=True, err=True))
     secret = sys.stdin.readline().strip()
     if not secret:
         raise BadInput("no secret: set POSTROAD_SECRET, or write it to standard input")

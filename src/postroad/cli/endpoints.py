@@ -4,20 +4,18 @@ import os
 import shlex
 from typing import Annotated, Any
 
-import typer
-
 from postroad.api.in_process import part
 from postroad.cli.frame import Call, command
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, out, table, when
 from postroad.model.errors import BadInput
 
-Url = Annotated[str, typer.Argument(help="The webhook's URL.")]
+Url = Annotated[str, Argument(help="The webhook's URL.")]
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    group = typer.Typer(no_args_is_help=True, help="Webhooks: how they are called.")
-    app.add_typer(group, name="endpoint", rich_help_panel="Look after it")
+    group = app.subgroup("endpoint", "Look after it", "Webhooks: how they are called.")
     command(group, "set")(set_endpoint)
     command(group, "show")(show)
     command(group, "list")(list_endpoints)
@@ -29,16 +27,14 @@ def set_endpoint(
     call: Call,
     url: Url,
     sign: Annotated[
-        bool, typer.Option("--sign", help="Sign with the keys in POSTROAD_SECRET, by blanks.")
+        bool, Option("--sign", help="Sign with the keys in POSTROAD_SECRET, by blanks.")
     ] = False,
     header: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE, sent with every request, stored sealed.")
+        list[str] | None, Option(help="NAME=VALUE, sent with every request, stored sealed.")
     ] = None,
-    reject: Annotated[list[int] | None, typer.Option(help="A status that means never.")] = None,
-    timeout: Annotated[float | None, typer.Option(help="Seconds for a whole try.")] = None,
-    connect_timeout: Annotated[
-        float | None, typer.Option(help="Seconds for its connection.")
-    ] = None,
+    reject: Annotated[list[int] | None, Option(help="A status that means never.")] = None,
+    timeout: Annotated[float | None, Option(help="Seconds for a whole try.")] = None,
+    connect_timeout: Annotated[float | None, Option(help="Seconds for its connection.")] = None,
 ) -> None:
     """Set how a webhook is called, and make its queue when it is new. What is not named stays."""
     data: dict[str, Any] = {"url": url}
@@ -69,8 +65,8 @@ def show(call: Call, url: Url) -> None:
 
 def list_endpoints(
     call: Call,
-    limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
-    after: Annotated[str, typer.Option(help="The next page.")] = "",
+    limit: Annotated[int, Option(help="How many at most.")] = 100,
+    after: Annotated[str, Option(help="The next page.")] = "",
 ) -> None:
     """The webhooks that something is set for, without their secrets."""
     with call.reach() as road:
@@ -107,7 +103,7 @@ def delete(call: Call, url: Url) -> None:
 
 def attempts(
     call: Call,
-    id: Annotated[str, typer.Argument(help="The message's id.")],  # noqa: A002
+    id: Annotated[str, Argument(help="The message's id.")],  # noqa: A002
 ) -> None:
     """Every try of a message: when, where to, and what came back."""
     with call.reach() as road:

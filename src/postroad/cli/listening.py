@@ -56,11 +56,9 @@ def _tell(heard: Heard) -> None:
         styled(
             *(to, f" {heard.method} {heard.path} ", (number, "bold"), " ", (heard.signature, mark))
         ),
-        soft_wrap=True,
     )
     try:
         text = msgspec.json.format(heard.body, indent=2).decode()
     except (msgspec.MsgspecError, UnicodeDecodeError):
         text = repr(heard.body[:200])
-    console.print(text, style="dim", soft_wrap=True)
-    console.file.flush()
+    console.print(text, style="dim")

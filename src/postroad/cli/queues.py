@@ -3,34 +3,33 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
-import typer
-
 from postroad.cli.frame import Call, command
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import ago, as_json, out, table
 from postroad.model.errors import BadInput
 from postroad.model.sentences import span
 
-Limit = Annotated[int, typer.Option(help="How many at most.")]
-After = Annotated[str, typer.Option(help="From behind this one on.")]
-Queue = Annotated[str, typer.Argument(help="The queue's name.")]
-Rate = Annotated[str, typer.Argument(help="50/s; several with commas; or none.")]
-Cost = Annotated[int, typer.Option(help="What each try counts as.")]
-LaneNumber = Annotated[int, typer.Option("--lane", help="A whole lane, by its number.")]
+Limit = Annotated[int, Option(help="How many at most.")]
+After = Annotated[str, Option(help="From behind this one on.")]
+Queue = Annotated[str, Argument(help="The queue's name.")]
+Rate = Annotated[str, Argument(help="50/s; several with commas; or none.")]
+Cost = Annotated[int, Option(help="What each try counts as.")]
+LaneNumber = Annotated[int, Option("--lane", help="A whole lane, by its number.")]
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    command(app, "queues", rich_help_panel="Queues and lanes")(queues)
-    command(app, "lanes", rich_help_panel="Queues and lanes")(lanes)
-    command(app, "levels", rich_help_panel="Queues and lanes")(levels)
-    command(app, "explain", rich_help_panel="Queues and lanes")(explain)
-    command(app, "limit", rich_help_panel="Queues and lanes")(limit)
+    command(app, "queues", panel="Queues and lanes")(queues)
+    command(app, "lanes", panel="Queues and lanes")(lanes)
+    command(app, "levels", panel="Queues and lanes")(levels)
+    command(app, "explain", panel="Queues and lanes")(explain)
+    command(app, "limit", panel="Queues and lanes")(limit)
     for verb, done, text in (
         ("pause", "paused", "Hold a queue, or a lane: new messages are accepted, none is sent."),
         ("resume", "resumed", "Let a paused queue, or lane, go on."),
         ("unblock", "unblocked", "Lift a hold-off now: quota, unreachable, disabled, a circuit."),
     ):
-        command(app, verb, rich_help_panel="Queues and lanes", help=text)(_changing(verb, done))
+        command(app, verb, panel="Queues and lanes", help=text)(_changing(verb, done))
 
 
 def queues(call: Call, limit: Limit = 100, after: After = "") -> None:
@@ -126,7 +125,7 @@ def explain(call: Call, queue: Queue = "", lane: LaneNumber = 0) -> None:
     if call.json:
         as_json(said)
     else:
-        out().print(said["sentence"], soft_wrap=True)
+        out().print(said["sentence"])
 
 
 def limit(call: Call, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, cost: Cost = 1) -> None:
@@ -138,7 +137,7 @@ def limit(call: Call, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, cost:
     if call.json:
         as_json(said)
     else:
-        out().print(f"{kind} {which} from now on: {rate}", soft_wrap=True)
+        out().print(f"{kind} {which} from now on: {rate}")
 
 
 def _meant(queue: str, lane: int) -> tuple[str, str | int]:
@@ -155,7 +154,7 @@ def _changing(verb: str, done: str) -> Callable[..., None]:
         if call.json:
             as_json(said)
         else:
-            out().print(f"{done}: {kind} {which}", soft_wrap=True)
+            out().print(f"{done}: {kind} {which}")
 
     change.__name__ = verb
     return change

@@ -95,14 +95,10 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
     async with server.road as road:  # first: whose road is in use has its port taken as well
         _ = server.bind()  # the server keeps it
         said = out()
-        said.print(
-            styled((f"Postroad {VERSION}", "bold"), f" on {shown(road.dsn)}"), soft_wrap=True
-        )
+        said.print(styled((f"Postroad {VERSION}", "bold"), f" on {shown(road.dsn)}"))
         if api and not await road.tokens.list(tenant=None):
             new = await road.tokens.make("first", tenant=EVERY_TENANT)
-            said.print(
-                styled("Access token, shown this once: ", (new.secret, "bold")), soft_wrap=True
-            )
+            said.print(styled("Access token, shown this once: ", (new.secret, "bold")))
         role = " and ".join(["the API"] * api + ["a worker"] * server.context.delivers) or "a hub"
         if station is not None:
             station = server.station = await _lead(station, said, alone=role == "a hub")
@@ -111,9 +107,8 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
 
         def started() -> None:
             if station is not None:
-                said.print(f"The hub at {station.url}", soft_wrap=True)
-            said.print(f"{role[0].upper()}{role[1:]} at {server.url}; Ctrl+C stops", soft_wrap=True)
-            said.file.flush()
+                said.print(f"The hub at {station.url}")
+            said.print(f"{role[0].upper()}{role[1:]} at {server.url}; Ctrl+C stops")
 
         try:
             settings = road.settings
@@ -131,7 +126,7 @@ async def _lead(station: Station, said: Screen, *, alone: bool) -> Station | Non
     except HubInUse as error:
         if alone:
             raise
-        said.print(f"No hub here: {error}", soft_wrap=True)
+        said.print(f"No hub here: {error}")
         return None
     return station
 
