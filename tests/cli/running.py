@@ -40,7 +40,8 @@ async def slow(message):
 
 def postroad(*words: str, given: str = "") -> Result:
     """One command, in the present folder."""
-    return CliRunner().invoke(app, list(words), input=given, env={"COLUMNS": "200"})
+    env = {"COLUMNS": "200"}
+    return CliRunner().invoke(app, list(words), input=given, env=env, terminal_width=200)
 
 
 def data(*words: str, given: str = "") -> Any:

@@ -87,6 +87,7 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.TooManyTries: 429,
     errors.Crowded: 429,
     errors.TenantFull: 429,
+    errors.MissingExtra: 501,
     errors.Overloaded: 503,
     errors.NotOpen: 503,
     errors.StoreError: 503,

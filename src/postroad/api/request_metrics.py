@@ -3,7 +3,7 @@
 from typing import Any
 
 from postroad.api.in_process import ASGI
-from postroad.observe import traces
+from postroad.observe import tracing
 from postroad.observe.metrics import Meter
 from postroad.ports.clock import Clock
 
@@ -28,7 +28,9 @@ class RequestMetrics:
                     event["headers"] = [*event["headers"], (b"connection", b"close")]
             await send(event)
 
-        if traces.active():
+        if tracing.active():
+            from postroad.observe import traces
+
             headers = {name.decode(): text.decode("latin-1") for name, text in scope["headers"]}
             with traces.asked(scope["method"], "request", headers) as span:
                 await self._app(scope, receive, tell)

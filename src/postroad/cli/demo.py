@@ -6,6 +6,7 @@ from click.exceptions import Exit
 
 from postroad.cli.frame import Call, command
 from postroad.cli.options import Group, Option
+from postroad.model.extras import Needing
 
 
 def add(app: Group) -> None:
@@ -20,7 +21,8 @@ def demo(
     plain: Annotated[bool, Option("--plain", help="Plain lines.")] = False,
 ) -> None:
     """See it work: a road of its own, which ends by itself and counts what came of it all."""
-    from postroad.demo.__main__ import main  # a whole road, which takes a while to load
+    with Needing("the demo"):
+        from postroad.demo.__main__ import main  # a whole road, which takes a while to load
 
     words = ["--messages", str(messages), "--speed", str(speed)]
     raise Exit(main([*words, *["--plain"] * (plain or call.json)]))

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Final
 
 import msgspec
-import uvloop
 
 from postroad.cli.frame import Call
 from postroad.cli.printing import as_json, err, out, styled
 from postroad.cli.receiver import Heard, Manner, Receiver
+from postroad.ports import loop
 from postroad.ports.clock import SystemClock, system_chance
 from postroad.transports.webhook.signing import PUBLIC, Signer, check_public
 
@@ -29,7 +29,7 @@ def check(secrets: Iterable[str]) -> None:
 def run(call: Call, port: int, manner: Manner) -> None:
     """Until Ctrl+C."""
     with contextlib.suppress(KeyboardInterrupt):
-        uvloop.run(_listen(call, port, manner))
+        loop.run(_listen(call, port, manner))
 
 
 async def _listen(call: Call, port: int, manner: Manner) -> None:

@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-import uvloop
 from msgspec import structs
 
 from postroad.api.serving import Server
@@ -22,6 +21,7 @@ from postroad.model.errors import BadInput, HubInUse
 from postroad.model.tokens import EVERY_TENANT
 from postroad.observe.relay import relayed
 from postroad.observe.watchdog import end_when_stuck
+from postroad.ports import loop
 from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.tls import certificate, pinned_tls, server_tls
 from postroad.stores.naming import make_folder, shown
@@ -62,7 +62,7 @@ def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False)
     young, middle, _ = gc.get_threshold()
     gc.set_threshold(young, middle, FULL_AFTER)
     with closing(server), relayed(road.log):
-        uvloop.run(_until_stopped(server, station, api=api))
+        loop.run(_until_stopped(server, station, api=api))
 
 
 def _road(settings: Settings, theirs: Postroad | None) -> Postroad:

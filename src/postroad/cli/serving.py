@@ -4,6 +4,7 @@ from typing import Annotated
 
 from postroad.cli.frame import Call, command
 from postroad.cli.options import Group, Option
+from postroad.model.extras import Needing
 
 App = Annotated[str, Option("--app", help="Your handlers, as MODULE:ROAD, for example tasks:road.")]
 Listen = Annotated[str, Option("--listen", help="HOST:PORT of the API.")]
@@ -42,6 +43,7 @@ def add(app: Group) -> None:
 
 def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
     """Runs until stopped."""
-    from postroad.cli import running  # an engine takes a while to load
+    with Needing("a server"):
+        from postroad.cli import running  # an engine takes a while to load
 
     running.serve(call, app, api=api, delivers=delivers, hub=hub)

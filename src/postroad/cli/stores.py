@@ -6,6 +6,7 @@ from typing import Annotated
 from postroad.cli.frame import Call, command
 from postroad.cli.options import Argument, Group
 from postroad.cli.printing import as_json, err, out, table, when
+from postroad.model.extras import Needing
 from postroad.stores.naming import make_folder, shown
 from postroad.stores.opening import migrate as migrate_store
 
@@ -37,7 +38,8 @@ def copy_store(
     """Move a stopped road from SQLite to PostgreSQL: everything, checked by counts and keys. When
     it breaks off, the same command goes on where it was; before it is complete, nothing runs on
     the target. Once it was complete, the same command says so and does nothing."""
-    from postroad.stores.copying import copy  # with the drivers of both stores
+    with Needing("a road on PostgreSQL"):
+        from postroad.stores.copying import copy  # with the drivers of both stores
 
     screen = err()
 

@@ -5,7 +5,6 @@ from contextlib import suppress
 from typing import Final
 
 from msgspec import structs
-from prometheus_client import CONTENT_TYPE_LATEST
 
 from postroad.api.context import Context
 from postroad.api.request import Request, Response
@@ -33,7 +32,7 @@ async def metrics(request: Request) -> Response[bytes]:
     if isinstance(store, Brokered):
         with suppress(StoreError):  # one that is away says so in the log and in /readyz
             here.meter.broker(await store.broker_facts())
-    return Response(here.meter.text(), media_type=CONTENT_TYPE_LATEST)
+    return Response(here.meter.text(), media_type=here.meter.media_type)
 
 
 async def _look(here: Context) -> None:
