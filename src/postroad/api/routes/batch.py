@@ -55,7 +55,7 @@ class Summary(Struct, frozen=True):
 async def batch(request: Request) -> Stream:
     """Send many: each line is a message, and is stored or refused for itself. Answers a line each,
     in order, and then a summary."""
-    here, tenant = request.context, request.who.tenant
+    here, tenant = request.context, request.tenant
     most = here.settings.batch_lines_max
     lines = lines_of(await request.body(), most)
     if len(lines) > most:
