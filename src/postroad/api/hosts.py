@@ -1,5 +1,5 @@
-"""Which `Host` names are answered, against DNS rebinding: a page of another site must not reach this
-server by a name of its own that points to this machine."""
+"""Which `Host` names are answered, against DNS rebinding: a page of another site must not reach
+this server by a name of its own that points to this machine."""
 
 from collections.abc import Iterable
 from ipaddress import ip_address, ip_network

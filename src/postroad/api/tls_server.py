@@ -16,7 +16,7 @@ PAUSE_S: Final = 0.1
 
 
 class TlsServer:
-    """Accepts connections on a port and does their handshakes; has what uvicorn asks of a server."""
+    """Accepts connections and does their handshakes; has what uvicorn asks of a server."""
 
     def __init__(
         self,
