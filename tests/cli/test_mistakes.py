@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from postroad.api.in_process import Answer, Asked
+from postroad.api.in_process import ApiAnswer, ApiRequest
 from postroad.api.owner_note import OwnerNote, leave_note, read_note
 from postroad.cli import reach
 from postroad.cli.reach import Reach
@@ -283,7 +283,7 @@ def test_an_answer_to_a_batch_that_was_cut_off_is_no_success(
     (folder / "lines").write_text('{"queue": "good", "body": 1}\n' * 3)
     whole = Reach.answer
 
-    def cut(self: Reach, asked: Asked) -> Answer:
+    def cut(self: Reach, asked: ApiRequest) -> ApiAnswer:
         answer = whole(self, asked)
         return structs.replace(answer, content=b"\n".join(answer.content.splitlines()[:2]))
 

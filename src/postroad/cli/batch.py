@@ -8,9 +8,9 @@ from typing import Annotated, Any, BinaryIO, Final
 import msgspec
 from click.exceptions import Exit
 
-from postroad.api.in_process import Asked
+from postroad.api.in_process import ApiRequest
 from postroad.cli.counting import counting
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Argument, Group
 from postroad.cli.printing import as_json, err, out
 from postroad.cli.reach import Reach
@@ -27,7 +27,7 @@ def add(app: Group) -> None:
 
 
 def batch(
-    call: Call,
+    call: CommandCall,
     file: Annotated[Path, Argument(help="Lines of JSON; - is standard input.")],
 ) -> None:
     """Send many messages, a line of JSON each: {"queue": …, "body": …}. Good lines are stored and
@@ -79,7 +79,9 @@ def _answers(road: Reach, first: int, chunk: bytes) -> list[dict[str, Any]]:
     which = f"lines {first + 1} to {first + len(chunk.splitlines())}"
     headers = {"content-type": "application/x-ndjson"}
     try:
-        answer = road.answer(Asked("POST", "/v1/messages:batch", content=chunk, headers=headers))
+        answer = road.answer(
+            ApiRequest("POST", "/v1/messages:batch", content=chunk, headers=headers)
+        )
     except StoreUnavailable as error:
         raise StoreUnavailable(f"{which} may be stored, all before are: {error}") from None
     answers = [msgspec.json.decode(line) for line in answer.content.splitlines()]
@@ -88,7 +90,7 @@ def _answers(road: Reach, first: int, chunk: bytes) -> list[dict[str, Any]]:
     return answers
 
 
-def _tell(call: Call, answer: dict[str, Any], refused: int) -> None:
+def _tell(call: CommandCall, answer: dict[str, Any], refused: int) -> None:
     if call.json:
         as_json(answer)
     elif "problem" in answer and refused < SHOWN_MAX:

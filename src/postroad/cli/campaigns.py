@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from postroad.api.in_process import part
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, err, facts, out, pieces, table, when
 from postroad.model.errors import BadInput
@@ -46,13 +46,13 @@ def _path(name: str, verb: str = "") -> str:
     return f"/v1/campaigns/{part(name)}" + (f"/{verb}" if verb else "")
 
 
-def _ask(call: Call, method: str, path: str, data: object = None, **query: object) -> Any:
+def _ask(call: CommandCall, method: str, path: str, data: object = None, **query: object) -> Any:
     with call.reach() as road:
         return road.ask(method, path, query, data)
 
 
 def create(
-    call: Call,
+    call: CommandCall,
     name: Name,
     credential: Annotated[str, Option(help="Which credential sends it.")],
     template: Annotated[str, Option(help="The text, or @FILE.")],
@@ -79,7 +79,7 @@ def _text(given: str) -> str:
         raise BadInput(f"cannot read {given[1:]}: {error}") from None
 
 
-def list_campaigns(call: Call) -> None:
+def list_campaigns(call: CommandCall) -> None:
     """All campaigns and how they stand."""
     with call.reach() as road:
         said = page = road.ask("GET", "/v1/campaigns", {"limit": PAGE})
@@ -96,7 +96,7 @@ def list_campaigns(call: Call) -> None:
 
 
 def show(
-    call: Call, name: Name, watch: Annotated[bool, Option(help="Until it is over.")] = False
+    call: CommandCall, name: Name, watch: Annotated[bool, Option(help="Until it is over.")] = False
 ) -> None:
     """How it stands, how fast it goes, and when it will be done."""
     with call.reach() as road:
@@ -115,7 +115,7 @@ def _line(said: dict[str, Any]) -> str:
     return f"{done}/{counts['total']}  {said['rate']:g}/s  {left} left"
 
 
-def _tell(call: Call, said: dict[str, Any]) -> None:
+def _tell(call: CommandCall, said: dict[str, Any]) -> None:
     if call.json:
         as_json(said)
         return
@@ -133,7 +133,7 @@ def _tell(call: Call, said: dict[str, Any]) -> None:
     )
 
 
-def counts(call: Call, name: Name) -> None:
+def counts(call: CommandCall, name: Name) -> None:
     """Counted recipient by recipient."""
     said = _ask(call, "GET", _path(name, "counts"))
     if call.json:
@@ -143,7 +143,7 @@ def counts(call: Call, name: Name) -> None:
 
 
 def import_file(
-    call: Call,
+    call: CommandCall,
     name: Name,
     file: Annotated[Path, Argument(help="A CSV file; its first line names the columns.")],
     encoding: Annotated[str, Option(help="Else it is found out, and said.")] = "",
@@ -178,7 +178,7 @@ def import_file(
         err().print(f"line {one['line']}: {one['reason']}")
 
 
-def discard(call: Call, name: Name) -> None:
+def discard(call: CommandCall, name: Name) -> None:
     """Forget an import that was not finished."""
     _ = _ask(call, "DELETE", _path(name, "import"))  # a refusal is raised
     if call.json:
@@ -187,7 +187,7 @@ def discard(call: Call, name: Name) -> None:
         out().print(f"discarded: the unfinished import of {name}")
 
 
-def preview(call: Call, name: Name, row: Row = 1) -> None:
+def preview(call: CommandCall, name: Name, row: Row = 1) -> None:
     """The message for one recipient."""
     said = _ask(call, "GET", _path(name, "preview"), row=row)
     if call.json:
@@ -199,7 +199,7 @@ def preview(call: Call, name: Name, row: Row = 1) -> None:
 
 
 def try_message(
-    call: Call,
+    call: CommandCall,
     name: Name,
     to: Annotated[str, Option(help="Who gets it instead.")],
     row: Row = 1,
@@ -212,7 +212,7 @@ def try_message(
         facts((key, said[key]) for key in ("state", "provider_id", "code", "sub_type", "error"))
 
 
-def estimate(call: Call, name: Name) -> None:
+def estimate(call: CommandCall, name: Name) -> None:
     """A dry run: how many, which not, what it costs, how long it takes."""
     said = _ask(call, "GET", _path(name, "estimate"))
     if call.json:
@@ -232,7 +232,7 @@ def estimate(call: Call, name: Name) -> None:
 
 
 def schedule(
-    call: Call,
+    call: CommandCall,
     name: Name,
     at: Annotated[str, Argument(help="As 2026-12-01T09:00+08:00.")],
 ) -> None:
@@ -244,13 +244,13 @@ def schedule(
     _tell(call, _ask(call, "POST", _path(name, "schedule"), {"at": moment}))
 
 
-def resume(call: Call, name: Name, override: Override = False) -> None:
+def resume(call: CommandCall, name: Name, override: Override = False) -> None:
     """Go on with what was certainly not sent."""
     _tell(call, _ask(call, "POST", _path(name, "resume"), {"override": override}))
 
 
 def settle(
-    call: Call,
+    call: CommandCall,
     name: Name,
     state: Annotated[str, Option("--as", help="sent or unsent.")],
     row: Annotated[list[int] | None, Option(help="A number; again for more; or all.")] = None,
@@ -260,12 +260,12 @@ def settle(
     _settled(call, said)
 
 
-def lookup(call: Call, name: Name) -> None:
+def lookup(call: CommandCall, name: Name) -> None:
     """Ask the provider about uncertain recipients."""
     _settled(call, _ask(call, "POST", _path(name, "lookup")))
 
 
-def _settled(call: Call, said: dict[str, Any]) -> None:
+def _settled(call: CommandCall, said: dict[str, Any]) -> None:
     if call.json:
         as_json(said)
     else:
@@ -273,7 +273,7 @@ def _settled(call: Call, said: dict[str, Any]) -> None:
 
 
 def recipients(
-    call: Call,
+    call: CommandCall,
     name: Name,
     state: State = "",
     limit: Annotated[int, Option(help="How many at most.")] = 100,
@@ -302,7 +302,7 @@ def recipients(
 
 
 def export(
-    call: Call,
+    call: CommandCall,
     name: Name,
     form: Annotated[str, Option("--format", help="csv or ndjson.")] = "csv",
     state: State = "",
@@ -313,7 +313,7 @@ def export(
 
 
 def _asking(verb: str) -> Any:
-    def run(call: Call, name: Name) -> None:
+    def run(call: CommandCall, name: Name) -> None:
         _tell(call, _ask(call, "POST", _path(name, verb)))
 
     return run

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import click
 
 from postroad.api.in_process import part
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, out, table, when
 from postroad.model.errors import BadInput
@@ -25,7 +25,7 @@ def add(app: Group) -> None:
 
 
 def put(
-    call: Call,
+    call: CommandCall,
     name: Name,
     kind: Annotated[str, Option(help="twilio or webhook.")] = "twilio",
     provider: Annotated[str, Option(help="As https://api.twilio.com.")] = "",
@@ -78,7 +78,7 @@ def _pair(text: str) -> tuple[str, object]:
     return name.strip(), int(number) if number.is_integer() else number
 
 
-def list_credentials(call: Call) -> None:
+def list_credentials(call: CommandCall) -> None:
     """All of them, without their secrets."""
     with call.reach() as road:
         said = road.ask("GET", "/v1/credentials")
@@ -91,7 +91,7 @@ def list_credentials(call: Call) -> None:
     table(columns, rows, "no credentials: `postroad credential put`")
 
 
-def check(call: Call, name: Name) -> None:
+def check(call: CommandCall, name: Name) -> None:
     """Whether it works now."""
     with call.reach() as road:
         said = road.ask("POST", f"/v1/credentials/{part(name)}/check")
@@ -101,7 +101,7 @@ def check(call: Call, name: Name) -> None:
         out().print(f"works: {said['account']}")
 
 
-def delete(call: Call, name: Name) -> None:
+def delete(call: CommandCall, name: Name) -> None:
     """Forget one that no campaign needs."""
     with call.reach() as road:
         _ = road.ask("DELETE", f"/v1/credentials/{part(name)}")  # a refusal is raised

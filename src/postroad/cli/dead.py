@@ -8,7 +8,7 @@ from msgspec import structs
 
 from postroad.api.in_process import part
 from postroad.cli.counting import counting
-from postroad.cli.frame import Call, Options, command
+from postroad.cli.frame import CommandCall, SharedOptions, command
 from postroad.cli.messages import show_tries
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, facts, out, table, when
@@ -21,7 +21,7 @@ DryRun = Annotated[bool, Option("--dry-run", help="Only count.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask.")]
 
 
-class Filter(Options, frozen=True):
+class Filter(SharedOptions, frozen=True):
     """Which of the dead; all that is given must hold."""
 
     queue: Annotated[str, Option(help="Of this queue.")] = ""
@@ -41,7 +41,7 @@ def add(app: Group) -> None:
 
 
 def dead_list(
-    call: Call,
+    call: CommandCall,
     *,
     where: Filter,
     limit: Annotated[int, Option(help="How many at most.")] = 100,
@@ -64,7 +64,7 @@ def dead_list(
 
 
 def dead_show(
-    call: Call,
+    call: CommandCall,
     id: Annotated[str, Argument(help="msg_…")],  # noqa: A002
 ) -> None:
     """One dead message with its body, headers and all tries."""
@@ -84,7 +84,7 @@ def dead_show(
 
 
 def dead_replay(
-    call: Call,
+    call: CommandCall,
     ids: Ids = None,
     *,
     where: Filter,
@@ -101,7 +101,7 @@ def dead_replay(
 
 
 def dead_purge(
-    call: Call,
+    call: CommandCall,
     ids: Ids = None,
     *,
     where: Filter,
@@ -141,7 +141,7 @@ def _which(ids: list[str] | None, where: Filter, count: int) -> dict[str, Any]:
     return found
 
 
-def _tell(call: Call, said: dict[str, Any], word: str) -> None:
+def _tell(call: CommandCall, said: dict[str, Any], word: str) -> None:
     if call.json:
         as_json(said)
     else:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from click.exceptions import Exit
 
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Group, Option
 from postroad.model.extras import Needing
 
@@ -15,7 +15,7 @@ def add(app: Group) -> None:
 
 
 def demo(
-    call: Call,
+    call: CommandCall,
     messages: Annotated[int, Option(help="How many to send.", min=1)] = 600,
     speed: Annotated[float, Option(help="How much faster time goes.", min=1, max=1000)] = 60,
     plain: Annotated[bool, Option("--plain", help="Plain lines.")] = False,

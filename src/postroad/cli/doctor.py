@@ -4,7 +4,7 @@ from typing import Final
 
 from click.exceptions import Exit
 
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Group
 from postroad.cli.printing import as_json, table
 
@@ -16,7 +16,7 @@ def add(app: Group) -> None:
     command(app, "doctor", panel="Look after it")(doctor)
 
 
-def doctor(call: Call) -> None:
+def doctor(call: CommandCall) -> None:
     """Look at settings, store, schema, SQLite, clock, disk and bell; says how to mend each. Ends
     with 1 when something is broken."""
     from postroad.cli.examining import examine  # with stores and drivers

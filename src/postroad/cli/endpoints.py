@@ -5,7 +5,7 @@ import shlex
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, out, table, when
 from postroad.model.errors import BadInput
@@ -24,7 +24,7 @@ def add(app: Group) -> None:
 
 
 def set_endpoint(
-    call: Call,
+    call: CommandCall,
     url: Url,
     sign: Annotated[
         bool, Option("--sign", help="Sign with the keys in POSTROAD_SECRET, by blanks.")
@@ -55,7 +55,7 @@ def _keys() -> list[str]:
     return given.split()
 
 
-def show(call: Call, url: Url) -> None:
+def show(call: CommandCall, url: Url) -> None:
     """What is set for a webhook; secrets are counted, not shown."""
     if not url:
         raise BadInput("give the webhook's URL, or list them: `postroad endpoint list`")
@@ -64,7 +64,7 @@ def show(call: Call, url: Url) -> None:
 
 
 def list_endpoints(
-    call: Call,
+    call: CommandCall,
     limit: Annotated[int, Option(help="How many at most.")] = 100,
     after: Annotated[str, Option(help="The next page.")] = "",
 ) -> None:
@@ -91,7 +91,7 @@ def list_endpoints(
         out().print(f"more: --after {shlex.quote(said['after'])}")
 
 
-def delete(call: Call, url: Url) -> None:
+def delete(call: CommandCall, url: Url) -> None:
     """Forget what is set for a webhook. Its queue stays: what waits is sent without it."""
     with call.reach() as road:
         _ = road.ask("DELETE", "/v1/endpoints", {"url": url})  # a refusal is raised
@@ -102,7 +102,7 @@ def delete(call: Call, url: Url) -> None:
 
 
 def attempts(
-    call: Call,
+    call: CommandCall,
     id: Annotated[str, Argument(help="The message's id.")],  # noqa: A002
 ) -> None:
     """Every try of a message: when, where to, and what came back."""
@@ -135,7 +135,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _tell(call: Call, said: dict[str, Any]) -> None:
+def _tell(call: CommandCall, said: dict[str, Any]) -> None:
     if call.json:
         as_json(said)
         return

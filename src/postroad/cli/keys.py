@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Argument, Group
 from postroad.cli.printing import as_json, err, out
 from postroad.model.errors import BadInput
@@ -17,7 +17,7 @@ def add(app: Group) -> None:
 
 
 def new(
-    call: Call,
+    call: CommandCall,
     name: Annotated[str, Argument(help="A name, told from those of other keys.")] = "k1",
 ) -> None:
     """Make a key. Put it first in POSTROAD_KEYS, or in the file that POSTROAD_KEYS_FILE names."""
@@ -33,7 +33,7 @@ def new(
     err().print("shown this once: who has it can read the secrets that it seals")
 
 
-def rotate(call: Call) -> None:
+def rotate(call: CommandCall) -> None:
     """Seal all secrets with the first key. A server that owns the road reads its own keys again
     for that. Can be stopped and run again."""
     with call.reach() as road:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Argument, Group, Option
 from postroad.model.errors import BadInput
 
@@ -13,7 +13,7 @@ def add(app: Group) -> None:
 
 
 def listen(
-    call: Call,
+    call: CommandCall,
     port: Annotated[int, Argument(help="Where; 0: any free one.", min=0, max=65_535)] = 8700,
     secret: Annotated[
         list[str] | None, Option(help="whsec_… or whpk_… to verify with; again for more.")

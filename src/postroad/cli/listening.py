@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from postroad.cli.frame import Call
+from postroad.cli.frame import CommandCall
 from postroad.cli.printing import as_json, err, out, styled
 from postroad.cli.receiver import Heard, Manner, Receiver
 from postroad.ports import loop
@@ -26,13 +26,13 @@ def check(secrets: Iterable[str]) -> None:
             _ = Signer([each])  # whether they can sign
 
 
-def run(call: Call, port: int, manner: Manner) -> None:
+def run(call: CommandCall, port: int, manner: Manner) -> None:
     """Until Ctrl+C."""
     with contextlib.suppress(KeyboardInterrupt):
         loop.run(_listen(call, port, manner))
 
 
-async def _listen(call: Call, port: int, manner: Manner) -> None:
+async def _listen(call: CommandCall, port: int, manner: Manner) -> None:
     tell = _tell_json if call.json else _tell
     receiver = Receiver(manner, SystemClock(), system_chance(), tell)
     server, where = await receiver.start(HOST, port)

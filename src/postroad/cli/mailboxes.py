@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, err, out, table
 
@@ -21,7 +21,7 @@ def add(app: Group) -> None:
 
 
 def create(
-    call: Call,
+    call: CommandCall,
     quota: Annotated[int, Option(help="Messages it holds; 128 unless told.")] = 0,
     days: Annotated[float, Option(help="How long a message waits; 21 unless told.")] = 0.0,
 ) -> None:
@@ -42,7 +42,7 @@ def create(
 
 
 def list_mailboxes(
-    call: Call,
+    call: CommandCall,
     limit: Annotated[int, Option(help="How many at most.")] = 100,
     after: Annotated[str, Option(help="From behind this one on.")] = "",
 ) -> None:
@@ -61,7 +61,7 @@ def list_mailboxes(
         out().print(f"more: --after '{said['after']}'")
 
 
-def explain(call: Call, box: Box) -> None:
+def explain(call: CommandCall, box: Box) -> None:
     """Why does a mailbox's subscriber get nothing?"""
     with call.reach() as road:
         said = road.ask("GET", f"/v1/mailboxes/{part(box)}")
@@ -71,7 +71,7 @@ def explain(call: Call, box: Box) -> None:
         out().print(f"{said['state']}: {said['text']}")
 
 
-def delete(call: Call, box: Box) -> None:
+def delete(call: CommandCall, box: Box) -> None:
     """Delete a mailbox with all that is in it."""
     with call.reach() as road:
         _ = road.ask("DELETE", f"/v1/mailboxes/{part(box)}")  # a refusal is raised
@@ -81,7 +81,7 @@ def delete(call: Call, box: Box) -> None:
         out().print(f"deleted: {box}")
 
 
-def stats(call: Call) -> None:
+def stats(call: CommandCall) -> None:
     """How the hub stands: connections, subscriptions, what is pending, what is not acked."""
     with call.reach() as road:
         said = road.ask("GET", "/v1/hub")

@@ -9,7 +9,7 @@ from click.exceptions import Exit
 
 from postroad.api.in_process import part
 from postroad.cli.counting import counting
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, err, facts, out, styled, table, when
 from postroad.model.errors import BadBody, BadInput
@@ -29,7 +29,7 @@ def add(app: Group) -> None:
 
 
 def send(
-    call: Call,
+    call: CommandCall,
     queue: Annotated[str, Argument(help="A handler's name, or an address.")],
     body: Annotated[str, Argument(help="JSON; - reads it from standard input.")] = "-",
     text: Annotated[bool, Option("--text", help="The body is text, not JSON.")] = False,
@@ -94,7 +94,7 @@ def _more(pairs: Any) -> dict[str, Any]:
     return found
 
 
-def show(call: Call, id: Id) -> None:  # noqa: A002 - the word that receipts use
+def show(call: CommandCall, id: Id) -> None:  # noqa: A002 - the word that receipts use
     """Where a message is, and what was tried."""
     with call.reach() as road:
         said = road.ask("GET", f"/v1/messages/{part(id)}")
@@ -128,7 +128,7 @@ def show_tries(tries: list[dict[str, Any]]) -> None:
         table(columns, rows)
 
 
-def explain(call: Call, id: Id) -> None:  # noqa: A002
+def explain(call: CommandCall, id: Id) -> None:  # noqa: A002
     """Why does it not arrive? What happened, what holds it back, what comes next."""
     with call.reach() as road:
         said = road.ask("GET", f"/v1/messages/{part(id)}/explain")
@@ -140,7 +140,7 @@ def explain(call: Call, id: Id) -> None:  # noqa: A002
 
 
 def cancel(
-    call: Call,
+    call: CommandCall,
     id: Id,  # noqa: A002
     wait: Annotated[float, Option(help="Seconds to wait for the lane's owner.")] = 10.0,
 ) -> None:
@@ -156,7 +156,7 @@ def cancel(
 
 
 def settle(
-    call: Call,
+    call: CommandCall,
     id: Id,  # noqa: A002
     outcome: Annotated[str, Argument(help="sent, or unsent")],
 ) -> None:
@@ -170,7 +170,7 @@ def settle(
 
 
 def cancel_all(
-    call: Call,
+    call: CommandCall,
     queue: Annotated[str, Argument(help="Of this queue.")] = "",
     order_key: Annotated[str, Option(help="Of this order key.")] = "",
     yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,

@@ -29,7 +29,7 @@ class Styled(Struct, frozen=True):
     parts: tuple[tuple[str, str], ...]
 
 
-class Screen:
+class Terminal:
     """Writes lines to a stream, and shows control characters instead of sending them."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -60,14 +60,14 @@ class Screen:
         self._stream.flush()
 
 
-def out() -> Screen:
+def out() -> Terminal:
     """For people, on standard output."""
-    return Screen(sys.stdout)
+    return Terminal(sys.stdout)
 
 
-def err() -> Screen:
+def err() -> Terminal:
     """For people, on standard error."""
-    return Screen(sys.stderr)
+    return Terminal(sys.stderr)
 
 
 def as_json(data: object, *, error: bool = False) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import ago, as_json, out, table
 from postroad.model.errors import BadInput
@@ -32,7 +32,7 @@ def add(app: Group) -> None:
         command(app, verb, panel="Queues and lanes", help=text)(_changing(verb, done))
 
 
-def queues(call: Call, limit: Limit = 100, after: After = "") -> None:
+def queues(call: CommandCall, limit: Limit = 100, after: After = "") -> None:
     """Queues by name, with what waits in each and what holds it back."""
     with call.reach() as road:
         said = road.ask("GET", "/v1/queues", {"limit": limit, "after": after})
@@ -60,7 +60,7 @@ def _more(after: str) -> None:
         out().print(f"more: --after '{after}'")
 
 
-def lanes(call: Call, limit: Limit = 100, after: After = "") -> None:
+def lanes(call: CommandCall, limit: Limit = 100, after: After = "") -> None:
     """Lanes by number: where they go, who serves them, and what waits."""
     with call.reach() as road:
         said = road.ask("GET", "/v1/lanes", {"limit": limit, "after": after})
@@ -86,7 +86,7 @@ def lanes(call: Call, limit: Limit = 100, after: After = "") -> None:
     _more(said["after"])
 
 
-def levels(call: Call) -> None:
+def levels(call: CommandCall) -> None:
     """The retry-level table: what waits at each level, and what asking for it costs."""
     with call.reach() as road:
         said = road.ask("GET", "/v1/levels")
@@ -117,7 +117,7 @@ def levels(call: Call) -> None:
     out().print(f"{total} queries an hour while the bell is down; with it one poll serves all.")
 
 
-def explain(call: Call, queue: Queue = "", lane: LaneNumber = 0) -> None:
+def explain(call: CommandCall, queue: Queue = "", lane: LaneNumber = 0) -> None:
     """Why does a queue, or a lane, wait? What holds it back, and what comes next."""
     kind, which = _meant(queue, lane)
     with call.reach() as road:
@@ -128,7 +128,9 @@ def explain(call: Call, queue: Queue = "", lane: LaneNumber = 0) -> None:
         out().print(said["sentence"])
 
 
-def limit(call: Call, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, cost: Cost = 1) -> None:
+def limit(
+    call: CommandCall, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, cost: Cost = 1
+) -> None:
     """Start no more than that, from now on, in the whole fleet: 50/s, 50/s,1000/h, or none."""
     kind, which = _meant(queue, lane)
     wish = {kind: which, "rate": None if rate == "none" else rate, "cost": cost}
@@ -147,7 +149,7 @@ def _meant(queue: str, lane: int) -> tuple[str, str | int]:
 
 
 def _changing(verb: str, done: str) -> Callable[..., None]:
-    def change(call: Call, queue: Queue = "", lane: LaneNumber = 0) -> None:
+    def change(call: CommandCall, queue: Queue = "", lane: LaneNumber = 0) -> None:
         kind, which = _meant(queue, lane)
         with call.reach() as road:
             said = road.ask("POST", f"/v1/{kind}s:{verb}", data={kind: which})

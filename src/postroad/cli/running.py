@@ -10,10 +10,10 @@ from typing import Final
 
 from msgspec import structs
 
-from postroad.api.serving import Server
+from postroad.api.serving import ApiServer
 from postroad.app import Postroad
-from postroad.cli.frame import Call
-from postroad.cli.printing import Screen, out, styled
+from postroad.cli.frame import CommandCall
+from postroad.cli.printing import Terminal, out, styled
 from postroad.config import Settings, address, unknown
 from postroad.hub.access import keys, new_token
 from postroad.hub.serving import Station, Where
@@ -36,7 +36,7 @@ With thousands of new lanes one came every 1.3 s, and held up the loop for 30 to
 045)."""
 
 
-def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
+def serve(call: CommandCall, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
     """Runs until stopped."""
     loaded = call.loaded()
     settings = loaded.settings
@@ -85,13 +85,13 @@ def _station(road: Postroad, settings: Settings, *, any_port: bool) -> Station:
 
 def _server(
     road: Postroad, settings: Settings, station: Station | None, *, delivers: bool
-) -> Server:
+) -> ApiServer:
     if not settings.dsn.startswith("sqlite:"):  # which has keys of its own
         require_keys(road.keys)
-    return Server(road, settings, delivers=delivers, station=station)
+    return ApiServer(road, settings, delivers=delivers, station=station)
 
 
-async def _until_stopped(server: Server, station: Station | None, *, api: bool) -> None:
+async def _until_stopped(server: ApiServer, station: Station | None, *, api: bool) -> None:
     async with server.road as road:  # first: whose road is in use has its port taken as well
         _ = server.bind()  # the server keeps it
         said = out()
@@ -119,7 +119,7 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
                 await station.stop()
 
 
-async def _lead(station: Station, said: Screen, *, alone: bool) -> Station | None:
+async def _lead(station: Station, said: Terminal, *, alone: bool) -> Station | None:
     """Start the hub. In a fleet one process is it, and the others do without."""
     try:
         await station.start()

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import structs
 
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Group, Option
 from postroad.cli.printing import as_json, err, table
 from postroad.config import Loaded, names, unknown
@@ -21,7 +21,7 @@ def add(app: Group) -> None:
 
 
 def show(
-    call: Call,
+    call: CommandCall,
     sources: Annotated[bool, Option("--sources", help="Also where each comes from.")] = False,
 ) -> None:
     """Every setting with its value; passwords are left out."""

@@ -1,6 +1,6 @@
 """`postroad stats` and `postroad demo`."""
 
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Group
 from postroad.cli.printing import ago, as_json, facts
 
@@ -10,7 +10,7 @@ def add(app: Group) -> None:
     command(app, "stats", panel="Look after it")(stats)
 
 
-def stats(call: Call) -> None:
+def stats(call: CommandCall) -> None:
     """How many messages stand where, and what stands in their way."""
     with call.reach() as road:
         said = road.ask("GET", "/v1/stats")

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Annotated
 
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Argument, Group
 from postroad.cli.printing import as_json, err, out, table, when
 from postroad.model.extras import Needing
@@ -18,7 +18,7 @@ def add(app: Group) -> None:
     command(group, "copy")(copy_store)
 
 
-def migrate(call: Call) -> None:
+def migrate(call: CommandCall) -> None:
     """Bring the store's schema to this release's version. Stop a SQLite road first; on PostgreSQL
     older processes may go on."""
     dsn = call.loaded().settings.dsn
@@ -31,7 +31,7 @@ def migrate(call: Call) -> None:
 
 
 def copy_store(
-    call: Call,
+    call: CommandCall,
     source: Annotated[str, Argument(help="sqlite:///FILE; nobody may run it.")],
     target: Annotated[str, Argument(help="postgresql://…, without a road in it.")],
 ) -> None:

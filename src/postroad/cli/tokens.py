@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, err, out, table, when
 
@@ -17,7 +17,7 @@ def add(app: Group) -> None:
 
 
 def make(
-    call: Call,
+    call: CommandCall,
     name: Annotated[str, Argument(help="Who will use it, in a few words.")],
     scope: Annotated[
         list[str] | None, Option(help="send, read, manage, admin; again for more.")
@@ -40,7 +40,7 @@ def make(
     err().print(f"may {scopes} for {said['token']['tenant']}; shown this once")
 
 
-def list_tokens(call: Call) -> None:
+def list_tokens(call: CommandCall) -> None:
     """All tokens, without their secrets."""
     with call.reach() as road:
         said = road.ask("GET", "/v1/tokens")
@@ -62,7 +62,7 @@ def list_tokens(call: Call) -> None:
 
 
 def revoke(
-    call: Call,
+    call: CommandCall,
     id: Annotated[str, Argument(help="As in `token list`.")],  # noqa: A002
 ) -> None:
     """From now on it opens nothing."""

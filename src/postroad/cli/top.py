@@ -3,7 +3,7 @@
 import threading
 from typing import Annotated, Any
 
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
 from postroad.cli.options import Group, Option
 from postroad.cli.printing import ago, as_json, grid, out
 from postroad.cli.reach import Reach
@@ -17,7 +17,7 @@ def add(app: Group) -> None:
 
 
 def top(
-    call: Call,
+    call: CommandCall,
     once: Annotated[bool, Option("--once", help="Print it, and end.")] = False,
     every: Annotated[float, Option(help="Seconds between looks.", min=0.1)] = 1.0,
 ) -> None:
