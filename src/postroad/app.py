@@ -15,7 +15,7 @@ from postroad.config import Settings, checked
 from postroad.engine.engine import Engine
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, StoreError
-from postroad.observe import traces
+from postroad.observe import tracing
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tasks import Broke, HasTasks
@@ -217,7 +217,7 @@ class Postroad:
 
     def _watched(self) -> dict[str, Transport]:
         """The transports: counted where a server asks for it, traced where a program does."""
-        if self.meter is None and not traces.active():
+        if self.meter is None and not tracing.active():
             return self._transports
         meter, clock = self.meter or Meter(), self.store.clock
         return {name: WatchedTransport(t, meter, clock) for name, t in self._transports.items()}

@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 import msgspec
-from litestar.response import Stream
 from msgspec import Struct
 
-from postroad.api.context import Ask, Context, context, who
-from postroad.api.doors import give
+from postroad.api.context import Context
 from postroad.api.problems import Problem, problem
-from postroad.api.reading import decode, takes
+from postroad.api.reading import decode
+from postroad.api.request import Request, Stream
 from postroad.api.routes.messages import SEND, SendRequest, to_send
+from postroad.api.routing import give
 from postroad.engine.drafting import Send
 from postroad.model.errors import BodyTooLarge, Overloaded, PostroadError
 from postroad.model.tokens import Scope
@@ -24,7 +24,7 @@ CHUNK: Final = 1_000
 """Messages stored by one transaction: 100 gave 60 % of the pace, 5,000 no more."""
 
 
-class Line(Struct, frozen=True, omit_defaults=True):
+class LineAnswer(Struct, frozen=True, omit_defaults=True):
     """The answer to one line: a receipt, or what is wrong with it. Lines count from 1."""
 
     line: int
@@ -48,14 +48,14 @@ class Summary(Struct, frozen=True):
     "/v1/messages:batch",
     scope=Scope.send,
     much=True,
-    status_code=200,
-    media_type=NDJSON,
-    operation_class=takes(SendRequest, NDJSON),
+    takes=SendRequest,
+    takes_media=NDJSON,
+    gives_media=(NDJSON,),
 )
-async def batch(request: Ask) -> Stream:
+async def batch(request: Request) -> Stream:
     """Send many: each line is a message, and is stored or refused for itself. Answers a line each,
     in order, and then a summary."""
-    here, tenant = context(request), who(request).tenant
+    here, tenant = request.context, request.tenant
     most = here.settings.batch_lines_max
     lines = lines_of(await request.body(), most)
     if len(lines) > most:
@@ -92,7 +92,7 @@ async def _answers(
     yield msgspec.json.encode(Summary(True, stored, duplicates, refused)) + b"\n"
 
 
-async def store(here: Context, tenant: str, lines: Sequence[tuple[int, bytes]]) -> list[Line]:
+async def store(here: Context, tenant: str, lines: Sequence[tuple[int, bytes]]) -> list[LineAnswer]:
     """Store the good ones in one transaction; an answer for each."""
     sends: dict[int, Send] = {}
     said: dict[int, Receipt | PostroadError] = {}
@@ -103,19 +103,19 @@ async def store(here: Context, tenant: str, lines: Sequence[tuple[int, bytes]]) 
             said[number] = error
     try:
         work = here.road.send_each(list(sends.values()))
-        answers = await here.gate.store(tenant, len(sends), work)
+        answers = await here.admission.store(tenant, len(sends), work)
         said |= zip(sends, answers, strict=True)
     except Overloaded as error:
         said |= dict.fromkeys(sends, error)
     return [_line(number, said[number]) for number, _ in lines]
 
 
-def _line(number: int, said: Receipt | PostroadError) -> Line:
+def _line(number: int, said: Receipt | PostroadError) -> LineAnswer:
     if isinstance(said, Receipt):
         status = 200 if said.duplicate else 201
-        return Line(number, status, said.id, said.queue, said.duplicate)
+        return LineAnswer(number, status, said.id, said.queue, said.duplicate)
     told = problem(said)
-    return Line(number, told.status, problem=told)
+    return LineAnswer(number, told.status, problem=told)
 
 
 ROUTES: Final = (batch,)

@@ -1,4 +1,4 @@
-"""Asks the application without a network: the same routes, in this process and its loop."""
+"""Requests to the application without a network, in this process and its loop."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,23 +9,23 @@ import msgspec
 from msgspec import Struct
 
 ASGI = Callable[[Any, Any, Any], Awaitable[None]]
-INSIDE: Final = ("inside", 0)
-"""Who asks from here: no network can have brought it."""
+IN_PROCESS: Final = ("inside", 0)
+"""The client of such a request; no network can bring this address."""
 
 
-class Answer(Struct, frozen=True):
-    """What a server answered."""
+class ApiAnswer(Struct, frozen=True):
+    """The answer of a server."""
 
     status: int
     headers: dict[str, str]
     content: bytes
 
     def json(self) -> Any:
-        """The answer as data."""
+        """Decode the content."""
         return msgspec.json.decode(self.content)
 
 
-class Asked(Struct, frozen=True):
+class ApiRequest(Struct, frozen=True):
     """A request: the path as it goes over the wire (`part` quotes what is not ours), the query's
     values as texts, or None for what is left out."""
 
@@ -43,14 +43,14 @@ class Asked(Struct, frozen=True):
 
 
 def part(text: str) -> str:
-    """What somebody typed, as one part of a path."""
+    """Quote a text as one part of a path."""
     return quote(text, safe="", errors="replace")
 
 
 async def ask(
-    app: ASGI, asked: Asked, heard: Callable[[bytes], None] = lambda _piece: None
-) -> Answer:
-    """One request, answered; `heard` gets the pieces of the answer as they come."""
+    app: ASGI, asked: ApiRequest, heard: Callable[[bytes], None] = lambda _piece: None
+) -> ApiAnswer:
+    """Send one request; `heard` gets the pieces of the answer as they come."""
     given = {"content-type": "application/json", "host": "inside", **asked.headers}
     scope: dict[str, Any] = {
         "type": "http",
@@ -63,8 +63,8 @@ async def ask(
         "root_path": "",
         "query_string": asked.query_text.encode(),
         "headers": [(name.lower().encode(), text.encode()) for name, text in given.items()],
-        "client": INSIDE,
-        "server": INSIDE,
+        "client": IN_PROCESS,
+        "server": IN_PROCESS,
     }
     said: list[Any] = []
     done = asyncio.Event()
@@ -72,7 +72,7 @@ async def ask(
 
     async def receive() -> Any:
         if not body:
-            await done.wait()  # who asks stays until the answer is whole
+            await done.wait()  # the client stays until the answer is whole
             return {"type": "http.disconnect"}
         return body.pop()
 
@@ -85,4 +85,4 @@ async def ask(
     await app(scope, receive, send)
     start = said[0]
     headers = {name.decode(): text.decode() for name, text in start["headers"]}
-    return Answer(start["status"], headers, b"".join(each.get("body", b"") for each in said[1:]))
+    return ApiAnswer(start["status"], headers, b"".join(each.get("body", b"") for each in said[1:]))

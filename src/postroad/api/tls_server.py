@@ -1,4 +1,4 @@
-"""TLS begun by us, so that handshakes are counted and timed as requests are."""
+"""TLS handshakes for the API, limited in number and time as requests are."""
 
 import asyncio
 import socket
@@ -7,43 +7,43 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from postroad.api.connections import Connections
-from postroad.api.listening import Strict
+from postroad.api.connections import ApiConnections
+from postroad.api.listening import StrictProtocol
 from postroad.ports.clock import Clock
 
 PAUSE_S: Final = 0.1
 """Between two tries to accept when the machine has nothing left for a connection."""
 
 
-class SecureServer:
-    """Accepts connections on a port and shakes hands; has what uvicorn asks of a server."""
+class TlsServer:
+    """Accepts connections and does their handshakes; has what uvicorn asks of a server."""
 
     def __init__(
         self,
-        made: Callable[[], Strict],
-        connections: Connections,
+        made: Callable[[], StrictProtocol],
+        connections: ApiConnections,
         context: ssl.SSLContext,
         clock: Clock,
     ) -> None:
         self._made = made
-        self._house = connections
+        self._connections = connections
         self._context = context
         self._clock = clock
-        self._greetings: set[asyncio.Task[None]] = set()
+        self._handshakes: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
 
     def listen(self, taken: socket.socket) -> None:
-        """Begin."""
+        """Start to accept."""
         taken.setblocking(False)
         self._task = asyncio.get_running_loop().create_task(self._accept(taken))
 
     def close(self) -> None:
-        """Take no more."""
+        """Stop accepting."""
         if self._task is not None:
             self._task.cancel()
 
     async def wait_closed(self) -> None:
-        """Until that is so."""
+        """Wait until accepting has stopped."""
         if self._task is not None:
             with suppress(asyncio.CancelledError):
                 await self._task
@@ -52,41 +52,43 @@ class SecureServer:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                line, where = await loop.sock_accept(taken)
+                accepted, where = await loop.sock_accept(taken)
             except OSError:  # it went while it waited, or there is no descriptor
                 await self._clock.sleep(PAUSE_S)
                 continue
-            greeting = Greeting(line, str(where[0]), loop.time() + self._house.patience.head_s)
-            if not self._house.admit(greeting):
-                line.close()
+            handshake = Handshake(
+                accepted, str(where[0]), loop.time() + self._connections.limits.head_s
+            )
+            if not self._connections.admit(handshake):
+                accepted.close()
                 continue
-            task = loop.create_task(self._shake(greeting))
-            self._greetings.add(task)
-            task.add_done_callback(self._greetings.discard)
+            task = loop.create_task(self._shake(handshake))
+            self._handshakes.add(task)
+            task.add_done_callback(self._handshakes.discard)
 
-    async def _shake(self, greeting: "Greeting") -> None:
+    async def _shake(self, handshake: "Handshake") -> None:
         loop, protocol = asyncio.get_running_loop(), self._made()
-        protocol.greeting = greeting
+        protocol.handshake = handshake
         try:
             _ = await loop.connect_accepted_socket(  # from now on the protocol knows its transport
-                lambda: protocol, greeting.line, ssl=self._context
+                lambda: protocol, handshake.socket, ssl=self._context
             )
         except (OSError, EOFError):  # ssl.SSLError is one: no TLS, or none that we know
-            greeting.line.close()
+            handshake.socket.close()
         finally:
-            self._house.forget(greeting)
+            self._connections.forget(handshake)
 
 
-class Greeting:
-    """A connection before its handshake is done."""
+class Handshake:
+    """A connection during its handshake."""
 
-    def __init__(self, line: socket.socket, address: str, until_s: float) -> None:
-        self.line = line
+    def __init__(self, accepted: socket.socket, address: str, until_s: float) -> None:
+        self.socket = accepted
         self.address = address
         self._until_s = until_s
 
     def overdue(self, now_s: float) -> str:
-        """Whether the handshake takes too long."""
+        """Say whether the handshake takes too long."""
         return "no TLS handshake" if now_s > self._until_s else ""
 
     def end(self) -> None:
@@ -94,6 +96,6 @@ class Greeting:
         self.drop()
 
     def drop(self) -> None:
-        """Close it: the handshake fails then, and lets go of the rest."""
+        """Close it; the handshake then fails and releases the rest."""
         with suppress(OSError):
-            self.line.shutdown(socket.SHUT_RDWR)
+            self.socket.shutdown(socket.SHUT_RDWR)

@@ -14,7 +14,7 @@ from postroad.stores.privacy import open_to_all, read_private, write_private
 BYTES_MAX: Final = 64 << 10
 
 
-class Door(Struct, frozen=True):
+class OwnerNote(Struct, frozen=True):
     """Where the owner of a road's file listens, and a token of its own; only its user may read.
     `cert` is what it shows over TLS."""
 
@@ -30,8 +30,8 @@ def note_of(dsn: str) -> Path | None:
     return file.with_name(f"{file.name}.door") if file is not None else None
 
 
-def leave_note(dsn: str, door: Door) -> None:
-    """Say where we are. Written whole or not at all, readable by our user alone."""
+def leave_note(dsn: str, content: OwnerNote) -> None:
+    """Write the note: whole or not at all, readable by our user alone."""
     note, road = note_of(dsn), file_of(dsn)
     if note is None or road is None:
         return
@@ -40,7 +40,7 @@ def leave_note(dsn: str, door: Door) -> None:
             raise UnsafeFile(
                 f"every user may replace files in {note.parent}: `chmod o-w {note.parent}`"
             )
-        write_private(note, msgspec.json.encode(door), road)
+        write_private(note, msgspec.json.encode(content), road)
     except OSError as error:
         raise UnsafeFile(
             f"cannot write {error.filename or note}: {error.strerror}; see who put it there "
@@ -49,21 +49,20 @@ def leave_note(dsn: str, door: Door) -> None:
 
 
 def remove_note(dsn: str) -> None:
-    """We are going."""
+    """Remove the note of a server that stops."""
     note = note_of(dsn)
     if note is not None:
         with suppress(OSError):  # not ours to remove: then it is not believed either
             note.unlink(missing_ok=True)
 
 
-def read_note(dsn: str) -> Door | None:
-    """Where the owner is; what a killed one left is of no use, and found out by asking. One that
-    somebody else may have written is refused: it would lead commands, with all they carry, to
-    whomever it names."""
+def read_note(dsn: str) -> OwnerNote | None:
+    """Read where the owner listens. A note that a killed process left is found out by asking there.
+    One that somebody else may have written is refused: it could lead commands to a stranger."""
     note, road = note_of(dsn), file_of(dsn)
     if note is None or road is None:
         return None
     try:
-        return msgspec.json.decode(read_private(note, road, BYTES_MAX) or b"", type=Door)
+        return msgspec.json.decode(read_private(note, road, BYTES_MAX) or b"", type=OwnerNote)
     except msgspec.MsgspecError:
         return None

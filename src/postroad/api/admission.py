@@ -1,4 +1,4 @@
-"""The gate of the intake: what cannot be stored in time is refused, and told when to come back."""
+"""Admission to the intake: what cannot be stored in time is refused, with a time to come back."""
 
 import asyncio
 from collections import Counter
@@ -11,8 +11,8 @@ from postroad.observe.metrics import Meter
 T = TypeVar("T")
 
 
-class Gate:
-    """Counts messages on their way into the store. One tenant may have half of the room."""
+class IntakeAdmission:
+    """Limits the messages that wait to be stored. One tenant may have half of the capacity."""
 
     def __init__(self, meter: Meter, most: int, wait_s: float) -> None:
         self._meter = meter
@@ -21,7 +21,7 @@ class Gate:
         self.waiting: Counter[str] = Counter()
 
     async def store(self, tenant: str, count: int, work: Coroutine[Any, Any, T]) -> T:
-        """Do it, within the time that there is."""
+        """Await the work of storing, within its time limit."""
         try:
             self._admit(tenant, count)
         except Overloaded:
