@@ -1,5 +1,6 @@
 """Many messages in one request: the good half is stored and said so."""
 
+import asyncio
 import time
 import tracemalloc
 from typing import Any
@@ -87,8 +88,26 @@ def test_lines_are_found_in_linear_time() -> None:
     for piece in (b"\n", b" ", b" \r\n", b"1\n", b"1" * 100 + b"\n\n"):
         small, large = (piece * (size // len(piece)) for size in (1 << 18, 1 << 22))
         assert least_s(large) < 32 * least_s(small), piece
-    assert lines_of(b"a\n\n b\r\n\n\x0b\nc", 10) == [(1, b"a"), (3, b"b\r"), (6, b"c")]
-    assert len(lines_of(b"1\n" * 100, 10)) == 11
+    found = asyncio.run(lines_of(b"a\n\n b\r\n\n\x0b\nc", 10))
+    assert found == [(1, b"a"), (3, b"b\r"), (6, b"c")]
+    assert len(asyncio.run(lines_of(b"1\n" * 100, 10))) == 11
+
+
+async def test_others_have_their_turn_while_lines_are_found() -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    for text in (b"\n" * (4 << 20), b"1\n" * (2 << 20)):
+        turns = 0
+        _ = await lines_of(text, len(text))
+        assert turns >= 30
+    counting.cancel()
 
 
 def least_s(text: bytes) -> float:
@@ -96,6 +115,6 @@ def least_s(text: bytes) -> float:
     times = []
     for _ in range(5):
         start = time.thread_time()
-        lines_of(text, len(text))
+        asyncio.run(lines_of(text, len(text)))
         times.append(time.thread_time() - start)
     return max(min(times), 1e-4)

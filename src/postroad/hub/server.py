@@ -29,6 +29,8 @@ HEAD_END: Final = b"\r\n\r\n"
 STOP_LOOKS: Final = 20
 STOP_LOOK_S: Final = 0.05
 READ_BYTES: Final = 4 * 1024
+"""So much of a WebSocket is read at once: 680 of the smallest frames. picows' buffer doubles with each
+read that fills it, and hundreds of thousands of frames came in one turn of the loop."""
 """The read buffer that an idle WebSocket keeps."""
 KEEPALIVE: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -140,7 +142,7 @@ class Server:
             (
                 *(None, None, False, partial(self.upgrade, door), self._log, True),
                 limits.handshake_s,
-                *(False, 20, 20, WSAutoPingStrategy.PING_WHEN_IDLE, True),
+                *(False, 20, 20, WSAutoPingStrategy.PING_WHEN_IDLE, False),
                 *(limits.frame_bytes_max, None, READ_BYTES),
             ),
         )
@@ -152,6 +154,11 @@ class Upgraded(WSProtocol):  # type: ignore[misc]
     def __init__(self, door: "Door", options: tuple[Any, ...]) -> None:
         super().__init__(*options)
         self._door = door
+
+    def get_buffer(self, hint: int) -> memoryview:
+        """Where the next bytes are to be written."""
+        room: memoryview = super().get_buffer(hint)
+        return room[:READ_BYTES]
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone."""

@@ -1,5 +1,6 @@
 """Many messages in one request: a line of JSON each, a line of answer each."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
@@ -22,6 +23,10 @@ NDJSON: Final = "application/x-ndjson"
 FULL: Final = re.compile(rb"\S")
 CHUNK: Final = 1_000
 """Messages stored by one transaction: 100 gave 60 % of the pace, 5,000 no more."""
+SCAN_BYTES: Final = 128 << 10
+"""So much is looked through at once, 0.3 ms of empty lines; 30 MB of them held up the loop for 66."""
+DECODED: Final = 64
+"""So many lines are decoded at once, some 0.5 ms."""
 
 
 class Line(Struct, frozen=True, omit_defaults=True):
@@ -57,23 +62,29 @@ async def batch(request: Ask) -> Stream:
     in order, and then a summary."""
     here, tenant = context(request), who(request).tenant
     most = here.settings.batch_lines_max
-    lines = lines_of(await request.body(), most)
+    lines = await lines_of(await request.body(), most)
     if len(lines) > most:
         raise BodyTooLarge(f"the batch has more than {most} lines, the limit: send less")
     return Stream(_answers(here, tenant, lines), media_type=NDJSON)
 
 
-def lines_of(text: bytes, most: int) -> list[tuple[int, bytes]]:
+async def lines_of(text: bytes, most: int) -> list[tuple[int, bytes]]:
     """The lines with something in them, each with its number; one more than `most` at the most.
     Empty ones are stepped over many at a time: 30 MB of them made 30 million objects."""
     found: list[tuple[int, bytes]] = []
-    number, at = 1, 0
-    while len(found) <= most and (full := FULL.search(text, at)):
-        begin = full.start()
+    number, at, rested = 1, 0, 0
+    while len(found) <= most and at < len(text):
+        if at - rested >= SCAN_BYTES:
+            rested = at
+            await asyncio.sleep(0)  # others have their turn
+        full = FULL.search(text, at, at + SCAN_BYTES)
+        begin = full.start() if full else min(at + SCAN_BYTES, len(text))
         number += text.count(b"\n", at, begin)
-        end = text.find(b"\n", begin)
-        at = len(text) if end < 0 else end
-        found.append((number, text[begin:at]))
+        at = begin
+        if full:
+            end = text.find(b"\n", begin)
+            at = len(text) if end < 0 else end
+            found.append((number, text[begin:at]))
     return found
 
 
@@ -96,7 +107,9 @@ async def store(here: Context, tenant: str, lines: Sequence[tuple[int, bytes]]) 
     """Store the good ones in one transaction; an answer for each."""
     sends: dict[int, Send] = {}
     said: dict[int, Receipt | PostroadError] = {}
-    for number, line in lines:
+    for count, (number, line) in enumerate(lines, 1):
+        if count % DECODED == 0:
+            await asyncio.sleep(0)  # others have their turn
         try:
             sends[number] = to_send(decode(line, SEND), tenant)
         except PostroadError as error:
