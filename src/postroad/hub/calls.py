@@ -5,6 +5,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
 from msgspec import DecodeError
@@ -167,7 +168,7 @@ class Calls(WSListener):
         elif self._pings.flood:
             self.hang_up("too many pings")
 
-    def on_ws_disconnected(self, transport: WSTransport) -> None:  # noqa: ARG002
+    def on_ws_disconnected(self, transport: WSTransport) -> None:
         """It is gone: whoever waits for an answer does not get one."""
         self._transport = None
         for answer in self._open.values():
@@ -175,6 +176,13 @@ class Calls(WSListener):
                 answer.set_exception(HubLost("the connection broke before the hub answered"))
         self._open = {}
         self._lost()
+        self._hearing = asyncio.get_running_loop().create_task(_hear_end(transport))
+
+
+async def _hear_end(transport: WSTransport) -> None:
+    """Why it ended is the hub's doing, and not worth a line in the log."""
+    with suppress(Exception):
+        await transport.wait_disconnected()
 
 
 def _at(address: str) -> Callable[[WSParsedURL], Awaitable[socket.socket]]:

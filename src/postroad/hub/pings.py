@@ -1,4 +1,4 @@
-"""Pings and pongs of the other side: one a second is answered, and a flood of them ends the connection."""
+"""Pings and pongs of the other side: one a second is answered, and a flood ends the connection."""
 
 from typing import Final
 

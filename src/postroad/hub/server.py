@@ -29,9 +29,8 @@ HEAD_END: Final = b"\r\n\r\n"
 STOP_LOOKS: Final = 20
 STOP_LOOK_S: Final = 0.05
 READ_BYTES: Final = 4 * 1024
-"""So much of a WebSocket is read at once: 680 of the smallest frames. picows' buffer doubles with each
-read that fills it, and hundreds of thousands of frames came in one turn of the loop."""
-"""The read buffer that an idle WebSocket keeps."""
+"""The read buffer that an idle WebSocket keeps, and the most that is read at once: 680 of the
+smallest frames. picows doubles it with each read that fills it, and 100,000 came in one turn."""
 KEEPALIVE: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60),

@@ -17,6 +17,7 @@ BIG_BYTES: Final = 2_048
 CLOSE_MS: Final = 1_000
 """So long the other side may take to read why it was closed."""
 DATA: Final = (WSMsgType.TEXT, WSMsgType.BINARY, WSMsgType.CONTINUATION)
+BAD_MANNERS: Final = 1008
 PARTS_MAX: Final = 1_000
 """Frames of one message: empty ones cost as much as others, and there is no end to them."""
 
@@ -75,7 +76,7 @@ class Socket(WSListener):
             if frame.msg_type == WSMsgType.PING:
                 self._transport.send_pong(frame.get_payload_as_bytes())
         elif self._pings.flood:
-            self.close(1008, "too many pings")
+            self.close(BAD_MANNERS, "too many pings")
 
     def _gather(self, payload: bytes, *, last: bool) -> None:
         if self._parts is None or last:
@@ -86,7 +87,7 @@ class Socket(WSListener):
         self._parts_count = 0 if last else self._parts_count + 1
         if self._parts_count > PARTS_MAX:
             self._parts = None
-            self.close(1008, "the message has too many parts")
+            self.close(BAD_MANNERS, "the message has too many parts")
         elif len(parts) > self._hub.limits.frame_bytes_max:
             self._parts = None
             self.close(1009, "the message is too large")
@@ -101,7 +102,7 @@ class Socket(WSListener):
 
     def late(self) -> None:
         """The rest of a message did not come."""
-        self.close(1008, "the message took too long")
+        self.close(BAD_MANNERS, "the message took too long")
 
     def pause_writing(self) -> None:
         """The other side does not read."""
@@ -131,7 +132,8 @@ class Socket(WSListener):
         if not self._client.gone:
             self._hub.core.disconnect(self._client)
             self._transport.send_close(WSCloseCode(code), reason.encode())
-            self._transport.underlying_transport.pause_reading()
+            if code == BAD_MANNERS:  # what else it has sent is not read
+                self._transport.underlying_transport.pause_reading()
             # It is not taken back.
             _ = self._hub.clock.later(CLOSE_MS, self._transport.underlying_transport.abort)
 
@@ -170,9 +172,9 @@ class Socket(WSListener):
         if isinstance(frame, Error):
             self._errors += 1
             if self._errors > self._hub.limits.errors_max:
-                self.close(1008, "too many errors")
+                self.close(BAD_MANNERS, "too many errors")
         if (count := _denied(frame)) and self._wrong(count):
-            self.close(1008, "too many wrong tokens: wait a minute")
+            self.close(BAD_MANNERS, "too many wrong tokens: wait a minute")
         if self._deaf:
             self._listen()
 
