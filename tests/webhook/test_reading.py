@@ -202,7 +202,7 @@ def test_without_slices_all_of_a_large_piece_is_stepped_through(
     monkeypatch.setattr("postroad.transports.webhook.reading.SLICE_BYTES", 1 << 30)
     reader = Counting()
     assert reader.read(AT_ONCE["chunks of one byte"])
-    assert reader.calls == 40_000
+    assert reader.calls > 40_000
 
 
 @pytest.mark.parametrize(("more", "reusable"), [(b"", True), (b"x" * 10_000, False)])

@@ -32,7 +32,7 @@ from postroad.version import VERSION
 ANY_PORT: Final = "127.0.0.1:0"
 MIDDLE_AFTER: Final = 3
 """So many runs of the collector through what is young go before one through what is not quite
-(usual: 10): as much is looked through, but 1 ms of it at a time, not 5."""
+(usual: 10): as much is looked through, but a third at a time. It was up to 5 ms."""
 FULL_AFTER: Final = 334
 """So many of those go before a full one (usual: 10). With thousands of new lanes one came every
 1.3 s, and held up the loop for 30 to 50 ms (decision 045)."""

@@ -31,7 +31,7 @@ KEPT_LONGER: Final = 5
 KEPT_MAX: Final = 65_536
 """While there is more to claim lanes rest so many times longer before they are given back, while
 those that are ours are not more than this."""
-ADOPTED: Final = 8
+ADOPTED: Final = 32
 """So many lanes of a claim are taken in at once, then others go between: 256 took 30 ms."""
 AHEAD_MAX: Final = 8
 """So many claims in a row may be asked for ahead: then others who wait for their end go first."""

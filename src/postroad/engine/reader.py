@@ -31,7 +31,7 @@ class Asked(Generic[T]):
     def __init__(self) -> None:
         self._lines: dict[str, deque[tuple[LaneWorker, T]]] = {}
         self._tenant = ""
-        self._alone = 0
+        self._alone = COMPANY
         """Who was asked for last, and in how many questions nobody else was."""
 
     def __bool__(self) -> bool:

@@ -18,8 +18,11 @@ CLOSE_MS: Final = 1_000
 """So long the other side may take to read why it was closed."""
 DATA: Final = (WSMsgType.TEXT, WSMsgType.BINARY, WSMsgType.CONTINUATION)
 BAD_MANNERS: Final = 1008
-PARTS_MAX: Final = 1_000
-"""Frames of one message: empty ones cost as much as others, and there is no end to them."""
+EMPTY_MAX: Final = 100
+"""Empty frames of one message: they cost as much as others, and there is no end to them."""
+PARTS: Final = 256
+REST_MS: Final = 1
+"""After so many frames of one message others have their turn."""
 
 
 class Socket(WSListener):
@@ -37,7 +40,7 @@ class Socket(WSListener):
         self._parts: bytearray | None = None
         """What has come of a message in several frames. (As bytes, each small one would copy all
         that came before.)"""
-        self._parts_count = 0
+        self._parts_count = self._empty = 0
         self._pings = Pings()
         self._parked: list[bytes] = []
         self._unanswered = 0
@@ -81,18 +84,27 @@ class Socket(WSListener):
     def _gather(self, payload: bytes, *, last: bool) -> None:
         if self._parts is None or last:
             self._patience.expect(self, None if last else self._hub.limits.request_s)
+            self._parts_count = self._empty = 0
         parts = bytearray() if self._parts is None else self._parts
         parts += payload
         self._parts = None if last else parts
-        self._parts_count = 0 if last else self._parts_count + 1
-        if self._parts_count > PARTS_MAX:
+        self._parts_count += 1
+        self._empty += not payload
+        if self._empty > EMPTY_MAX:
             self._parts = None
-            self.close(BAD_MANNERS, "the message has too many parts")
+            self.close(BAD_MANNERS, "the message has too many empty parts")
         elif len(parts) > self._hub.limits.frame_bytes_max:
             self._parts = None
             self.close(1009, "the message is too large")
         elif last:
             self._take(bytes(parts))
+        elif self._parts_count % PARTS == 0:
+            self._transport.underlying_transport.pause_reading()
+            _ = self._hub.clock.later(REST_MS, self._read_on)  # it is not taken back
+
+    def _read_on(self) -> None:
+        if not (self._deaf or self._client.gone):
+            self._transport.underlying_transport.resume_reading()
 
     def on_ws_disconnected(self, transport: WSTransport) -> None:  # noqa: ARG002
         """It is gone."""
