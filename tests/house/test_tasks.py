@@ -25,7 +25,7 @@ HEARD = {
     "observe/tasks.py create_task": "the one way",
     "observe/watchdog.py Thread": "watches; should it die, nothing is watched and all else goes on",
     "stores/postgres/inbox.py create_task": HANDED,
-    "stores/rabbitmq/serving.py create_task": "logs whatever breaks it; nothing depends on it",
+    "stores/rabbitmq/consuming/serving.py create_task": "logs whatever breaks it; nothing depends on it",
     "stores/sqlite/writer.py Thread": HANDED,
     "sync.py Thread": "runs a loop; what its verbs raise is raised where they were called",
     "transports/hub.py create_task": "closes a connection that nobody needs any more",

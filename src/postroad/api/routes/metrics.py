@@ -11,7 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from postroad.api.context import Ask, Context, context
 from postroad.api.doors import fetch
 from postroad.model.errors import StoreError
-from postroad.ports.broker import Brokered
+from postroad.ports.broker import HasBroker
 
 FRESH_S: Final = 5.0
 """Sums over the whole store are asked for no more often than this, however many look."""
@@ -30,7 +30,7 @@ async def metrics(request: Ask) -> Response[bytes]:
         shown = structs.asdict(hub.shown())
         here.meter.hub({what: value for what, value in shown.items() if what != "busiest"})
     store = here.road.store
-    if isinstance(store, Brokered):
+    if isinstance(store, HasBroker):
         with suppress(StoreError):  # one that is away says so in the log and in /readyz
             here.meter.broker(await store.broker_facts())
     return Response(here.meter.text(), headers={"content-type": CONTENT_TYPE_LATEST})
