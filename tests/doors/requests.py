@@ -171,7 +171,7 @@ DOORS = (
     ),
     Door(
         "lines of a batch",
-        lambda data: batch.lines_of(data, 100_000),
+        lambda data: batch.Lines(100_000).take(data),
         ("api/routes/batch.py:FULL",),
         shapes={"a letter a line": lambda n: b"a\n" * (n // 2)},
     ),
