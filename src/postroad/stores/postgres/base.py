@@ -14,7 +14,7 @@ from postroad.observe.log import make_log
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
-from postroad.stores.postgres import schema
+from postroad.stores.postgres import migration
 from postroad.stores.postgres.bell import FleetBell, Ring
 from postroad.stores.postgres.clock import DatabaseClock
 from postroad.stores.postgres.connections import QUERIES, Line, Raw, dial, is_pooled, read_address
@@ -97,7 +97,7 @@ class Base:
         raw = await dial(self.address, pooled=True)
         try:
             pooled = await is_pooled(raw)
-            await schema.check(raw, self.address.name)
+            await migration.check(raw, self.address.name)
             await self._check_isolation(raw)
             async with raw.transaction():
                 self.clock.heard(await raw.fetchval(QUERIES["now"]))

@@ -1,3 +1,3 @@
 -- The schema is of a new version.
-delete from postroad.schema_version;
-insert into postroad.schema_version (version, oldest) values ({}, {})
+delete from schema_version;
+insert into schema_version (version, oldest, functions) values ({}, {}, '{}')
