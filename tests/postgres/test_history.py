@@ -33,7 +33,7 @@ async def filled(connection: Connection, days: int, moments: int, each: int) -> 
     """Days of history; answers how many messages it has."""
     await connection.execute("set search_path = postroad")
     for day in range(100, 100 + days):
-        await connection.execute("select postroad.history_day_v1($1)", day)
+        await connection.execute("select postroad.make_history_day($1)", day)
         await connection.execute(FILL.format(day=day, moments=moments, each=each))
     await connection.execute("analyze postroad.past")
     return days * moments * (2 * each + 5)
@@ -41,7 +41,7 @@ async def filled(connection: Connection, days: int, moments: int, each: int) -> 
 
 async def buffers_of(connection: Connection, number: int) -> int:
     """What the server reads to find one message, which must be there."""
-    query = f"select * from postroad.finished_v1(array[{number}::bigint])"
+    query = f"select * from postroad.finished(array[{number}::bigint])"
     told = await connection.fetchval(f"explain (analyze, buffers, format json) {query}")
     plan: dict[str, Any] = msgspec.json.decode(told)[0]["Plan"]
     assert plan["Actual Rows"] == 1
@@ -55,10 +55,10 @@ def test_rows_that_are_written_one_by_one_are_in_the_view_and_found_by_id(
         raw = await asyncpg.connect(dsn)
         await raw.execute("set search_path = postroad")
         for day in (10, 11):
-            await raw.execute("select history_day_v1($1)", day)
+            await raw.execute("select make_history_day($1)", day)
         await raw.copy_records_to_table("history", records=ROWS, schema_name="postroad")
         assert [tuple(row) for row in await raw.fetch(ALL)] == ROWS
-        found = "select * from finished_v1($1) order by id"
+        found = "select * from finished($1) order by id"
         numbers = [row[0] for row in ROWS]
         assert [tuple(row) for row in await raw.fetch(found, numbers)] == ROWS
         columns = COLUMNS.replace("late, ", "")
@@ -81,7 +81,7 @@ def test_a_message_is_found_among_many_by_few_pages(dsn: str, within: Within) ->
             assert await buffers_of(raw, moment + 8192 + 199 * 32_768) < 40  # the last of a batch
             assert await buffers_of(raw, moment + 5 * 32_768 + 16_384) < 40  # one by itself
         beside = (100 * 100_000 + 150 << 28) + 77
-        assert await raw.fetch("select * from postroad.finished_v1($1)", [beside, 5]) == []
+        assert await raw.fetch("select * from postroad.finished($1)", [beside, 5]) == []
         await raw.close()
 
     within(story())

@@ -1,2 +1,2 @@
 -- Finalise campaigns whose jobs are over.
-select postroad.campaign_log_v1()
+select postroad.campaign_log()

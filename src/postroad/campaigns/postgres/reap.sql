@@ -1,2 +1,2 @@
 -- Jobs whose owners were not heard from are free.
-select postroad.campaign_reap_v1()
+select postroad.campaign_reap()

@@ -1,2 +1,2 @@
 -- Uncertain recipients are settled.
-select postroad.campaign_settle_v1($1, $2, $3)
+select postroad.campaign_settle($1, $2, $3)

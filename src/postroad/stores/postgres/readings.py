@@ -1,4 +1,4 @@
-"""Rows of fetch_v2, and of a claim, as readings."""
+"""Rows of fetch, and of a claim, as readings."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -10,7 +10,7 @@ from postroad.model.record import Reading, Want
 from postroad.model.states import NEVER
 
 READ_BYTES_MAX: Final = 4 << 20
-"""One reading stops here, as in fetch_v1: bodies may be a megabyte each."""
+"""One reading stops here, as in fetch_large: bodies may be a megabyte each."""
 # Columns by their places: by name they cost twice as much.
 DUE: Final = 8
 BODY: Final = 11
@@ -20,7 +20,7 @@ LEVEL, PRIORITY, SLOT, READY = 14, 15, 16, 17
 FIRST: Final = 2
 """So many messages of a rung come with a claim, so that one shows that it was the last."""
 RUNGS_MAX: Final = 512
-"""Of so many rungs, as in claim_v3."""
+"""Of so many rungs, as in claim."""
 
 
 class Found:

@@ -25,8 +25,8 @@ APPLIED: Final = decoder(Applied)
 
 
 class Failed(Struct, frozen=True):
-    """One result that did not deliver, as fail_v2 reads it. `pair` is the place of its lane in the
-    batch; `since` the tries before the first result of this message in the batch, `last` whether
+    """One result that did not deliver, as record_failed reads it. `pair` is the place of its lane in
+    the batch; `since` the tries before the first result of this message in the batch, `last` whether
     this is the last one; `rung` and `at` where it lay when it was read: elsewhere it was replayed
     since. What is None stays as it is."""
 
@@ -80,7 +80,7 @@ class RecordVerbs(Base):
 
 
 class RecordBatch:
-    """A record as the arguments of record_v1."""
+    """A record as the arguments of record."""
 
     def __init__(self, record: Record) -> None:
         pairs = dict.fromkeys([(r.message.lane, r.epoch) for r in record.results])

@@ -59,7 +59,7 @@ def _attempt(row: Record) -> Attempt:
 
 
 def note_columns(results: Sequence[Result]) -> tuple[object, ...]:
-    """What was seen of tries, as the arguments of note_tries_v1; () when nothing was."""
+    """What was seen of tries, as the arguments of note_tries; () when nothing was."""
     seen = [(r, r.note) for r in results if r.note is not None]
     if not seen:
         return ()

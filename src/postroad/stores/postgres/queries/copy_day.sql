@@ -1,2 +1,2 @@
 -- The partition of a day of history.
-select postroad.history_day_v1($1)
+select postroad.make_history_day($1)

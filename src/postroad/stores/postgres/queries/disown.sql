@@ -1,2 +1,2 @@
 -- Give back all lanes of an owner but these.
-select postroad.disown_v1($1, $2)
+select postroad.disown($1, $2)

@@ -1,2 +1,2 @@
 -- A queue by its owner and name.
-select postroad.find_queue_v1($1, $2)
+select postroad.find_queue($1, $2)

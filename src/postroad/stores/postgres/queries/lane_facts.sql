@@ -1,2 +1,2 @@
 -- A lane and what waits in it.
-select postroad.lane_facts_v1($1)
+select postroad.lane_facts($1)

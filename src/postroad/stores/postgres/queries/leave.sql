@@ -1,2 +1,2 @@
 -- A process goes away in good order.
-select postroad.leave_v1($1)
+select postroad.leave($1)

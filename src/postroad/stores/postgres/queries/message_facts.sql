@@ -1,2 +1,2 @@
 -- All that is known about a message.
-select postroad.message_facts_v1($1, $2)
+select postroad.message_facts($1, $2)

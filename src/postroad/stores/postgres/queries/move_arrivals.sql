@@ -1,2 +1,2 @@
 -- Arrivals find their rungs.
-select postroad.move_arrivals_v1($1)
+select postroad.move_arrivals($1)

@@ -1,2 +1,2 @@
 -- Queues by their specs, made with their lanes where they are new.
-select postroad.open_queues_v1($1)
+select postroad.open_queues($1)

@@ -1,2 +1,2 @@
 -- A queue and what waits in it.
-select postroad.queue_facts_v1($1, $2)
+select postroad.queue_facts($1, $2)

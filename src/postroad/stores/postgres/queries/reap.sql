@@ -1,2 +1,2 @@
 -- Free the lanes of owners that were not heard from.
-select postroad.reap_v1($1)
+select postroad.reap($1)

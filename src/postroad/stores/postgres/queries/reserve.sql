@@ -1,2 +1,2 @@
 -- Take slots, or hear when to ask again.
-select postroad.reserve_v1($1)
+select postroad.reserve($1)

@@ -1,2 +1,2 @@
 -- What has expired dies; answers the spells that may be too long.
-select postroad.sweep_v1($1)
+select postroad.sweep($1)

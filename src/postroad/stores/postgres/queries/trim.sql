@@ -1,2 +1,2 @@
 -- Delete a slice of the longest dead beyond so many.
-select postroad.trim_v1($1, $2)
+select postroad.trim_dead($1, $2)

@@ -1,2 +1,2 @@
 -- Close a lane's circuit.
-select postroad.unblock_lane_v1($1)
+select postroad.unblock_lane($1)

@@ -1,2 +1,2 @@
 -- Lift a queue's hold-off.
-select postroad.unblock_queue_v1($1)
+select postroad.unblock_queue($1)

@@ -8,7 +8,7 @@
 -- m_: the messages; `of` is the place of the message's rung in r_, `nth` its place among the ordered messages
 -- of that rung. Due and acceptance times that are the same for all messages come once; other columns
 -- that have their usual values are empty. k_: uses of idempotency keys.
-create or replace function accept_v1(
+create or replace function accept(
   r_lane bigint[], r_queue bigint[], r_priority int[], r_slot int[], r_due bigint[], r_count int[],
   m_id bigint[], m_of int[], m_nth int[], m_due bigint[], m_accepted bigint[], m_expires bigint[],
   m_order_key text[], m_headers bytea[], m_body bytea[],
@@ -22,14 +22,14 @@ declare
   v_seen jsonb := '[]';
   v_drop int[] := '{}';
 begin
-  perform lock_shared_v1(r_lane);
+  perform lock_shared(r_lane);
   if cardinality(k_of) > 0 then
-    v_seen := first_use_v1(r_queue, m_id, m_of, m_accepted, k_of, k_key, k_digest);
+    v_seen := use_keys(r_queue, m_id, m_of, m_accepted, k_of, k_key, k_digest);
     v_drop := array(select (s.value ->> 0)::int from jsonb_array_elements(v_seen) s);
   end if;
-  v_rungs := rungs_v1(r_lane, r_queue, array_fill(0, array[cardinality(r_lane)]), r_priority, r_slot);
+  v_rungs := ensure_rungs(r_lane, r_queue, array_fill(0, array[cardinality(r_lane)]), r_priority, r_slot);
   if cardinality(m_nth) > 0 then
-    v_base := places_v1(v_rungs, r_count);
+    v_base := next_places(v_rungs, r_count);
   end if;
   insert into message (id, rung_id, place, due, level, accepted_at, expires_at, order_key, headers, body)
   select m.id, v_rungs[m.of],
@@ -39,12 +39,12 @@ begin
     from unnest(m_id, m_of, m_nth, m_due, m_accepted, m_expires, m_order_key, m_headers, m_body)
          with ordinality as m(id, of, nth, due, accepted, expires, order_key, headers, body, n)
    where m.n <> all (v_drop);
-  return json_build_object('now', now_ms(), 'seen', v_seen, 'rings', wake_v1(r_lane, v_rungs, r_due));
+  return json_build_object('now', now_ms(), 'seen', v_seen, 'rings', wake_rungs(r_lane, v_rungs, r_due));
 end $$;
 
 -- Note idempotency keys that were not used within a day; returns [of, first message, its digest] for the rest.
-create or replace function first_use_v1(r_queue bigint[], m_id bigint[], m_of int[], m_accepted bigint[],
-                             k_of int[], k_key text[], k_digest bytea[])
+create or replace function use_keys(r_queue bigint[], m_id bigint[], m_of int[], m_accepted bigint[],
+                                    k_of int[], k_key text[], k_digest bytea[])
 returns jsonb language plpgsql as $$
 begin
   insert into idempotency as i (queue_id, key, message_id, digest, expires_at)
@@ -63,7 +63,7 @@ end $$;
 
 -- Positions in ordered slots. They are given under a lock on the rung that lasts until the commit, so the order
 -- of acceptance is the order of commit. Returns the position before the first one, for each rung.
-create or replace function places_v1(p_rung bigint[], p_count int[]) returns bigint[]
+create or replace function next_places(p_rung bigint[], p_count int[]) returns bigint[]
 language plpgsql set enable_nestloop = off as $$
 declare
   v_slots bigint[];

@@ -4,7 +4,7 @@
 -- not deleted: it shares their buckets, which only the walk over unused queues wants exclusively, and does not
 -- wait for them. False: a queue is gone, or newer than what this transaction sees, and nothing was
 -- stored. `p_sure`: the queues are there, and their buckets are shared already.
-create or replace function arrive_v2(
+create or replace function arrive(
   a_id bigint[], a_queue bigint[], a_lane bigint[], a_slot int[], a_priority int[], a_accepted bigint[],
   a_due bigint[], a_expires bigint[], a_order_key text[], a_key text[], a_digest bytea[],
   a_headers bytea[], a_body bytea[], p_sure boolean)
@@ -34,7 +34,7 @@ end $$;
 -- kept. A batch ends before the second use of an idempotency key. An arrival whose key was used within a
 -- day is dropped as a duplicate; if its body differs it goes to the dead set, because its sender cannot be
 -- told any more.
-create or replace function move_arrivals_v1(p_limit int) returns json language plpgsql
+create or replace function move_arrivals(p_limit int) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_rows arrival[];
@@ -54,7 +54,7 @@ begin
     return json_build_object('now', v_now, 'moved', 0, 'rings', '[]'::json);
   end if;
   delete from arrival where number = any (array(select a.number from unnest(v_rows) a));
-  v_answer := accept_rows_v1(v_rows);
+  v_answer := accept_rows(v_rows);
   insert into dead (id, queue_id, lane_id, reason, died_at, level, attempts, accepted_at, priority,
                     slot, order_key, error, status, headers, body)
   select a.id, a.queue_id, a.lane_id, 'rejected', v_now, 0, 0, a.accepted_at, a.priority, a.slot,
@@ -68,8 +68,8 @@ begin
   return json_build_object('now', v_now, 'moved', cardinality(v_rows), 'rings', v_answer -> 'rings');
 end $$;
 
--- Turn arrivals into the arguments of accept_v1.
-create or replace function accept_rows_v1(p_rows arrival[]) returns json language sql as $$
+-- Turn arrivals into the arguments of accept.
+create or replace function accept_rows(p_rows arrival[]) returns json language sql as $$
   with row as materialized (
     select a.*, case when a.slot > 0 then 0 else a.priority end as rank
       from unnest(p_rows) with ordinality
@@ -97,7 +97,7 @@ create or replace function accept_rows_v1(p_rows arrival[]) returns json languag
   k as (select coalesce(array_agg(n::int order by n), '{}') as of,
                coalesce(array_agg(key order by n), '{}') as key,
                coalesce(array_agg(digest order by n), '{}') as digest from placed where key <> '')
-  select accept_v1(r.lane, r.queue, r.priority, r.slot, r.due, r.most, m.id, m.of, m.nth, m.due,
+  select accept(r.lane, r.queue, r.priority, r.slot, r.due, r.most, m.id, m.of, m.nth, m.due,
                    m.accepted, m.expires, m.order_key, m.headers, m.body, k.of, k.key, k.digest)
     from r, m, k
 $$;

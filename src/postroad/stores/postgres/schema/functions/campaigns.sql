@@ -1,7 +1,7 @@
 -- Campaigns: states, jobs, and what calls to providers gave.
 
 -- Change the state of a campaign and of its jobs; a new run makes jobs where there are none.
-create or replace function campaign_move_v1(p_id bigint, p_from text[], p_to text, p_reason text, p_at bigint,
+create or replace function campaign_move(p_id bigint, p_from text[], p_to text, p_reason text, p_at bigint,
   p_job_from text[], p_job_to text, p_retry boolean, p_jobs int)
 returns boolean language plpgsql set search_path = postroad, pg_temp as $$
 declare
@@ -33,7 +33,7 @@ begin
 end $$;
 
 -- Copy unsent recipients into the ops of a job. The lock on the campaign keeps slices apart.
-create or replace function campaign_enqueue_v1(p_job bigint, p_owner bigint, p_epoch bigint, p_limit int)
+create or replace function campaign_enqueue(p_job bigint, p_owner bigint, p_epoch bigint, p_limit int)
 returns int language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
@@ -65,7 +65,7 @@ end $$;
 -- Record what calls gave. A result belongs to the op of its try, even if that was queued again meanwhile (its
 -- owner was taken for dead), or settles what has become uncertain. Row by row: as a join, without
 -- statistics, the planner reads the whole campaign (57 ms instead of 4 for 143 results of 20,000).
-create or replace function campaign_record_v1(p_campaign bigint, p_n bigint[], p_tries int[], p_state text[],
+create or replace function campaign_record(p_campaign bigint, p_n bigint[], p_tries int[], p_state text[],
   p_provider text[], p_code text[], p_sub text[], p_sent bigint[], p_answered bigint[])
 returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
@@ -112,7 +112,7 @@ end $$;
 
 -- Free the jobs of owners that were silent for too long. What they had begun is uncertain, or queued again
 -- where the receiver recognises a repetition by its id. A stopped job stays stopped.
-create or replace function campaign_reap_v1() returns int language plpgsql
+create or replace function campaign_reap() returns int language plpgsql
 set search_path = postroad, pg_temp as $$
 declare
   v record;
@@ -126,7 +126,7 @@ begin
     if v.repeatable then
       update campaign_op set state = 'queued' where job_id = v.id and state = 'intent';
     else
-      perform campaign_record_v1(v.campaign_id, array_agg(n), array_agg(tries),
+      perform campaign_record(v.campaign_id, array_agg(n), array_agg(tries),
                 array_agg('uncertain'::text), array_agg(''::text), array_agg(''::text),
                 array_agg('lost'::text), array_agg(intent_at), array_agg(0::bigint))
          from campaign_op where job_id = v.id and state = 'intent';
@@ -140,7 +140,7 @@ begin
 end $$;
 
 -- Finalise campaigns whose jobs are over and whose counts add up; returns those whose counts do not.
-create or replace function campaign_log_v1() returns text[] language plpgsql
+create or replace function campaign_log() returns text[] language plpgsql
 set search_path = postroad, pg_temp as $$
 declare
   v record;
@@ -178,7 +178,7 @@ begin
 end $$;
 
 -- Uncertain recipients (all, or these) count as sent, or as unsent.
-create or replace function campaign_settle_v1(p_campaign bigint, p_state text, p_n bigint[]) returns int
+create or replace function campaign_settle(p_campaign bigint, p_state text, p_n bigint[]) returns int
 language plpgsql set search_path = postroad, pg_temp as $$
 declare
   v record;
@@ -198,7 +198,7 @@ end $$;
 -- A provider reports on a recipient: it was taken, and how far it has come. When that comes before the answer of
 -- the call, the times are those of the intent. The op is locked first, as when a result is recorded: the
 -- other way round the two deadlocked.
-create or replace function campaign_callback_v1(p_campaign bigint, p_n bigint, p_provider text, p_status text,
+create or replace function campaign_callback(p_campaign bigint, p_n bigint, p_provider text, p_status text,
   p_code text, p_earlier text[], p_bad boolean)
 returns boolean language plpgsql set search_path = postroad, pg_temp as $$
 declare
@@ -231,7 +231,7 @@ begin
 end $$;
 
 -- Insert rows that COPY refused; returns the lines of those that are there already.
-create or replace function campaign_load_v1(p_campaign bigint, p_first bigint, p_line int[], p_recipient text[], p_fields text[])
+create or replace function campaign_load(p_campaign bigint, p_first bigint, p_line int[], p_recipient text[], p_fields text[])
 returns int[] language sql set search_path = postroad, pg_temp as $$
   with given as materialized (
     select distinct on (recipient) * from unnest(p_line, p_recipient, p_fields) as r(line, recipient, fields)

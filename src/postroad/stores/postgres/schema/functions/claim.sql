@@ -1,12 +1,12 @@
 -- How a process claims lanes that are ready.
 
 -- Own lanes that are ready at these levels, and read what is due in them. The first row has the answer as
--- JSON; then comes a row for each rung that is due, with up to two of its messages in the form of fetch_v2, so
+-- JSON; then comes a row for each rung that is due, with up to two of its messages in the form of read_messages, so
 -- that a lane with one message needs no further reading. `want` is the place of the rung among all rows.
 -- Ordered slots come without messages: their owner reads them, because their heads may change meanwhile.
-create or replace function claim_v4(p_owner bigint, p_reaped int, p_mine int, p_host text, p_pid int,
-                         p_levels int[], p_floors bigint[], p_pools text[], p_limit int,
-                         p_without text[], p_after text)
+create or replace function claim(p_owner bigint, p_reaped int, p_mine int, p_host text, p_pid int,
+                                 p_levels int[], p_floors bigint[], p_pools text[], p_limit int,
+                                 p_without text[], p_after text)
 returns table (id bigint, rung bigint, queue bigint, lane bigint, level int, attempts int, marks int,
                place bigint, due bigint, accepted_at bigint, expires_at bigint, body bytea,
                headers bytea, want int, step int, priority int, slot int, ready bigint, answer json)
@@ -21,7 +21,7 @@ declare
   v_next bigint[];
   v_queues json;
 begin
-  select * into v_own from own_v2(p_owner, p_reaped, p_mine, p_host, p_pid, p_levels, p_floors, p_pools,
+  select * into v_own from own_lanes(p_owner, p_reaped, p_mine, p_host, p_pid, p_levels, p_floors, p_pools,
                                   p_limit, p_without, p_after);
   v_now := now_ms();
   if v_own.taken is not null then
@@ -34,7 +34,7 @@ begin
                                 where r.lane_id = x.lane and r.ready_at > v_now and r.ready_at < never()
                                 order by r.ready_at limit 1), never()) order by x.i)
       into v_next from unnest(v_own.taken) with ordinality x(lane, i);
-    v_queues := glance_v1(array(select distinct r.queue_id from unnest(v_rung) r));
+    v_queues := queues_brief(array(select distinct r.queue_id from unnest(v_rung) r));
   end if;
   return query select null::bigint, null::bigint, null::bigint, null::bigint, null::int, null::int,
     null::int, null::bigint, null::bigint, null::bigint, null::bigint, null::bytea, null::bytea,
@@ -56,10 +56,10 @@ end $$;
 -- Own those of the ready lanes that are this process's share. Tenants in p_without are passed over; a claim
 -- that cannot take all goes on after tenant p_after. Lanes that were ready and are left stay above the
 -- floor that the next claim starts from.
-create or replace function own_v2(p_owner bigint, p_reaped int, p_mine int, p_host text, p_pid int, p_levels int[],
-                       p_floors bigint[], p_pools text[], p_limit int, p_without text[],
-                       p_after text, out answer jsonb, out lanes json,
-                       out taken bigint[])
+create or replace function own_lanes(p_owner bigint, p_reaped int, p_mine int, p_host text, p_pid int, p_levels int[],
+                                     p_floors bigint[], p_pools text[], p_limit int, p_without text[],
+                                     p_after text, out answer jsonb, out lanes json,
+                                     out taken bigint[])
 language plpgsql as $$
 declare
   v_now bigint := now_ms();
@@ -70,9 +70,9 @@ declare
   v_floor bigint;
   v_rows tid[];
 begin
-  select * into v_ready from ready_v2(p_levels, p_floors, p_pools, p_limit, v_now, p_without, p_after);
+  select * into v_ready from ready_lanes(p_levels, p_floors, p_pools, p_limit, v_now, p_without, p_after);
   select * into v_share
-    from share_v1(p_owner, p_reaped, p_mine, p_host, p_pid, p_pools, v_now, v_ready.hits);
+    from fair_share(p_owner, p_reaped, p_mine, p_host, p_pid, p_pools, v_now, v_ready.hits);
   v_next := v_ready.next;
   if v_ready.hits > 0 then
     with ranked as (
@@ -83,9 +83,9 @@ begin
     select min(f.at) filter (where near and not ours), max(f.at) filter (where near),
            coalesce(array_agg(f.row) filter (where near and ours), '{}')
       into v_left, v_floor, v_rows from fate f;
-    select t.lanes, t.taken into lanes, taken from take_v2(p_owner, v_rows, p_levels) t;
+    select t.lanes, t.taken into lanes, taken from take_lanes(p_owner, v_rows, p_levels) t;
     if taken is not null then
-      perform count_v1(p_owner, p_mine + cardinality(taken));
+      perform note_lane_count(p_owner, p_mine + cardinality(taken));
     end if;
     if v_left is not null then
       v_next := (select jsonb_object_agg(key, least(value::bigint, v_left + 1000))
@@ -109,10 +109,10 @@ end $$;
 -- has ready. `turn`: a lane's place among those of its tenant. `more`: there are others. `last`: tenants
 -- after this one were not looked at. `oldest`: since when something is ready that may be left; null when
 -- nothing is left.
-create or replace function ready_v2(p_levels int[], p_floors bigint[], p_pools text[], p_limit int, p_now bigint,
-                         p_without text[], p_after text, out hits int, out lane bigint[], out at bigint[],
-                         out place tid[], out turn int[], out next jsonb, out more boolean, out last text,
-                         out oldest bigint)
+create or replace function ready_lanes(p_levels int[], p_floors bigint[], p_pools text[], p_limit int, p_now bigint,
+                                       p_without text[], p_after text, out hits int, out lane bigint[], out at bigint[],
+                                       out place tid[], out turn int[], out next jsonb, out more boolean, out last text,
+                                       out oldest bigint)
 language plpgsql set enable_sort = off as $$
 declare
   v_found int;
@@ -132,12 +132,12 @@ begin
          array_agg(row) filter (where wanted), array_agg(0) filter (where wanted)
     into v_found, hits, oldest, lane, at, place, turn from ranked;
   more := v_found >= p_limit;
-  if more and not several_v1(p_levels, p_pools) then
+  if more and not several_tenants(p_levels, p_pools) then
     more := hits > 0;  -- of the only one: all of them, or none
     oldest := case when hits < v_found then oldest end;
   elsif more then
     select y.* into hits, lane, at, place, turn, more, last
-      from by_tenant_v1(p_levels, p_floors, p_pools, p_limit, p_now, p_without, p_after) y;
+      from ready_by_tenant(p_levels, p_floors, p_pools, p_limit, p_now, p_without, p_after) y;
   elsif hits = v_found then
     oldest := null;
   end if;
@@ -151,7 +151,7 @@ begin
 end $$;
 
 -- Whether lanes of more than one tenant are or will be ready. Most roads have one tenant.
-create or replace function several_v1(p_levels int[], p_pools text[]) returns boolean
+create or replace function several_tenants(p_levels int[], p_pools text[]) returns boolean
 language plpgsql set enable_sort = off as $$
 begin
   return (
@@ -165,10 +165,10 @@ begin
 end $$;
 
 -- Ready lanes of up to 256 tenants at each level and pool, those that have waited longest first.
-create or replace function by_tenant_v1(p_levels int[], p_floors bigint[], p_pools text[], p_limit int, p_now bigint,
-                             p_without text[], p_after text, out hits int, out lane bigint[],
-                             out at bigint[], out place tid[], out turn int[], out more boolean,
-                             out last text)
+create or replace function ready_by_tenant(p_levels int[], p_floors bigint[], p_pools text[], p_limit int, p_now bigint,
+                                           p_without text[], p_after text, out hits int, out lane bigint[],
+                                           out at bigint[], out place tid[], out turn int[], out more boolean,
+                                           out last text)
 language plpgsql set enable_sort = off as $$
 declare
   v_level int[];
@@ -212,12 +212,12 @@ end $$;
 
 -- Own the lanes of these lane_level rows, if the rows are still as they were read. A lane that was never in
 -- trouble comes without its circuit.
-create or replace function take_v2(p_owner bigint, p_rows tid[], p_levels int[], out lanes json, out taken bigint[])
+create or replace function take_lanes(p_owner bigint, p_rows tid[], p_levels int[], out lanes json, out taken bigint[])
 language plpgsql set enable_bitmapscan = off as $$
 declare
   v_hidden bigint[];
 begin
-  v_hidden := hide_v1(p_rows, p_levels);
+  v_hidden := hide_lanes(p_rows, p_levels);
   -- By the index, in order of id: as everybody locks lanes.
   with mine as (
     update lane set owner = p_owner, epoch = epoch + 1 where id = any (v_hidden) and owner is null
@@ -234,7 +234,7 @@ end $$;
 
 -- Set the lanes of these lane_level rows to be ready "never", if the rows are still as they were read.
 -- From here on the caller has the lanes exclusively.
-create or replace function hide_v1(p_rows tid[], p_levels int[]) returns bigint[]
+create or replace function hide_lanes(p_rows tid[], p_levels int[]) returns bigint[]
 language plpgsql set enable_bitmapscan = off as $$
 declare
   v_low int := (select min(l) from unnest(p_levels) l);
@@ -242,7 +242,7 @@ declare
   v_seen bigint[] := array(select lane_id from lane_level where ctid = any (p_rows));
   v_hidden bigint[];
 begin
-  perform lock_alone_v1(v_seen);
+  perform lock_exclusive(v_seen);
   with hidden as (
     update lane_level set ready_at = never()
      where ctid = any (p_rows) and lane_id = any (v_seen) and ready_at <> never()
@@ -264,7 +264,7 @@ begin
 end $$;
 
 -- These queues as JSON arrays; a queue without blocks, pauses and limits comes without those columns.
-create or replace function glance_v1(p_queues bigint[]) returns json language plpgsql as $$
+create or replace function queues_brief(p_queues bigint[]) returns json language plpgsql as $$
 declare
   v_paced boolean := exists (select from pace);  -- most roads limit nothing
 begin
@@ -275,7 +275,7 @@ begin
              else json_build_array(
                q.id, q.tenant, q.name, q.policy, '{}'::bigint[], q.paused_at > 0, q.resumed_at,
                q.block_kind, q.block_until, q.block_reason, q.block_streak, q.block_since,
-               case when v_paced then ledgers_v1(q.id) else '{}' end) end)
+               case when v_paced then ledgers_of(q.id) else '{}' end) end)
       from queue q where q.id = any (p_queues));
 end $$;
 
@@ -285,8 +285,8 @@ end $$;
 -- makes the others ask, so that they see what they have above their shares. The process's row is written
 -- seldom (everybody who comes later reads over each version), but locked: meanwhile it neither
 -- leaves nor is reaped, so every owner of a lane has a row that says so.
-create or replace function share_v1(p_owner bigint, p_reaped int, p_mine int, p_host text, p_pid int,
-                                    p_pools text[], p_now bigint, p_found int, out share int, out surplus int)
+create or replace function fair_share(p_owner bigint, p_reaped int, p_mine int, p_host text, p_pid int,
+                                      p_pools text[], p_now bigint, p_found int, out share int, out surplus int)
 language plpgsql as $$
 declare
   v_known process;
@@ -316,6 +316,6 @@ begin
   select greatest(0, p_mine - ceil(sum(case when id = p_owner then p_mine else lanes end) / count(*)::numeric))
     into surplus from process where asked_at > p_now - 200000 and pools = p_pools;
   if coalesce(v_known.asked_at, 0) <= p_now - 200000 then
-    perform notify_v1(jsonb_build_array(jsonb_build_array(null, 0, 0, 0, p_now, 0)));
+    perform ring(jsonb_build_array(jsonb_build_array(null, 0, 0, 0, p_now, 0)));
   end if;
 end $$;

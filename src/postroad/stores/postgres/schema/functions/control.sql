@@ -3,7 +3,7 @@
 -- Cancel messages of lanes that nobody owns, and ask the owners of the others; returns the state of each. Those
 -- to be cancelled are locked first: one that a late success finished meanwhile is final, and not cancelled.
 -- History is searched only for what is not live.
-create or replace function cancel_v1(p_tenant text, p_ids bigint[]) returns json language plpgsql
+create or replace function cancel(p_tenant text, p_ids bigint[]) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_lanes bigint[];
@@ -30,7 +30,7 @@ begin
   update message set unwanted = 1 where id = any (v_owned) and unwanted = 0;
   v_free := array(select id from message where id = any (v_free) order by id for update);
   if cardinality(v_free) > 0 then
-    v_rings := bury_v1(v_free, null, now_ms());
+    v_rings := bury(v_free, null, now_ms());
   end if;
   v_rest := array(select unnest(p_ids) except select unnest(v_free || v_owned));
   return json_build_object(
@@ -43,7 +43,7 @@ begin
         union all
         select f.id, f.state from (
           select h.id, case h.state when 'cancelled' then 'cancelled' else 'final' end as state, h.queue_id
-            from finished_v1(v_rest) h
+            from finished(v_rest) h
           union all
           select d.id, 'final', d.queue_id from dead d where d.id = any (v_rest)) f
          where (select q.tenant = p_tenant from queue q where q.id = f.queue_id)) s));
@@ -51,8 +51,8 @@ end $$;
 
 -- Cancel the next slice of a queue's messages, or ('') of all of a tenant's, walking over the rungs. `after` is
 -- where the next slice begins; null when this was the last.
-create or replace function cancel_some_v1(p_tenant text, p_queue text, p_order_key text, p_before bigint,
-                               p_rung bigint, p_place bigint, p_id bigint, p_limit int)
+create or replace function cancel_slice(p_tenant text, p_queue text, p_order_key text, p_before bigint,
+                                        p_rung bigint, p_place bigint, p_id bigint, p_limit int)
 returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
@@ -94,11 +94,11 @@ begin
   if v_left > 0 and cardinality(v_rungs) = c_rungs then
     v_after := json_build_object('rung', v_rungs[c_rungs] + 1, 'place', -4611686018427387904, 'id', 0);
   end if;
-  return (cancel_v1(p_tenant, v_ids)::jsonb || jsonb_build_object('after', v_after))::json;
+  return (cancel(p_tenant, v_ids)::jsonb || jsonb_build_object('after', v_after))::json;
 end $$;
 
 -- Take cancelled messages out of a lane, as its owner.
-create or replace function withdraw_v2(p_owner bigint, p_lane bigint, p_epoch bigint, p_ids bigint[]) returns json
+create or replace function withdraw(p_owner bigint, p_lane bigint, p_epoch bigint, p_ids bigint[]) returns json
 language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 begin
@@ -106,12 +106,12 @@ begin
   if not found then
     return json_build_object('now', now_ms(), 'rings', '[]'::json, 'done', false);
   end if;
-  return json_build_object('now', now_ms(), 'rings', bury_v1(p_ids, null, now_ms()), 'done', true);
+  return json_build_object('now', now_ms(), 'rings', bury(p_ids, null, now_ms()), 'done', true);
 end $$;
 
 -- An uncertain message counts as delivered, or goes back to its rung and is due now. In an ordered queue those
 -- behind it have gone already: it goes by itself, outside its slot.
-create or replace function settle_v1(p_tenant text, p_id bigint, p_sent boolean) returns json language plpgsql
+create or replace function settle(p_tenant text, p_id bigint, p_sent boolean) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v record;
@@ -129,23 +129,23 @@ begin
     return json_build_object('now', v_now, 'rings', v_rings, 'settled', false);
   end if;
   if p_sent then
-    perform history_day_v1(v_now / 86400000);
+    perform make_history_day(v_now / 86400000);
     with gone as (delete from message where id = p_id returning *)
     insert into history (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms)
     select id, v.queue_id, 'delivered', accepted_at, v_now, level, attempts, 0 from gone;
   else
-    v_rung := rungs_v1(array[v.lane_id], array[v.queue_id], array[v.level], array[v.priority], array[0]);
+    v_rung := ensure_rungs(array[v.lane_id], array[v.queue_id], array[v.level], array[v.priority], array[0]);
     update message set rung_id = v_rung[1], place = v_now, due = v_now, marks = 0 where id = p_id;
-    v_rings := wake_v1(array[v.lane_id], v_rung, array[v_now]);
+    v_rings := wake_rungs(array[v.lane_id], v_rung, array[v_now]);
   end if;
   return json_build_object('now', v_now, 'rings', v_rings, 'settled', true);
 end $$;
 
 -- Pause or resume a queue. The time of the pause does not count towards a block's expiry.
-create or replace function pause_queue_v1(p_queue bigint, p_paused boolean) returns json language plpgsql
+create or replace function pause_queue(p_queue bigint, p_paused boolean) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
-  v_lanes bigint[] := seize_v1(array[p_queue]);
+  v_lanes bigint[] := lock_queues(array[p_queue]);
   v_now bigint := now_ms();
 begin
   if p_paused then
@@ -156,29 +156,29 @@ begin
            paused_at = 0, resumed_at = v_now
      where id = p_queue and paused_at > 0;
   end if;
-  perform gate_v1(array[p_queue]);
-  return json_build_object('now', v_now, 'rings', touch_v1(v_lanes));
+  perform apply_blocks(array[p_queue]);
+  return json_build_object('now', v_now, 'rings', touch_lanes(v_lanes));
 end $$;
 
 -- Lift a queue's block, also one that disabled it.
-create or replace function unblock_queue_v1(p_queue bigint) returns json language plpgsql
+create or replace function unblock_queue(p_queue bigint) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
-  v_lanes bigint[] := seize_v1(array[p_queue]);
+  v_lanes bigint[] := lock_queues(array[p_queue]);
 begin
   update queue set block_kind = '', block_until = 0, block_reason = '', block_streak = 0, block_since = 0
    where id = p_queue;
-  perform gate_v1(array[p_queue]);
-  return json_build_object('now', now_ms(), 'rings', touch_v1(v_lanes));
+  perform apply_blocks(array[p_queue]);
+  return json_build_object('now', now_ms(), 'rings', touch_lanes(v_lanes));
 end $$;
 
 -- Pause or resume a lane. The time of the pause does not count towards the circuit's expiry.
-create or replace function pause_lane_v1(p_lane bigint, p_paused boolean) returns json language plpgsql
+create or replace function pause_lane(p_lane bigint, p_paused boolean) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_now bigint := now_ms();
 begin
-  perform lock_alone_v1(array[p_lane]);
+  perform lock_exclusive(array[p_lane]);
   if p_paused then
     update lane set paused_at = v_now where id = p_lane and paused_at = 0;
   else
@@ -187,25 +187,25 @@ begin
            paused_at = 0
      where id = p_lane and paused_at > 0;
   end if;
-  return json_build_object('now', v_now, 'rings', touch_v1(array[p_lane]));
+  return json_build_object('now', v_now, 'rings', touch_lanes(array[p_lane]));
 end $$;
 
 -- Close a lane's circuit, and lift the `unreachable` blocks of its queues.
-create or replace function unblock_lane_v1(p_lane bigint) returns json language plpgsql
+create or replace function unblock_lane(p_lane bigint) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_queues bigint[] := array(select q.id from queue_lane ql join queue q on q.id = ql.queue_id
                               where ql.lane_id = p_lane and q.block_kind = 'unreachable');
   v_lanes bigint[] := array(select distinct lane_id from queue_lane where queue_id = any (v_queues));
 begin
-  perform lock_alone_v1(v_lanes || p_lane);
+  perform lock_exclusive(v_lanes || p_lane);
   perform from lane where id = any (v_lanes || p_lane) order by id for no key update;
   update lane set circuit_strikes = 0, circuit_opened = 0, circuit_until = 0, circuit_since = 0,
                   circuit_reason = ''
    where id = p_lane;
   update queue set block_kind = '', block_until = 0, block_reason = '', block_streak = 0, block_since = 0
    where id = any (v_queues) and block_kind = 'unreachable';
-  perform gate_v1(v_queues);
+  perform apply_blocks(v_queues);
   return json_build_object('now', now_ms(), 'rings',
-                           touch_v1(array(select distinct unnest(v_lanes || p_lane))));
+                           touch_lanes(array(select distinct unnest(v_lanes || p_lane))));
 end $$;

@@ -1,7 +1,7 @@
 -- History: its partitions by day, and how messages are found in it.
 
 -- Make the partition of a day, if it is not there.
-create or replace function history_day_v1(p_day bigint) returns void language plpgsql as $$
+create or replace function make_history_day(p_day bigint) returns void language plpgsql as $$
 begin
   if to_regclass('postroad.history_' || p_day) is not null then
     return;
@@ -12,7 +12,7 @@ begin
 end $$;
 
 -- Drop the partitions in which nothing is younger than the edge; returns how many messages went.
-create or replace function forget_days_v1(p_edge bigint) returns int language plpgsql as $$
+create or replace function drop_history_days(p_edge bigint) returns int language plpgsql as $$
 declare
   v_part text;
   v_young boolean;
@@ -57,7 +57,7 @@ create or replace trigger write_history instead of insert on history
   for each row execute function write_history();
 
 -- The finished messages of these ids: rows of their own, or members of a batch.
-create or replace function finished_v1(p_ids bigint[]) returns setof history language sql stable as $$
+create or replace function finished(p_ids bigint[]) returns setof history language sql stable as $$
   select p.id, p.queue_id, p.state, p.late, p.accepted_at, p.finished_at, p.level, p.attempts, p.took_ms
     from postroad.past p where p.id = any (p_ids) and p.ids is null
   union all

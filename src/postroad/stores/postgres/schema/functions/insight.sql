@@ -1,10 +1,10 @@
 -- What is known about one message, queue or lane.
 
-create or replace function message_facts_v1(p_tenant text, p_id bigint) returns json language plpgsql
+create or replace function message_facts(p_tenant text, p_id bigint) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_now bigint := now_ms();
-  v_tries json := tries_v1(p_id);
+  v_tries json := tries_of(p_id);
   v_queue queue;
   v_at record;
   v_rest jsonb;
@@ -16,7 +16,7 @@ begin
              'before', case when r.slot = 0 then 0 else coalesce(
                 (select b.id from message b where b.rung_id = r.id and (b.place, b.id) < (m.place, m.id)
                   order by b.place desc, b.id desc limit 1), 0) end,
-             'others_due', others_due_v1(r.lane_id, r.queue_id, greatest(m.due, v_now), m.id, r.id))) as rest
+             'others_due', others_due(r.lane_id, r.queue_id, greatest(m.due, v_now), m.id, r.id))) as rest
       from message m join rung r on r.id = m.rung_id where m.id = p_id
     union all
     select 'live', a.accepted_at, a.queue_id, a.lane_id, jsonb_build_object('live', jsonb_build_object(
@@ -32,7 +32,7 @@ begin
     select h.state, h.accepted_at, h.queue_id, null, jsonb_build_object('ended', jsonb_build_object(
              'state', h.state, 'at_ms', h.finished_at, 'level', h.level, 'attempts', h.attempts,
              'late', h.late), 'took', h.took_ms)
-      from finished_v1(array[p_id]) h
+      from finished(array[p_id]) h
     limit 1) x;
   if v_at is null then
     return null;
@@ -48,31 +48,31 @@ begin
       'outcome', 'delivered', 'status', 0, 'took_ms', v_at.rest -> 'took');
   end if;
   return v_at.rest || jsonb_build_object(
-    'id', p_id, 'accepted_at_ms', v_at.accepted_at, 'queue', queue_v1(v_queue),
-    'paused_at_ms', v_queue.paused_at, 'tries', v_tries, 'lane', lane_state_v1(v_at.lane_id));
+    'id', p_id, 'accepted_at_ms', v_at.accepted_at, 'queue', queue_json(v_queue),
+    'paused_at_ms', v_queue.paused_at, 'tries', v_tries, 'lane', lane_json(v_at.lane_id));
 end $$;
 
-create or replace function queue_facts_v1(p_tenant text, p_name text) returns json language sql stable
+create or replace function queue_facts(p_tenant text, p_name text) returns json language sql stable
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
   select json_build_object(
-    'queue', queue_v1(q), 'paused_at_ms', q.paused_at,
-    'lanes', (select coalesce(json_agg(lane_state_v1(ql.lane_id) order by ql.shard), '[]')
+    'queue', queue_json(q), 'paused_at_ms', q.paused_at,
+    'lanes', (select coalesce(json_agg(lane_json(ql.lane_id) order by ql.shard), '[]')
                 from queue_lane ql where ql.queue_id = q.id),
-    'tallies', tallies_v1(array(select r.id from rung r where r.queue_id = q.id)),
+    'tallies', tallies(array(select r.id from rung r where r.queue_id = q.id)),
     'dead', (select count(*) from dead d where d.queue_id = q.id))
     from queue q where q.tenant = p_tenant and q.name = p_name
 $$;
 
-create or replace function lane_facts_v1(p_lane bigint) returns json language sql stable
+create or replace function lane_facts(p_lane bigint) returns json language sql stable
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
   select json_build_object(
-    'lane', lane_state_v1(l.id),
+    'lane', lane_json(l.id),
     'queues', (select count(*) from queue_lane ql where ql.lane_id = l.id),
-    'tallies', tallies_v1(array(select r.id from rung r where r.lane_id = l.id)))
+    'tallies', tallies(array(select r.id from rung r where r.lane_id = l.id)))
     from lane l where l.id = p_lane
 $$;
 
-create or replace function tries_v1(p_id bigint) returns json language sql stable
+create or replace function tries_of(p_id bigint) returns json language sql stable
 set search_path = postroad, pg_temp as $$
   select coalesce(json_agg(json_build_object(
            'number', number, 'started_at_ms', started_at, 'level', level, 'outcome', kind,
@@ -80,7 +80,7 @@ set search_path = postroad, pg_temp as $$
     from attempt where message_id = p_id
 $$;
 
-create or replace function lane_state_v1(p_lane bigint) returns json language sql stable as $$
+create or replace function lane_json(p_lane bigint) returns json language sql stable as $$
   select json_build_object(
     'id', l.id, 'tenant', l.tenant, 'transport', l.transport, 'server', l.server, 'shard', l.shard,
     'circuit', json_build_object('strikes', l.circuit_strikes, 'opened', l.circuit_opened,
@@ -95,7 +95,7 @@ $$;
 
 -- How many other messages of a lane or queue can go by a time, up to 1,000. Of an ordered slot only its head
 -- can, and of the message's own slot none: they go one after the other.
-create or replace function others_due_v1(p_lane bigint, p_queue bigint, p_at bigint, p_id bigint, p_rung bigint)
+create or replace function others_due(p_lane bigint, p_queue bigint, p_at bigint, p_id bigint, p_rung bigint)
 returns bigint language sql stable as $$
   with near as materialized (
     select r.id, r.slot from rung r
@@ -112,7 +112,7 @@ returns bigint language sql stable as $$
 $$;
 
 -- What waits in rungs, by lane, state and level.
-create or replace function tallies_v1(p_rungs bigint[]) returns json language sql stable as $$
+create or replace function tallies(p_rungs bigint[]) returns json language sql stable as $$
   select coalesce(json_agg(t), '[]') from (
     select r.lane_id as lane,
            case when r.level < 0 then 'uncertain'

@@ -1,7 +1,7 @@
 -- Owning lanes: heartbeats, giving lanes back, taking them from owners that are silent.
 
 -- The heartbeat of a process that owns so many lanes.
-create or replace function beat_v1(p_owner bigint, p_lanes int) returns json language plpgsql
+create or replace function beat(p_owner bigint, p_lanes int) returns json language plpgsql
 set search_path = postroad, pg_temp as $$
 declare
   v_now bigint := now_ms();
@@ -13,7 +13,7 @@ begin
 end $$;
 
 -- Note how many lanes a process owns, if there are other processes that want to know.
-create or replace function count_v1(p_owner bigint, p_lanes int) returns void language plpgsql as $$
+create or replace function note_lane_count(p_owner bigint, p_lanes int) returns void language plpgsql as $$
 begin
   update process p set lanes = greatest(0, p_lanes)
    where p.id = p_owner
@@ -25,7 +25,7 @@ end $$;
 -- update from becoming a join, which might go in another order. The order of rungs does not matter here:
 -- the caller has their lanes exclusively.) Only lanes that still have something are opened: an owned lane is
 -- ready at no level, so one that rests stays as it is.
-create or replace function release_v1(p_owner bigint, p_lane bigint[], p_epoch bigint[], p_left int) returns json
+create or replace function release(p_owner bigint, p_lane bigint[], p_epoch bigint[], p_left int) returns json
 language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
@@ -35,7 +35,7 @@ declare
   v_ready bigint[];
   v_awake bigint[];
 begin
-  perform lock_alone_v1(p_lane);
+  perform lock_exclusive(p_lane);
   with freed as (
     update lane l set owner = null, crashes = 0
      where l.id = any (p_lane) and l.owner = p_owner
@@ -57,16 +57,16 @@ begin
                     cross join lateral (select from rung g where g.lane_id = x.lane and g.ready_at < never()
                                          limit 1) r);
   if p_left = 0 then
-    perform rest_v1(p_owner);
+    perform stop_watching(p_owner);
   else
-    perform count_v1(p_owner, p_left);
+    perform note_lane_count(p_owner, p_left);
   end if;
   return json_build_object('now', v_now, 'rings',
-    case when cardinality(v_awake) > 0 then open_lanes_v1(v_awake) else '[]' end);
+    case when cardinality(v_awake) > 0 then open_lanes(v_awake) else '[]' end);
 end $$;
 
 -- A process without lanes need not be watched. One whose row is locked is about to claim some.
-create or replace function rest_v1(p_owner bigint) returns void language plpgsql as $$
+create or replace function stop_watching(p_owner bigint) returns void language plpgsql as $$
 begin
   perform from process where id = p_owner for update skip locked;
   if found and not exists (select from lane where owner = p_owner) then
@@ -75,29 +75,29 @@ begin
 end $$;
 
 -- Free all lanes of an owner but these; no lease counts as lost.
-create or replace function disown_v1(p_owner bigint, p_keep bigint[]) returns json language plpgsql
+create or replace function disown(p_owner bigint, p_keep bigint[]) returns json language plpgsql
 set search_path = postroad, pg_temp set jit = off as $$
 declare
   v_mine bigint[];
 begin
-  perform lock_alone_v1(array(select id from lane where owner = p_owner and id <> all (p_keep)));
+  perform lock_exclusive(array(select id from lane where owner = p_owner and id <> all (p_keep)));
   select array_agg(x.id) into v_mine from (
     select id from lane where owner = p_owner and id <> all (p_keep) order by id for no key update) x;
   update lane set owner = null, crashes = 0 where id = any (v_mine);
-  return json_build_object('now', now_ms(), 'rings', open_lanes_v1(v_mine));
+  return json_build_object('now', now_ms(), 'rings', open_lanes(v_mine));
 end $$;
 
 -- The row goes first: a claim that is under way has it locked, and its lanes are seen here afterwards.
-create or replace function leave_v1(p_owner bigint) returns json language plpgsql
+create or replace function leave(p_owner bigint) returns json language plpgsql
 set search_path = postroad, pg_temp as $$
 begin
   delete from process where id = p_owner;
-  return disown_v1(p_owner, '{}');
+  return disown(p_owner, '{}');
 end $$;
 
 -- Free the lanes of owners that were silent for too long; each lane has lost a lease. What an owner was asked
 -- to cancel is cancelled first, 500 at a time: `wishes` tells the caller to come again.
-create or replace function reap_v1(p_dead_after bigint) returns json language plpgsql
+create or replace function reap(p_dead_after bigint) returns json language plpgsql
 set search_path = postroad, pg_temp set jit = off as $$
 declare
   v_before bigint := now_ms() - p_dead_after;
@@ -114,7 +114,7 @@ begin
       for update skip locked;
     continue when not found;
     v_lanes := array(select id from lane where owner = v_owner);
-    perform lock_alone_v1(v_lanes);
+    perform lock_exclusive(v_lanes);
     select coalesce(array_agg(x.id), '{}') into v_lanes from (
       select id from lane where id = any (v_lanes) and owner = v_owner order by id for no key update) x;
     v_unwanted := array(
@@ -122,7 +122,7 @@ begin
        where m.unwanted = 1 and (select r.lane_id from rung r where r.id = m.rung_id) = any (v_lanes)
        limit 500);
     if cardinality(v_unwanted) > 0 then
-      v_rings := v_rings || bury_v1(v_unwanted, null, now_ms());
+      v_rings := v_rings || bury(v_unwanted, null, now_ms());
       v_wishes := v_wishes + cardinality(v_unwanted);
       continue;
     end if;
@@ -131,7 +131,7 @@ begin
            asked_at = case when cardinality(v_lanes) > 0 then 0 else asked_at end
      where id = v_owner;
     update lane set owner = null, crashes = crashes + 1 where id = any (v_lanes);
-    v_rings := v_rings || open_lanes_v1(v_lanes);
+    v_rings := v_rings || open_lanes(v_lanes);
     v_lost := v_lost + cardinality(v_lanes);
   end loop;
   return json_build_object('now', now_ms(), 'lost', v_lost, 'rings', v_rings, 'wishes', v_wishes,
@@ -139,7 +139,7 @@ begin
 end $$;
 
 -- Note that these messages are about to be tried, if the lane is still the owner's.
-create or replace function mark_v1(p_owner bigint, p_lane bigint, p_epoch bigint, p_ids bigint[]) returns boolean
+create or replace function mark(p_owner bigint, p_lane bigint, p_epoch bigint, p_ids bigint[]) returns boolean
 language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 begin

@@ -15,21 +15,21 @@
 -- only by who deletes queues.
 
 -- Share the buckets of these lanes.
-create or replace function lock_shared_v1(p_lanes bigint[]) returns void language plpgsql as $$
+create or replace function lock_shared(p_lanes bigint[]) returns void language plpgsql as $$
 begin
   perform pg_advisory_xact_lock_shared(1383031140, x.bucket)
      from (select distinct (l.id & 63)::int as bucket from unnest(p_lanes) l(id) order by 1) x;
 end $$;
 
 -- Have the buckets of these lanes exclusively.
-create or replace function lock_alone_v1(p_lanes bigint[]) returns void language plpgsql as $$
+create or replace function lock_exclusive(p_lanes bigint[]) returns void language plpgsql as $$
 begin
   perform pg_advisory_xact_lock(1383031140, x.bucket)
      from (select distinct (l.id & 63)::int as bucket from unnest(p_lanes) l(id) order by 1) x;
 end $$;
 
 -- Fail if one of these queues has been deleted.
-create or replace function check_queues_v1(p_queues bigint[]) returns void language plpgsql as $$
+create or replace function check_queues(p_queues bigint[]) returns void language plpgsql as $$
 begin
   if (select count(*) from queue where id = any (p_queues)) <
      (select count(distinct x.id) from unnest(p_queues) x(id)) then
@@ -38,19 +38,19 @@ begin
 end $$;
 
 -- Lock all lanes of these queues exclusively; returns the lanes.
-create or replace function seize_v1(p_queues bigint[]) returns bigint[] language plpgsql as $$
+create or replace function lock_queues(p_queues bigint[]) returns bigint[] language plpgsql as $$
 declare
   v_lanes bigint[] := array(select distinct lane_id from queue_lane where queue_id = any (p_queues));
 begin
-  perform lock_alone_v1(v_lanes);
+  perform lock_exclusive(v_lanes);
   perform from lane where id = any (v_lanes) order by id for no key update;
-  perform check_queues_v1(p_queues);
+  perform check_queues(p_queues);
   return v_lanes;
 end $$;
 
 -- Lock these dead messages by id, as everybody does; returns those that are still there. (A purge once took
 -- them by their time of death, upkeep as they lie in the table: two that met in the middle deadlocked.)
-create or replace function lock_dead_v1(p_ids bigint[]) returns bigint[] language plpgsql as $$
+create or replace function lock_dead(p_ids bigint[]) returns bigint[] language plpgsql as $$
 begin
   return array(select id from dead where id = any (p_ids) order by id for update);
 end $$;

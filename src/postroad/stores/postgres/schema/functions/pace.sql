@@ -2,7 +2,7 @@
 -- 80 ms together, a block of slots is 250 ms, a window has 60 buckets.
 
 -- Reserve slots, for all asks in the order they come, in one transaction.
-create or replace function reserve_v1(p_asks json) returns json language plpgsql
+create or replace function reserve(p_asks json) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_now bigint;
@@ -12,7 +12,7 @@ begin
                                  json_array_elements_text(a -> 'ledgers') l)
     order by id for update;
   v_now := now_us();
-  select coalesce(json_agg(pace_take_v1(a.ledgers, a.name, a.starts, a.cost, a.gap_us, v_now)
+  select coalesce(json_agg(pace_take(a.ledgers, a.name, a.starts, a.cost, a.gap_us, v_now)
                            order by a.i), '[]')
     into v_grants
     from rows from (json_to_recordset(p_asks)
@@ -22,7 +22,7 @@ begin
 end $$;
 
 -- One ask: [times, when to ask again]. The caller has locked the ledgers.
-create or replace function pace_take_v1(
+create or replace function pace_take(
   p_ids bigint[], p_name text, p_starts int, p_cost bigint, p_gap bigint, p_now bigint)
 returns json language plpgsql as $$
 declare
@@ -46,7 +46,7 @@ begin
   if p_cost > (select min(cost) from pace where id = any (p_ids)) then
     return json_build_object('at_us', v_at, 'again_us', never());  -- the spacing is too small for it
   end if;
-  v_again := pace_turn_v1(p_ids[1], p_name, p_now);
+  v_again := pace_turn(p_ids[1], p_name, p_now);
   v_waits := v_again > 0;
   while v_again = 0 and cardinality(v_at) < least(p_starts, 1000) loop
     v_free := (select greatest(p_now, max(n)) from unnest(v_next) n);
@@ -59,7 +59,7 @@ begin
     else
       for i in 1 .. cardinality(p_ids) loop
         if v_counted[i] <> '[]' then
-          v_again := greatest(v_again, pace_full_v1(p_ids[i], v_counted[i], v_cost[i], v_free));
+          v_again := greatest(v_again, pace_full(p_ids[i], v_counted[i], v_cost[i], v_free));
         end if;
       end loop;
     end if;
@@ -69,7 +69,7 @@ begin
     for i in 1 .. cardinality(p_ids) loop
       v_next[i] := v_free + v_cost[i] * v_space[i];
       if v_counted[i] <> '[]' then
-        perform pace_charge_v1(p_ids[i], v_counted[i], v_cost[i], v_free);
+        perform pace_charge(p_ids[i], v_counted[i], v_cost[i], v_free);
       end if;
     end loop;
     v_at := v_at || v_free;
@@ -87,7 +87,7 @@ end $$;
 
 -- When a counted window has room for a start at a time; 0: it has. A bucket counts until all of it, with what
 -- came late, lies outside the window.
-create or replace function pace_full_v1(p_ledger bigint, p_counted jsonb, p_cost bigint, p_at bigint)
+create or replace function pace_full(p_ledger bigint, p_counted jsonb, p_cost bigint, p_at bigint)
 returns bigint language plpgsql stable as $$
 declare
   v_window jsonb;
@@ -116,7 +116,7 @@ begin
 end $$;
 
 -- Count a start in all counted windows of a ledger.
-create or replace function pace_charge_v1(p_ledger bigint, p_counted jsonb, p_cost bigint, p_at bigint)
+create or replace function pace_charge(p_ledger bigint, p_counted jsonb, p_cost bigint, p_at bigint)
 returns void language sql as $$
   insert into pace_count as c (ledger, length_us, bucket, used)
   select p_ledger, (w ->> 1)::bigint, p_at / ((w ->> 1)::bigint / 60), p_cost
@@ -126,7 +126,7 @@ $$;
 
 -- When it is somebody's turn on a ledger, beside those who wait and have had less; 0: now. A new asker starts
 -- level with the one that has had the least.
-create or replace function pace_turn_v1(p_ledger bigint, p_name text, p_now bigint) returns bigint
+create or replace function pace_turn(p_ledger bigint, p_name text, p_now bigint) returns bigint
 language plpgsql as $$
 declare
   v_taken bigint;
@@ -143,7 +143,7 @@ begin
 end $$;
 
 -- Make or change the row of a limit. Slots that are reserved and may still be used count by the new spacing.
-create or replace function pace_set_v1(
+create or replace function pace_set(
   p_queue bigint, p_lane bigint, p_spec text, p_cost bigint, p_spacing bigint, p_counted jsonb)
 returns void language plpgsql as $$
 declare
@@ -172,19 +172,19 @@ begin
 end $$;
 
 -- Set a queue's limit; an empty spec lifts it.
-create or replace function limit_queue_v1(
+create or replace function limit_queue(
   p_queue bigint, p_spec text, p_cost bigint, p_spacing bigint, p_counted text)
 returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 begin
-  perform seize_v1(array[p_queue]);
-  perform pace_set_v1(p_queue, 0, p_spec, p_cost, p_spacing, p_counted::jsonb);
-  return json_build_object('now', now_ms(), 'rings', touch_v1(array(
+  perform lock_queues(array[p_queue]);
+  perform pace_set(p_queue, 0, p_spec, p_cost, p_spacing, p_counted::jsonb);
+  return json_build_object('now', now_ms(), 'rings', touch_lanes(array(
     select lane_id from queue_lane where queue_id = p_queue)));
 end $$;
 
 -- Set the limit of a lane's credential; `known`: whether there is such a lane.
-create or replace function limit_lane_v1(
+create or replace function limit_lane(
   p_lane bigint, p_spec text, p_cost bigint, p_spacing bigint, p_counted text)
 returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
@@ -196,19 +196,19 @@ begin
   if v_lanes = '{}' then
     return json_build_object('now', now_ms(), 'known', false);
   end if;
-  perform lock_alone_v1(v_lanes);
+  perform lock_exclusive(v_lanes);
   perform from lane where id = any (v_lanes) order by id for no key update;
-  perform pace_set_v1(0, p_lane, p_spec, p_cost, p_spacing, p_counted::jsonb);
-  return json_build_object('now', now_ms(), 'rings', touch_v1(v_lanes));
+  perform pace_set(0, p_lane, p_spec, p_cost, p_spacing, p_counted::jsonb);
+  return json_build_object('now', now_ms(), 'rings', touch_lanes(v_lanes));
 end $$;
 
 -- The limits of a queue and of a lane, and how far they are used.
-create or replace function paces_v1(p_queue bigint, p_lane bigint) returns json language sql stable
+create or replace function paces(p_queue bigint, p_lane bigint) returns json language sql stable
 set search_path = postroad, pg_temp as $$
   select coalesce(json_agg(json_build_object(
            'shared', p.queue_id = 0, 'limit', p.spec, 'cost', p.cost,
            'taken_until_ms', p.next_us / 1000,
-           'full_until_ms', pace_full_v1(p.id, p.counted, p.cost, now_ms() * 1000) / 1000)
+           'full_until_ms', pace_full(p.id, p.counted, p.cost, now_ms() * 1000) / 1000)
            order by p.queue_id), '[]')
     from pace p
    where p.spec <> '' and (p.queue_id = p_queue and p_queue > 0 or p.queue_id = 0 and exists (
@@ -217,7 +217,7 @@ set search_path = postroad, pg_temp as $$
 $$;
 
 -- The ledgers of a queue: its credential's first, then its own.
-create or replace function ledgers_v1(p_queue bigint) returns bigint[] language sql stable
+create or replace function ledgers_of(p_queue bigint) returns bigint[] language sql stable
 set search_path = postroad, pg_temp as $$
   select array_remove(array[
     (select p.id from queue_lane ql join lane l on l.id = ql.lane_id

@@ -2,7 +2,7 @@
 
 -- The queues of these specs, made with their lanes where they are new. A queue that is deleted between the
 -- first look and the last is made again.
-create or replace function open_queues_v1(p_specs json) returns json language plpgsql
+create or replace function open_queues(p_specs json) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_spec record;
@@ -25,7 +25,7 @@ begin
         on conflict do nothing returning id into v_queue;
         if v_queue is not null then
           for v_shard in 0..v_spec.shards - 1 loop
-            v_lane := lane_v1(v_spec.lane_tenant, v_spec.transport, v_spec.server, v_spec.credential,
+            v_lane := ensure_lane(v_spec.lane_tenant, v_spec.transport, v_spec.server, v_spec.credential,
                               v_shard, v_spec.pool);
             insert into queue_lane (queue_id, shard, lane_id) values (v_queue, v_shard, v_lane);
           end loop;
@@ -34,7 +34,7 @@ begin
       update queue q set policy = v_spec.policy
        where q.tenant = v_spec.tenant and q.name = v_spec.name
          and q.policy::text <> v_spec.policy::text;
-      select queue_v1(q) into v_found from queue q
+      select queue_json(q) into v_found from queue q
        where q.tenant = v_spec.tenant and q.name = v_spec.name;
       exit when v_found is not null;
     end loop;
@@ -44,8 +44,8 @@ begin
 end $$;
 
 -- The lane of this key, made where it is new.
-create or replace function lane_v1(p_tenant text, p_transport text, p_server text, p_credential text, p_shard int,
-                        p_pool text)
+create or replace function ensure_lane(p_tenant text, p_transport text, p_server text, p_credential text, p_shard int,
+                                       p_pool text)
 returns bigint language plpgsql as $$
 declare
   v_lane bigint;
@@ -62,13 +62,13 @@ begin
   return v_lane;
 end $$;
 
-create or replace function find_queue_v1(p_tenant text, p_name text) returns json language sql stable
+create or replace function find_queue(p_tenant text, p_name text) returns json language sql stable
 set search_path = postroad, pg_temp as $$
-  select queue_v1(q) from queue q where q.tenant = p_tenant and q.name = p_name
+  select queue_json(q) from queue q where q.tenant = p_tenant and q.name = p_name
 $$;
 
 -- A queue as the store reads it, with the ledgers that limit it.
-create or replace function queue_v1(q queue) returns json language sql stable as $$
+create or replace function queue_json(q queue) returns json language sql stable as $$
   select json_build_object(
     'id', q.id, 'tenant', q.tenant, 'name', q.name, 'policy', q.policy,
     'lanes', (select json_agg(ql.lane_id order by ql.shard) from queue_lane ql where ql.queue_id = q.id),
@@ -76,5 +76,5 @@ create or replace function queue_v1(q queue) returns json language sql stable as
                'kind', q.block_kind, 'until_ms', q.block_until, 'reason', q.block_reason,
                'streak', q.block_streak, 'since_ms', q.block_since) end,
     'paused', q.paused_at > 0, 'resumed_at_ms', q.resumed_at,
-    'ledgers', case when exists (select from pace) then ledgers_v1(q.id) else '{}' end)
+    'ledgers', case when exists (select from pace) then ledgers_of(q.id) else '{}' end)
 $$;

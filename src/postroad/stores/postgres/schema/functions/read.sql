@@ -3,7 +3,7 @@
 -- The rungs of these lanes that became ready after a time, the named rungs (n_), and the queues of both and
 -- those asked for (q_). Arrays, and no function calls inside: with objects and one call for each queue a look
 -- took 90 µs a lane.
-create or replace function look_v1(p_lane bigint[], p_after bigint[], n_of int[], n_rung bigint[], q_queue bigint[])
+create or replace function look(p_lane bigint[], p_after bigint[], n_of int[], n_rung bigint[], q_queue bigint[])
 returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
@@ -39,15 +39,15 @@ begin
            q.id, q.tenant, q.name, q.policy,
            array(select ql.lane_id from queue_lane ql where ql.queue_id = q.id order by ql.shard),
            q.paused_at > 0, q.resumed_at, q.block_kind, q.block_until, q.block_reason, q.block_streak,
-           q.block_since, case when v_paced then ledgers_v1(q.id) else '{}' end)), '[]')
+           q.block_since, case when v_paced then ledgers_of(q.id) else '{}' end)), '[]')
     into v_told from queue q where q.id = any (v_queues || q_queue);
   return json_build_object('now', v_now, 'rungs', v_rungs, 'lanes', v_lanes, 'queues', v_told);
 end $$;
 
 -- The due messages of rungs after their cursors, in order. A message that is not due ends the reading: it
 -- comes without body and headers. A body too large to come with all the others is left out, and is asked for
--- with fetch_v1. (That one adds up the bodies in a window, which takes as long as the reading itself.)
-create or replace function fetch_v2(p_rung bigint[], p_place bigint[], p_id bigint[], p_limit int[])
+-- with read_large. (That one adds up the bodies in a window, which takes as long as the reading itself.)
+create or replace function read_messages(p_rung bigint[], p_place bigint[], p_id bigint[], p_limit int[])
 returns table (id bigint, rung bigint, queue bigint, lane bigint, level int, attempts int, marks int,
                place bigint, due bigint, accepted_at bigint, expires_at bigint, body bytea,
                headers bytea, want int)
@@ -81,7 +81,7 @@ end $$;
 -- The due messages of rungs after their cursors, in order, up to 4 MB of bodies a rung. A message that is not
 -- due ends the reading: it comes without a body. (Rungs that are not ordered are read by due time, so it is
 -- the first row after now.)
-create or replace function fetch_v1(p_rung bigint[], p_place bigint[], p_id bigint[], p_limit int[])
+create or replace function read_large(p_rung bigint[], p_place bigint[], p_id bigint[], p_limit int[])
 returns table (id bigint, rung bigint, queue bigint, lane bigint, level int, attempts int, marks int,
                place bigint, due bigint, accepted_at bigint, expires_at bigint, body bytea,
                headers bytea, want int)

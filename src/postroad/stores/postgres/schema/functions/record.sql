@@ -4,7 +4,7 @@
 -- messages, with p_queue, p_tries (before this one) and p_took. p_slots: the ordered slots of all results.
 -- p_failed, p_targets, p_queues, p_lanes: other results, the rungs they move to, changes of queues and lanes.
 -- Returns which of the lanes are the owner's.
-create or replace function record_v1(
+create or replace function record(
   p_owner bigint, p_lane bigint[], p_epoch bigint[],
   p_done bigint[], p_queue bigint[], p_tries int[], p_took int[], p_slots bigint[],
   p_failed json, p_targets json, p_queues json, p_lanes json)
@@ -19,7 +19,7 @@ declare
   v_rings jsonb := '[]';
 begin
   perform set_config('synchronous_commit', 'off', true);
-  perform history_day_v1(v_now / 86400000);
+  perform make_history_day(v_now / 86400000);
   if p_queues is not null or p_lanes is not null then
     v_queues := array(select q.queue from json_to_recordset(p_queues) as q(queue bigint)
                       union
@@ -27,7 +27,7 @@ begin
                         join queue_lane ql on ql.lane_id = p_lane[l.pair] and l.opened = 0
                         join queue q on q.id = ql.queue_id and q.block_kind = 'unreachable');
     v_lanes := array(select lane_id from queue_lane where queue_id = any (v_queues));
-    perform lock_alone_v1(v_lanes);
+    perform lock_exclusive(v_lanes);
     perform from lane where id = any (p_lane || v_lanes) order by id for no key update;
   else
     -- A takeover or a release waits for us, or we see it. A statement of its own: the next one's
@@ -37,22 +37,22 @@ begin
   v_held := array(
     select coalesce((select l.epoch = x.epoch from lane l where l.id = x.lane and l.owner = p_owner), false)
       from unnest(p_lane, p_epoch) with ordinality x(lane, epoch, n) order by x.n);
-  perform deliver_v1(p_done, p_queue, p_tries, p_took, v_now);
+  perform record_delivered(p_done, p_queue, p_tries, p_took, v_now);
   if p_failed is not null then
-    v_rings := fail_v2(p_lane, p_failed, p_targets, p_slots, v_held, v_now);
+    v_rings := record_failed(p_lane, p_failed, p_targets, p_slots, v_held, v_now);
   end if;
   if cardinality(p_slots) > 0 then
-    v_rings := v_rings || settle_v1(p_slots, p_owner);
+    v_rings := v_rings || refresh_heads(p_slots, p_owner);
   end if;
   if v_queues is not null then
-    v_rings := v_rings || change_v1(p_lane, v_held, v_queues, p_queues, p_lanes);
+    v_rings := v_rings || record_blocks(p_lane, v_held, v_queues, p_queues, p_lanes);
   end if;
   return json_build_object('now', now_ms(), 'held', v_held, 'rings', v_rings);
 end $$;
 
 -- A success counts whenever it comes, once; it also takes a message out of the dead set, marked late.
-create or replace function deliver_v1(p_done bigint[], p_queue bigint[], p_tries int[], p_took int[],
-                                      p_now bigint)
+create or replace function record_delivered(p_done bigint[], p_queue bigint[], p_tries int[], p_took int[],
+                                            p_now bigint)
 returns void language plpgsql set enable_nestloop = off as $$
 declare
   v_gone int;
@@ -111,7 +111,7 @@ begin
     select sum(n) into v_gone from put;
   end if;
   if v_gone is null or v_gone < cardinality(p_done) then
-    perform lock_dead_v1(p_done);
+    perform lock_dead(p_done);
     with risen as (
       delete from dead where id = any (p_done)
       returning id, queue_id, level, attempts - (reason = 'crash_loop')::int as attempts, accepted_at)
@@ -126,8 +126,8 @@ end $$;
 -- and was replayed before that try ended has another rung or place than the result names: then the try is
 -- counted and decides nothing. Ordered slots are locked before other rungs are woken, as an enqueue does it:
 -- the other way round a record and an enqueue to both could deadlock.
-create or replace function fail_v2(p_lane bigint[], p_failed json, p_targets json, p_slots bigint[],
-                        p_held boolean[], p_now bigint)
+create or replace function record_failed(p_lane bigint[], p_failed json, p_targets json, p_slots bigint[],
+                                         p_held boolean[], p_now bigint)
 returns jsonb language plpgsql set enable_nestloop = off as $$
 declare
   t_lane bigint[];
@@ -143,7 +143,7 @@ begin
     from json_to_recordset(p_targets) as t(pair int, queue bigint, level int, priority int, due bigint)
    where p_held[t.pair];
   if t_lane is not null then
-    v_to := rungs_v1(t_lane, t_queue, t_level, t_priority, array_fill(0, array[cardinality(t_lane)]));
+    v_to := ensure_rungs(t_lane, t_queue, t_level, t_priority, array_fill(0, array[cardinality(t_lane)]));
   end if;
   with failed as materialized (
     select f.* from json_to_recordset(p_failed) as f(
@@ -200,12 +200,12 @@ begin
     return '[]';
   end if;
   perform from rung where id = any (p_slots) and slot > 0 order by id for no key update;
-  return wake_v1(t_lane, v_to, t_due);
+  return wake_rungs(t_lane, v_to, t_due);
 end $$;
 
 -- Write the blocks of queues and the circuits of lanes, and tell the owners of other lanes of these queues. A
 -- circuit that closes lifts the `unreachable` blocks of its lane's queues.
-create or replace function change_v1(p_lane bigint[], p_held boolean[], p_changed bigint[], p_queues json, p_lanes json)
+create or replace function record_blocks(p_lane bigint[], p_held boolean[], p_changed bigint[], p_queues json, p_lanes json)
 returns jsonb language plpgsql as $$
 declare
   v_touched bigint[];
@@ -238,6 +238,6 @@ begin
   select array(select ql.lane_id from changed c
                  join queue_lane ql on ql.queue_id = c.id and ql.lane_id <> c.lane_id)
     into v_touched;
-  perform gate_v1(p_changed);
-  return touch_v1(v_touched);
+  perform apply_blocks(p_changed);
+  return touch_lanes(v_touched);
 end $$;

@@ -1,8 +1,8 @@
 -- Rungs: found or made, woken, put to rest; and the lanes' ready times by level, which pollers see.
 
 -- The rungs of these (lane, queue, level, priority, slot), made where they are new.
-create or replace function rungs_v1(p_lane bigint[], p_queue bigint[], p_level int[], p_priority int[],
-                         p_slot int[])
+create or replace function ensure_rungs(p_lane bigint[], p_queue bigint[], p_level int[], p_priority int[],
+                                        p_slot int[])
 returns bigint[] language plpgsql as $$
 declare
   v_found bigint[];
@@ -21,7 +21,7 @@ begin
     end if;
     -- A new rung is under its queue's block; who changes that waits, or we do.
     perform from queue where id = any (p_queue) order by id for share;
-    perform check_queues_v1(p_queue);
+    perform check_queues(p_queue);
     insert into rung (lane_id, queue_id, level, priority, slot, blocked_until)
     select x.lane, x.queue, x.level, x.priority, x.slot,
            case when x.level < 0 then never()
@@ -38,7 +38,7 @@ end $$;
 
 -- Write the blocks of these queues to their rungs: ready at the end of the block or when the first message is
 -- due, whichever is later. The caller has all lanes of the queues exclusively.
-create or replace function gate_v1(p_queues bigint[]) returns void language plpgsql as $$
+create or replace function apply_blocks(p_queues bigint[]) returns void language plpgsql as $$
 begin
   perform from rung where queue_id = any (p_queues) and held = '' and level >= 0
     order by id for no key update;
@@ -54,7 +54,7 @@ end $$;
 -- Lower the ready times of rungs that got messages, then tell the owners of their lanes, or the pollers. Rungs
 -- and lanes that are awake already are not written. In a free lane with an open circuit a new message
 -- brings the next probe forward, even where other messages wait already. The caller shares the lanes.
-create or replace function wake_v1(p_lane bigint[], p_rung bigint[], p_due bigint[]) returns jsonb
+create or replace function wake_rungs(p_lane bigint[], p_rung bigint[], p_due bigint[]) returns jsonb
 language plpgsql set enable_nestloop = off as $$
 declare
   v_asleep bigint[];
@@ -80,7 +80,7 @@ begin
   -- Mostly no circuit is open at all, which an index that is empty then tells; or only those of others.
   if exists (select from lane where circuit_opened > 0 and owner is null limit 1)
      and exists (select from lane where id = any (p_lane) and circuit_opened > 0 and owner is null) then
-    -- Together: lower_v1 writes in order, whoever else does.
+    -- Together: lower_levels writes in order, whoever else does.
     with came as (
       select x.lane, least(r.level, 6) as level, r.ready_at as at
         from unnest(p_lane, p_rung) x(lane, rung)
@@ -94,7 +94,7 @@ begin
     select array_agg(lane), array_agg(level), array_agg(at) into v_lane, v_level, v_at from soonest;
   end if;
   if v_lane is not null then
-    v_rings := lower_v1(v_lane, v_level, v_at);
+    v_rings := lower_levels(v_lane, v_level, v_at);
   end if;
   return v_rings || (
     select coalesce(jsonb_agg(jsonb_build_array(l.owner, x.lane, x.rung, r.level,
@@ -108,7 +108,7 @@ end $$;
 
 -- Lower the ready times of those of these lanes that nobody owns, and tell the pollers. A lane with an open
 -- circuit is ready at its early probe. The caller keeps the lanes from being claimed and freed.
-create or replace function lower_v1(p_lane bigint[], p_level int[], p_at bigint[]) returns jsonb
+create or replace function lower_levels(p_lane bigint[], p_level int[], p_at bigint[]) returns jsonb
 language plpgsql set enable_nestloop = off as $$
 declare
   v_rings jsonb;
@@ -128,14 +128,14 @@ begin
   if v_rings is null then
     return '[]';
   end if;
-  perform notify_v1(v_rings);
+  perform ring(v_rings);
   return v_rings;
 end $$;
 
 -- Set ordered slots to their present heads: level, ready time, and the reason if the head holds its slot.
 -- The caller has locked the lanes, so their owners do not change; `p_known` is an owner that needs no ring.
 -- Positions are given under the lock on the rung, so none is being given meanwhile.
-create or replace function settle_v1(p_rungs bigint[], p_known bigint) returns jsonb
+create or replace function refresh_heads(p_rungs bigint[], p_known bigint) returns jsonb
 language plpgsql set enable_nestloop = off as $$
 declare
   v_now bigint := now_ms();
@@ -190,12 +190,12 @@ begin
   select array_agg(x.lane), array_agg(x.level), array_agg(x.at) into v_lane, v_level, v_at from (
     select lane, level, min(at) as at from unnest(v_lane, v_level, v_at) y(lane, level, at)
      group by 1, 2) x;
-  return v_rings || lower_v1(v_lane, v_level, v_at);
+  return v_rings || lower_levels(v_lane, v_level, v_at);
 end $$;
 
 -- Let free lanes be claimed, at each level when their rungs and circuits allow it. The poller of level 6
 -- serves all higher levels. The caller has the lanes exclusively.
-create or replace function open_lanes_v1(p_lanes bigint[]) returns jsonb language plpgsql as $$
+create or replace function open_lanes(p_lanes bigint[]) returns jsonb language plpgsql as $$
 declare
   v_rings jsonb;
 begin
@@ -217,12 +217,12 @@ begin
   if v_rings is null then
     return '[]';
   end if;
-  perform notify_v1(v_rings);
+  perform ring(v_rings);
   return v_rings;
 end $$;
 
 -- Tell the owners of these lanes to look at their rungs again; those that nobody owns can be claimed.
-create or replace function touch_v1(p_lanes bigint[]) returns jsonb language plpgsql as $$
+create or replace function touch_lanes(p_lanes bigint[]) returns jsonb language plpgsql as $$
 declare
   v_free bigint[];
   v_rings jsonb;
@@ -231,11 +231,11 @@ begin
          coalesce(jsonb_agg(jsonb_build_array(owner, id, 0, 0, 0, 0)) filter (where owner is not null), '[]')
     into v_free, v_rings
     from lane where id = any (p_lanes);
-  return v_rings || open_lanes_v1(v_free);
+  return v_rings || open_lanes(v_free);
 end $$;
 
 -- A ring is [owner, lane, rung, level, at, recalled message]. A ring without an owner is for all pollers.
-create or replace function notify_v1(p_rings jsonb) returns void language plpgsql as $$
+create or replace function ring(p_rings jsonb) returns void language plpgsql as $$
 begin
   perform pg_notify('postroad', jsonb_build_object('rings', p_rings)::text);
 end $$;

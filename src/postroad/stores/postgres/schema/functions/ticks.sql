@@ -1,18 +1,18 @@
 -- Timetables.
 
 -- Make a schedule that counts from now; one that is there stays as it is.
-create or replace function open_schedule_v1(p_name text, p_cron text, p_tz text) returns json language plpgsql
+create or replace function open_schedule(p_name text, p_cron text, p_tz text) returns json language plpgsql
 set search_path = postroad, pg_temp as $$
 begin
   insert into schedule (name, cron, tz, decided_to) values (p_name, p_cron, p_tz, now_ms())
   on conflict do nothing;
-  return schedule_v1(p_name);
+  return schedule_json(p_name);
 end $$;
 
 -- Note what becomes of ticks and store the messages of those to be sent, leaving out those decided before.
 -- p_draft: the place of a tick's draft among a_, or null. The lock on the schedule makes who comes second see
 -- what the first has decided. Notes are deleted after a while; `decided_to` is kept.
-create or replace function tick_v1(
+create or replace function tick(
   p_name text, p_cron text, p_tz text, p_until bigint, p_at bigint[], p_draft int[],
   a_id bigint[], a_queue bigint[], a_lane bigint[], a_slot int[], a_priority int[], a_accepted bigint[],
   a_due bigint[], a_expires bigint[], a_order_key text[], a_key text[], a_digest bytea[],
@@ -37,7 +37,7 @@ begin
       from unnest(p_at, p_draft) t(at, draft)
      where t.at > v_decided and t.draft is not null order by t.at);
   if cardinality(v_rows) > 0 then
-    v_rings := accept_rows_v1(v_rows) -> 'rings';
+    v_rings := accept_rows(v_rows) -> 'rings';
   end if;
   insert into tick (schedule, at, fate, message_id, decided_at)
   select p_name, t.at, case when t.draft is null then 'skipped' else 'sent' end,
@@ -45,10 +45,10 @@ begin
     from unnest(p_at, p_draft) t(at, draft) where t.at > v_decided;
   update schedule set cron = p_cron, tz = p_tz, decided_to = greatest(decided_to, p_until)
    where name = p_name;
-  return json_build_object('now', v_now, 'rings', v_rings, 'schedule', schedule_v1(p_name));
+  return json_build_object('now', v_now, 'rings', v_rings, 'schedule', schedule_json(p_name));
 end $$;
 
-create or replace function schedule_v1(p_name text) returns json language sql stable as $$
+create or replace function schedule_json(p_name text) returns json language sql stable as $$
   select json_build_object('name', name, 'cron', cron, 'tz', tz, 'decided_ms', decided_to)
     from schedule where name = p_name
 $$;

@@ -3,7 +3,7 @@
 
 -- The next part of the walk over all queues, one walk a day in the whole fleet: notes which queues are unused,
 -- and deletes up to `p_most` that have been for long. Returns when the walk goes on; 0: at once.
-create or replace function collect_v1(p_unused_ms bigint, p_every_ms bigint, p_again_ms bigint, p_slice int, p_most int)
+create or replace function collect_unused(p_unused_ms bigint, p_every_ms bigint, p_again_ms bigint, p_slice int, p_most int)
 returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off set lock_timeout = '2s' as $$
 declare
@@ -24,7 +24,7 @@ begin
   end if;
   v_queues := array(select id from queue where id > v_after order by id limit p_slice);
   v_last := v_queues[p_slice];
-  with seen as materialized (select * from unused_v1(v_queues, v_now)),
+  with seen as materialized (select * from find_unused(v_queues, v_now)),
   used as (
     delete from unused_queue s where s.queue_id = any (v_queues)
        and s.queue_id <> all (array(select queue from seen)))
@@ -38,7 +38,7 @@ begin
   if cardinality(v_old) > 0 then
     v_last := case when cardinality(v_old) = p_most then v_old[p_most] else v_last end;
     begin
-      v_gone := delete_unused_v1(v_old, v_now - p_unused_ms, v_now);
+      v_gone := delete_unused(v_old, v_now - p_unused_ms, v_now);
     exception when lock_not_available then
       null;  -- a busy moment: the next walk
     end;
@@ -51,7 +51,7 @@ end $$;
 -- Those of these queues that hold nothing and for which nobody has set anything, with a fingerprint of their
 -- rungs: which transaction wrote each last. Queues of handlers stay: a process that only sends could not make
 -- them again.
-create or replace function unused_v1(p_queues bigint[], p_now bigint) returns table (queue bigint, look text)
+create or replace function find_unused(p_queues bigint[], p_now bigint) returns table (queue bigint, look text)
 language sql stable as $$
   select q.id, coalesce((select md5(string_agg(r.id || ' ' || r.xmin, ',' order by r.id))
                            from rung r where r.queue_id = q.id), '')
@@ -81,7 +81,7 @@ $$;
 -- Delete those of these queues that are still unused, have been since before a time, and whose lanes nobody
 -- owns. It locks exclusively all that an accept, a claim, a transaction of a caller or a new queue shares;
 -- queues that somebody is writing are left for the next walk, so that no two wait for each other.
-create or replace function delete_unused_v1(p_queues bigint[], p_before bigint, p_now bigint) returns int
+create or replace function delete_unused(p_queues bigint[], p_before bigint, p_now bigint) returns int
 language plpgsql as $$
 declare
   v_queues bigint[];
@@ -92,11 +92,11 @@ begin
   v_queues := array(select x.id from unnest(p_queues) x(id)
                      where pg_try_advisory_xact_lock(1383031141, (x.id & 63)::int));
   v_lanes := array(select distinct lane_id from queue_lane where queue_id = any (v_queues));
-  perform lock_alone_v1(v_lanes);
+  perform lock_exclusive(v_lanes);
   perform from lane where id = any (v_lanes) order by id for update;
   v_queues := array(select id from queue where id = any (v_queues) order by id for update skip locked);
   v_queues := array(
-    select u.queue from unused_v1(v_queues, p_now) u
+    select u.queue from find_unused(v_queues, p_now) u
       join unused_queue s on s.queue_id = u.queue and s.look = u.look and s.since <= p_before
      where not exists (select from queue_lane ql join lane l on l.id = ql.lane_id
                         where ql.queue_id = u.queue and l.owner is not null));

@@ -1,17 +1,17 @@
 -- Messages that leave without a try (expired, cancelled), and retention.
 
 -- Messages whose own deadline has passed die; returns the blocks and open circuits that the sweeper is to judge.
-create or replace function sweep_v1(p_limit int) returns json language plpgsql
+create or replace function sweep(p_limit int) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_now bigint := now_ms();
   v_ids bigint[];
   v_rings jsonb := '[]';
 begin
-  v_ids := pick_v1(array(select id from message where expires_at <= v_now and expires_at < never()
+  v_ids := lock_messages(array(select id from message where expires_at <= v_now and expires_at < never()
                           order by expires_at limit p_limit));
   if v_ids is not null then
-    v_rings := bury_v1(v_ids, 'expired', v_now);
+    v_rings := bury(v_ids, 'expired', v_now);
   end if;
   return json_build_object(
     'now', v_now, 'rings', v_rings, 'expired', coalesce(cardinality(v_ids), 0),
@@ -30,14 +30,14 @@ end $$;
 -- Messages of a queue, on all its lanes or (not 0) on one, die because a block or an open circuit has lasted
 -- too long: those with ids from before an edge that have been due for as long (not those that were replayed
 -- since or asked for later). Ids are in time order, so only old messages are read, never the whole queue.
-create or replace function sweep_spell_v1(p_queue bigint, p_lane bigint, p_edge bigint, p_due bigint, p_reason text,
-                               p_limit int)
+create or replace function sweep_spell(p_queue bigint, p_lane bigint, p_edge bigint, p_due bigint, p_reason text,
+                                       p_limit int)
 returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_ids bigint[];
 begin
-  v_ids := pick_v1(array(
+  v_ids := lock_messages(array(
     select m.id from message m
      where m.id < p_edge and m.due <= p_due
        and (select r.queue_id = p_queue and r.level >= 0 and (p_lane = 0 or r.lane_id = p_lane)
@@ -45,12 +45,12 @@ begin
      limit p_limit));
   return json_build_object(
     'now', now_ms(), 'expired', coalesce(cardinality(v_ids), 0),
-    'rings', case when v_ids is null then '[]' else bury_v1(v_ids, p_reason, now_ms()) end);
+    'rings', case when v_ids is null then '[]' else bury(v_ids, p_reason, now_ms()) end);
 end $$;
 
 -- Lock the lanes of messages, then those of the messages that nobody else is writing, and return these. Lanes
 -- before messages, as everybody locks them: a record that changes a block has its lanes exclusively.
-create or replace function pick_v1(p_ids bigint[]) returns bigint[] language plpgsql as $$
+create or replace function lock_messages(p_ids bigint[]) returns bigint[] language plpgsql as $$
 begin
   perform from lane where id = any (array(
       select (select r.lane_id from rung r where r.id = m.rung_id) from message m where m.id = any (p_ids)))
@@ -61,12 +61,12 @@ end $$;
 
 -- Move messages to the dead set for a reason, or without one to history as cancelled. The caller has locked
 -- their lanes.
-create or replace function bury_v1(p_ids bigint[], p_reason text, p_now bigint) returns jsonb
+create or replace function bury(p_ids bigint[], p_reason text, p_now bigint) returns jsonb
 language plpgsql set enable_nestloop = off as $$
 declare
   v_rungs bigint[];
 begin
-  perform history_day_v1(p_now / 86400000);
+  perform make_history_day(p_now / 86400000);
   with gone as materialized (delete from message where id = any (p_ids) returning *),
   place as materialized (
     select r.* from rung r where r.id = any (array(select g.rung_id from gone g))),
@@ -82,12 +82,12 @@ begin
     select g.id, r.queue_id, 'cancelled', g.accepted_at, p_now, g.level, g.attempts, 0
       from gone g join place r on r.id = g.rung_id where p_reason is null)
   select array_agg(distinct g.rung_id) into v_rungs from gone g;
-  return settle_v1(v_rungs, 0);
+  return refresh_heads(v_rungs, 0);
 end $$;
 
 -- Delete finished work that is past its retention; returns how much went. History goes by the day, a whole
 -- partition when nothing in it is younger than the edge.
-create or replace function retain_v1(p_history_ms bigint, p_dead_ms bigint, p_limit int) returns int
+create or replace function retain(p_history_ms bigint, p_dead_ms bigint, p_limit int) returns int
 language plpgsql
 set search_path = postroad, pg_temp set jit = off set lock_timeout = '2s' as $$
 declare
@@ -99,10 +99,10 @@ declare
 begin
   perform set_config('synchronous_commit', 'off', true);
   for v_ahead in 0..2 loop
-    perform history_day_v1(v_today + v_ahead);
+    perform make_history_day(v_today + v_ahead);
   end loop;
-  v_gone := forget_days_v1(v_edge);
-  v_dead := lock_dead_v1(array(select id from dead where died_at < v_now - p_dead_ms limit p_limit));
+  v_gone := drop_history_days(v_edge);
+  v_dead := lock_dead(array(select id from dead where died_at < v_now - p_dead_ms limit p_limit));
   delete from dead where id = any (v_dead);
   delete from attempt where message_id = any (v_dead);
   delete from idempotency where (queue_id, key) in (

@@ -1,7 +1,7 @@
 -- The log of webhook tries.
 
 -- What was seen of tries is true whoever owns their lanes by now. Noted twice, it counts once.
-create or replace function note_tries_v1(
+create or replace function note_tries(
   p_message bigint[], p_number int[], p_started bigint[], p_level int[], p_outcome text[],
   p_status int[], p_took int[], p_answered int[], p_address text[], p_fault text[], p_error text[],
   p_headers bytea[], p_answer bytea[])
@@ -15,7 +15,7 @@ returns int language sql set search_path = postroad, pg_temp as $$
 $$;
 
 -- Delete a slice of the oldest tries that are past their retention.
-create or replace function forget_tries_v1(p_keep_ms bigint, p_limit int) returns int language sql
+create or replace function forget_tries(p_keep_ms bigint, p_limit int) returns int language sql
 set search_path = postroad, pg_temp as $$
   with gone as (
     delete from webhook_try

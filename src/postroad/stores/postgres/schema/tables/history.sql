@@ -30,7 +30,7 @@ create index past_id on past (id);
 create index past_finished on past using brin (finished_at);
 create index past_moment on past ((id >> 28)) where ids is not null;
 
--- One row for each message. A search by id reads all of it: use the function finished_v1 instead.
+-- One row for each message. A search by id reads all of it: use the function finished instead.
 create view history as
 select coalesce((p.id >> 28 << 28) + x.id, p.id) as id, coalesce(x.queue, p.queue_id) as queue_id, p.state,
        p.late, coalesce(x.accepted, p.accepted_at) as accepted_at, p.finished_at, p.level, p.attempts,

@@ -7,4 +7,4 @@ select $1::bigint, $2::bigint, 'delivered', exists (select from postroad.dead wh
        greatest($6::int, coalesce((select attempts from postroad.broker_message where id = $1), 0)
                          + (not exists (select from postroad.message where id = $1))::int),
        $7::int
- where not exists (select from postroad.finished_v1(array[$1::bigint]))
+ where not exists (select from postroad.finished(array[$1::bigint]))
