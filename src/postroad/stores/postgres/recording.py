@@ -25,10 +25,10 @@ APPLIED: Final = decoder(Applied)
 
 
 class Failed(Struct, frozen=True):
-    """One result that did not deliver, as record_failed reads it. `pair` is the place of its lane in
-    the batch; `since` the tries before the first result of this message in the batch, `last` whether
-    this is the last one; `rung` and `at` where it lay when it was read: elsewhere it was replayed
-    since. What is None stays as it is."""
+    """One result that did not deliver, as record_failed reads it. `pair` is the place of its lane
+    in the batch; `since` the tries before the first result of this message in the batch, `last`
+    whether this is the last one; `rung` and `at` where it lay when it was read: elsewhere it was
+    replayed since. What is None stays as it is."""
 
     pair: int
     id: int
