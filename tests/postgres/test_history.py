@@ -19,7 +19,7 @@ ROWS = [
 ]
 # So many moments a day, each with two queues' batches and some that went by themselves.
 FILL = """
-insert into postroad.past (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms, ids)
+insert into postroad.history_batch (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms, ids)
 select (n << 28) + q * 8192, q, 'delivered', 5, {day} * 86400000::bigint, 0, 1, 0,
        (select array_agg(q * 8192 + o * 32768 order by o) from generate_series(0, {each} - 1) o)
   from generate_series({day} * 100000::bigint, {day} * 100000 + {moments} - 1) n, generate_series(0, 1) q
@@ -35,7 +35,7 @@ async def filled(connection: Connection, days: int, moments: int, each: int) -> 
     for day in range(100, 100 + days):
         await connection.execute("select postroad.make_history_day($1)", day)
         await connection.execute(FILL.format(day=day, moments=moments, each=each))
-    await connection.execute("analyze postroad.past")
+    await connection.execute("analyze postroad.history_batch")
     return days * moments * (2 * each + 5)
 
 

@@ -38,7 +38,7 @@ NOT_IN_SQLITE: Final = {
     "hub": "which process is the hub; on SQLite the one that has the file",
     "queue_walk": "how far a walk over all queues is",
     "unused_queue": "since when queues are seen unused, from now on",
-    "past": "history, which is copied through its view",
+    "history_batch": "history, which is copied through its view",
     "process": "those who run this road, and nobody does yet",
     "schema_version": "the version of this schema; SQLite has it in the file's header",
     "copying": "how far a copy is",

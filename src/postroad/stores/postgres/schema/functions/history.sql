@@ -7,7 +7,7 @@ begin
     return;
   end if;
   perform pg_advisory_xact_lock(1383031140, 64);
-  execute format('create table if not exists history_%s partition of past for values from (%s) to (%s)',
+  execute format('create table if not exists history_%s partition of history_batch for values from (%s) to (%s)',
                  p_day, p_day * 86400000, (p_day + 1) * 86400000);
 end $$;
 
@@ -21,7 +21,7 @@ declare
 begin
   for v_part in
     select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
-     where i.inhparent = 'past'::regclass
+     where i.inhparent = 'history_batch'::regclass
        and case when c.relname ~ '^history_[0-9]+$'
                 then substr(c.relname, 9)::bigint * 86400000 < p_edge end
      order by c.relname
@@ -29,7 +29,7 @@ begin
     execute format('select exists (select from %I where finished_at >= %s)', v_part, p_edge) into v_young;
     continue when v_young;
     begin
-      execute format('lock table past in access exclusive mode');
+      execute format('lock table history_batch in access exclusive mode');
       -- The try that delivered is the row itself.
       execute format('delete from attempt a using %I p left join lateral unnest(p.ids) x(id) on true'
                      ' where a.message_id = coalesce((p.id >> 28 << 28) + x.id, p.id)'
@@ -48,7 +48,7 @@ end $$;
 -- those that are copied from another road.
 create or replace function write_history() returns trigger language plpgsql as $$
 begin
-  insert into postroad.past (id, queue_id, state, late, accepted_at, finished_at, level, attempts, took_ms)
+  insert into postroad.history_batch (id, queue_id, state, late, accepted_at, finished_at, level, attempts, took_ms)
   values (new.id, new.queue_id, new.state, new.late, new.accepted_at, new.finished_at, new.level,
           new.attempts, new.took_ms);
   return new;
@@ -59,12 +59,12 @@ create or replace trigger write_history instead of insert on history
 -- The finished messages of these ids: rows of their own, or members of a batch.
 create or replace function finished(p_ids bigint[]) returns setof history language sql stable as $$
   select p.id, p.queue_id, p.state, p.late, p.accepted_at, p.finished_at, p.level, p.attempts, p.took_ms
-    from postroad.past p where p.id = any (p_ids) and p.ids is null
+    from postroad.history_batch p where p.id = any (p_ids) and p.ids is null
   union all
   select w.id, coalesce(p.queues[x.n], p.queue_id), p.state, p.late,
          coalesce(p.accepted[x.n], p.accepted_at), p.finished_at, p.level, p.attempts,
          coalesce(p.took[x.n], p.took_ms)
-    from unnest(p_ids) w(id) join postroad.past p on p.id >> 28 = w.id >> 28 and p.ids is not null
+    from unnest(p_ids) w(id) join postroad.history_batch p on p.id >> 28 = w.id >> 28 and p.ids is not null
    cross join lateral array_position(p.ids, (w.id & 268435455)::int) x(n)
    where x.n is not null
 $$;

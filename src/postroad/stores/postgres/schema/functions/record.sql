@@ -66,7 +66,7 @@ begin
   if cardinality(p_done) = 1 then
     with gone as (
       delete from message where id = any (p_done) returning id, rung_id, level, attempts, accepted_at)
-    insert into past (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms)
+    insert into history_batch (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms)
     select g.id, p_queue[1], 'delivered', g.accepted_at, p_now, g.level,
            -- Late: another owner has tried meanwhile; a verdict of doubt has counted this try.
            case when g.attempts > p_tries[1]
@@ -78,7 +78,7 @@ begin
     with gone as (
       delete from message where id = any (p_done) returning id, rung_id, level, attempts, accepted_at),
     put as (
-      insert into past (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms, ids, accepted)
+      insert into history_batch (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms, ids, accepted)
       select min(g.id), p_queue[1], 'delivered', min(g.accepted_at), p_now, g.level,
              case when g.attempts > p_tries[1]
                   then g.attempts + (select (r.step >= 0)::int from rung r where r.id = g.rung_id)
@@ -92,7 +92,7 @@ begin
     with gone as (
       delete from message where id = any (p_done) returning id, rung_id, level, attempts, accepted_at),
     put as (
-      insert into past (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms, ids, queues,
+      insert into history_batch (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms, ids, queues,
                         accepted, took)
       select min(g.id), coalesce(min(x.queue), p_queue[1]), 'delivered', min(g.accepted_at), p_now, g.level,
              case when g.attempts > coalesce(x.tries, p_tries[1])
@@ -115,7 +115,7 @@ begin
     with risen as (
       delete from dead where id = any (p_done)
       returning id, queue_id, level, attempts - (reason = 'crash_loop')::int as attempts, accepted_at)
-    insert into past (id, queue_id, state, late, accepted_at, finished_at, level, attempts, took_ms)
+    insert into history_batch (id, queue_id, state, late, accepted_at, finished_at, level, attempts, took_ms)
     select r.id, r.queue_id, 'delivered', true, r.accepted_at, p_now, r.level, r.attempts + 1,
            coalesce(p_took[array_position(p_done, r.id)], p_took[1])
       from risen r;

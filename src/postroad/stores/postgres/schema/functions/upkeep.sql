@@ -77,7 +77,7 @@ begin
            r.slot, g.order_key, '', 0, g.headers, g.body
       from gone g join place r on r.id = g.rung_id where p_reason is not null
     on conflict do nothing),
-  past as (
+  cancelled as (
     insert into history (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms)
     select g.id, r.queue_id, 'cancelled', g.accepted_at, p_now, g.level, g.attempts, 0
       from gone g join place r on r.id = g.rung_id where p_reason is null)
