@@ -104,7 +104,7 @@ async def made_from(tables: Mapping[str, str], version: int, server: PrivatePost
     """A road with the tables of some release, and none of the functions."""
     dsn = server.create_database()
     raw = await asyncpg.connect(dsn)
-    stamp = QUERIES["schema_stamp"].format(version, 1, "")
+    stamp = QUERIES["schema_stamp"].format(version, 100, "")
     path = "set search_path = postroad"
     for script in (QUERIES["schema_create"], path, *tables.values(), stamp):
         await raw.execute(script)
@@ -146,14 +146,14 @@ def test_a_table_that_is_changed_without_a_migration_is_noticed(
     column = "colour text not null default 'red'"
     delivery = TABLES["delivery"].replace("create table lane (", f"create table lane ({column},")
     monkeypatch.setattr(migration, "TABLES", {**TABLES, "delivery": delivery})
-    monkeypatch.setattr(migration, "VERSION", 2)
+    monkeypatch.setattr(migration, "VERSION", 101)
 
     async def story() -> None:
-        script = {"002_colour": f"alter table lane add column {column}"}
+        script = {"101_colour": f"alter table lane add column {column}"}
         monkeypatch.setattr(migration, "MIGRATIONS", script)
-        assert await moved_on(TABLES, 1, server) == await new(server)
-        monkeypatch.setattr(migration, "MIGRATIONS", {"002_forgotten": "-- nothing"})
-        assert await moved_on(TABLES, 1, server) != await new(server)
+        assert await moved_on(TABLES, 100, server) == await new(server)
+        monkeypatch.setattr(migration, "MIGRATIONS", {"101_forgotten": "-- nothing"})
+        assert await moved_on(TABLES, 100, server) != await new(server)
 
     within(story())
 

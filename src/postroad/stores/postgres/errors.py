@@ -42,7 +42,7 @@ UNFINISHED: Final = (
     "store copy` again, it goes on where it was; or drop the schema `postroad` there"
 )
 BEING_COPIED: Final = "PR001"
-"""What triggers raise in whoever writes meanwhile (copy_begin.sql)."""
+"""What triggers raise in whoever writes meanwhile (`copy_begin`)."""
 
 QUEUE_GONE: Final = "PR002"
 """What functions raise in whoever speaks of such a queue."""

@@ -16,8 +16,10 @@ from postroad.stores.sql import load, number_of
 TABLES: Final = load("postroad.stores.postgres", "schema/tables")
 FUNCTIONS: Final = load("postroad.stores.postgres", "schema/functions")
 MIGRATIONS: Final = load("postroad.stores.postgres", "migrations")
-VERSION: Final = max(map(number_of, MIGRATIONS), default=1)
-OLDEST: Final = 1
+BASELINE: Final = 100
+"""The version of a road that no migration has changed. Lower ones are older than any release."""
+VERSION: Final = max([BASELINE, *map(number_of, MIGRATIONS)])
+OLDEST: Final = BASELINE
 """Processes that know only this version can still work with a schema of ours."""
 LOCK: Final = 0x526F6164
 UNRELEASED: Final = (
@@ -28,12 +30,12 @@ UNRELEASED: Final = (
 
 
 class Versions(Struct, frozen=True):
-    """What a database holds; version 0 is no road. `functions` is the digest of its functions, None
-    in a layout from before the first release. `copying`: another road is being copied into it."""
+    """What a database holds; version 0 is no road. `functions` is the digest of its functions.
+    `copying`: another road is being copied into it."""
 
     version: int = 0
     oldest: int = 0
-    functions: str | None = ""
+    functions: str | None = None
     copying: bool = False
 
 
@@ -54,8 +56,7 @@ async def check(raw: Raw, where: str) -> None:
                 found = await versions(raw)  # another process may have made it
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
         raise named(error, where) from error
-    if found.functions is None:
-        raise SchemaTooOld(UNRELEASED.format(where=where))
+    check_released(found, where)
     if found.copying:
         raise CopyUnfinished(UNFINISHED.format(where=where))
     if steps(found):
@@ -67,6 +68,12 @@ async def check(raw: Raw, where: str) -> None:
         raise SchemaTooNew(
             f"{where} has schema {found.version}, this release knows {VERSION}: upgrade Postroad"
         )
+
+
+def check_released(found: Versions, where: str) -> None:
+    """Refuse a schema that is older than any release."""
+    if 0 < found.version < BASELINE:
+        raise SchemaTooOld(UNRELEASED.format(where=where))
 
 
 async def exists(address: Address) -> bool:
@@ -98,8 +105,7 @@ async def move(raw: Raw, where: str) -> int:
     async with raw.transaction():
         await raw.execute(f"select pg_advisory_xact_lock({LOCK}, 67)")
         found = await versions(raw)
-        if found.functions is None:
-            raise SchemaTooOld(UNRELEASED.format(where=where))
+        check_released(found, where)
         missing = steps(found)
         if found.version == 0:
             await raw.execute(QUERIES["schema_create"])

@@ -1,4 +1,4 @@
--- Campaigns: states, jobs, and what calls to providers gave.
+-- How campaigns move: states, jobs, and what calls to providers gave.
 
 -- Change the state of a campaign and of its jobs; a new run makes jobs where there are none.
 create or replace function campaign_move(p_id bigint, p_from text[], p_to text, p_reason text, p_at bigint,

@@ -1,4 +1,4 @@
--- Times. The database's clock is the only clock of the fleet.
+-- The times. The database's clock is the only clock of the fleet.
 
 create or replace function never() returns bigint language sql immutable parallel safe
   return 4611686018427387904;

@@ -1,4 +1,4 @@
--- History: its partitions by day, and how messages are found in it.
+-- How history is partitioned by day, and how messages are found in it.
 
 -- Make the partition of a day, if it is not there.
 create or replace function make_history_day(p_day bigint) returns void language plpgsql as $$

@@ -1,4 +1,4 @@
--- Results: one transaction for each batch, fenced by the epochs of the lanes.
+-- What came of tries: one transaction for each batch, fenced by the epochs of the lanes.
 
 -- p_lane, p_epoch: the lanes of this batch; results name them by their place, `pair`. p_done: delivered
 -- messages, with p_queue, p_tries (before this one) and p_took. p_slots: the ordered slots of all results.

@@ -1,4 +1,4 @@
--- Rungs: found or made, woken, put to rest; and the lanes' ready times by level, which pollers see.
+-- How rungs are found or made, woken and put to rest; and the lanes' ready times by level, which pollers see.
 
 -- The rungs of these (lane, queue, level, priority, slot), made where they are new.
 create or replace function ensure_rungs(p_lane bigint[], p_queue bigint[], p_level int[], p_priority int[],

@@ -1,4 +1,4 @@
--- Timetables.
+-- Schedules and their ticks.
 
 -- Make a schedule that counts from now; one that is there stays as it is.
 create or replace function open_schedule(p_name text, p_cron text, p_tz text) returns json language plpgsql

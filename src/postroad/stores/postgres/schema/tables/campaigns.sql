@@ -1,4 +1,4 @@
--- Campaigns: recipients and results (campaign_message), what is queued or begun (campaign_op), jobs,
+-- The tables of campaigns: recipients and results (campaign_message), what is queued or begun (campaign_op), jobs,
 -- credentials.
 
 create table credential (

@@ -1,4 +1,4 @@
--- Queues, lanes, rungs and messages: what engines work on. History lies in history.sql.
+-- The queues, lanes, rungs and messages that engines work on. History lies in history.sql.
 -- Times are milliseconds since 1970; 4611686018427387904 (2^62) means "never".
 
 create table process (

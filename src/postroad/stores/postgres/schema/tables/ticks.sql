@@ -1,4 +1,4 @@
--- Timetables: up to when each has been decided, and what became of its ticks.
+-- The timetables: up to when each has been decided, and what became of its ticks.
 
 create table schedule (
   name       text primary key,

@@ -1,4 +1,4 @@
--- Webhooks: the settings of each queue, and a log of every try.
+-- The settings of each webhook queue, and a log of every try.
 
 -- settings: JSON. sealed: signing secrets and headers, encrypted with the key of that name; '' is no key.
 create table webhook (

@@ -1,2 +1,0 @@
--- A queue by its owner and name.
-select postroad.find_queue($1, $2)

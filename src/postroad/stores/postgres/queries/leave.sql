@@ -1,2 +1,0 @@
--- A process goes away in good order.
-select postroad.leave($1)
