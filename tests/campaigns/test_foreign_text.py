@@ -14,11 +14,11 @@ import pytest
 
 from postroad.campaigns import recording
 from postroad.campaigns.postgres.store import PostgresCampaigns
-from postroad.campaigns.sqlite.store import SqliteCampaigns
 from postroad.model import foreign
 from postroad.model.campaign import Counts, Result, RowState
 from postroad.model.outcome import Kind
 from postroad.ports.channel import Answer, Parcel
+from postroad.stores.sqlite.campaigns import SqliteCampaigns
 from postroad.transports.sms.channel import SmsChannel
 from tests.campaigns.provider import Provider
 from tests.campaigns.stories import local, numbers, prepare, reaches, running

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from postroad.campaigns import crew
 from postroad.campaigns.postgres.store import PostgresCampaigns
-from postroad.campaigns.sqlite.store import SqliteCampaigns
 from postroad.model.campaign import Counts, Job, Result
+from postroad.stores.sqlite.campaigns import SqliteCampaigns
 from tests.campaigns.stories import local
 
 

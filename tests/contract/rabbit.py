@@ -242,7 +242,7 @@ class RabbitRig:
     async def rows(self, sql: str) -> Rows:
         state = self.store.state
         assert isinstance(state, SqliteStore)
-        return await state._read("test", lambda db: db.connection.execute(sql).fetchall())
+        return await state.read("test", lambda db: db.connection.execute(sql).fetchall())
 
     async def close(self) -> None:
         await self.store.leave(-1)

@@ -11,7 +11,7 @@ from postroad.stores.copying import LEFT_OUT, NOT_IN_SQLITE, copy
 from postroad.stores.postgres import migration
 from postroad.stores.postgres.connections import dial, read_address
 from postroad.stores.sqlite.database import Database
-from postroad.stores.sqlite.schema import migrate
+from postroad.stores.sqlite.migration import migrate
 from tests.contract.postgres import Template
 
 TABLES = """

@@ -26,7 +26,7 @@ A_WORKER = 500
 async def owned_lanes(world: World) -> int:
     """How many lanes somebody owns, by the store."""
     count = "select count(*) from lane where owner is not null"
-    rows = await world.store._read("insight", lambda db: db.connection.execute(count).fetchall())
+    rows = await world.store.read("insight", lambda db: db.connection.execute(count).fetchall())
     return int(str(rows[0][0]))
 
 

@@ -22,7 +22,8 @@ from postroad.stores.postgres.connections import QUERIES, Raw, dial, read_addres
 from postroad.stores.postgres.errors import named
 from postroad.stores.sqlite import leases
 from postroad.stores.sqlite.database import Database, named_errors
-from postroad.stores.sqlite.schema import FileLock, migrate
+from postroad.stores.sqlite.file_lock import FileLock
+from postroad.stores.sqlite.migration import migrate
 
 BATCH: Final = 5_000
 DAY_MS: Final = 86_400_000

@@ -75,15 +75,17 @@ async def migrate(dsn: str) -> tuple[int, int]:
 
 
 def _migrate_file(path: Path) -> tuple[int, int]:
-    from postroad.stores.sqlite import schema
     from postroad.stores.sqlite.database import Database
+    from postroad.stores.sqlite.file_lock import FileLock
+    from postroad.stores.sqlite.migration import VERSION
+    from postroad.stores.sqlite.migration import migrate as migrate_tables
 
-    lock = schema.FileLock(path)
+    lock = FileLock(path)
     lock.take()
     try:
         db = Database(path)
         try:
-            return schema.migrate(db), schema.VERSION
+            return migrate_tables(db), VERSION
         finally:
             db.close()
     finally:

@@ -19,7 +19,7 @@ from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
-from postroad.ports.tables import Beside, FileTables, ServerTables
+from postroad.ports.tables import Beside, ServerTables
 from postroad.transports.sms.channel import Login, SmsChannel
 from postroad.transports.ways import Ways
 from postroad.transports.webhook.channel import WebhookChannel
@@ -117,8 +117,10 @@ def campaign_store(road: Store) -> CampaignStore:
         from postroad.campaigns.postgres.store import PostgresCampaigns
 
         return PostgresCampaigns(tables)
-    if isinstance(tables, FileTables):
-        from postroad.campaigns.sqlite.store import SqliteCampaigns
+    from postroad.stores.sqlite.store import SqliteStore
 
-        return SqliteCampaigns(tables, road.clock)
+    if isinstance(tables, SqliteStore):
+        from postroad.stores.sqlite.campaigns import SqliteCampaigns
+
+        return SqliteCampaigns(tables)
     raise BadInput("this store keeps no campaigns: use SQLite or PostgreSQL")

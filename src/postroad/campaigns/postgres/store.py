@@ -7,17 +7,6 @@ from typing import Any, Final
 import asyncpg
 import msgspec
 
-from postroad.campaigns.rows import (
-    CHANGED,
-    NOT_OURS,
-    read_campaign,
-    read_credential,
-    read_exact,
-    read_import,
-    read_recipient,
-    same_file,
-    text,
-)
 from postroad.model.campaign import (
     FROM_DRAFT,
     JOB_MOVES,
@@ -41,6 +30,17 @@ from postroad.model.credential import Credential
 from postroad.ports.campaigns import Import, NewRows
 from postroad.ports.sql import load
 from postroad.ports.tables import Raw, ServerLine, ServerTables
+from postroad.stores.campaign_rows import (
+    CHANGED,
+    NOT_OURS,
+    read_campaign,
+    read_credential,
+    read_exact,
+    read_import,
+    read_recipient,
+    same_file,
+    text,
+)
 
 QUERIES: Final = load("postroad.campaigns.postgres")
 COLUMNS: Final = ("campaign_id", "n", "line", "recipient", "fields")

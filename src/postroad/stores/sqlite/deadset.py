@@ -9,7 +9,7 @@ from postroad.model.ladder import Ladder
 from postroad.model.outcome import Kind
 from postroad.model.states import DeadReason
 from postroad.model.tries import Try
-from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import POLICY_DECODER, rung_of, wake
 from postroad.stores.sqlite.recording import settle_slot
@@ -17,19 +17,19 @@ from postroad.stores.sqlite.recording import settle_slot
 TRIM_SLICE: Final = 1_000
 
 
-class DeadVerbs(Base):
+class SqliteDeadSet(SqliteBase):
     """Look at the dead, send them again, forget them."""
 
     async def dead_page(self, which: DeadFilter, after: Place, limit: int) -> list[DeadMessage]:
         """A page, the latest death first."""
         values = (*_values(which), *after, limit)
-        return await self._read(
+        return await self.read(
             "dead", lambda db: [_message(row) for row in db.all("dead_page", *values)]
         )
 
     async def dead_letter(self, tenant: str | None, number: int) -> DeadLetter | None:
         """One dead message with its body, headers and tries."""
-        return await self._read("dead", lambda db: letter(db, tenant, number))
+        return await self.read("dead", lambda db: letter(db, tenant, number))
 
     async def dead_replay(
         self, which: DeadFilter, mode: ReplayMode, *, count: int, dry_run: bool
@@ -37,20 +37,20 @@ class DeadVerbs(Base):
         """Put dead messages back on their rungs."""
         now_ms = self.clock.now_ms()
         if dry_run:
-            return await self._read("dead", lambda db: len(_replayable(db, which, count)))
-        return await self._write(
+            return await self.read("dead", lambda db: len(_replayable(db, which, count)))
+        return await self.write(
             "dead", lambda db: replay(db, which, mode, count, now_ms), durable=True
         )
 
     async def dead_purge(self, which: DeadFilter, *, count: int, dry_run: bool) -> int:
         """Delete dead messages and their tries."""
         if dry_run:
-            return await self._read("dead", lambda db: len(_dead(db, which, count)))
-        return await self._write("dead", lambda db: purge(db, which, count), durable=True)
+            return await self.read("dead", lambda db: len(_dead(db, which, count)))
+        return await self.write("dead", lambda db: purge(db, which, count), durable=True)
 
     async def dead_trim(self, keep: int) -> int:
         """Delete a slice of the longest dead beyond so many."""
-        return await self._write("retain", lambda db: trim(db, keep))
+        return await self.write("retain", lambda db: trim(db, keep))
 
 
 def letter(db: Database, tenant: str | None, number: int) -> DeadLetter | None:

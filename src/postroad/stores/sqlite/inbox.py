@@ -21,17 +21,17 @@ POLICY_DECODER: Final = msgspec.json.Decoder(Policy)
 def open_queue(db: Database, spec: QueueSpec) -> Queue:
     """The queue of this name, made with its lanes when it is new."""
     policy = msgspec.json.encode(spec.policy)
-    row = db.one("queue_by_name", spec.tenant, spec.name)
-    if row is not None:
-        db.run("queue_policy", row[0], policy)
+    number = db.number("queue_find", spec.tenant, spec.name)
+    if number is not None:
+        db.run("queue_policy", number, policy)
     else:
         number = db.number("queue_insert", spec.tenant, spec.name, spec.lane.transport, policy)
         for shard in range(spec.shards):
             db.run("queue_lane_insert", number, shard, _lane(db, spec, shard))
-    queue = find_queue(db, spec.tenant, spec.name)
-    if queue is None:  # pragma: no cover - it was just written in this transaction
+    row = db.one("queue_by_id", number)
+    if row is None:  # pragma: no cover - it was just written in this transaction
         raise LookupError(spec.name)
-    return queue
+    return read_queue(db, row)
 
 
 def _lane(db: Database, spec: QueueSpec, shard: int) -> int | None:
@@ -52,8 +52,14 @@ def check_queue(db: Database, queue: int) -> None:
 
 def find_queue(db: Database, tenant: str, name: str) -> Queue | None:
     """The queue of that name."""
-    row = db.one("queue_by_name", tenant, name)
+    row = queue_row(db, tenant, name)
     return read_queue(db, row) if row else None
+
+
+def queue_row(db: Database, tenant: str, name: str) -> Row | None:
+    """The row of the queue of that name."""
+    number = db.number("queue_find", tenant, name)
+    return db.one("queue_by_id", number) if number is not None else None
 
 
 def read_queue(db: Database, row: Row) -> Queue:

@@ -14,7 +14,7 @@ from postroad.model.errors import BadInput, NotOpen, StoreUnavailable
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
 from postroad.stores.sqlite import inbox
-from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database, named_errors
 from postroad.stores.sqlite.writer import Drive, ThreadDrive
@@ -51,7 +51,7 @@ class Guest:
         self.rings, self.expires_ms = [], NEVER
 
 
-class JoinVerbs(Base):
+class SqliteJoining(SqliteBase):
     """The caller's transactions on the road's file."""
 
     def __init__(self, path: Path, clock: Clock, drive: Callable[[], Drive] = ThreadDrive) -> None:

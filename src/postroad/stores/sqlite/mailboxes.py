@@ -8,7 +8,7 @@ import msgspec
 
 from postroad.model.mailbox import Answer, Box, Create, Letter, Looked, Op
 from postroad.model.mailbox_rules import Work, decide, looked, names, settle
-from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.writer import Writer
 
@@ -17,7 +17,7 @@ LOOK_CACHE: Final = "pragma cache_size = -2000"
 road's own cache that would be a tenth of what their subscriptions take."""
 
 
-class MailboxVerbs(Base):
+class SqliteMailboxes(SqliteBase):
     """What the hub asks. The file's lock is what makes it the only one."""
 
     _looker: Writer | None = None
@@ -51,7 +51,7 @@ class MailboxVerbs(Base):
     async def box_commit(self, ops: Sequence[Op]) -> list[Answer]:
         """Decide in order, store, then answer."""
         now_ms = self.clock.now_ms()
-        return await self._write("hub", lambda db: apply(db, ops, now_ms), durable=True)
+        return await self.write("hub", lambda db: apply(db, ops, now_ms), durable=True)
 
     async def box_create(self, box: Box) -> None:
         """A new mailbox."""
@@ -59,17 +59,17 @@ class MailboxVerbs(Base):
 
     async def box_find(self, name: str) -> Box | None:
         """One mailbox as it is stored."""
-        return (await self._read("hub", lambda db: _boxes(db, [name]))).get(name)
+        return (await self.read("hub", lambda db: _boxes(db, [name]))).get(name)
 
     async def box_old(self, limit: int) -> list[tuple[str, int]]:
         """Mailboxes with messages past their time."""
         now_ms = self.clock.now_ms()
-        rows = await self._read("hub", lambda db: db.all("letter_old", now_ms, limit))
+        rows = await self.read("hub", lambda db: db.all("letter_old", now_ms, limit))
         return [(name, position) for name, position in rows]
 
     async def box_page(self, tenant: str, after: str, limit: int) -> list[tuple[str, int, bool]]:
         """Mailboxes in order of name."""
-        rows = await self._read("hub", lambda db: db.all("box_page", tenant, after, limit))
+        rows = await self.read("hub", lambda db: db.all("box_page", tenant, after, limit))
         return [(name, waiting, bool(over)) for name, waiting, over in rows]
 
 

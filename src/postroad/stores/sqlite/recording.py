@@ -57,7 +57,7 @@ def _changed(batch: Record) -> list[tuple[int, int]]:
 def _deliver(db: Database, results: Sequence[Result], now_ms: int) -> None:
     if not results:
         return
-    gone = db.changed("message_delete", [(r.message.id,) for r in results])
+    gone = db.many_changed("message_delete", [(r.message.id,) for r in results])
     if gone == len(results):
         db.many("history_insert", [_history(r, now_ms, r.message.attempts) for r in results])
     else:  # some were swept, cancelled or finished by a zombie's late word meanwhile
@@ -88,7 +88,7 @@ def _deliver_late(db: Database, result: Result, now_ms: int) -> None:
     known = db.number("attempts_made", number)  # another owner may have tried meanwhile
     attempts = result.message.attempts if known is None else known
     finish(db, number)
-    was_dead = db.changed("dead_delete", [(number,)]) > 0
+    was_dead = db.changed("dead_delete", number) > 0
     db.run("history_insert", *_history(result, now_ms, attempts, late=was_dead))
 
 
@@ -131,7 +131,7 @@ def _move(db: Database, result: Result, now_ms: int) -> None:
             cancel(db, message.id, now_ms, tried=int(_began(result)))
         case Move.climb | Move.wait if result.slot:
             row = (message.id, result.due_ms, result.level, tries)
-            if db.changed("message_retry_in_slot", [row]):
+            if db.changed("message_retry_in_slot", *row):
                 db.run("rung_set_level", message.rung, result.level, result.due_ms)
         case Move.climb | Move.wait:
             rung = rung_of(db, message.lane, message.queue, result.level, result.priority, 0)
@@ -139,7 +139,7 @@ def _move(db: Database, result: Result, now_ms: int) -> None:
             wake(db, rung, result.due_ms)
         case Move.hold:
             # A head that was swept meanwhile holds nobody.
-            if db.changed("message_stay", [(message.id, tries)]):
+            if db.changed("message_stay", message.id, tries):
                 db.run("rung_hold", message.rung, f"exhausted: {result.error}")
         case Move.doubt:
             args = (message.lane, message.queue, UNCERTAIN_LEVEL, result.priority, 0)

@@ -58,8 +58,8 @@ def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int)
     gone += db.all("dead_retain", now_ms - dead_ms, limit)
     db.many("attempt_delete", gone)
     # Counted as well, or an hour with more than a slice of them would never be caught up with.
-    keys = db.changed("keys_retain", [(now_ms, limit)])
-    ticks = db.changed("ticks_retain", [(now_ms - history_ms, limit)])
-    tries = db.changed("tries_retain", [(now_ms - history_ms, limit)])
+    keys = db.changed("keys_retain", now_ms, limit)
+    ticks = db.changed("ticks_retain", now_ms - history_ms, limit)
+    tries = db.changed("tries_retain", now_ms - history_ms, limit)
     db.run("forget_idle", now_ms - DAY_MS)
     return len(gone) + keys + ticks + tries
