@@ -7,7 +7,7 @@ from msgspec import field
 
 from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.entities import Lane
-from postroad.stores.postgres.base import Answer, Base, decoder
+from postroad.stores.postgres.base import Answer, PostgresBase, decoder
 from postroad.stores.postgres.leases import ANSWER
 
 
@@ -41,7 +41,7 @@ WALKED: Final = decoder(Walked)
 SETTLED: Final = decoder(Settled)
 
 
-class ControlVerbs(Base):
+class ControlVerbs(PostgresBase):
     """Cancel, pause, resume, unblock."""
 
     async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:

@@ -10,7 +10,7 @@ from postroad.model.errors import NotDead, UnknownMessage
 from postroad.model.ids import to_text
 from postroad.model.states import DeadReason
 from postroad.model.tries import Try
-from postroad.stores.postgres.base import Answer, Base, decoder
+from postroad.stores.postgres.base import Answer, PostgresBase, decoder
 
 TRIM_SLICE: Final = 1_000
 TRIES: Final = msgspec.json.Decoder(tuple[Try, ...])
@@ -27,7 +27,7 @@ class Chosen(Answer, frozen=True):
 CHOSEN: Final = decoder(Chosen)
 
 
-class DeadVerbs(Base):
+class DeadVerbs(PostgresBase):
     """Look at the dead, send them again, forget them."""
 
     async def dead_page(self, which: DeadFilter, after: Place, limit: int) -> list[DeadMessage]:

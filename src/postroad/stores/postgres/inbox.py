@@ -13,8 +13,8 @@ from postroad.model.errors import NotOpen, StoreUnavailable
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.postgres.base import Answer, Base, decoder, literal
-from postroad.stores.postgres.connections import Line
+from postroad.stores.postgres.base import Answer, PostgresBase, decoder, literal
+from postroad.stores.postgres.connections import Connection
 
 T = TypeVar("T")
 ROWS_MAX: Final = 2_000
@@ -142,7 +142,9 @@ class Gathering:
     """While two accepting statements are under way, what else comes is gathered for the next."""
 
     def __init__(
-        self, lines: Sequence[Line], store: Callable[[Line, Batch], Awaitable[list[Accepted]]]
+        self,
+        lines: Sequence[Connection],
+        store: Callable[[Connection, Batch], Awaitable[list[Accepted]]],
     ) -> None:
         self._idle = list(lines)
         self._store = store
@@ -185,7 +187,7 @@ class Gathering:
         self._ordered += any(handed.ordered for handed in batch)
         return batch
 
-    async def _run(self, line: Line, batch: list[Handed]) -> None:
+    async def _run(self, line: Connection, batch: list[Handed]) -> None:
         try:
             await self._together(line, batch)
         finally:
@@ -193,7 +195,7 @@ class Gathering:
             self._idle.append(line)
             self._start()
 
-    async def _together(self, line: Line, batch: list[Handed]) -> None:
+    async def _together(self, line: Connection, batch: list[Handed]) -> None:
         drafts = [draft for handed in batch for draft in handed.drafts]
         try:
             answers = await self._store(line, Batch(drafts))
@@ -221,7 +223,7 @@ def _fail(handed: Handed, error: Exception) -> None:
         handed.answers.set_exception(error)
 
 
-class InboxVerbs(Base):
+class InboxVerbs(PostgresBase):
     """Queues and drafts."""
 
     def __init__(self, dsn: str, clock: Clock, log: Log | None = None) -> None:
@@ -264,7 +266,7 @@ class InboxVerbs(Base):
             self.bell.ring_expiry(soonest)
         return answers
 
-    async def _store(self, line: Line, batch: Batch) -> list[Accepted]:
+    async def _store(self, line: Connection, batch: Batch) -> list[Accepted]:
         text = await self._one(line, "accept", "accept", *batch.columns())
         return batch.answers(self._read_answer(text, TOOK).seen)
 

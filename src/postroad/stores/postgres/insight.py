@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from postroad.model.facts import LaneFacts, MessageFacts, PaceFacts, QueueFacts
-from postroad.stores.postgres.base import Base
+from postroad.stores.postgres.base import PostgresBase
 
 MESSAGE: Final = msgspec.json.Decoder(MessageFacts)
 QUEUE: Final = msgspec.json.Decoder(QueueFacts)
@@ -14,7 +14,7 @@ LANE: Final = msgspec.json.Decoder(LaneFacts)
 PACES: Final = msgspec.json.Decoder(tuple[PaceFacts, ...])
 
 
-class InsightVerbs(Base):
+class InsightVerbs(PostgresBase):
     """What can be asked."""
 
     async def counts(self) -> dict[str, int]:

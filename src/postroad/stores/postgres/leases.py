@@ -15,7 +15,7 @@ from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.entities import Lane, LaneKey, Policy, Queue, Rung
 from postroad.model.record import Claim, Look, Reading, Reaped, Release, View, Want
 from postroad.model.turn import soon_again
-from postroad.stores.postgres.base import Answer, Base, decoder, flat, literal
+from postroad.stores.postgres.base import Answer, PostgresBase, decoder, flat, literal
 from postroad.stores.postgres.readings import first_in, found_in
 
 LOOK_WHOLE_S: Final = 60.0
@@ -138,7 +138,7 @@ ANSWER: Final = decoder(Answer)
 HELD: Final = msgspec.json.Decoder(set[tuple[int, int]])
 
 
-class LeaseVerbs(Base):
+class LeaseVerbs(PostgresBase):
     """Owning, reading, giving back."""
 
     async def join(self) -> int:
@@ -163,7 +163,7 @@ class LeaseVerbs(Base):
             after = self._turns.get(owner, "")
             values = (*who, *ask, after)
             self._check_open()
-            if safety and (probe := self._ear.probe()):
+            if safety and (probe := self._listener.probe()):
                 first, *rows = await self._side.rows(label, "claim_proving", (*values, probe))
             else:
                 first, *rows = await self._side.rows(label, "claim", values)

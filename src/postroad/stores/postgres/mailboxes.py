@@ -13,8 +13,8 @@ from postroad.model.mailbox_rules import Work, decide, looked, names, settle
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
 from postroad.ports.secret import secret_bytes
-from postroad.stores.postgres.base import Base
-from postroad.stores.postgres.connections import ANSWER_S, QUERIES, Line, Raw
+from postroad.stores.postgres.base import PostgresBase
+from postroad.stores.postgres.connections import ANSWER_S, QUERIES, Connection, Raw
 
 SILENT_MS: Final = 30_000
 """A hub that was heard from within this time is alive; one that was not is asked."""
@@ -27,12 +27,12 @@ SAYS_S: Final = 10.0
 """How often a hub says that it is here: one that can be asked over the bell need not."""
 
 
-class MailboxVerbs(Base):
+class MailboxVerbs(PostgresBase):
     """What the hub asks, on a connection of its own."""
 
     def __init__(self, dsn: str, clock: Clock, log: Log | None = None) -> None:
         super().__init__(dsn, clock, log)
-        self._hub = Line("hub", self.address, self._counts, clock, system_chance())
+        self._hub = Connection("hub", self.address, self._counts, clock, system_chance())
         self._lines.append(self._hub)
         self._holder = secret_bytes(16).hex()
         self._leads = False

@@ -2,10 +2,10 @@
 
 from postroad.model.overview import LaneRow, Overview, QueueRow
 from postroad.stores.overview import read_heap, read_lane, read_queue
-from postroad.stores.postgres.base import Base
+from postroad.stores.postgres.base import PostgresBase
 
 
-class OverviewVerbs(Base):
+class OverviewVerbs(PostgresBase):
     """Pages of queues and lanes, and sums."""
 
     async def queue_page(self, tenant: str, after: str, limit: int) -> list[QueueRow]:

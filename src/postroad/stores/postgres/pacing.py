@@ -7,7 +7,7 @@ import msgspec
 
 from postroad.model.entities import LaneKey
 from postroad.model.pace import Ask, Limit, Reserved
-from postroad.stores.postgres.base import Answer, Base, decoder
+from postroad.stores.postgres.base import Answer, PostgresBase, decoder
 
 
 class Limited(Answer, frozen=True):
@@ -20,7 +20,7 @@ LIMITED: Final = decoder(Limited)
 RESERVED: Final = msgspec.json.Decoder(Reserved)
 
 
-class PaceVerbs(Base):
+class PaceVerbs(PostgresBase):
     """Reservations and limits."""
 
     async def reserve(self, asks: Sequence[Ask]) -> Reserved:

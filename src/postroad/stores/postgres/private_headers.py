@@ -1,10 +1,10 @@
 """Headers of messages as they are stored: read, and written over."""
 
 from postroad.ports.private_headers import HeaderRow, Kept
-from postroad.stores.postgres.base import Base
+from postroad.stores.postgres.base import PostgresBase
 
 
-class HeaderVerbs(Base):
+class HeaderVerbs(PostgresBase):
     """What changing keys needs of a store."""
 
     async def headers_page(self, kept: Kept, after: int, limit: int) -> list[HeaderRow]:

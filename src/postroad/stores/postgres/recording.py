@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from postroad.model.decide import Move
 from postroad.model.record import LaneChange, QueueChange, Record, Recorded, Result
 from postroad.model.states import NEVER
-from postroad.stores.postgres.base import Answer, Base, decoder, literal, once
+from postroad.stores.postgres.base import Answer, PostgresBase, decoder, literal, once
 from postroad.stores.postgres.webhooks import note_columns
 
 UNCERTAIN_LEVEL: Final = -1
@@ -64,7 +64,7 @@ class Target(Struct, frozen=True):
     due: int
 
 
-class RecordVerbs(Base):
+class RecordVerbs(PostgresBase):
     """Recording."""
 
     async def record(self, record: Record) -> Recorded:

@@ -7,7 +7,7 @@ import msgspec
 
 from postroad.model.errors import StoreError
 from postroad.model.ticks import Fate, Schedule, Tick, TickNote
-from postroad.stores.postgres.base import Answer, Base, decoder
+from postroad.stores.postgres.base import Answer, PostgresBase, decoder
 from postroad.stores.postgres.sending import columns
 
 
@@ -21,7 +21,7 @@ TICKED: Final = decoder(Ticked)
 SCHEDULE: Final = msgspec.json.Decoder(Schedule)
 
 
-class TickVerbs(Base):
+class TickVerbs(PostgresBase):
     """Each tick is decided once in the whole fleet."""
 
     async def open_schedule(self, schedule: Schedule) -> Schedule:

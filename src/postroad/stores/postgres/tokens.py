@@ -4,10 +4,10 @@ from asyncpg import Record
 
 from postroad.model.states import NEVER
 from postroad.model.tokens import Scope, Token
-from postroad.stores.postgres.base import Base
+from postroad.stores.postgres.base import PostgresBase
 
 
-class TokenVerbs(Base):
+class TokenVerbs(PostgresBase):
     """Who may ask."""
 
     async def token_add(self, token: Token, digest: bytes) -> None:

@@ -12,7 +12,7 @@ from postroad.model.ids import first_after
 from postroad.model.record import Collected, Swept
 from postroad.model.states import NEVER
 from postroad.model.unused import ASK_AGAIN_MS, DELETE_MOST, WALK_EVERY_MS, WALK_SLICE
-from postroad.stores.postgres.base import Answer, Base, decoder
+from postroad.stores.postgres.base import Answer, PostgresBase, decoder
 
 RETAIN_SLICE: Final = 1_000
 LOCKED_MS: Final = 1_000
@@ -48,7 +48,7 @@ SWEPT: Final = decoder(SweptOnce)
 COLLECTED: Final = msgspec.json.Decoder(Collected)
 
 
-class UpkeepVerbs(Base):
+class UpkeepVerbs(PostgresBase):
     """Expiry and retention."""
 
     async def sweep(self, limit: int) -> Swept:

@@ -1,10 +1,10 @@
 """How much tenants have."""
 
 from postroad.ports.usage import Kept, Slice
-from postroad.stores.postgres.base import Base
+from postroad.stores.postgres.base import PostgresBase
 
 
-class UsageVerbs(Base):
+class UsageVerbs(PostgresBase):
     """What limits of tenants are checked by."""
 
     async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:

@@ -7,10 +7,10 @@ from asyncpg import Record
 from postroad.model.outcome import Kind
 from postroad.model.record import Result
 from postroad.model.webhook import Attempt, HookRow
-from postroad.stores.postgres.base import Base, literal
+from postroad.stores.postgres.base import PostgresBase, literal
 
 
-class WebhookVerbs(Base):
+class WebhookVerbs(PostgresBase):
     """What webhooks need of a store."""
 
     async def read_hooks(self, queues: Sequence[int]) -> list[HookRow]:
