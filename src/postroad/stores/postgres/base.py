@@ -15,13 +15,13 @@ from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
 from postroad.stores.postgres import migration
-from postroad.stores.postgres.bell import FleetBell, Ring
+from postroad.stores.postgres.bell import FleetBell, LaneRing
 from postroad.stores.postgres.clock import DatabaseClock
 from postroad.stores.postgres.connections import (
     ANSWER_S,
     QUERIES,
-    Connection,
     Raw,
+    StoreConnection,
     dial,
     is_pooled,
     read_address,
@@ -34,20 +34,20 @@ ARRIVALS_BATCH: Final = 500
 RETRY_S: Final = 1.0
 
 
-class Answer(Struct, frozen=True):
+class StoreAnswer(Struct, frozen=True):
     """What every function returns: the database's time, and whom to ring."""
 
     now: int
-    rings: list[Ring] = field(default_factory=list)
+    rings: list[LaneRing] = field(default_factory=list)
 
 
-class Moved(Answer, frozen=True):
+class Moved(StoreAnswer, frozen=True):
     """How many arrivals were moved to their rungs."""
 
     moved: int = 0
 
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=StoreAnswer)
 
 
 class PostgresBase:
@@ -66,7 +66,7 @@ class PostgresBase:
         self._counts: Counter[str] = Counter()
         chance = system_chance()
         self._read, self._write, self._accept, self._side, self._pace = self._lines = [
-            Connection(name, self.address, self._counts, clock, chance)
+            StoreConnection(name, self.address, self._counts, clock, chance)
             for name in ("read", "write", "accept", "side", "pace")
         ]
         self._floors = Floors()
@@ -129,9 +129,9 @@ class PostgresBase:
                 "'read committed'; set it for this user (ALTER ROLE … SET …)"
             )
 
-    def own_line(self, name: str, answer_s: float = ANSWER_S) -> Connection:
+    def own_line(self, name: str, answer_s: float = ANSWER_S) -> StoreConnection:
         """A further connection for one kind of work, opened when it is first needed."""
-        line = Connection(name, self.address, self._counts, self.clock, system_chance())
+        line = StoreConnection(name, self.address, self._counts, self.clock, system_chance())
         line.pooled = self._lines[0].pooled
         line.answer_s = answer_s
         self._lines.append(line)
@@ -155,7 +155,7 @@ class PostgresBase:
         for line in self._lines:
             await line.close()
 
-    async def _one(self, line: Connection, label: str, query: str, *values: object) -> str:
+    async def _one(self, line: StoreConnection, label: str, query: str, *values: object) -> str:
         self._check_open()
         return await line.one(label, query, values)
 

@@ -47,7 +47,7 @@ class CampaignConnections:
         return rows[0] if rows else None
 
 
-class ImportVerbs(CampaignConnections):
+class PostgresImports(CampaignConnections):
     """Imports: how recipients get into a campaign."""
 
     async def open_import(self, new: Import) -> Import:

@@ -31,12 +31,12 @@ from postroad.stores.campaign_rows import (
     read_recipient,
     text,
 )
-from postroad.stores.postgres.campaign_imports import CampaignConnections, ImportVerbs, locked
+from postroad.stores.postgres.campaign_imports import CampaignConnections, PostgresImports, locked
 
 COUNTS: Final = msgspec.json.Decoder(Counts)
 
 
-class CredentialVerbs(CampaignConnections):
+class PostgresCredentials(CampaignConnections):
     """Credentials that campaigns send with."""
 
     async def put_credential(self, credential: Credential) -> None:
@@ -79,7 +79,7 @@ class CredentialVerbs(CampaignConnections):
         _ = await self._all("credential_block", id, until_ms, reason, streak)  # it gives no rows
 
 
-class CampaignVerbs(CampaignConnections):
+class PostgresCampaignStates(CampaignConnections):
     """Campaigns and their recipients."""
 
     async def create(self, tenant: str, name: str, credential: int, spec: Spec) -> bool:
@@ -147,7 +147,7 @@ class CampaignVerbs(CampaignConnections):
         return bool((await self._one("recipient_callback", *values))[0])
 
 
-class JobVerbs(CampaignConnections):
+class PostgresJobs(CampaignConnections):
     """Jobs: what senders and loggers do."""
 
     async def claim(self, owner: int, lease_ms: int) -> Job | None:
@@ -207,17 +207,14 @@ class JobVerbs(CampaignConnections):
 
 def _columns(results: Sequence[Result]) -> tuple[list[Any], ...]:
     """One list for each value of a result."""
-    return (
-        [one.n for one in results],
-        [one.tries for one in results],
-        [one.state for one in results],
-        [one.provider_id for one in results],
-        [one.code for one in results],
-        [one.sub_type for one in results],
-        [0 if one.state == RowState.unsent else one.started_at_ms for one in results],
-        [0 if one.state == RowState.unsent else one.answered_at_ms for one in results],
-    )
+    return tuple(map(list, zip(*map(_values, results), strict=True))) or ([],) * 8
 
 
-class PostgresCampaigns(CredentialVerbs, CampaignVerbs, ImportVerbs, JobVerbs):
+def _values(one: Result) -> tuple[Any, ...]:
+    unsent = one.state == RowState.unsent
+    times = (0, 0) if unsent else (one.started_at_ms, one.answered_at_ms)
+    return (one.n, one.tries, one.state, one.provider_id, one.code, one.sub_type, *times)
+
+
+class PostgresCampaigns(PostgresCredentials, PostgresCampaignStates, PostgresImports, PostgresJobs):
     """The campaigns of a fleet on one database."""

@@ -30,7 +30,7 @@ else:
 T = TypeVar("T")
 
 
-class Address(Struct, frozen=True):
+class DatabaseAddress(Struct, frozen=True):
     """Where the database is. `listen`: an address of it that does not go through PgBouncer."""
 
     dsn: str
@@ -44,7 +44,7 @@ class Address(Struct, frozen=True):
         return f"postgresql://{parts.hostname or ''}{port}{parts.path}"
 
 
-def read_address(dsn: str) -> Address:
+def read_address(dsn: str) -> DatabaseAddress:
     """The address that a DSN names; `?listen=` is ours, everything else is PostgreSQL's."""
     try:
         parts = urlsplit(dsn)
@@ -59,10 +59,10 @@ def read_address(dsn: str) -> Address:
     if listen and not listen.startswith(("postgresql://", "postgres://")):
         raise BadDsn("?listen= takes a whole address: listen=postgresql://host:5432/database")
     rest = urlencode([(name, value) for name, value in query if name != "listen"])
-    return Address(urlunsplit(parts._replace(query=rest)), listen)
+    return DatabaseAddress(urlunsplit(parts._replace(query=rest)), listen)
 
 
-async def dial(address: Address, *, direct: bool = False, pooled: bool = False) -> Raw:
+async def dial(address: DatabaseAddress, *, direct: bool = False, pooled: bool = False) -> Raw:
     """Open a connection. `pooled`: no state of it may outlive a transaction."""
     dsn = address.listen if direct and address.listen else address.dsn
     try:
@@ -92,12 +92,17 @@ async def is_pooled(raw: Raw) -> bool:
     return pid != raw.get_server_pid()
 
 
-class Connection:
+class StoreConnection:
     """A connection that is opened when it is needed, and again, at growing intervals, when it is
     lost. A statement that was under way then may have been done, or not."""
 
     def __init__(
-        self, name: str, address: Address, counts: Counter[str], clock: Clock, chance: Chance
+        self,
+        name: str,
+        address: DatabaseAddress,
+        counts: Counter[str],
+        clock: Clock,
+        chance: Chance,
     ) -> None:
         self.name = name
         self.answer_s = ANSWER_S

@@ -11,7 +11,14 @@ from postroad.model.errors import StoreError
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Chance, Clock
 from postroad.stores.postgres.bell import FleetBell
-from postroad.stores.postgres.connections import BACKOFF_S, CONNECT_S, QUERIES, Address, Raw, dial
+from postroad.stores.postgres.connections import (
+    BACKOFF_S,
+    CONNECT_S,
+    QUERIES,
+    DatabaseAddress,
+    Raw,
+    dial,
+)
 
 CHANNEL: Final = "postroad"
 PROBE_S: Final = 240.0
@@ -28,7 +35,7 @@ class NotifyListener:
 
     def __init__(
         self,
-        address: Address,
+        address: DatabaseAddress,
         bell: FleetBell,
         counts: Counter[str],
         clock: Clock,

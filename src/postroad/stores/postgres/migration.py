@@ -9,7 +9,7 @@ import asyncpg
 from msgspec import Struct
 
 from postroad.model.errors import CopyUnfinished, SchemaTooNew, SchemaTooOld
-from postroad.stores.postgres.connections import QUERIES, Address, Raw, dial
+from postroad.stores.postgres.connections import QUERIES, DatabaseAddress, Raw, dial
 from postroad.stores.postgres.errors import MIGRATE, UNFINISHED, named
 from postroad.stores.sql import load, number_of
 
@@ -76,7 +76,7 @@ def check_released(found: Versions, where: str) -> None:
         raise SchemaTooOld(UNRELEASED.format(where=where))
 
 
-async def exists(address: Address) -> bool:
+async def exists(address: DatabaseAddress) -> bool:
     """Whether there is a schema of ours, of whatever version."""
     raw = await dial(address, pooled=True)
     try:
@@ -87,7 +87,7 @@ async def exists(address: Address) -> bool:
         raw.terminate()
 
 
-async def migrate(address: Address) -> int:
+async def migrate(address: DatabaseAddress) -> int:
     """Bring the schema to this release's version; returns how many steps were taken."""
     raw = await dial(address, pooled=True)
     try:

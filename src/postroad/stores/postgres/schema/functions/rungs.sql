@@ -125,11 +125,7 @@ begin
     returning lane_level.level, lane_level.ready_at),
   soonest as (select level, min(ready_at) as at from lowered group by 1)
   select jsonb_agg(jsonb_build_array(null, 0, 0, level, at, 0)) into v_rings from soonest;
-  if v_rings is null then
-    return '[]';
-  end if;
-  perform ring(v_rings);
-  return v_rings;
+  return ring(v_rings);
 end $$;
 
 -- Set ordered slots to their present heads: level, ready time, and the reason if the head holds its slot.
@@ -214,11 +210,7 @@ begin
     on conflict (lane_id, level) do update set ready_at = excluded.ready_at),
   soonest as (select level, min(at) as at from goal where at < never() group by 1)
   select jsonb_agg(jsonb_build_array(null, 0, 0, level, at, 0)) into v_rings from soonest;
-  if v_rings is null then
-    return '[]';
-  end if;
-  perform ring(v_rings);
-  return v_rings;
+  return ring(v_rings);
 end $$;
 
 -- Tell the owners of these lanes to look at their rungs again; those that nobody owns can be claimed.
@@ -234,8 +226,13 @@ begin
   return v_rings || open_lanes(v_free);
 end $$;
 
--- A ring is [owner, lane, rung, level, at, recalled message]. A ring without an owner is for all pollers.
-create or replace function ring(p_rings jsonb) returns void language plpgsql as $$
+-- Notify all processes of rings, if there are any; returns them. A ring is [owner, lane, rung, level, at,
+-- recalled message]. A ring without an owner is for all pollers.
+create or replace function ring(p_rings jsonb) returns jsonb language plpgsql as $$
 begin
+  if p_rings is null then
+    return '[]';
+  end if;
   perform pg_notify('postroad', jsonb_build_object('rings', p_rings)::text);
+  return p_rings;
 end $$;
