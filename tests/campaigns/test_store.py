@@ -22,7 +22,7 @@ class Bench:
     """A campaign that runs, with nobody who sends."""
 
     def __init__(self, road: Postroad, campaign: Campaign) -> None:
-        self.store: CampaignStore = road.bulk.store
+        self.store: CampaignStore = road.campaign_service.store
         self.road = road
         self.campaign = campaign
 
@@ -46,7 +46,7 @@ class Bench:
 async def bench(road: Postroad, provider: Provider, folder: Path, **options: Any) -> Bench:
     await prepare(road, provider, folder, numbers(10), **options)
     await road.campaigns.start("c")
-    campaign = await road.bulk.store.campaign("default", "c")
+    campaign = await road.campaign_service.store.campaign("default", "c")
     assert campaign is not None
     return Bench(road, campaign)
 

@@ -21,9 +21,9 @@ from postroad.api.routes import (
     queues,
     tokens,
 )
-from postroad.campaigns.checking import PHONES, URLS, Table, wrong
-from postroad.campaigns.message import FIELDS
-from postroad.campaigns.reading import BadFile, Reader, open_source
+from postroad.campaigns.checking import PHONES, URLS, RowChecker, problem_in
+from postroad.campaigns.reading import BadFile, CsvReader, open_source
+from postroad.campaigns.rendering import FIELDS
 from postroad.campaigns.signature import signed
 from postroad.campaigns.template import BadTemplate, Template
 from postroad.model.dead import place
@@ -91,16 +91,16 @@ def recipients(data: bytes) -> None:
         path = Path(folder) / "recipients.csv"
         path.write_bytes(data)
         source = open_source(path, "recipient")
-        deque(Reader(source, "recipient", PHONES).batches(), 0)
-        deque(Reader(source, "recipient", URLS).batches(), 0)
+        deque(CsvReader(source, "recipient", PHONES).batches(), 0)
+        deque(CsvReader(source, "recipient", URLS).batches(), 0)
 
 
 def cells(data: bytes) -> None:
     text = data.decode("latin-1")
-    wrong("+" + text)
+    problem_in("+" + text)
     for check in (PHONES, URLS):
         check.plain.fullmatch(text)
-        Table(("recipient",), "recipient", check).rows([[text], ["+" + text]])
+        RowChecker(("recipient",), "recipient", check).rows([[text], ["+" + text]])
 
 
 def called_back(data: bytes) -> None:
@@ -227,7 +227,7 @@ DOORS = (
     Door(
         "a file of recipients",
         recipients,
-        tuple(f"campaigns/reading.py:{name}" for name in ("open_source", "Reader", "_scan")),
+        tuple(f"campaigns/reading.py:{name}" for name in ("open_source", "CsvReader", "_scan")),
         frames=(
             BARE,
             (b"recipient\n", b"\n"),
@@ -288,7 +288,7 @@ DOORS = (
     Door(
         "a recipient's cells, from the store",
         lambda data: _none(FIELDS.decode, data),
-        ("campaigns/message.py:FIELDS",),
+        ("campaigns/rendering.py:FIELDS",),
         frames=((b'["', b'"]'),),
     ),
     Door(

@@ -114,7 +114,7 @@ def _not_names(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _must_be(node: ast.AST) -> Iterator[str]:
-    """`QUERIES["name"]`, `db.run("name", …)`, and what follows a label."""
+    """`QUERIES["name"]`, `db.run("name", …)` and `write(Database.run, "name", …)`."""
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
         holder = node.value
         name = holder.id if isinstance(holder, ast.Name) else getattr(holder, "attr", "")
@@ -124,6 +124,9 @@ def _must_be(node: ast.AST) -> Iterator[str]:
         on = node.func.value
         if isinstance(on, ast.Name) and on.id == "db" and node.func.attr in ON_DATABASE:
             yield from (str(each.value) for each in node.args[:1] if isinstance(each, ast.Constant))
+        for one, following in zip(node.args, node.args[1:], strict=False):
+            if ast.unparse(one).startswith("Database.") and isinstance(following, ast.Constant):
+                yield str(following.value)
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -26,7 +26,7 @@ FUNCTION = re.compile(
     r"((?:^--[^\n]*\n)*)^create or replace function (\w+)(.*?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL
 )
 KEPT = "-- Kept until release "
-RELEASED = Path(__file__).parent / "released"
+RELEASED = Path(__file__).parents[1] / "contract" / "releases" / "postgres"
 SRC = Path(postroad.__file__).parent
 WRITTEN = (
     "select max(xmin::text::bigint) from pg_proc where pronamespace = 'postroad'::regnamespace"
@@ -132,9 +132,9 @@ def test_a_road_of_every_release_is_moved_on_to_what_a_new_one_has(
     async def story() -> None:
         whole = await new(server)
         assert await moved_on(TABLES, migration.VERSION, server) == whole
-        for folder in sorted(path for path in RELEASED.iterdir() if path.is_dir()):
-            tables = {path.stem: path.read_text() for path in sorted(folder.glob("*.sql"))}
-            assert await moved_on(tables, int(folder.name), server) == whole, folder.name
+        for path in sorted(RELEASED.glob("*.sql")):
+            tables = {"all": path.read_text()}
+            assert await moved_on(tables, int(path.stem), server) == whole, path.name
 
     within(story())
 

@@ -171,6 +171,7 @@ class Rehearsal(Face):
 
     async def _open(self) -> None:
         await self._store.open()
+        # It gives no rows.
         _ = await self._store.write("test", lambda db: db.connection.execute(NOTE))
         _ = await self._target.__aenter__()  # it answers itself
 

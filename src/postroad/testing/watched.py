@@ -11,7 +11,7 @@ from postroad.model.record import Claim, Record, Recorded, Result
 from postroad.model.states import FINAL, State
 from postroad.ports.clock import Clock
 from postroad.stores.sqlite import claiming, control, leases, recording
-from postroad.stores.sqlite.claiming import Ask
+from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.stores.sqlite.writer import InlineDrive
@@ -63,7 +63,7 @@ class WatchedStore(SqliteStore):
         without: Sequence[str] = (),
     ) -> Claim:
         """As in the real one, and noted inside the transaction's turn."""
-        ask = Ask(levels, pools, limit, frozenset(without), self.clock.now_ms())
+        ask = ClaimRequest(levels, pools, limit, frozenset(without), self.clock.now_ms())
 
         def watched(db: Database) -> Claim:
             self.claims += 1

@@ -19,13 +19,13 @@ from postroad.api.reading import read, takes
 from postroad.campaigns.estimate import Estimate
 from postroad.campaigns.exporting import FORMATS
 from postroad.campaigns.importing import Imported
-from postroad.campaigns.message import CALLBACKS, Letter, is_called_back
+from postroad.campaigns.rendering import CALLBACKS, RenderedMessage, is_called_back
 from postroad.model.campaign import Counts, HaltRule, Recipient
 from postroad.model.errors import BadInput, BodyTooLarge, Forbidden
 from postroad.model.texts import ID_MAX, TEMPLATE_MAX, Name, QueueName
 from postroad.model.tokens import Scope
-from postroad.ports.channel import Answer
-from postroad.verbs.campaigns import CampaignVerbs, Standing
+from postroad.ports.channel import ChannelAnswer
+from postroad.verbs.campaigns import CampaignStanding, CampaignVerbs
 
 BIG: Final = 1 << 62
 UPLOAD_BYTES_MAX: Final = 2 << 30
@@ -99,7 +99,7 @@ def _here(request: Ask) -> tuple[CampaignVerbs, str]:
 
 
 @give("/v1/campaigns", scope=Scope.manage, status_code=201, operation_class=takes(CampaignRequest))
-async def campaign_create(request: Ask) -> Standing:
+async def campaign_create(request: Ask) -> CampaignStanding:
     """Make a draft without recipients."""
     asked = await read(request, CREATE)
     campaigns, tenant = _here(request)
@@ -115,14 +115,16 @@ async def campaign_create(request: Ask) -> Standing:
 
 
 @fetch("/v1/campaigns", scope=Scope.read)
-async def campaign_list(request: Ask, limit: Limit = 100, after: After = 0) -> list[Standing]:
+async def campaign_list(
+    request: Ask, limit: Limit = 100, after: After = 0
+) -> list[CampaignStanding]:
     """Campaigns in the order in which they were made."""
     campaigns, tenant = _here(request)
     return list(await campaigns.list(after=after, limit=limit, tenant=tenant))
 
 
 @fetch("/v1/campaigns/{name:str}", scope=Scope.read)
-async def campaign_show(request: Ask, name: FromPath[str]) -> Standing:
+async def campaign_show(request: Ask, name: FromPath[str]) -> CampaignStanding:
     """How it stands, how fast it goes, and when it will be done."""
     campaigns, tenant = _here(request)
     return await campaigns.show(name, tenant=tenant)
@@ -185,7 +187,7 @@ async def campaign_discard(request: Ask, name: FromPath[str]) -> None:
 
 
 @fetch("/v1/campaigns/{name:str}/preview", scope=Scope.read)
-async def campaign_preview(request: Ask, name: FromPath[str], row: Number = 1) -> Letter:
+async def campaign_preview(request: Ask, name: FromPath[str], row: Number = 1) -> RenderedMessage:
     """The message for one recipient."""
     campaigns, tenant = _here(request)
     return await campaigns.preview(name, row, tenant=tenant)
@@ -197,7 +199,7 @@ async def campaign_preview(request: Ask, name: FromPath[str], row: Number = 1) -
     status_code=200,
     operation_class=takes(TestRequest),
 )
-async def campaign_test(request: Ask, name: FromPath[str]) -> Answer:
+async def campaign_test(request: Ask, name: FromPath[str]) -> ChannelAnswer:
     """Send one recipient's message to somebody else; it counts for nothing."""
     asked = await read(request, TEST)
     campaigns, tenant = _here(request)
@@ -217,7 +219,7 @@ async def campaign_estimate(request: Ask, name: FromPath[str]) -> Estimate:
     status_code=200,
     operation_class=takes(ScheduleRequest),
 )
-async def campaign_schedule(request: Ask, name: FromPath[str]) -> Standing:
+async def campaign_schedule(request: Ask, name: FromPath[str]) -> CampaignStanding:
     """Send from a time on."""
     asked = await read(request, SCHEDULE)
     campaigns, tenant = _here(request)
@@ -230,7 +232,7 @@ async def campaign_schedule(request: Ask, name: FromPath[str]) -> Standing:
     status_code=200,
     operation_class=takes(ResumeRequest),
 )
-async def campaign_resume(request: Ask, name: FromPath[str]) -> Standing:
+async def campaign_resume(request: Ask, name: FromPath[str]) -> CampaignStanding:
     """Go on with what was certainly not sent."""
     asked = await read(request, RESUME)
     campaigns, tenant = _here(request)
@@ -238,28 +240,28 @@ async def campaign_resume(request: Ask, name: FromPath[str]) -> Standing:
 
 
 @give("/v1/campaigns/{name:str}/start", scope=Scope.manage, status_code=200)
-async def campaign_start(request: Ask, name: FromPath[str]) -> Standing:
+async def campaign_start(request: Ask, name: FromPath[str]) -> CampaignStanding:
     """Send, from now on."""
     campaigns, tenant = _here(request)
     return await campaigns.start(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name:str}/stop", scope=Scope.manage, status_code=200)
-async def campaign_stop(request: Ask, name: FromPath[str]) -> Standing:
+async def campaign_stop(request: Ask, name: FromPath[str]) -> CampaignStanding:
     """Begin no more calls, until it is resumed."""
     campaigns, tenant = _here(request)
     return await campaigns.stop(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name:str}/retry", scope=Scope.manage, status_code=200)
-async def campaign_retry(request: Ask, name: FromPath[str]) -> Standing:
+async def campaign_retry(request: Ask, name: FromPath[str]) -> CampaignStanding:
     """Send again to those that certainly failed."""
     campaigns, tenant = _here(request)
     return await campaigns.retry(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name:str}/cancel", scope=Scope.manage, status_code=200)
-async def campaign_cancel(request: Ask, name: FromPath[str]) -> Standing:
+async def campaign_cancel(request: Ask, name: FromPath[str]) -> CampaignStanding:
     """End it for ever."""
     campaigns, tenant = _here(request)
     return await campaigns.cancel(name, tenant=tenant)
@@ -322,7 +324,7 @@ async def campaign_callback(
     road = context(request).road
     signature = request.headers.get("x-twilio-signature", "")
     signable = len(signature) == SIGNATURE_LETTERS and 0 < campaign < BIG and 0 < n < BIG
-    credential = await road.bulk.store.credential_of(campaign) if signable else None
+    credential = await road.campaign_service.store.credential_of(campaign) if signable else None
     if credential is None or not is_called_back(credential):
         raise stranger  # whoever it is, nothing of theirs is read
     if not await road.campaigns.callback(campaign, n, _form(await request.body()), signature):

@@ -11,11 +11,11 @@ from msgspec import Struct
 from postroad.model.errors import CopyUnfinished, SchemaTooNew, SchemaTooOld
 from postroad.stores.postgres.connections import QUERIES, DatabaseAddress, Raw, dial
 from postroad.stores.postgres.errors import MIGRATE, UNFINISHED, named
-from postroad.stores.sql import load, number_of
+from postroad.stores.sql import number_of, read_scripts
 
-TABLES: Final = load("postroad.stores.postgres", "schema/tables")
-FUNCTIONS: Final = load("postroad.stores.postgres", "schema/functions")
-MIGRATIONS: Final = load("postroad.stores.postgres", "migrations")
+TABLES: Final = read_scripts("postroad.stores.postgres", "schema/tables")
+FUNCTIONS: Final = read_scripts("postroad.stores.postgres", "schema/functions")
+MIGRATIONS: Final = read_scripts("postroad.stores.postgres", "migrations")
 BASELINE: Final = 100
 """The version of a road that no migration has changed. Lower ones are older than any release."""
 VERSION: Final = max([BASELINE, *map(number_of, MIGRATIONS)])

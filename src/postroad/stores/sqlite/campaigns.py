@@ -1,7 +1,7 @@
 """Campaigns in a SQLite file: each verb is one piece of work for the writer or the reader."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from postroad.model.campaign import (
     Campaign,
@@ -30,6 +30,7 @@ from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class CampaignTables:
@@ -51,11 +52,18 @@ class CampaignTables:
     def _now_ms(self) -> int:
         return self._store.clock.now_ms()
 
-    async def _write(self, work: Callable[[Database], T]) -> T:
-        return await self._store.write("campaigns", work, durable=True)
+    async def _write(
+        self, work: Callable[Concatenate[Database, P], T], *values: P.args, **named: P.kwargs
+    ) -> T:
+        def run(db: Database) -> T:
+            return work(db, *values, **named)
 
-    async def _read(self, work: Callable[[Database], T]) -> T:
-        return await self._store.read("campaigns", work)
+        return await self._store.write("campaigns", run, durable=True)
+
+    async def _read(
+        self, work: Callable[Concatenate[Database, P], T], *values: P.args, **named: P.kwargs
+    ) -> T:
+        return await self._store.read("campaigns", lambda db: work(db, *values, **named))
 
 
 class SqliteCredentials(CampaignTables):
@@ -65,41 +73,40 @@ class SqliteCredentials(CampaignTables):
         """Store it, or replace the one of the same name."""
         one = credential
         values = (one.tenant, one.name, one.kind, text(one.spec), one.key, one.sealed)
-        now_ms = self._now_ms
-        await self._write(lambda db: db.run("credential_put", *values, now_ms))
+        await self._write(Database.run, "credential_put", *values, self._now_ms)
 
     async def credential(self, tenant: str, name: str) -> Credential | None:
         """The credential of that name."""
-        row = await self._read(lambda db: db.one("credential_find", tenant, name))
+        row = await self._read(Database.one, "credential_find", tenant, name)
         return read_credential(row) if row else None
 
     async def credential_of(self, campaign: int) -> Credential | None:
         """The credential that a campaign sends with."""
-        row = await self._read(lambda db: db.one("credential_of_campaign", campaign))
+        row = await self._read(Database.one, "credential_of_campaign", campaign)
         return read_credential(row) if row else None
 
     async def credentials(self, tenant: str) -> list[Credential]:
         """All credentials of a tenant, by name."""
-        rows = await self._read(lambda db: db.all("credentials_of_tenant", tenant))
+        rows = await self._read(Database.all, "credentials_of_tenant", tenant)
         return [read_credential(row) for row in rows]
 
     async def delete_credential(self, tenant: str, name: str) -> bool:
         """Delete it, unless a campaign needs it."""
-        return bool(await self._write(lambda db: db.changed("credential_delete", tenant, name)))
+        return bool(await self._write(Database.changed, "credential_delete", tenant, name))
 
     async def not_under(self, key: str, after: int, limit: int) -> list[Credential]:
         """Credentials that are not sealed with this key."""
-        rows = await self._read(lambda db: db.all("credentials_not_under", key, after, limit))
+        rows = await self._read(Database.all, "credentials_not_under", key, after, limit)
         return [read_credential(row) for row in rows]
 
     async def reseal(self, credential: Credential, key: str, sealed: bytes) -> bool:
         """Seal it with another key, unless it has changed meanwhile."""
         values = (credential.id, key, sealed, credential.sealed)
-        return bool(await self._write(lambda db: db.changed("credential_reseal", *values)))
+        return bool(await self._write(Database.changed, "credential_reseal", *values))
 
     async def block_credential(self, id: int, until_ms: int, reason: str, streak: int) -> None:  # noqa: A002
         """Block it until a time."""
-        await self._write(lambda db: db.run("credential_block", id, until_ms, reason, streak))
+        await self._write(Database.run, "credential_block", id, until_ms, reason, streak)
 
 
 class SqliteCampaignRecords(CampaignTables):
@@ -108,65 +115,60 @@ class SqliteCampaignRecords(CampaignTables):
     async def create(self, tenant: str, name: str, credential: int, spec: Spec) -> bool:
         """Insert a draft, unless the name is taken."""
         values = (tenant, name, credential, text(spec), self._now_ms)
-        return bool(await self._write(lambda db: db.changed("campaign_create", *values)))
+        return bool(await self._write(Database.changed, "campaign_create", *values))
 
     async def campaign(self, tenant: str, name: str) -> Campaign | None:
         """The campaign of that name."""
-        row = await self._read(lambda db: db.one("campaign_find", tenant, name))
+        row = await self._read(Database.one, "campaign_find", tenant, name)
         return read_campaign(row) if row else None
 
     async def campaign_by_id(self, id: int) -> Campaign | None:  # noqa: A002
         """The campaign of that number."""
-        row = await self._read(lambda db: db.one("campaign_by_id", id))
+        row = await self._read(Database.one, "campaign_by_id", id)
         return read_campaign(row) if row else None
 
     async def campaigns(self, tenant: str, after: int, limit: int) -> list[Campaign]:
         """A tenant's campaigns in the order in which they were made."""
-        rows = await self._read(lambda db: db.all("campaigns_of_tenant", tenant, after, limit))
+        rows = await self._read(Database.all, "campaigns_of_tenant", tenant, after, limit)
         return [read_campaign(row) for row in rows]
 
     async def move(self, campaign: Campaign, verb: Verb, reason: str = "", at_ms: int = 0) -> bool:
         """Change its state and its jobs'."""
         values = (campaign, verb, self._now_ms, reason, at_ms)
-        return await self._write(lambda db: campaign_recipients.move(db, *values))
+        return await self._write(campaign_recipients.move, *values)
 
     async def override(self, campaign: int) -> None:
         """Let it no longer halt by itself."""
-        await self._write(lambda db: db.run("campaign_override", campaign))
+        await self._write(Database.run, "campaign_override", campaign)
 
     async def exact(self, campaign: int) -> Counts:
         """Count its recipients one by one."""
-        return read_exact(await self._read(lambda db: db.all("campaign_exact", campaign)))
+        return read_exact(await self._read(Database.all, "campaign_exact", campaign))
 
     async def page(
         self, campaign: int, state: RowState | None, after: int, limit: int
     ) -> list[Recipient]:
         """A page of recipients and their results, in order."""
-        rows = await self._read(lambda db: db.all("recipient_page", campaign, state, after, limit))
+        rows = await self._read(Database.all, "recipient_page", campaign, state, after, limit)
         return [read_recipient(row) for row in rows]
 
     async def rows(
         self, campaign: int, after: int, limit: int, *, unsent: bool = False
     ) -> list[Row]:
         """A page of recipients with their cells, in order."""
-        rows = await self._read(lambda db: db.all("recipient_rows", campaign, after, limit, unsent))
+        rows = await self._read(Database.all, "recipient_rows", campaign, after, limit, unsent)
         return [Row(*row) for row in rows]
 
     async def settle(self, campaign: int, state: RowState, ns: Sequence[int]) -> int:
         """Settle uncertain recipients as sent or unsent."""
-        now_ms = self._now_ms
-        return await self._write(
-            lambda db: campaign_recipients.settle(db, campaign, state, ns, now_ms)
-        )
+        return await self._write(campaign_recipients.settle, campaign, state, ns, self._now_ms)
 
     async def callback(
         self, campaign: int, n: int, provider_id: str, status: str, code: str
     ) -> bool:
         """Apply what a provider reports about one recipient."""
-        said, now_ms = (provider_id, status, code), self._now_ms
-        return await self._write(
-            lambda db: campaign_recipients.callback(db, campaign, n, said, now_ms)
-        )
+        said = (provider_id, status, code)
+        return await self._write(campaign_recipients.callback, campaign, n, said, self._now_ms)
 
 
 class SqliteImports(CampaignTables):
@@ -174,19 +176,19 @@ class SqliteImports(CampaignTables):
 
     async def open_import(self, new: Import) -> Import:
         """Begin, or go on with the import of the same file."""
-        return await self._write(lambda db: campaign_recipients.open_import(db, new))
+        return await self._write(campaign_recipients.open_import, new)
 
     async def load(self, current: Import, rows: NewRows) -> list[int]:
         """Insert rows, and note how far the file is read."""
-        return await self._write(lambda db: campaign_recipients.load(db, current, rows))
+        return await self._write(campaign_recipients.load, current, rows)
 
     async def end_import(self, campaign: int, *, keep: bool) -> bool:
         """End the import, or undo it."""
-        return await self._write(lambda db: campaign_recipients.end_import(db, campaign, keep=keep))
+        return await self._write(campaign_recipients.end_import, campaign, keep=keep)
 
     async def importing(self, campaign: int) -> Import | None:
         """The import that is under way."""
-        row = await self._read(lambda db: db.one("import_find", campaign))
+        row = await self._read(Database.one, "import_find", campaign)
         return read_import(row) if row else None
 
 
@@ -196,46 +198,42 @@ class SqliteCampaignJobs(CampaignTables):
     async def claim(self, owner: int, lease_ms: int) -> Job | None:
         """Own the oldest job that is ready."""
         until_ms = self._now_ms + lease_ms
-        row = await self._write(lambda db: db.one("job_claim", owner, until_ms))
+        row = await self._write(Database.one, "job_claim", owner, until_ms)
         return Job(*row) if row else None
 
     async def renew(self, owner: int, lease_ms: int, jobs: Sequence[int]) -> list[Pulse]:
         """Renew the leases of these jobs; answers how they stand."""
-        now_ms = self._now_ms
-        return await self._write(lambda db: campaign_jobs.renew(db, owner, lease_ms, jobs, now_ms))
+        return await self._write(campaign_jobs.renew, owner, lease_ms, jobs, self._now_ms)
 
     async def enqueue(self, owner: int, job: Job, limit: int) -> int:
         """Copy a slice of unsent recipients into the operations of a job."""
-        now_ms = self._now_ms
-        return await self._write(lambda db: campaign_jobs.enqueue(db, owner, job, limit, now_ms))
+        return await self._write(campaign_jobs.enqueue, owner, job, limit, self._now_ms)
 
     async def queued(self, job: Job, after: int, limit: int) -> list[Row]:
         """The recipients of a job that wait to be sent to."""
-        rows = await self._read(lambda db: db.all("ops_queued", job.id, after, limit))
+        rows = await self._read(Database.all, "ops_queued", job.id, after, limit)
         return [Row(*row) for row in rows]
 
     async def intend(self, owner: int, job: Job, ns: Sequence[int]) -> dict[int, int]:
         """Note that these are about to be sent."""
-        now_ms = self._now_ms
-        return await self._write(lambda db: campaign_jobs.intend(db, owner, job, ns, now_ms))
+        return await self._write(campaign_jobs.intend, owner, job, ns, self._now_ms)
 
     async def record(self, campaign: int, results: Sequence[Result]) -> Counts:
         """Write results of calls."""
-        return await self._write(lambda db: campaign_jobs.record(db, campaign, results))
+        return await self._write(campaign_jobs.record, campaign, results)
 
     async def release(self, owner: int, job: Job) -> None:
         """Give the job back: none of its calls is under way."""
-        await self._write(lambda db: db.run("job_release", job.id, owner, job.epoch))
+        await self._write(Database.run, "job_release", job.id, owner, job.epoch)
 
     async def reap(self, heirs: Sequence[int] = ()) -> int:
         """Free the jobs of owners that were not heard from."""
-        only_owner, now_ms = heirs[0] if heirs else 0, self._now_ms
-        return await self._write(lambda db: campaign_jobs.reap(db, only_owner, now_ms))
+        only_owner = heirs[0] if heirs else 0
+        return await self._write(campaign_jobs.reap, only_owner, self._now_ms)
 
     async def log(self) -> list[str]:
         """Finalise campaigns whose jobs are over."""
-        now_ms = self._now_ms
-        return await self._write(lambda db: campaign_jobs.log(db, now_ms))
+        return await self._write(campaign_jobs.log, self._now_ms)
 
     async def due(self) -> tuple[list[Campaign], int, bool]:
         """Scheduled campaigns whose time has come, the next one's time, and whether there is

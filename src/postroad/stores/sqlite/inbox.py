@@ -45,7 +45,7 @@ def _lane(db: Database, spec: QueueSpec, shard: int) -> int | None:
 
 
 def check_queue(db: Database, queue: int) -> None:
-    """QueueGone when there is none of that number any more."""
+    """Raise QueueGone if the queue was deleted."""
     if db.one("queue_by_id", queue) is None:
         raise QueueGone(GONE)
 
@@ -81,7 +81,7 @@ def read_queue(db: Database, row: Row) -> Queue:
 
 
 def accept(db: Database, drafts: Sequence[Draft]) -> list[Accepted]:
-    """Store the drafts, wake their rungs, answer each."""
+    """Store drafts and wake their rungs; answers one result each."""
     answers: list[Accepted] = []
     rows: list[Row] = []
     wakes: dict[int, int] = {}
@@ -126,7 +126,7 @@ def _first_use(db: Database, draft: Draft) -> Accepted | None:
 
 
 def rung_of(db: Database, lane: int, queue: int, level: int, priority: int, slot: int) -> int:
-    """The rung's number; it is made on first use. An ordered slot has one rung for all levels."""
+    """The number of a rung, made on first use. An ordered slot has one rung for all levels."""
     key = (lane, queue, 0, 0, slot) if slot else (lane, queue, level, priority, 0)
     found = db.rungs.get(key)
     if found is None:
@@ -144,7 +144,7 @@ def rung_of(db: Database, lane: int, queue: int, level: int, priority: int, slot
 
 
 def wake(db: Database, rung: int, due_ms: int) -> None:
-    """A rung got something: lower its ready time, then tell the lane's owner, or the pollers."""
+    """Lower a rung's ready time, then wake the lane's owner, or the pollers."""
     db.run("rung_wake", rung, due_ms)
     row = db.one("rung_state", rung)
     if row is None:  # pragma: no cover - it was found or made in this transaction

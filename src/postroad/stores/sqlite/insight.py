@@ -27,7 +27,7 @@ OTHERS_MAX: Final = 1_000
 
 
 class SqliteInsight(SqliteBase):
-    """What can be asked."""
+    """Answers questions about one message, queue or lane."""
 
     async def counts(self) -> dict[str, int]:
         """Messages by state."""
@@ -94,7 +94,7 @@ def _finished(db: Database, number: int) -> MessageFacts | None:
     if row is None:
         return None
     queue_id, state, late, accepted_at, finished_at, level, attempts, took_ms = row
-    if db.one("queue_by_id", queue_id) is None:  # deleted since, and this is about to be forgotten
+    if db.one("queue_by_id", queue_id) is None:  # deleted: retention will delete this too
         return None
     ended = Ended(State(state), finished_at, level, attempts, late=bool(late))
     log = tries(db, number)

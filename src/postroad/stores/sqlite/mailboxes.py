@@ -13,21 +13,21 @@ from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.writer import Writer
 
 LOOK_CACHE: Final = "pragma cache_size = -2000"
-"""Looking up hundreds of thousands of mailboxes once is no reason to keep their pages: with the
-road's own cache that would be a tenth of what their subscriptions take."""
+"""A small cache: hundreds of thousands of mailboxes are looked up once, and in the road's own cache
+their pages would take a tenth of what their subscriptions take."""
 
 
 class SqliteMailboxes(SqliteBase):
-    """What the hub asks. The file's lock is what makes it the only one."""
+    """Stores the hub's mailboxes. The file's lock makes this process the only hub."""
 
     _looker: Writer | None = None
 
     async def hub_lead(self) -> float:
-        """Whoever has the file open is its hub, and need not say so again."""
+        """Lead for ever: whoever has the file open is its hub."""
         return math.inf
 
     def hub_hear(self, call: Callable[[], None]) -> None:
-        """Nobody asks: the file's lock answers."""
+        """Nothing to hear: no other process can have this file."""
 
     async def hub_unlead(self) -> None:
         """Nothing to give back."""
@@ -42,7 +42,7 @@ class SqliteMailboxes(SqliteBase):
         return await self._looker.submit(lambda db: _look(db, asks))
 
     async def close(self) -> None:
-        """Finish what was handed over, then let go of the file."""
+        """Finish the work that was submitted, then close the file."""
         if self._looker is not None:
             await self._looker.close()
             self._looker = None

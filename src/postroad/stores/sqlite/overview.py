@@ -1,4 +1,4 @@
-"""How the whole road stands; read in one transaction."""
+"""Pages and sums over the whole road, read in one transaction."""
 
 from postroad.model.overview import LaneRow, Overview, QueueRow
 from postroad.stores.overview import read_heap, read_lane, read_queue
@@ -7,7 +7,7 @@ from postroad.stores.sqlite.database import Database
 
 
 class SqliteOverview(SqliteBase):
-    """Pages of queues and lanes, and sums."""
+    """Reads pages of queues and lanes, and sums."""
 
     async def queue_page(self, tenant: str, after: str, limit: int) -> list[QueueRow]:
         """A tenant's queues by name."""
@@ -22,7 +22,7 @@ class SqliteOverview(SqliteBase):
         return [read_lane(row) for row in rows]
 
     async def overview(self, tenant: str | None) -> Overview:
-        """How a tenant's messages stand, or everybody's."""
+        """Sums over the messages of a tenant, or of all."""
         now_ms = self.clock.now_ms()
         return await self.read("insight", lambda db: _overview(db, tenant, now_ms))
 

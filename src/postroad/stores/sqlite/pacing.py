@@ -1,4 +1,4 @@
-"""The slot ledger in the tables."""
+"""The ledgers of rate slots."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -32,7 +32,7 @@ COUNTED: Final = msgspec.json.Decoder(tuple[Window, ...])
 
 
 class SqlitePacing(SqliteBase):
-    """Reservations and limits."""
+    """Reserves slots and sets limits."""
 
     async def reserve(self, asks: Sequence[Ask]) -> Reserved:
         """Take slots, or say when to ask again, in one transaction."""

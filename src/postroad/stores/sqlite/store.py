@@ -1,4 +1,4 @@
-"""The SQLite store: its verbs as pieces of work for the one writer or the reader."""
+"""The SQLite store: each verb is one piece of work for the writer or the reader."""
 
 import os
 import socket
@@ -23,7 +23,7 @@ from postroad.model.record import (
 from postroad.model.states import NEVER
 from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import SqliteBase
-from postroad.stores.sqlite.claiming import Ask
+from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.deadset import SqliteDeadSet
 from postroad.stores.sqlite.insight import SqliteInsight
 from postroad.stores.sqlite.joining import SqliteJoining
@@ -40,7 +40,7 @@ RETAIN_SLICE: Final = 1_000
 
 
 class SqliteInbox(SqliteBase):
-    """How messages get in."""
+    """Opens queues and accepts messages."""
 
     async def open_queues(self, specs: Sequence[QueueSpec]) -> list[Queue]:
         """The queues of these names, made where they are new."""
@@ -51,7 +51,7 @@ class SqliteInbox(SqliteBase):
         return await self.read("queues", lambda db: inbox.find_queue(db, tenant, name))
 
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
-        """Store them all in one transaction, then answer."""
+        """Store all in one transaction, then answer."""
         answers = await self.write("accept", lambda db: inbox.accept(db, drafts), durable=True)
         soonest = min((draft.expires_at_ms for draft in drafts), default=NEVER)
         if soonest < NEVER:
@@ -60,10 +60,10 @@ class SqliteInbox(SqliteBase):
 
 
 class SqliteLeases(SqliteBase):
-    """How lanes are owned and messages leave."""
+    """Owns lanes, reads their messages and records results."""
 
     async def join(self) -> int:
-        """A new owner number for this process."""
+        """Give this process a new owner number."""
         host, pid = socket.gethostname(), os.getpid()
         now_ms = self.clock.now_ms()
         return await self.write("join", lambda db: db.number("join", now_ms, host, pid) or 0)
@@ -77,9 +77,9 @@ class SqliteLeases(SqliteBase):
         without: Sequence[str] = (),
     ) -> Claim:
         """Own lanes that are ready at these levels."""
-        ask = Ask(levels, pools, limit, frozenset(without), self.clock.now_ms())
+        request = ClaimRequest(levels, pools, limit, frozenset(without), self.clock.now_ms())
         label = f"level {levels[0]}" if len(levels) == 1 else "safety poll"
-        return await self.write(label, lambda db: claiming.claim(db, owner, ask))
+        return await self.write(label, lambda db: claiming.claim(db, owner, request))
 
     async def look(self, looks: Sequence[Look]) -> list[View]:
         """The rungs of owned lanes that became ready after a time, or are named."""
@@ -94,13 +94,13 @@ class SqliteLeases(SqliteBase):
         )
 
     async def mark(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
-        """Note that these are about to start."""
+        """Count starts before they are made."""
         return await self.write(
             "mark", lambda db: leases.mark(db, lane.id, lane.epoch, owner, ids), durable=True
         )
 
     async def unmark(self, ids: Sequence[int]) -> None:
-        """They were stopped without a lost lease."""
+        """Take back the counts of starts that ended without a lost lease."""
         await self.write("mark", lambda db: db.many("unmark", [(number,) for number in ids]))
 
     async def record(self, record: Record) -> Recorded:
@@ -118,7 +118,7 @@ class SqliteLeases(SqliteBase):
         await self.write("release", lambda db: leases.disown(db, owner, keep))
 
     async def beat(self, owner: int) -> bool:
-        """Still here; False when a peer has declared this owner dead."""
+        """Renew the heartbeat; False when this owner was declared dead."""
         now_ms = self.clock.now_ms()
         return await self.write("beat", lambda db: leases.beat(db, owner, now_ms))
 
@@ -132,15 +132,15 @@ class SqliteLeases(SqliteBase):
         return await self.write("reap", lambda db: control.reap(db, now_ms - dead_after_ms, now_ms))
 
     async def leave(self, owner: int) -> None:
-        """Going away; nothing is owned any more. Engines have given their lanes back by now, so it
-        does not wait for a transaction that a caller left open: whoever opens the file next knows
-        that this owner is gone."""
+        """Delete this owner. Engines have given their lanes back by now, so it hardly waits for a
+        transaction that a caller left open: whoever opens the file next knows that this owner is
+        gone."""
         self.bell.leave(owner)
         await self.write("leave", lambda db: leases.leave(db, owner), hasty=True)
 
 
 class SqliteUpkeep(SqliteBase):
-    """What the janitor does."""
+    """Expiry, retention and unused queues."""
 
     async def sweep(self, limit: int) -> Swept:
         """Move what has expired, or outlived a spell, to the dead set."""
@@ -148,14 +148,14 @@ class SqliteUpkeep(SqliteBase):
         return await self.write("sweep", lambda db: upkeep.sweep(db, now_ms, limit))
 
     async def retain(self, history_ms: int, dead_ms: int) -> int:
-        """Delete finished work older than these."""
+        """Delete a slice of finished work older than these."""
         now_ms = self.clock.now_ms()
         return await self.write(
             "retain", lambda db: upkeep.retain(db, now_ms, history_ms, dead_ms, RETAIN_SLICE)
         )
 
     async def collect(self, unused_ms: int) -> Collected:
-        """Go on with the walk over queues that nobody uses."""
+        """Go on with the search for unused queues."""
         now_ms = self.clock.now_ms()
         return await self.write("retain", lambda db: collecting.collect(db, now_ms, unused_ms))
 
@@ -173,7 +173,7 @@ class SqliteControl(SqliteBase):
         )
 
     async def settle(self, tenant: str, number: int, *, sent: bool) -> bool:
-        """An uncertain message counts as delivered, or goes back to its rung."""
+        """Settle an uncertain message: it is delivered, or goes back to its rung."""
         now_ms = self.clock.now_ms()
         return await self.write(
             "cancel",
@@ -182,21 +182,21 @@ class SqliteControl(SqliteBase):
         )
 
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
-        """The lane's owner takes these out as cancelled."""
+        """Cancel messages of a lane for its owner."""
         now_ms = self.clock.now_ms()
         return await self.write(
             "cancel", lambda db: control.withdraw(db, owner, lane, ids, now_ms), durable=True
         )
 
     async def cancel_some(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
-        """Cancel, or ask for, the next ones of a walk."""
+        """Cancel the next messages of a walk, or ask their owners to."""
         now_ms = self.clock.now_ms()
         return await self.write(
             "cancel", lambda db: control.cancel_some(db, which, after, limit, now_ms), durable=True
         )
 
     async def pause_queue(self, queue: int, *, paused: bool) -> None:
-        """Hold all of a queue's messages, or let them go on."""
+        """Pause or resume a queue."""
         now_ms = self.clock.now_ms()
         await self.write(
             "control",
@@ -205,18 +205,18 @@ class SqliteControl(SqliteBase):
         )
 
     async def unblock_queue(self, queue: int) -> None:
-        """Lift a queue's hold-off, also one that disabled it."""
+        """Lift a queue's block, also one that disabled it."""
         await self.write("control", lambda db: control.unblock_queue(db, queue))
 
     async def pause_lane(self, lane: int, *, paused: bool) -> None:
-        """Hold all queues of a lane, or let them go on."""
+        """Pause or resume a lane."""
         now_ms = self.clock.now_ms()
         await self.write(
             "control", lambda db: control.pause_lane(db, lane, now_ms, paused=paused), durable=True
         )
 
     async def unblock_lane(self, lane: int) -> None:
-        """Close a lane's circuit, and lift its queues' `unreachable` hold-offs."""
+        """Close a lane's circuit, and lift its queues' `unreachable` blocks."""
         await self.write("control", lambda db: control.unblock_lane(db, lane))
 
 

@@ -7,10 +7,10 @@ from postroad.stores.sqlite.database import Row
 
 
 class SqliteTokens(SqliteBase):
-    """Who may ask."""
+    """Stores access tokens."""
 
     async def token_add(self, token: Token, digest: bytes) -> None:
-        """Keep a new token."""
+        """Store a new token."""
         scopes, until_ms = " ".join(token.scopes), token.expires_at_ms or NEVER
         values = (token.id, token.tenant, token.name, scopes, digest, token.created_at_ms, until_ms)
         await self.write("tokens", lambda db: db.run("token_insert", *values), durable=True)
@@ -26,7 +26,7 @@ class SqliteTokens(SqliteBase):
         return [read_token(row) for row in rows]
 
     async def token_drop(self, tenant: str | None, identity: str) -> bool:
-        """Forget it."""
+        """Delete it."""
         return await self.write(
             "tokens", lambda db: bool(db.all("token_delete", tenant, identity)), durable=True
         )

@@ -13,7 +13,7 @@ from postroad.stores.sqlite.insight import message_facts
 
 
 class SqliteWebhooks(SqliteBase):
-    """What webhooks need of a store."""
+    """Stores settings of webhooks and reads the log of their tries."""
 
     async def read_hooks(self, queues: Sequence[int]) -> list[HookRow]:
         """The settings of those of these queues that have any."""
@@ -40,7 +40,7 @@ class SqliteWebhooks(SqliteBase):
         return [(name, HookRow(*row)) for name, *row in rows]
 
     async def drop_hook(self, queue: int) -> None:
-        """Forget a queue's settings."""
+        """Delete a queue's settings."""
         await self.write("webhooks", lambda db: db.run("hook_delete", queue), durable=True)
 
     async def hooks_not_under(self, key: str, after: int, limit: int) -> list[HookRow]:

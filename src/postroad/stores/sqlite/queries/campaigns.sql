@@ -1,4 +1,4 @@
--- Campaigns: made, found, moved from state to state, counted.
+-- How campaigns are made, found, moved from state to state, and counted.
 -- States are said twice where a partial index asks for its own condition.
 
 -- name: campaign_create

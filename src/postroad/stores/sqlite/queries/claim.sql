@@ -1,4 +1,4 @@
--- Claims: which lanes are ready, tenant by tenant, and taking one.
+-- Which lanes are ready, tenant by tenant, and how one is claimed.
 
 -- name: claim_ready
 -- Find lanes of a pool that are ready at a level, the longest ready first.

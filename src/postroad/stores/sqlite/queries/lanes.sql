@@ -1,4 +1,4 @@
--- Lanes: found, made, owned and given back; their circuits and pauses.
+-- How lanes are found, made, owned and given back; their circuits and pauses.
 
 -- name: lane_find
 -- Find a lane by its key.

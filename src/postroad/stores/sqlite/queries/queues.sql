@@ -1,4 +1,4 @@
--- Queues: found, made, paused and blocked.
+-- How queues are found, made, paused and blocked.
 
 -- name: queue_find
 -- Find a queue's number by tenant and name.

@@ -1,4 +1,4 @@
--- Rungs: made, woken, held; and how an ordered slot goes on.
+-- How rungs are found, made, woken and held, and how an ordered slot goes on.
 
 -- name: rung_by_id
 -- Read a rung by its number.

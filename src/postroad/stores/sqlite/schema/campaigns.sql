@@ -1,8 +1,8 @@
--- Campaigns: the recipients and what is known about each (the ground truth), the operations that are
--- queued or begun, the jobs that send them, and the credentials that they are sent with.
+-- The tables of campaigns: the recipients and what is known about each (the ground truth), the
+-- operations that are queued or begun, the jobs that send them, and the credentials to send with.
 
--- Who sends at a provider: what is public, its secret sealed under the key of that name, and until when it
--- is not used. Campaigns share it, and its limit.
+-- Who sends at a provider: what is public, its secret sealed under the key of that name, and until
+-- when it is blocked. Campaigns share it, and its limit.
 create table credential (
   id            integer primary key,
   tenant        text not null,

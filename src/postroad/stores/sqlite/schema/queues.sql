@@ -1,4 +1,4 @@
--- Queues, the lanes that serve them, and the daily search for queues that nobody uses.
+-- The queues, the lanes that serve them, and the daily search for queues that nobody uses.
 -- In every table times are milliseconds since 1970, and 4611686018427387904 (2^62) is "never".
 
 -- A recipient: its policy, and its block with kind, end, reason and start of the spell.

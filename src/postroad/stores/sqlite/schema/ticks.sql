@@ -1,4 +1,4 @@
--- Schedules, and what became of their ticks.
+-- The schedules, and what became of their ticks.
 
 -- A schedule, and up to when its ticks are decided: the row that engines race for.
 create table schedule (

@@ -1,12 +1,12 @@
-"""Campaigns put together: tables, credentials, channels, and the crew that sends."""
+"""Joins the parts of campaigns: store, credentials, channels, and the worker that sends."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
-from postroad.campaigns.crew import Crew
-from postroad.campaigns.sender import Kit
+from postroad.campaigns.sender import SenderDeps
+from postroad.campaigns.worker import CampaignWorker
 from postroad.model.credential import Credential
 from postroad.model.errors import BadInput, Overloaded
 from postroad.model.keyring import KeyRing
@@ -30,13 +30,13 @@ from postroad.verbs.campaigns import CampaignVerbs
 from postroad.verbs.credentials import CredentialVerbs
 
 LEAVE_S: Final = 30.0
-"""Beside the time to drain: so long a call may take that was begun when the stop came."""
+"""Besides the time to drain: how long a call may take that began before the stop."""
 TURN_S: Final = 30.0
-"""So long a test send waits for its slot."""
+"""How long a test send waits for its slot."""
 
 
-class Bulk:
-    """A road's campaigns."""
+class CampaignService:
+    """The campaigns of a road."""
 
     def __init__(
         self,
@@ -61,28 +61,29 @@ class Bulk:
     @asynccontextmanager
     async def sending(
         self, owner: int, pace: Pace, drain_s: float, ended: Callable[[], None]
-    ) -> AsyncIterator[Crew]:
-        """Those who send work in this process meanwhile. `ended` is called when they broke.
-        `drain_s`: how long their end waits for a store that is away."""
-        kit = Kit(self.store, pace, self._road.clock, self._log, owner, drain_s)
-        crew = Crew(kit, self.credentials.open, self._road.ledgers)
+    ) -> AsyncIterator[CampaignWorker]:
+        """Run the campaign worker of this process meanwhile. `ended` is called if it fails.
+        `drain_s`: how long its end waits for a store that is away."""
+        deps = SenderDeps(self.store, pace, self._road.clock, self._log, owner, drain_s)
+        worker = CampaignWorker(deps, self.credentials.open, self._road.ledgers)
         tasks = Tasks(self._log, lambda _: ended())
-        task = tasks.start(crew.run(), "campaigns")
+        task = tasks.start(worker.run(), "campaigns")
         try:
-            yield crew
+            yield worker
         finally:
-            crew.stop()
+            worker.stop()
             await asyncio.wait([task], timeout=drain_s + LEAVE_S)
             if not task.done():  # a stop that takes for ever is worse than an uncertain recipient
-                self._log.error("campaigns do not end: what is under way is cut, and uncertain")
+                self._log.error(
+                    "campaigns do not end in time: open calls are cut off, and uncertain"
+                )
                 task.cancel()
                 await asyncio.wait([task])
             if not task.cancelled():  # which is not to look as if the run itself was
                 await task
 
     async def _turn(self, credential: Credential, cost: int) -> None:
-        """Wait until a call of its own may start with a credential; Overloaded when that takes
-        long."""
+        """Wait for a slot for one call with a credential; Overloaded when that takes long."""
         ledgers = await self._road.ledgers(credential.lane)
         if not ledgers:
             return
@@ -111,7 +112,7 @@ class Bulk:
 
 
 def campaign_store(road: Store) -> CampaignStore:
-    """The campaign tables of a road's own database."""
+    """The campaign store on a road's own database."""
     tables = road.state if isinstance(road, Beside) else road
     if isinstance(tables, ServerTables):
         from postroad.stores.postgres.campaigns import PostgresCampaigns
