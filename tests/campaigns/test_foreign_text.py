@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from postroad.campaigns import recording
-from postroad.campaigns.postgres.store import PostgresCampaigns
 from postroad.model import foreign
 from postroad.model.campaign import Counts, Result, RowState
 from postroad.model.outcome import Kind
 from postroad.ports.channel import ChannelAnswer, ChannelMessage
+from postroad.stores.postgres.campaigns import PostgresCampaigns
 from postroad.stores.sqlite.campaigns import SqliteCampaigns
 from postroad.transports.sms.channel import SmsChannel
 from tests.campaigns.provider import Provider

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from postroad.campaigns import worker
-from postroad.campaigns.postgres.store import PostgresCampaigns
 from postroad.model.campaign import Counts, Job, Result
+from postroad.stores.postgres.campaigns import PostgresCampaigns
 from postroad.stores.sqlite.campaigns import SqliteCampaigns
 from tests.campaigns.stories import local
 

@@ -20,7 +20,6 @@ OURS = {
     "observe/watcher.py:": "/proc, from the kernel",
     "stores/postgres/": "rows that this release wrote; addresses are listed above",
     "stores/sqlite/": "rows that this release wrote",
-    "campaigns/postgres/": "rows that this release wrote",
     "stores/campaign_rows.py:": "rows that this release wrote",
     "campaigns/importing.py:_next": "JSON that was written a line before",
     "api/openapi.py:": "docstrings of our own",

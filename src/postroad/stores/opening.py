@@ -54,10 +54,10 @@ async def has_road(dsn: str) -> bool:
         return _file(dsn).exists()
     if dsn.startswith(("postgresql://", "postgres://")):
         with Needing("a road on PostgreSQL"):
-            from postroad.stores.postgres import schema
+            from postroad.stores.postgres import migration
             from postroad.stores.postgres.connections import read_address
 
-        return await schema.exists(read_address(dsn))
+        return await migration.exists(read_address(dsn))
     if dsn.startswith(("amqp://", "amqps://")):
         return await has_road(read_options(dsn).state)
     return True
@@ -70,13 +70,13 @@ async def migrate(dsn: str) -> tuple[int, int]:
     if dsn.startswith("sqlite:///"):
         return _migrate_file(_file(dsn))
     with Needing("a road on PostgreSQL"):
-        from postroad.stores.postgres import schema
+        from postroad.stores.postgres import migration
         from postroad.stores.postgres.store import PostgresStore
 
     store = open_store(dsn, SystemClock())
     if not isinstance(store, PostgresStore):  # pragma: no cover - there are three
         raise BadDsn("this store has no schema")
-    return await schema.migrate(store.address), schema.VERSION
+    return await migration.migrate(store.address), migration.VERSION
 
 
 def _migrate_file(path: Path) -> tuple[int, int]:

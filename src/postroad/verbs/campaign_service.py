@@ -115,9 +115,11 @@ def campaign_store(road: Store) -> CampaignStore:
     """The campaign store on a road's own database."""
     tables = road.state if isinstance(road, Beside) else road
     if isinstance(tables, ServerTables):
-        from postroad.campaigns.postgres.store import PostgresCampaigns
+        from postroad.stores.postgres.campaigns import PostgresCampaigns
+        from postroad.stores.postgres.store import PostgresStore
 
-        return PostgresCampaigns(tables)
+        if isinstance(tables, PostgresStore):
+            return PostgresCampaigns(tables)
     from postroad.stores.sqlite.store import SqliteStore
 
     if isinstance(tables, SqliteStore):

@@ -3,16 +3,16 @@
 -- name: known
 -- Reads what is known of messages (a JSON list of ids): spent copies, noted starts, whether finished.
 select j.id, coalesce(b.hop, -1), coalesce(b.starts, 0),
-       exists (select from postroad.finished_v1(array[j.id]))
+       exists (select from postroad.finished(array[j.id]))
   from (select value::bigint as id from json_array_elements_text($1::json)) j
   left join postroad.broker_message b on b.id = j.id
- where b.id is not null or exists (select from postroad.finished_v1(array[j.id]))
+ where b.id is not null or exists (select from postroad.finished(array[j.id]))
 
 -- name: spend
 -- Records a copy as spent: where the next one waits, or that there is none (done), as after a delivery by an earlier try.
 insert into postroad.broker_message as b (id, hop, done, queue_id, lane_id, level, priority, attempts, due, accepted_at,
                             expires_at, noted_at)
-values ($1, $2, greatest($3, exists (select from postroad.finished_v1(array[$1::bigint]))::int),
+values ($1, $2, greatest($3, exists (select from postroad.finished(array[$1::bigint]))::int),
         $4, $5, $6, $7, $8, $9, $10, $11, $12)
 on conflict (id) do update
    set hop = greatest(b.hop, excluded.hop), starts = 0, done = excluded.done,

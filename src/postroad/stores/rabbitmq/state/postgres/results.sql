@@ -2,14 +2,14 @@
 
 -- name: history_insert
 -- Records a delivery; the first one stands. A message that was dead is late. Attempts of others count; an uncertain one is counted already.
-insert into postroad.past (id, queue_id, state, late, accepted_at, finished_at, level, attempts,
+insert into postroad.history_batch (id, queue_id, state, late, accepted_at, finished_at, level, attempts,
                            took_ms)
 select $1::bigint, $2::bigint, 'delivered', exists (select from postroad.dead where id = $1),
        $3::bigint, $4::bigint, $5::int,
        greatest($6::int, coalesce((select attempts from postroad.broker_message where id = $1), 0)
                          + (not exists (select from postroad.message where id = $1))::int),
        $7::int
- where not exists (select from postroad.finished_v1(array[$1::bigint]))
+ where not exists (select from postroad.finished(array[$1::bigint]))
 
 -- name: history_lock
 -- Locks messages (a JSON list of ids), so that of two processes that finish one message one is first.
@@ -22,7 +22,7 @@ set local search_path = postroad, pg_temp
 
 -- name: history_day
 -- Creates the partition of a day if it is new.
-select postroad.history_day_v1($1)
+select postroad.make_history_day($1)
 
 -- name: attempt_insert
 -- Records a try that did not deliver.
@@ -61,7 +61,7 @@ insert into postroad.dead (id, queue_id, lane_id, reason, died_at, level, attemp
 select $1::bigint, $3::bigint, $4::bigint, $5::text, $6::bigint, $7::int, $8::int, $9::bigint, $10::int,
        0, '', $11::text, $12::int, $13::bytea, $14::bytea
  where not exists (select from postroad.broker_message where id = $1 and hop >= $2)
-   and not exists (select from postroad.finished_v1(array[$1::bigint]))
+   and not exists (select from postroad.finished(array[$1::bigint]))
 on conflict do nothing
 
 -- name: dead_delete
