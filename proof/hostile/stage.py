@@ -16,12 +16,14 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from postroad.api.door import Door, read_note
+from postroad.api.owner_note import OwnerNote, read_note
 from proof.hostile.clients import Target
 from proof.hostile.control import patient_settings
 from proof.hostile.honest import ENTRY, entries
+from proof.hostile.hubs import FLOODS as HUB_FLOODS
 from proof.hostile.hubs import HUBS, KEYED
-from proof.hostile.receivers import RECEIVERS
+from proof.hostile.receivers import FLOODS, RECEIVERS
+from proof.hostile.strangers import WHOLE
 
 ROOT: Final = Path(__file__).parents[2]
 ENDPOINTS: Final = 100
@@ -85,7 +87,7 @@ class Road:
         self.door = self._found()
         self.port = int(self.door.url.rpartition(":")[2])
 
-    def _found(self) -> Door:
+    def _found(self) -> OwnerNote:
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until and self.process.poll() is None:
             found = read_note(f"sqlite:///{self._folder}/road/road.db")
@@ -184,6 +186,11 @@ class Stage:
         """Strangers whom the road has to meet, and who were asked nothing yet."""
         wanted = {each.__name__ for each in RECEIVERS} | {"provider"}
         return wanted - set(self._book.read_text().split())
+
+    def taken(self) -> list[str]:
+        """Floods that the road took to their end."""
+        said = self._book.read_text().split()
+        return sorted({name for name in (*FLOODS, *HUB_FLOODS) if f"{name}{WHOLE}" in said})
 
     def target(
         self, road: Road, tokens: tuple[str, str], scale: float, only: tuple[str, ...]

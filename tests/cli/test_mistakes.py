@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from postroad.api.door import Door, leave_note, read_note
-from postroad.api.inside import Answer, Asked
+from postroad.api.in_process import ApiAnswer, ApiRequest
+from postroad.api.owner_note import OwnerNote, leave_note, read_note
 from postroad.cli import reach
 from postroad.cli.reach import Reach
 from postroad.stores.naming import shown
@@ -183,7 +183,7 @@ def test_what_a_killed_server_left_behind_does_not_lead_to_another_road(
     (other / "road").mkdir(parents=True)
     (other / "tasks.py").write_text((tmp_path / "tasks.py").read_text())
     with running(other, *UP) as (_process, door):
-        leave_note(road, Door(door.url, "prt_of_one_that_was_killed", 1))
+        leave_note(road, OwnerNote(door.url, "prt_of_one_that_was_killed", 1))
         assert data("send", "good", "1")["queue"] == "good"  # in the store itself
         assert read_note(road) is None  # and nobody is led there again
         assert data("stats")["waiting"] == 1
@@ -283,7 +283,7 @@ def test_an_answer_to_a_batch_that_was_cut_off_is_no_success(
     (folder / "lines").write_text('{"queue": "good", "body": 1}\n' * 3)
     whole = Reach.answer
 
-    def cut(self: Reach, asked: Asked) -> Answer:
+    def cut(self: Reach, asked: ApiRequest) -> ApiAnswer:
         answer = whole(self, asked)
         return structs.replace(answer, content=b"\n".join(answer.content.splitlines()[:2]))
 

@@ -1,15 +1,14 @@
-"""Who may ask what: bearer tokens, other sites' pages, and the patience with wrong tokens."""
+"""Access checks: bearer tokens and their scopes, host and origin, and a limit on wrong tokens."""
 
 from collections import OrderedDict
 from hmac import compare_digest
-from typing import Any, Final
+from typing import Final
 
-from litestar.connection import ASGIConnection
-from litestar.handlers import BaseRouteHandler
 from msgspec import structs
 
 from postroad.api.hosts import Hosts
-from postroad.api.inside import INSIDE
+from postroad.api.in_process import IN_PROCESS
+from postroad.api.request import Request
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, Forbidden, TooManyTries, Unauthorized
 from postroad.model.networks import network
@@ -18,18 +17,17 @@ from postroad.ports.clock import Clock
 from postroad.ports.secret import secret_bytes
 from postroad.verbs.tokens import TokenVerbs, check_tenant
 
-Asker = ASGIConnection[Any, Any, Any, Any]
 KNOWN_S: Final = 2.0
-"""How long a token that was looked up is believed; what a revoked one has left elsewhere."""
+"""How long a token is cached; a revoked one may work that long in other processes."""
 KNOWN_MAX: Final = 10_000
 WRONG_MAX: Final = 10
 WRONG_S: Final = 60.0
-"""So many wrong tokens a minute from one address, then nothing new of it is looked at."""
+"""After so many wrong tokens a minute from one address, no unknown token of it is looked up."""
 TENANT_HEADER: Final = "postroad-tenant"
 
 
 class Access:
-    """Tells who asks. `local` is a token of this process alone, for commands on this machine."""
+    """Finds out who asks. `local` is a token of this process, for commands on this machine."""
 
     def __init__(
         self, tokens: TokenVerbs, clock: Clock, origins: tuple[str, ...], hosts: Hosts
@@ -43,34 +41,34 @@ class Access:
         self.local = write(secret_bytes(4).hex(), secret_bytes(SECRET_BYTES))
         self._local = digest(self.local)
 
-    async def check(self, asker: Asker, handler: BaseRouteHandler) -> None:
-        """Runs before every route; the route's `scope` says what is needed."""
+    async def check(self, asker: Request, scope: Scope | None) -> None:
+        """Refuse a request without what its route needs. Runs before every route; without a scope
+        a route needs no token."""
         self._check_host(asker)
         self._check_origin(asker)
-        scope: Scope | None = handler.opt.get("scope")
         if scope is None:
             return
         found = await self._who(asker)
         if scope not in found.scopes:
             has = ", ".join(sorted(found.scopes))
             raise Forbidden(f"this needs a token with the scope {scope!r}; yours has: {has}")
-        asker.scope["state"]["who"] = self._for_tenant(found, asker.headers.get(TENANT_HEADER))
+        asker.who = self._for_tenant(found, asker.headers.get(TENANT_HEADER))
 
-    def _check_host(self, asker: Asker) -> None:
+    def _check_host(self, asker: Request) -> None:
         host = asker.headers.get("host", "")
-        if host and asker.client != INSIDE and not self._hosts.takes(host):
+        if host and asker.client != IN_PROCESS and not self._hosts.allows(host):
             raise Forbidden(
                 f"this server has no name {host[:100]!r}: see the setting allowed_hosts"
             )
 
-    def _check_origin(self, asker: Asker) -> None:
+    def _check_origin(self, asker: Request) -> None:
         origin = asker.headers.get("origin")
         if origin is None or origin in self._origins:
             return
         if origin.partition("://")[2] != asker.headers.get("host"):
             raise Forbidden("requests from other sites' pages are refused: see the setting origins")
 
-    async def _who(self, asker: Asker) -> Who:
+    async def _who(self, asker: Request) -> Who:
         kind, _, text = asker.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not text:
             raise Unauthorized(
@@ -83,9 +81,9 @@ class Access:
         known = self._known.get(key)
         if known is not None and now_s - known[0] < KNOWN_S and not self._is_over(known[1]):
             return known[1]
-        address = network(asker.client.host) if asker.client else ""
+        address = network(asker.client[0]) if asker.client else ""
         if known is None:
-            self._check_patience(address, now_s)
+            self._check_wrong_tokens(address, now_s)
         found = await self._tokens.who(text)
         if found is None:
             self._known.pop(key, None)
@@ -99,7 +97,7 @@ class Access:
     def _is_over(self, found: Who) -> bool:
         return found.ends_at_ms is not None and found.ends_at_ms <= self._clock.now_ms()
 
-    def _check_patience(self, address: str, now_s: float) -> None:
+    def _check_wrong_tokens(self, address: str, now_s: float) -> None:
         recent = [at for at in self._wrong.get(address, ()) if now_s - at < WRONG_S]
         if len(recent) >= WRONG_MAX:
             raise TooManyTries("too many wrong access tokens from your address: wait a minute")
@@ -121,5 +119,5 @@ class Access:
         return structs.replace(found, tenant=tenant)
 
     def forget(self) -> None:
-        """A token was revoked here: all are looked up again."""
+        """Empty the cache: a token was revoked here."""
         self._known.clear()

@@ -1,15 +1,13 @@
-"""Changes of many messages: one answer at the end, or, to who takes NDJSON, a line now and then."""
+"""Answers to changes of many messages: one at the end, or progress lines to who accepts NDJSON."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, TypeVar
 
 import msgspec
-from litestar import Response
-from litestar.response import Stream
 from msgspec import Struct
 
-from postroad.api.context import Ask, context
 from postroad.api.problems import problem
+from postroad.api.request import Request, Response, Stream
 from postroad.model.errors import PostroadError
 
 NDJSON: Final = "application/x-ndjson"
@@ -19,7 +17,7 @@ S = TypeVar("S", bound=Struct)
 Answered = Response[S] | Stream
 
 
-class Line(Struct, frozen=True):
+class ProgressLine(Struct, frozen=True):
     """How far it is. The last line has `done`, or a problem: without either it was cut off, and
     what was said so far is done."""
 
@@ -29,21 +27,21 @@ class Line(Struct, frozen=True):
 
 
 async def answer_in_steps(
-    request: Ask, steps: AsyncIterator[T], shown: Callable[[T], S]
+    request: Request, steps: AsyncIterator[T], shown: Callable[[T], S]
 ) -> "Answered[S]":
     """The last of the steps; or each of them, half a second apart."""
     if NDJSON in request.headers.get("accept", ""):
-        return Stream(_lines(request, steps, shown), media_type=NDJSON)
+        return Stream(_lines(request, steps, shown), NDJSON)
     last: list[T] = []
     async for step in steps:  # of thousands only the last
         last = [step]
-    return Response(shown(*last), status_code=200)
+    return Response(shown(*last))
 
 
 async def _lines(
-    request: Ask, steps: AsyncIterator[T], shown: Callable[[T], Struct]
+    request: Request, steps: AsyncIterator[T], shown: Callable[[T], Struct]
 ) -> AsyncIterator[bytes]:
-    clock = context(request).road.store.clock
+    clock = request.context.road.store.clock
     said: Struct | None = None
     tell_s = clock.steady_s() + TELL_S
     try:
@@ -51,12 +49,12 @@ async def _lines(
             said = shown(step)
             if clock.steady_s() >= tell_s:
                 tell_s = clock.steady_s() + TELL_S
-                yield _line(Line(done=False, said=said))
+                yield _line(ProgressLine(done=False, said=said))
     except PostroadError as error:
-        yield _line(Line(done=False, said=said, problem=problem(error)))
+        yield _line(ProgressLine(done=False, said=said, problem=problem(error)))
         return
-    yield _line(Line(done=True, said=said))
+    yield _line(ProgressLine(done=True, said=said))
 
 
-def _line(line: Line) -> bytes:
+def _line(line: ProgressLine) -> bytes:
     return msgspec.json.encode(line) + b"\n"

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final
 
 import msgspec
-import typer
-from rich.progress import Progress
+from click.exceptions import Exit
 
-from postroad.api.inside import Asked
-from postroad.cli.frame import Call, command
+from postroad.api.in_process import ApiRequest
+from postroad.cli.counting import counting
+from postroad.cli.frame import CommandCall, command
+from postroad.cli.options import Argument, Group
 from postroad.cli.printing import as_json, err, out
 from postroad.cli.reach import Reach
 from postroad.model.errors import BadInput, StoreUnavailable
@@ -20,24 +21,19 @@ BYTES: Final = 8 << 20
 SHOWN_MAX: Final = 20
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    command(app, "batch", rich_help_panel="Messages")(batch)
+    command(app, "batch", panel="Messages")(batch)
 
 
 def batch(
-    call: Call,
-    file: Annotated[Path, typer.Argument(help="Lines of JSON; - is standard input.")],
+    call: CommandCall,
+    file: Annotated[Path, Argument(help="Lines of JSON; - is standard input.")],
 ) -> None:
     """Send many messages, a line of JSON each: {"queue": …, "body": …}. Good lines are stored and
     bad ones are told; give each a key, and the whole file can be sent again."""
     totals = {"stored": 0, "duplicates": 0, "refused": 0}
-    with (
-        _opened(file) as source,
-        call.reach() as road,
-        Progress(console=err(), disable=not err().is_terminal) as bar,
-    ):
-        task = bar.add_task("sending", total=None)
+    with _opened(file) as source, call.reach() as road, counting("sending") as told:
         for first, chunk in _chunks(source):
             *answers, last = _answers(road, first, chunk)
             for answer in answers:
@@ -45,14 +41,14 @@ def batch(
                 _tell(call, answer, totals["refused"])
             for name in totals:
                 totals[name] += last[name]
-            bar.update(task, completed=sum(totals.values()))
+            told(sum(totals.values()))
     if call.json:
         as_json({"done": True, **totals})
     else:
         words = [f"{count} {name}" for name, count in totals.items()]
         out().print(", ".join(words))
     if totals["refused"]:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _opened(file: Path) -> BinaryIO:
@@ -83,7 +79,9 @@ def _answers(road: Reach, first: int, chunk: bytes) -> list[dict[str, Any]]:
     which = f"lines {first + 1} to {first + len(chunk.splitlines())}"
     headers = {"content-type": "application/x-ndjson"}
     try:
-        answer = road.answer(Asked("POST", "/v1/messages:batch", content=chunk, headers=headers))
+        answer = road.answer(
+            ApiRequest("POST", "/v1/messages:batch", content=chunk, headers=headers)
+        )
     except StoreUnavailable as error:
         raise StoreUnavailable(f"{which} may be stored, all before are: {error}") from None
     answers = [msgspec.json.decode(line) for line in answer.content.splitlines()]
@@ -92,9 +90,9 @@ def _answers(road: Reach, first: int, chunk: bytes) -> list[dict[str, Any]]:
     return answers
 
 
-def _tell(call: Call, answer: dict[str, Any], refused: int) -> None:
+def _tell(call: CommandCall, answer: dict[str, Any], refused: int) -> None:
     if call.json:
         as_json(answer)
     elif "problem" in answer and refused < SHOWN_MAX:
         detail = answer["problem"]["detail"]
-        err().print(f"line {answer['line']}: {detail}", soft_wrap=True)
+        err().print(f"line {answer['line']}: {detail}")

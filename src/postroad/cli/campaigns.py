@@ -5,19 +5,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-from postroad.api.inside import part
-from postroad.cli.frame import Call, command
+from postroad.api.in_process import part
+from postroad.cli.frame import CommandCall, command
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, err, facts, out, pieces, table, when
 from postroad.model.errors import BadInput
 from postroad.model.sentences import span
 
-Name = Annotated[str, typer.Argument(help="The campaign's name.")]
-Row = Annotated[int, typer.Option(help="The recipient's number.")]
-Override = Annotated[bool, typer.Option(help="It halts by itself no more.")]
-State = Annotated[str, typer.Option(help="unsent, sent, failed or uncertain; else all.")]
+Name = Annotated[str, Argument(help="The campaign's name.")]
+Row = Annotated[int, Option(help="The recipient's number.")]
+Override = Annotated[bool, Option(help="It halts by itself no more.")]
+State = Annotated[str, Option(help="unsent, sent, failed or uncertain; else all.")]
 PAGE: Final = 1_000
 LIVE: Final = ("scheduled", "running")
 PLAIN: Final = {
@@ -28,10 +26,9 @@ PLAIN: Final = {
 }
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    group = typer.Typer(no_args_is_help=True, help="Campaigns: one template to many recipients.")
-    app.add_typer(group, name="campaign", rich_help_panel="Campaigns")
+    group = app.subgroup("campaign", "Campaigns", "Campaigns: one template to many recipients.")
     for function in (create, show, counts, preview, estimate, schedule, resume, settle):
         command(group, function.__name__)(function)
     command(group, "test")(try_message)
@@ -49,18 +46,18 @@ def _path(name: str, verb: str = "") -> str:
     return f"/v1/campaigns/{part(name)}" + (f"/{verb}" if verb else "")
 
 
-def _ask(call: Call, method: str, path: str, data: object = None, **query: object) -> Any:
+def _ask(call: CommandCall, method: str, path: str, data: object = None, **query: object) -> Any:
     with call.reach() as road:
         return road.ask(method, path, query, data)
 
 
 def create(
-    call: Call,
+    call: CommandCall,
     name: Name,
-    credential: Annotated[str, typer.Option(help="Which credential sends it.")],
-    template: Annotated[str, typer.Option(help="The text, or @FILE.")],
-    recipient: Annotated[str, typer.Option(help="The column of recipients.")] = "recipient",
-    jobs: Annotated[int, typer.Option(help="How many senders at once.")] = 1,
+    credential: Annotated[str, Option(help="Which credential sends it.")],
+    template: Annotated[str, Option(help="The text, or @FILE.")],
+    recipient: Annotated[str, Option(help="The column of recipients.")] = "recipient",
+    jobs: Annotated[int, Option(help="How many senders at once.")] = 1,
 ) -> None:
     """Make a draft without recipients."""
     data = {
@@ -82,7 +79,7 @@ def _text(given: str) -> str:
         raise BadInput(f"cannot read {given[1:]}: {error}") from None
 
 
-def list_campaigns(call: Call) -> None:
+def list_campaigns(call: CommandCall) -> None:
     """All campaigns and how they stand."""
     with call.reach() as road:
         said = page = road.ask("GET", "/v1/campaigns", {"limit": PAGE})
@@ -99,7 +96,7 @@ def list_campaigns(call: Call) -> None:
 
 
 def show(
-    call: Call, name: Name, watch: Annotated[bool, typer.Option(help="Until it is over.")] = False
+    call: CommandCall, name: Name, watch: Annotated[bool, Option(help="Until it is over.")] = False
 ) -> None:
     """How it stands, how fast it goes, and when it will be done."""
     with call.reach() as road:
@@ -118,7 +115,7 @@ def _line(said: dict[str, Any]) -> str:
     return f"{done}/{counts['total']}  {said['rate']:g}/s  {left} left"
 
 
-def _tell(call: Call, said: dict[str, Any]) -> None:
+def _tell(call: CommandCall, said: dict[str, Any]) -> None:
     if call.json:
         as_json(said)
         return
@@ -136,7 +133,7 @@ def _tell(call: Call, said: dict[str, Any]) -> None:
     )
 
 
-def counts(call: Call, name: Name) -> None:
+def counts(call: CommandCall, name: Name) -> None:
     """Counted recipient by recipient."""
     said = _ask(call, "GET", _path(name, "counts"))
     if call.json:
@@ -146,24 +143,24 @@ def counts(call: Call, name: Name) -> None:
 
 
 def import_file(
-    call: Call,
+    call: CommandCall,
     name: Name,
-    file: Annotated[Path, typer.Argument(help="A CSV file; its first line names the columns.")],
-    encoding: Annotated[str, typer.Option(help="Else it is found out, and said.")] = "",
-    skip_invalid: Annotated[bool, typer.Option(help="Leave out invalid lines.")] = False,
+    file: Annotated[Path, Argument(help="A CSV file; its first line names the columns.")],
+    encoding: Annotated[str, Option(help="Else it is found out, and said.")] = "",
+    skip_invalid: Annotated[bool, Option(help="Leave out invalid lines.")] = False,
 ) -> None:
     """Take the recipients of a file: all, or, when a line is invalid, nothing."""
     if not file.is_file():
         raise BadInput(f"there is no file {file}")
     query: dict[str, Any] = {"encoding": encoding, "skip_invalid": skip_invalid}
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with call.reach() as road, Progress(*columns, console=err(), transient=True) as bar:
-        task = bar.add_task("reading")
+    screen = err()
 
-        def told(step: str, done: int, size: int) -> None:
-            bar.update(task, description=step, completed=done, total=size)
+    def told(step: str, done: int, size: int) -> None:
+        screen.progress(f"{step} {done * 100 // max(1, size)} %")
 
+    with call.reach() as road:
         said = road.import_file(name, file, query, told)
+    screen.progress("")
     if call.json:
         as_json(said)
         return
@@ -181,7 +178,7 @@ def import_file(
         err().print(f"line {one['line']}: {one['reason']}")
 
 
-def discard(call: Call, name: Name) -> None:
+def discard(call: CommandCall, name: Name) -> None:
     """Forget an import that was not finished."""
     _ = _ask(call, "DELETE", _path(name, "import"))  # a refusal is raised
     if call.json:
@@ -190,7 +187,7 @@ def discard(call: Call, name: Name) -> None:
         out().print(f"discarded: the unfinished import of {name}")
 
 
-def preview(call: Call, name: Name, row: Row = 1) -> None:
+def preview(call: CommandCall, name: Name, row: Row = 1) -> None:
     """The message for one recipient."""
     said = _ask(call, "GET", _path(name, "preview"), row=row)
     if call.json:
@@ -202,9 +199,9 @@ def preview(call: Call, name: Name, row: Row = 1) -> None:
 
 
 def try_message(
-    call: Call,
+    call: CommandCall,
     name: Name,
-    to: Annotated[str, typer.Option(help="Who gets it instead.")],
+    to: Annotated[str, Option(help="Who gets it instead.")],
     row: Row = 1,
 ) -> None:
     """Send one recipient's message to somebody else; it counts for nothing."""
@@ -215,7 +212,7 @@ def try_message(
         facts((key, said[key]) for key in ("state", "provider_id", "code", "sub_type", "error"))
 
 
-def estimate(call: Call, name: Name) -> None:
+def estimate(call: CommandCall, name: Name) -> None:
     """A dry run: how many, which not, what it costs, how long it takes."""
     said = _ask(call, "GET", _path(name, "estimate"))
     if call.json:
@@ -235,9 +232,9 @@ def estimate(call: Call, name: Name) -> None:
 
 
 def schedule(
-    call: Call,
+    call: CommandCall,
     name: Name,
-    at: Annotated[str, typer.Argument(help="As 2026-12-01T09:00+08:00.")],
+    at: Annotated[str, Argument(help="As 2026-12-01T09:00+08:00.")],
 ) -> None:
     """Send from a time on, which has a zone."""
     try:
@@ -247,28 +244,28 @@ def schedule(
     _tell(call, _ask(call, "POST", _path(name, "schedule"), {"at": moment}))
 
 
-def resume(call: Call, name: Name, override: Override = False) -> None:
+def resume(call: CommandCall, name: Name, override: Override = False) -> None:
     """Go on with what was certainly not sent."""
     _tell(call, _ask(call, "POST", _path(name, "resume"), {"override": override}))
 
 
 def settle(
-    call: Call,
+    call: CommandCall,
     name: Name,
-    state: Annotated[str, typer.Option("--as", help="sent or unsent.")],
-    row: Annotated[list[int] | None, typer.Option(help="A number; again for more; or all.")] = None,
+    state: Annotated[str, Option("--as", help="sent or unsent.")],
+    row: Annotated[list[int] | None, Option(help="A number; again for more; or all.")] = None,
 ) -> None:
     """Say what uncertain recipients are: sent, or unsent."""
     said = _ask(call, "POST", _path(name, "settle"), {"state": state, "rows": row or []})
     _settled(call, said)
 
 
-def lookup(call: Call, name: Name) -> None:
+def lookup(call: CommandCall, name: Name) -> None:
     """Ask the provider about uncertain recipients."""
     _settled(call, _ask(call, "POST", _path(name, "lookup")))
 
 
-def _settled(call: Call, said: dict[str, Any]) -> None:
+def _settled(call: CommandCall, said: dict[str, Any]) -> None:
     if call.json:
         as_json(said)
     else:
@@ -276,11 +273,11 @@ def _settled(call: Call, said: dict[str, Any]) -> None:
 
 
 def recipients(
-    call: Call,
+    call: CommandCall,
     name: Name,
     state: State = "",
-    limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
-    after: Annotated[int, typer.Option(help="From behind this number on.")] = 0,
+    limit: Annotated[int, Option(help="How many at most.")] = 100,
+    after: Annotated[int, Option(help="From behind this number on.")] = 0,
 ) -> None:
     """Recipients in order, each with what is known about it."""
     said = _ask(call, "GET", _path(name, "recipients"), only=state, limit=limit, after=after)
@@ -305,9 +302,9 @@ def recipients(
 
 
 def export(
-    call: Call,
+    call: CommandCall,
     name: Name,
-    form: Annotated[str, typer.Option("--format", help="csv or ndjson.")] = "csv",
+    form: Annotated[str, Option("--format", help="csv or ndjson.")] = "csv",
     state: State = "",
 ) -> None:
     """All results, on standard output."""
@@ -316,7 +313,7 @@ def export(
 
 
 def _asking(verb: str) -> Any:
-    def run(call: Call, name: Name) -> None:
+    def run(call: CommandCall, name: Name) -> None:
         _tell(call, _ask(call, "POST", _path(name, verb)))
 
     return run

@@ -4,20 +4,20 @@ import os
 import sys
 from typing import Annotated, Any
 
-import typer
+import click
 
-from postroad.api.inside import part
-from postroad.cli.frame import Call, command
+from postroad.api.in_process import part
+from postroad.cli.frame import CommandCall, command
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, out, table, when
 from postroad.model.errors import BadInput
 
-Name = Annotated[str, typer.Argument(help="The credential's name.")]
+Name = Annotated[str, Argument(help="The credential's name.")]
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    group = typer.Typer(no_args_is_help=True, help="Credentials of campaigns.")
-    app.add_typer(group, name="credential", rich_help_panel="Campaigns")
+    group = app.subgroup("credential", "Campaigns", "Credentials of campaigns.")
     command(group, "put")(put)
     command(group, "list")(list_credentials)
     command(group, "check")(check)
@@ -25,16 +25,16 @@ def add(app: typer.Typer) -> None:
 
 
 def put(
-    call: Call,
+    call: CommandCall,
     name: Name,
-    kind: Annotated[str, typer.Option(help="twilio or webhook.")] = "twilio",
-    provider: Annotated[str, typer.Option(help="As https://api.twilio.com.")] = "",
-    account: Annotated[str, typer.Option(help="The account's id.")] = "",
-    sender: Annotated[str, typer.Option(help="The number that sends.")] = "",
-    rate: Annotated[str, typer.Option(help="50/s; several with commas.")] = "",
+    kind: Annotated[str, Option(help="twilio or webhook.")] = "twilio",
+    provider: Annotated[str, Option(help="As https://api.twilio.com.")] = "",
+    account: Annotated[str, Option(help="The account's id.")] = "",
+    sender: Annotated[str, Option(help="The number that sends.")] = "",
+    rate: Annotated[str, Option(help="50/s; several with commas.")] = "",
     more: Annotated[
         list[str] | None,
-        typer.Option("--with", help="segments_max, price, callback, expires_at, as NAME=VALUE."),
+        Option("--with", help="segments_max, price, callback, expires_at, as NAME=VALUE."),
     ] = None,
 ) -> None:
     """Keep a credential, tested and sealed. Its secret is read from POSTROAD_SECRET, or asked."""
@@ -60,7 +60,7 @@ def put(
 def _asked() -> str:
     """The secret from whoever sits there; a pipe's first line where nobody does."""
     if sys.stdin.isatty():
-        return str(typer.prompt("secret", hide_input=True, err=True))
+        return str(click.prompt("secret", hide_input=True, err=True))
     secret = sys.stdin.readline().strip()
     if not secret:
         raise BadInput("no secret: set POSTROAD_SECRET, or write it to standard input")
@@ -78,7 +78,7 @@ def _pair(text: str) -> tuple[str, object]:
     return name.strip(), int(number) if number.is_integer() else number
 
 
-def list_credentials(call: Call) -> None:
+def list_credentials(call: CommandCall) -> None:
     """All of them, without their secrets."""
     with call.reach() as road:
         said = road.ask("GET", "/v1/credentials")
@@ -91,7 +91,7 @@ def list_credentials(call: Call) -> None:
     table(columns, rows, "no credentials: `postroad credential put`")
 
 
-def check(call: Call, name: Name) -> None:
+def check(call: CommandCall, name: Name) -> None:
     """Whether it works now."""
     with call.reach() as road:
         said = road.ask("POST", f"/v1/credentials/{part(name)}/check")
@@ -101,7 +101,7 @@ def check(call: Call, name: Name) -> None:
         out().print(f"works: {said['account']}")
 
 
-def delete(call: Call, name: Name) -> None:
+def delete(call: CommandCall, name: Name) -> None:
     """Forget one that no campaign needs."""
     with call.reach() as road:
         _ = road.ask("DELETE", f"/v1/credentials/{part(name)}")  # a refusal is raised

@@ -2,38 +2,38 @@
 
 from typing import Annotated, Any
 
+import click
 import msgspec
-import typer
 from msgspec import structs
 
-from postroad.api.inside import part
+from postroad.api.in_process import part
 from postroad.cli.counting import counting
-from postroad.cli.frame import Call, Options, command
+from postroad.cli.frame import CommandCall, SharedOptions, command
 from postroad.cli.messages import show_tries
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, facts, out, table, when
 from postroad.cli.reach import Reach
 from postroad.model.errors import BadInput
 
-Ids = Annotated[list[str] | None, typer.Argument(help="Which; or filters.")]
-Count = Annotated[int, typer.Option(help="At most so many, the longest dead first.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Ids = Annotated[list[str] | None, Argument(help="Which; or filters.")]
+Count = Annotated[int, Option(help="At most so many, the longest dead first.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Only count.")]
+Yes = Annotated[bool, Option("--yes", help="Do not ask.")]
 
 
-class Filter(Options, frozen=True):
+class Filter(SharedOptions, frozen=True):
     """Which of the dead; all that is given must hold."""
 
-    queue: Annotated[str, typer.Option(help="Of this queue.")] = ""
-    reason: Annotated[str, typer.Option(help="rejected, exhausted, expired, …")] = ""
-    error: Annotated[str, typer.Option(help="With this in its error.")] = ""
-    since: Annotated[str, typer.Option(help="Died then or later, as 2026-01-31T12:00:00Z.")] = ""
-    until: Annotated[str, typer.Option(help="Died before.")] = ""
+    queue: Annotated[str, Option(help="Of this queue.")] = ""
+    reason: Annotated[str, Option(help="rejected, exhausted, expired, …")] = ""
+    error: Annotated[str, Option(help="With this in its error.")] = ""
+    since: Annotated[str, Option(help="Died then or later, as 2026-01-31T12:00:00Z.")] = ""
+    until: Annotated[str, Option(help="Died before.")] = ""
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    group = typer.Typer(no_args_is_help=True, help="The dead set: list, show, replay, purge.")
-    app.add_typer(group, name="dead", rich_help_panel="Messages")
+    group = app.subgroup("dead", "Messages", "The dead set: list, show, replay, purge.")
     command(group, "list")(dead_list)
     command(group, "show")(dead_show)
     command(group, "replay")(dead_replay)
@@ -41,11 +41,11 @@ def add(app: typer.Typer) -> None:
 
 
 def dead_list(
-    call: Call,
+    call: CommandCall,
     *,
     where: Filter,
-    limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
-    after: Annotated[str, typer.Option(help="The next page.")] = "",
+    limit: Annotated[int, Option(help="How many at most.")] = 100,
+    after: Annotated[str, Option(help="The next page.")] = "",
 ) -> None:
     """The dead, the latest death first."""
     query = structs.asdict(where) | {"limit": limit, "after": after}
@@ -64,8 +64,8 @@ def dead_list(
 
 
 def dead_show(
-    call: Call,
-    id: Annotated[str, typer.Argument(help="msg_…")],  # noqa: A002
+    call: CommandCall,
+    id: Annotated[str, Argument(help="msg_…")],  # noqa: A002
 ) -> None:
     """One dead message with its body, headers and all tries."""
     with call.reach() as road:
@@ -79,17 +79,17 @@ def dead_show(
     shown: list[tuple[str, object]] = [(name, row[name]) for name in names if row[name] != ""]
     shown += [("died", when(row["died_at_ms"])), ("accepted", when(row["accepted_at_ms"]))]
     facts([*shown, *[(f"header {name}", text) for name, text in said["headers"].items()]])
-    out().print(body, soft_wrap=True)
+    out().print(body)
     show_tries(said["tries"])
 
 
 def dead_replay(
-    call: Call,
+    call: CommandCall,
     ids: Ids = None,
     *,
     where: Filter,
     count: Count = 0,
-    reset: Annotated[bool, typer.Option("--reset", help="The whole ladder, not one try.")] = False,
+    reset: Annotated[bool, Option("--reset", help="The whole ladder, not one try.")] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Send the dead again: named ones in one transaction, others in slices."""
@@ -101,7 +101,7 @@ def dead_replay(
 
 
 def dead_purge(
-    call: Call,
+    call: CommandCall,
     ids: Ids = None,
     *,
     where: Filter,
@@ -127,8 +127,8 @@ def _follow(road: Reach, path: str, data: dict[str, Any]) -> Any:
 
 def _sure(count: int) -> bool:
     try:
-        return typer.confirm(f"Forget {count} dead messages for ever?", err=True)
-    except typer.Abort:
+        return click.confirm(f"Forget {count} dead messages for ever?", err=True)
+    except click.Abort:
         return False
 
 
@@ -141,7 +141,7 @@ def _which(ids: list[str] | None, where: Filter, count: int) -> dict[str, Any]:
     return found
 
 
-def _tell(call: Call, said: dict[str, Any], word: str) -> None:
+def _tell(call: CommandCall, said: dict[str, Any], word: str) -> None:
     if call.json:
         as_json(said)
     else:

@@ -2,24 +2,27 @@
 
 from typing import Annotated
 
-import typer
+from click.exceptions import Exit
 
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
+from postroad.cli.options import Group, Option
+from postroad.model.extras import Needing
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    command(app, "demo", rich_help_panel="Run")(demo)
+    command(app, "demo", panel="Run")(demo)
 
 
 def demo(
-    call: Call,
-    messages: Annotated[int, typer.Option(help="How many to send.", min=1)] = 600,
-    speed: Annotated[float, typer.Option(help="How much faster time goes.", min=1, max=1000)] = 60,
-    plain: Annotated[bool, typer.Option("--plain", help="Plain lines.")] = False,
+    call: CommandCall,
+    messages: Annotated[int, Option(help="How many to send.", min=1)] = 600,
+    speed: Annotated[float, Option(help="How much faster time goes.", min=1, max=1000)] = 60,
+    plain: Annotated[bool, Option("--plain", help="Plain lines.")] = False,
 ) -> None:
     """See it work: a road of its own, which ends by itself and counts what came of it all."""
-    from postroad.demo.__main__ import main  # a whole road, which takes a while to load
+    with Needing("the demo"):
+        from postroad.demo.__main__ import main  # a whole road, which takes a while to load
 
     words = ["--messages", str(messages), "--speed", str(speed)]
-    raise typer.Exit(main([*words, *["--plain"] * (plain or call.json)]))
+    raise Exit(main([*words, *["--plain"] * (plain or call.json)]))

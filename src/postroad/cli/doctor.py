@@ -2,20 +2,21 @@
 
 from typing import Final
 
-import typer
+from click.exceptions import Exit
 
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
+from postroad.cli.options import Group
 from postroad.cli.printing import as_json, table
 
 MARKS: Final = {"ok": "✓", "warn": "!", "fail": "✗"}
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    command(app, "doctor", rich_help_panel="Look after it")(doctor)
+    command(app, "doctor", panel="Look after it")(doctor)
 
 
-def doctor(call: Call) -> None:
+def doctor(call: CommandCall) -> None:
     """Look at settings, store, schema, SQLite, clock, disk and bell; says how to mend each. Ends
     with 1 when something is broken."""
     from postroad.cli.examining import examine  # with stores and drivers
@@ -27,4 +28,4 @@ def doctor(call: Call) -> None:
         rows = [(MARKS[each.state], each.part, each.found, each.mend) for each in findings]
         table(("", "part", "found", "how to mend it"), rows)
     if any(each.state == "fail" for each in findings):
-        raise typer.Exit(1)
+        raise Exit(1)

@@ -4,20 +4,18 @@ import os
 import shlex
 from typing import Annotated, Any
 
-import typer
-
-from postroad.api.inside import part
-from postroad.cli.frame import Call, command
+from postroad.api.in_process import part
+from postroad.cli.frame import CommandCall, command
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, out, table, when
 from postroad.model.errors import BadInput
 
-Url = Annotated[str, typer.Argument(help="The webhook's URL.")]
+Url = Annotated[str, Argument(help="The webhook's URL.")]
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    group = typer.Typer(no_args_is_help=True, help="Webhooks: how they are called.")
-    app.add_typer(group, name="endpoint", rich_help_panel="Look after it")
+    group = app.subgroup("endpoint", "Look after it", "Webhooks: how they are called.")
     command(group, "set")(set_endpoint)
     command(group, "show")(show)
     command(group, "list")(list_endpoints)
@@ -26,19 +24,17 @@ def add(app: typer.Typer) -> None:
 
 
 def set_endpoint(
-    call: Call,
+    call: CommandCall,
     url: Url,
     sign: Annotated[
-        bool, typer.Option("--sign", help="Sign with the keys in POSTROAD_SECRET, by blanks.")
+        bool, Option("--sign", help="Sign with the keys in POSTROAD_SECRET, by blanks.")
     ] = False,
     header: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE, sent with every request, stored sealed.")
+        list[str] | None, Option(help="NAME=VALUE, sent with every request, stored sealed.")
     ] = None,
-    reject: Annotated[list[int] | None, typer.Option(help="A status that means never.")] = None,
-    timeout: Annotated[float | None, typer.Option(help="Seconds for a whole try.")] = None,
-    connect_timeout: Annotated[
-        float | None, typer.Option(help="Seconds for its connection.")
-    ] = None,
+    reject: Annotated[list[int] | None, Option(help="A status that means never.")] = None,
+    timeout: Annotated[float | None, Option(help="Seconds for a whole try.")] = None,
+    connect_timeout: Annotated[float | None, Option(help="Seconds for its connection.")] = None,
 ) -> None:
     """Set how a webhook is called, and make its queue when it is new. What is not named stays."""
     data: dict[str, Any] = {"url": url}
@@ -59,7 +55,7 @@ def _keys() -> list[str]:
     return given.split()
 
 
-def show(call: Call, url: Url) -> None:
+def show(call: CommandCall, url: Url) -> None:
     """What is set for a webhook; secrets are counted, not shown."""
     if not url:
         raise BadInput("give the webhook's URL, or list them: `postroad endpoint list`")
@@ -68,9 +64,9 @@ def show(call: Call, url: Url) -> None:
 
 
 def list_endpoints(
-    call: Call,
-    limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
-    after: Annotated[str, typer.Option(help="The next page.")] = "",
+    call: CommandCall,
+    limit: Annotated[int, Option(help="How many at most.")] = 100,
+    after: Annotated[str, Option(help="The next page.")] = "",
 ) -> None:
     """The webhooks that something is set for, without their secrets."""
     with call.reach() as road:
@@ -95,7 +91,7 @@ def list_endpoints(
         out().print(f"more: --after {shlex.quote(said['after'])}")
 
 
-def delete(call: Call, url: Url) -> None:
+def delete(call: CommandCall, url: Url) -> None:
     """Forget what is set for a webhook. Its queue stays: what waits is sent without it."""
     with call.reach() as road:
         _ = road.ask("DELETE", "/v1/endpoints", {"url": url})  # a refusal is raised
@@ -106,8 +102,8 @@ def delete(call: Call, url: Url) -> None:
 
 
 def attempts(
-    call: Call,
-    id: Annotated[str, typer.Argument(help="The message's id.")],  # noqa: A002
+    call: CommandCall,
+    id: Annotated[str, Argument(help="The message's id.")],  # noqa: A002
 ) -> None:
     """Every try of a message: when, where to, and what came back."""
     with call.reach() as road:
@@ -139,7 +135,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _tell(call: Call, said: dict[str, Any]) -> None:
+def _tell(call: CommandCall, said: dict[str, Any]) -> None:
     if call.json:
         as_json(said)
         return

@@ -9,15 +9,15 @@ from typing import Any, Final
 import apsw
 from msgspec import Struct
 
-from postroad.api.door import read_note
-from postroad.api.inside import Asked
-from postroad.cli.frame import Call
-from postroad.cli.reach import Refused
+from postroad.api.in_process import ApiRequest
+from postroad.api.owner_note import read_note
+from postroad.cli.frame import CommandCall
+from postroad.cli.reach import RequestRefused
 from postroad.config import Settings, address, unknown
 from postroad.model.broker import BrokerFacts
 from postroad.model.errors import PostroadError, SchemaTooOld, UnsafeFile
 from postroad.model.ids import made_at_ms
-from postroad.ports.broker import Brokered
+from postroad.ports.broker import HasBroker
 from postroad.ports.clock import SystemClock
 from postroad.ports.store import Store
 from postroad.stores.naming import file_of, shown
@@ -41,7 +41,7 @@ class Finding(Struct, frozen=True):
     mend: str = ""
 
 
-def examine(call: Call) -> list[Finding]:
+def examine(call: CommandCall) -> list[Finding]:
     """All findings."""
     found = [
         Finding("environment", "warn", f"nobody reads {name}", hint)
@@ -95,17 +95,17 @@ def _disk(path: Path) -> Finding:
     return Finding("disk", "ok", text)
 
 
-def _running(call: Call) -> list[Finding]:
+def _running(call: CommandCall) -> list[Finding]:
     """What the process says that owns the file; nothing when it does not answer."""
     try:
         with call.reach() as road:
-            answer = road.answer(Asked("GET", "/readyz"), taken=(503,))
+            answer = road.answer(ApiRequest("GET", "/readyz"), taken=(503,))
             ready = answer.json()
             parts = ", ".join(f"{name} {state}" for name, state in ready["parts"].items())
             if answer.status != 200:
                 return [Finding("server", "fail", parts, "see its log")]
             stats = road.ask("GET", "/v1/stats")
-    except Refused as refused:
+    except RequestRefused as refused:
         return [Finding("server", "fail", refused.problem.detail, "see its log")]
     except PostroadError:
         return []
@@ -136,7 +136,7 @@ async def _store(settings: Settings) -> list[Finding]:
         counts = await store.counts()
         held = ", ".join(f"{count} {state}" for state, count in counts.items() if count) or "empty"
         found = [Finding("store", "ok", f"{name}: {held}"), Finding("schema", "ok", "up to date")]
-        if isinstance(store, Brokered):
+        if isinstance(store, HasBroker):
             found += examine_broker(await store.broker_facts())
         return [*found, *_file_clock(settings, store), await _bell(store)]
     finally:
@@ -147,7 +147,7 @@ async def _broker(dsn: str) -> list[Finding]:
     """Whether the broker of a road that is not there yet answers."""
     if not dsn.startswith(("amqp://", "amqps://")):
         return []
-    from postroad.stores.rabbitmq.probing import version_of
+    from postroad.stores.rabbitmq.wire.features import version_of
 
     version = await version_of(read_options(dsn).address, SystemClock())
     return [Finding("broker", "ok", f"RabbitMQ {version}")]

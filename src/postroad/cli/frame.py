@@ -3,16 +3,16 @@
 import inspect
 import os
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn, get_type_hints
 
-import typer
+from click.exceptions import Exit
 from msgspec import Struct, structs
 
 from postroad.api.problems import Problem, problem
+from postroad.cli.options import SETTINGS, Group, Option, PanelCommand, made
 from postroad.cli.printing import as_json, failed
-from postroad.cli.reach import Reach, Refused
+from postroad.cli.reach import Reach, RequestRefused
 from postroad.config import FILE, Loaded, Settings, load
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
@@ -34,7 +34,7 @@ BASE: Final = structs.replace(Settings(), dsn="sqlite:///road/road.db")
 PANEL: Final = "Which road, and how"
 
 
-class Call:
+class CommandCall:
     """One call of a command: its common options, and ways to what they name."""
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -93,7 +93,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _shared() -> dict[str, Any]:
     def option(*flags: str, text: str) -> Any:
-        return typer.Option(*flags, help=text, rich_help_panel=PANEL)
+        return Option(*flags, help=text, panel=PANEL)
 
     return {
         "json": Annotated[bool, option("--json", text="JSON for programs, not a table.")],
@@ -120,7 +120,7 @@ def _shared() -> dict[str, Any]:
     }
 
 
-class Options(Struct, frozen=True):
+class SharedOptions(Struct, frozen=True):
     """Options that some commands share: a parameter of such a type stands for its fields."""
 
 
@@ -136,12 +136,12 @@ def _spread(parameter: inspect.Parameter) -> list[inspect.Parameter]:
 
 
 def _is_spread(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Options)
+    return isinstance(kind, type) and issubclass(kind, SharedOptions)
 
 
-def command(group: typer.Typer, name: str, **options: Any) -> Callable[[Any], Any]:
-    """Adds a function as a command. Its first parameter is the Call; the options that all commands
-    have are added to its own."""
+def command(group: Group, name: str, panel: str = "", **options: Any) -> Callable[[Any], Any]:
+    """Add a function as a command. Its first parameter is the CommandCall; the options that all
+    commands have are added to its own."""
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
@@ -157,36 +157,44 @@ def command(group: typer.Typer, name: str, **options: Any) -> Callable[[Any], An
             for each, kind in kinds.items()
         ]
 
-        @wraps(function)
         def run(**given: Any) -> None:
+            given = {each: _given(value) for each, value in given.items()}
             extra = {each: given[each] for each in ("listen", "log_level") if each in given}
-            call = Call({each: given.pop(each) for each in kinds} | extra)
+            call = CommandCall({each: given.pop(each) for each in kinds} | extra)
             for each, kind in spread.items():
                 given[each] = kind(**{field: given.pop(field) for field in kind.__struct_fields__})
             ending(call, function, given)
 
         parameters = [*(part for each in own for part in _spread(each)), *shared]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in parameters}
-        del run.__wrapped__
         # One paragraph is one line: else the list of commands keeps the breaks of the source.
-        options.setdefault("help", inspect.cleandoc(function.__doc__ or "").replace("\n", " "))
-        group.command(name, **options)(run)
+        text = options.get("help") or inspect.cleandoc(function.__doc__ or "").replace("\n", " ")
+        params = [made(each) for each in parameters]
+        group.put(
+            PanelCommand(name, callback=run, params=params, help=text, context_settings=SETTINGS),
+            panel or "Commands",
+        )
         return function
 
     return add
 
 
-def ending(call: Call, function: Callable[..., None], given: dict[str, Any]) -> None:
+def _given(value: Any) -> Any:
+    """What was given many times as a list; None when it was not given."""
+    return (list(value) or None) if isinstance(value, tuple) else value
+
+
+def ending(call: CommandCall, function: Callable[..., None], given: dict[str, Any]) -> None:
     """Runs a command; an error that is no fault of ours ends it with its words and its code."""
     try:
         function(call, **given)
-    except Refused as refused:
+    except RequestRefused as refused:
         give_up(call, refused.problem, refused.code)
     except PostroadError as error:
         give_up(call, problem(error), exit_code(error))
     except BrokenPipeError:
-        raise typer.Exit(1) from None
+        raise Exit(1) from None
+    except KeyboardInterrupt:
+        raise Exit(130) from None
 
 
 def exit_code(error: PostroadError) -> int:
@@ -202,10 +210,10 @@ def exit_code(error: PostroadError) -> int:
             return 1
 
 
-def give_up(call: Call, told: Problem, code: int) -> NoReturn:
+def give_up(call: CommandCall, told: Problem, code: int) -> NoReturn:
     """Say why, on standard error, and end."""
     if call.json:
         as_json(told, error=True)
     else:
         failed(told.detail)
-    raise typer.Exit(code)
+    raise Exit(code)

@@ -2,25 +2,23 @@
 
 from typing import Annotated
 
-import typer
-
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
+from postroad.cli.options import Argument, Group
 from postroad.cli.printing import as_json, err, out
 from postroad.model.errors import BadInput
 from postroad.ports.entropy import secret_bytes
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    group = typer.Typer(no_args_is_help=True, help="Keys for secrets at rest.")
-    app.add_typer(group, name="keys", rich_help_panel="Look after it")
+    group = app.subgroup("keys", "Look after it", "Keys for secrets at rest.")
     command(group, "new")(new)
     command(group, "rotate")(rotate)
 
 
 def new(
-    call: Call,
-    name: Annotated[str, typer.Argument(help="A name, told from those of other keys.")] = "k1",
+    call: CommandCall,
+    name: Annotated[str, Argument(help="A name, told from those of other keys.")] = "k1",
 ) -> None:
     """Make a key. Put it first in POSTROAD_KEYS, or in the file that POSTROAD_KEYS_FILE names."""
     from postroad.model.keyring import new_key  # with the whole of cryptography
@@ -31,11 +29,11 @@ def new(
     if call.json:
         as_json({"key": key})
         return
-    out().print(key, soft_wrap=True)
+    out().print(key)
     err().print("shown this once: who has it can read the secrets that it seals")
 
 
-def rotate(call: Call) -> None:
+def rotate(call: CommandCall) -> None:
     """Seal all secrets with the first key. A server that owns the road reads its own keys again
     for that. Can be stopped and run again."""
     with call.reach() as road:

@@ -2,28 +2,27 @@
 
 from typing import Annotated
 
-import typer
-
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
+from postroad.cli.options import Argument, Group, Option
 from postroad.model.errors import BadInput
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """This command."""
-    command(app, "listen", rich_help_panel="Run")(listen)
+    command(app, "listen", panel="Run")(listen)
 
 
 def listen(
-    call: Call,
-    port: Annotated[int, typer.Argument(help="Where; 0: any free one.", min=0, max=65_535)] = 8700,
+    call: CommandCall,
+    port: Annotated[int, Argument(help="Where; 0: any free one.", min=0, max=65_535)] = 8700,
     secret: Annotated[
-        list[str] | None, typer.Option(help="whsec_… or whpk_… to verify with; again for more.")
+        list[str] | None, Option(help="whsec_… or whpk_… to verify with; again for more.")
     ] = None,
-    status: Annotated[int, typer.Option(help="Answer this instead of 200.")] = 200,
-    fail: Annotated[str, typer.Option(help="Only this share goes wrong, as in 20%.")] = "",
-    slow: Annotated[str, typer.Option(help="Take so long to answer, as in 2s.")] = "",
-    retry_after: Annotated[str, typer.Option(help="Sent with statuses from 400 on.")] = "",
-    reset: Annotated[bool, typer.Option("--reset", help="Reset the connection instead.")] = False,
+    status: Annotated[int, Option(help="Answer this instead of 200.")] = 200,
+    fail: Annotated[str, Option(help="Only this share goes wrong, as in 20%.")] = "",
+    slow: Annotated[str, Option(help="Take so long to answer, as in 2s.")] = "",
+    retry_after: Annotated[str, Option(help="Sent with statuses from 400 on.")] = "",
+    reset: Annotated[bool, Option("--reset", help="Reset the connection instead.")] = False,
 ) -> None:
     """Receive webhooks here: verify signatures, print what came, misbehave when told to."""
     from postroad.cli import listening  # with the whole of cryptography

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Final
 
 import msgspec
-import uvloop
 
-from postroad.cli.frame import Call
+from postroad.cli.frame import CommandCall
 from postroad.cli.printing import as_json, err, out, styled
 from postroad.cli.receiver import Heard, Manner, Receiver
+from postroad.ports import loop
 from postroad.ports.clock import SystemClock, system_chance
 from postroad.transports.webhook.signing import PUBLIC, Signer, check_public
 
@@ -26,13 +26,13 @@ def check(secrets: Iterable[str]) -> None:
             _ = Signer([each])  # whether they can sign
 
 
-def run(call: Call, port: int, manner: Manner) -> None:
+def run(call: CommandCall, port: int, manner: Manner) -> None:
     """Until Ctrl+C."""
     with contextlib.suppress(KeyboardInterrupt):
-        uvloop.run(_listen(call, port, manner))
+        loop.run(_listen(call, port, manner))
 
 
-async def _listen(call: Call, port: int, manner: Manner) -> None:
+async def _listen(call: CommandCall, port: int, manner: Manner) -> None:
     tell = _tell_json if call.json else _tell
     receiver = Receiver(manner, SystemClock(), system_chance(), tell)
     server, where = await receiver.start(HOST, port)
@@ -56,11 +56,9 @@ def _tell(heard: Heard) -> None:
         styled(
             *(to, f" {heard.method} {heard.path} ", (number, "bold"), " ", (heard.signature, mark))
         ),
-        soft_wrap=True,
     )
     try:
         text = msgspec.json.format(heard.body, indent=2).decode()
     except (msgspec.MsgspecError, UnicodeDecodeError):
         text = repr(heard.body[:200])
-    console.print(text, style="dim", soft_wrap=True)
-    console.file.flush()
+    console.print(text, style="dim")

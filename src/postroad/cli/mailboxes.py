@@ -2,19 +2,17 @@
 
 from typing import Annotated, Any
 
-import typer
-
-from postroad.api.inside import part
-from postroad.cli.frame import Call, command
+from postroad.api.in_process import part
+from postroad.cli.frame import CommandCall, command
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, err, out, table
 
-Box = Annotated[str, typer.Argument(help="The mailbox's name.")]
+Box = Annotated[str, Argument(help="The mailbox's name.")]
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    group = typer.Typer(no_args_is_help=True, help="The hub's mailboxes.")
-    app.add_typer(group, name="mailbox", rich_help_panel="Look after it")
+    group = app.subgroup("mailbox", "Look after it", "The hub's mailboxes.")
     command(group, "create")(create)
     command(group, "list")(list_mailboxes)
     command(group, "explain")(explain)
@@ -23,9 +21,9 @@ def add(app: typer.Typer) -> None:
 
 
 def create(
-    call: Call,
-    quota: Annotated[int, typer.Option(help="Messages it holds; 128 unless told.")] = 0,
-    days: Annotated[float, typer.Option(help="How long a message waits; 21 unless told.")] = 0.0,
+    call: CommandCall,
+    quota: Annotated[int, Option(help="Messages it holds; 128 unless told.")] = 0,
+    days: Annotated[float, Option(help="How long a message waits; 21 unless told.")] = 0.0,
 ) -> None:
     """Make a mailbox. Its two tokens are printed this once and kept nowhere."""
     data: dict[str, Any] = {}
@@ -39,14 +37,14 @@ def create(
         as_json(said)
         return
     for name in ("box", "sender_token", "recipient_token"):
-        out().print(f"{name:<16} {said[name]}", soft_wrap=True)
+        out().print(f"{name:<16} {said[name]}")
     err().print("the tokens are shown this once")
 
 
 def list_mailboxes(
-    call: Call,
-    limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
-    after: Annotated[str, typer.Option(help="From behind this one on.")] = "",
+    call: CommandCall,
+    limit: Annotated[int, Option(help="How many at most.")] = 100,
+    after: Annotated[str, Option(help="From behind this one on.")] = "",
 ) -> None:
     """Mailboxes by name, with what lies in each."""
     with call.reach() as road:
@@ -63,27 +61,27 @@ def list_mailboxes(
         out().print(f"more: --after '{said['after']}'")
 
 
-def explain(call: Call, box: Box) -> None:
+def explain(call: CommandCall, box: Box) -> None:
     """Why does a mailbox's subscriber get nothing?"""
     with call.reach() as road:
         said = road.ask("GET", f"/v1/mailboxes/{part(box)}")
     if call.json:
         as_json(said)
     else:
-        out().print(f"{said['state']}: {said['text']}", soft_wrap=True)
+        out().print(f"{said['state']}: {said['text']}")
 
 
-def delete(call: Call, box: Box) -> None:
+def delete(call: CommandCall, box: Box) -> None:
     """Delete a mailbox with all that is in it."""
     with call.reach() as road:
         _ = road.ask("DELETE", f"/v1/mailboxes/{part(box)}")  # a refusal is raised
     if call.json:
         as_json({"deleted": box})
     else:
-        out().print(f"deleted: {box}", soft_wrap=True)
+        out().print(f"deleted: {box}")
 
 
-def stats(call: Call) -> None:
+def stats(call: CommandCall) -> None:
     """How the hub stands: connections, subscriptions, what is pending, what is not acked."""
     with call.reach() as road:
         said = road.ask("GET", "/v1/hub")

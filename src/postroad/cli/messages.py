@@ -3,41 +3,42 @@
 import sys
 from typing import Annotated, Any
 
+import click
 import msgspec
-import typer
+from click.exceptions import Exit
 
-from postroad.api.inside import part
+from postroad.api.in_process import part
 from postroad.cli.counting import counting
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, err, facts, out, styled, table, when
 from postroad.model.errors import BadBody, BadInput
 
-Id = Annotated[str, typer.Argument(help="As in the receipt: msg_…")]
+Id = Annotated[str, Argument(help="As in the receipt: msg_…")]
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    command(app, "send", rich_help_panel="Messages")(send)
-    group = typer.Typer(no_args_is_help=True, help="One message: where it is, why, and cancel it.")
-    app.add_typer(group, name="message", rich_help_panel="Messages")
+    command(app, "send", panel="Messages")(send)
+    group = app.subgroup("message", "Messages", "One message: where it is, why, and cancel it.")
     command(group, "show")(show)
     command(group, "explain")(explain)
     command(group, "cancel")(cancel)
     command(group, "settle")(settle)
-    command(app, "cancel-all", rich_help_panel="Messages")(cancel_all)
+    command(app, "cancel-all", panel="Messages")(cancel_all)
 
 
 def send(
-    call: Call,
-    queue: Annotated[str, typer.Argument(help="A handler's name, or an address.")],
-    body: Annotated[str, typer.Argument(help="JSON; - reads it from standard input.")] = "-",
-    text: Annotated[bool, typer.Option("--text", help="The body is text, not JSON.")] = False,
-    key: Annotated[str, typer.Option(help="Sent once a day under this key.")] = "",
-    order_key: Annotated[str, typer.Option(help="In order with others of this key.")] = "",
-    delay: Annotated[float, typer.Option(help="Seconds from now.")] = 0.0,
+    call: CommandCall,
+    queue: Annotated[str, Argument(help="A handler's name, or an address.")],
+    body: Annotated[str, Argument(help="JSON; - reads it from standard input.")] = "-",
+    text: Annotated[bool, Option("--text", help="The body is text, not JSON.")] = False,
+    key: Annotated[str, Option(help="Sent once a day under this key.")] = "",
+    order_key: Annotated[str, Option(help="In order with others of this key.")] = "",
+    delay: Annotated[float, Option(help="Seconds from now.")] = 0.0,
     more: Annotated[
         list[str] | None,
-        typer.Option("--with", help="NAME=VALUE: priority, deliver_at, expires_at, header.X"),
+        Option("--with", help="NAME=VALUE: priority, deliver_at, expires_at, header.X"),
     ] = None,
 ) -> None:
     """Send a message: it is stored when this returns."""
@@ -49,7 +50,7 @@ def send(
         as_json(receipt)
         return
     word = "was stored before, under the same key" if receipt["duplicate"] else "is stored"
-    out().print(styled((receipt["id"], "bold"), f" {word}"), soft_wrap=True)
+    out().print(styled((receipt["id"], "bold"), f" {word}"))
 
 
 def _body(given: str, *, text: bool) -> str | msgspec.Raw:
@@ -93,7 +94,7 @@ def _more(pairs: Any) -> dict[str, Any]:
     return found
 
 
-def show(call: Call, id: Id) -> None:  # noqa: A002 - the word that receipts use
+def show(call: CommandCall, id: Id) -> None:  # noqa: A002 - the word that receipts use
     """Where a message is, and what was tried."""
     with call.reach() as road:
         said = road.ask("GET", f"/v1/messages/{part(id)}")
@@ -127,21 +128,21 @@ def show_tries(tries: list[dict[str, Any]]) -> None:
         table(columns, rows)
 
 
-def explain(call: Call, id: Id) -> None:  # noqa: A002
+def explain(call: CommandCall, id: Id) -> None:  # noqa: A002
     """Why does it not arrive? What happened, what holds it back, what comes next."""
     with call.reach() as road:
         said = road.ask("GET", f"/v1/messages/{part(id)}/explain")
     if call.json:
         as_json(said)
         return
-    out().print(said["sentence"], soft_wrap=True)
+    out().print(said["sentence"])
     show_tries(said["tries"])
 
 
 def cancel(
-    call: Call,
+    call: CommandCall,
     id: Id,  # noqa: A002
-    wait: Annotated[float, typer.Option(help="Seconds to wait for the lane's owner.")] = 10.0,
+    wait: Annotated[float, Option(help="Seconds to wait for the lane's owner.")] = 10.0,
 ) -> None:
     """Cancel a message: after `cancelled` no try of it starts."""
     with call.reach() as road:
@@ -151,13 +152,13 @@ def cancel(
     else:
         out().print(f"{said['id']}: {said['state']}")
     if said["state"] == "pending":
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def settle(
-    call: Call,
+    call: CommandCall,
     id: Id,  # noqa: A002
-    outcome: Annotated[str, typer.Argument(help="sent, or unsent")],
+    outcome: Annotated[str, Argument(help="sent, or unsent")],
 ) -> None:
     """Say what became of an uncertain message: `sent` is delivered, `unsent` is tried again."""
     with call.reach() as road:
@@ -169,10 +170,10 @@ def settle(
 
 
 def cancel_all(
-    call: Call,
-    queue: Annotated[str, typer.Argument(help="Of this queue.")] = "",
-    order_key: Annotated[str, typer.Option(help="Of this order key.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    call: CommandCall,
+    queue: Annotated[str, Argument(help="Of this queue.")] = "",
+    order_key: Annotated[str, Option(help="Of this order key.")] = "",
+    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Cancel all messages of a queue, or of an order key, that are there now and not finished."""
     if not queue and not order_key:
@@ -192,6 +193,6 @@ def cancel_all(
 
 def _sure(name: str) -> bool:
     try:
-        return typer.confirm(f"Cancel everything of {name}?", err=True)
-    except typer.Abort:
+        return click.confirm(f"Cancel everything of {name}?", err=True)
+    except click.Abort:
         return False

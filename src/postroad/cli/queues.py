@@ -3,37 +3,36 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
-import typer
-
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import ago, as_json, out, table
 from postroad.model.errors import BadInput
 from postroad.model.sentences import span
 
-Limit = Annotated[int, typer.Option(help="How many at most.")]
-After = Annotated[str, typer.Option(help="From behind this one on.")]
-Queue = Annotated[str, typer.Argument(help="The queue's name.")]
-Rate = Annotated[str, typer.Argument(help="50/s; several with commas; or none.")]
-Cost = Annotated[int, typer.Option(help="What each try counts as.")]
-LaneNumber = Annotated[int, typer.Option("--lane", help="A whole lane, by its number.")]
+Limit = Annotated[int, Option(help="How many at most.")]
+After = Annotated[str, Option(help="From behind this one on.")]
+Queue = Annotated[str, Argument(help="The queue's name.")]
+Rate = Annotated[str, Argument(help="50/s; several with commas; or none.")]
+Cost = Annotated[int, Option(help="What each try counts as.")]
+LaneNumber = Annotated[int, Option("--lane", help="A whole lane, by its number.")]
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    command(app, "queues", rich_help_panel="Queues and lanes")(queues)
-    command(app, "lanes", rich_help_panel="Queues and lanes")(lanes)
-    command(app, "levels", rich_help_panel="Queues and lanes")(levels)
-    command(app, "explain", rich_help_panel="Queues and lanes")(explain)
-    command(app, "limit", rich_help_panel="Queues and lanes")(limit)
+    command(app, "queues", panel="Queues and lanes")(queues)
+    command(app, "lanes", panel="Queues and lanes")(lanes)
+    command(app, "levels", panel="Queues and lanes")(levels)
+    command(app, "explain", panel="Queues and lanes")(explain)
+    command(app, "limit", panel="Queues and lanes")(limit)
     for verb, done, text in (
         ("pause", "paused", "Hold a queue, or a lane: new messages are accepted, none is sent."),
         ("resume", "resumed", "Let a paused queue, or lane, go on."),
         ("unblock", "unblocked", "Lift a hold-off now: quota, unreachable, disabled, a circuit."),
     ):
-        command(app, verb, rich_help_panel="Queues and lanes", help=text)(_changing(verb, done))
+        command(app, verb, panel="Queues and lanes", help=text)(_changing(verb, done))
 
 
-def queues(call: Call, limit: Limit = 100, after: After = "") -> None:
+def queues(call: CommandCall, limit: Limit = 100, after: After = "") -> None:
     """Queues by name, with what waits in each and what holds it back."""
     with call.reach() as road:
         said = road.ask("GET", "/v1/queues", {"limit": limit, "after": after})
@@ -61,7 +60,7 @@ def _more(after: str) -> None:
         out().print(f"more: --after '{after}'")
 
 
-def lanes(call: Call, limit: Limit = 100, after: After = "") -> None:
+def lanes(call: CommandCall, limit: Limit = 100, after: After = "") -> None:
     """Lanes by number: where they go, who serves them, and what waits."""
     with call.reach() as road:
         said = road.ask("GET", "/v1/lanes", {"limit": limit, "after": after})
@@ -87,7 +86,7 @@ def lanes(call: Call, limit: Limit = 100, after: After = "") -> None:
     _more(said["after"])
 
 
-def levels(call: Call) -> None:
+def levels(call: CommandCall) -> None:
     """The retry-level table: what waits at each level, and what asking for it costs."""
     with call.reach() as road:
         said = road.ask("GET", "/v1/levels")
@@ -118,7 +117,7 @@ def levels(call: Call) -> None:
     out().print(f"{total} queries an hour while the bell is down; with it one poll serves all.")
 
 
-def explain(call: Call, queue: Queue = "", lane: LaneNumber = 0) -> None:
+def explain(call: CommandCall, queue: Queue = "", lane: LaneNumber = 0) -> None:
     """Why does a queue, or a lane, wait? What holds it back, and what comes next."""
     kind, which = _meant(queue, lane)
     with call.reach() as road:
@@ -126,10 +125,12 @@ def explain(call: Call, queue: Queue = "", lane: LaneNumber = 0) -> None:
     if call.json:
         as_json(said)
     else:
-        out().print(said["sentence"], soft_wrap=True)
+        out().print(said["sentence"])
 
 
-def limit(call: Call, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, cost: Cost = 1) -> None:
+def limit(
+    call: CommandCall, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, cost: Cost = 1
+) -> None:
     """Start no more than that, from now on, in the whole fleet: 50/s, 50/s,1000/h, or none."""
     kind, which = _meant(queue, lane)
     wish = {kind: which, "rate": None if rate == "none" else rate, "cost": cost}
@@ -138,7 +139,7 @@ def limit(call: Call, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, cost:
     if call.json:
         as_json(said)
     else:
-        out().print(f"{kind} {which} from now on: {rate}", soft_wrap=True)
+        out().print(f"{kind} {which} from now on: {rate}")
 
 
 def _meant(queue: str, lane: int) -> tuple[str, str | int]:
@@ -148,14 +149,14 @@ def _meant(queue: str, lane: int) -> tuple[str, str | int]:
 
 
 def _changing(verb: str, done: str) -> Callable[..., None]:
-    def change(call: Call, queue: Queue = "", lane: LaneNumber = 0) -> None:
+    def change(call: CommandCall, queue: Queue = "", lane: LaneNumber = 0) -> None:
         kind, which = _meant(queue, lane)
         with call.reach() as road:
             said = road.ask("POST", f"/v1/{kind}s:{verb}", data={kind: which})
         if call.json:
             as_json(said)
         else:
-            out().print(f"{done}: {kind} {which}", soft_wrap=True)
+            out().print(f"{done}: {kind} {which}")
 
     change.__name__ = verb
     return change

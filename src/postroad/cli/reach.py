@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import structs
 
-from postroad.api.door import read_note, remove_note
-from postroad.api.inside import ASGI, Answer, Asked, ask, part
+from postroad.api.in_process import ASGI, ApiAnswer, ApiRequest, ask, part
+from postroad.api.owner_note import read_note, remove_note
 from postroad.api.problems import Problem
 from postroad.config import Settings
 from postroad.model.entities import DEFAULT_TENANT
@@ -37,7 +37,7 @@ NDJSON: Final = "application/x-ndjson"
 EXITS: Final = {409: 1, 429: 3, 503: 3}
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The road answered with a problem."""
 
     def __init__(self, problem: Problem) -> None:
@@ -64,7 +64,7 @@ class Reach:
         self._runner: asyncio.Runner | None = None
         self._road: Postroad | None = None
         self._unheard = ""  # what came of asking the owner of the file
-        self._ask: Callable[[Asked], Answer] = self._over_http
+        self._ask: Callable[[ApiRequest], ApiAnswer] = self._over_http
         self._app: ASGI | None = None
 
     def __enter__(self) -> Self:
@@ -95,16 +95,16 @@ class Reach:
         data: object = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """The answer's data; Refused when it is a problem. `data` goes as JSON, or as it is when
-        it is bytes."""
+        """The answer's data; RequestRefused when it is a problem. `data` goes as JSON, bytes as
+        they are."""
         content = data if isinstance(data, bytes) else b""
         if data is not None and not isinstance(data, bytes):
             content = _json(data)
-        answer = self.answer(Asked(method, path, query or {}, content, headers or {}))
+        answer = self.answer(ApiRequest(method, path, query or {}, content, headers or {}))
         return answer.json() if answer.content else None
 
-    def answer(self, asked: Asked, *, taken: tuple[int, ...] = ()) -> Answer:
-        """The answer as it came; Refused when it is a problem, but for the statuses `taken`."""
+    def answer(self, asked: ApiRequest, *, taken: tuple[int, ...] = ()) -> ApiAnswer:
+        """The answer as it came; RequestRefused for a problem, but for the statuses `taken`."""
         answer = self._ask(self._signed(asked))
         return answer if answer.status in taken else _good(answer)
 
@@ -112,7 +112,7 @@ class Reach:
         """A change of many messages: `told` hears how far it is, and the answer is what it came
         to."""
         headers = {"accept": NDJSON}
-        asked = self._signed(Asked("POST", path, {}, _json(data), headers))
+        asked = self._signed(ApiRequest("POST", path, {}, _json(data), headers))
         follower = Follower(told)
         if self._app is not None and self._runner is not None:
             _ = _good(self._runner.run(ask(self._app, asked, follower.hear)))  # it was heard
@@ -131,10 +131,10 @@ class Reach:
             work = verb(name, path, progress=told, tenant=self._tenant, **query)
             return msgspec.to_builtins(self._runner.run(work))
         headers = {"content-type": "text/csv"}
-        asked = Asked("POST", f"/v1/campaigns/{part(name)}/import", query, b"", headers)
+        asked = ApiRequest("POST", f"/v1/campaigns/{part(name)}/import", query, b"", headers)
         size = path.stat().st_size
         with path.open("rb") as file:
-            parts = Told(file, lambda done: told("send", done, size))
+            parts = Upload(file, lambda done: told("send", done, size))
             return _good(self._over_http(self._signed(asked), parts)).json()
 
     def export(self, name: str, form: str, state: str) -> Iterator[bytes]:
@@ -146,14 +146,14 @@ class Reach:
                 yield text.encode()
             return
         path = f"/v1/campaigns/{part(name)}/export"
-        asked = self._signed(Asked("GET", path, {"form": form, "only": state}))
+        asked = self._signed(ApiRequest("GET", path, {"form": form, "only": state}))
         with self._reply(asked) as reply:
             if reply.status >= 400:
                 _ = _good(_read(reply))  # a refusal is raised
             while piece := reply.read(CHUNK_BYTES):
                 yield piece
 
-    def _signed(self, asked: Asked) -> Asked:
+    def _signed(self, asked: ApiRequest) -> ApiRequest:
         if not all(is_whole(text) for text in asked.query.values() if isinstance(text, str)):
             raise BadInput(NO_TEXT)
         return structs.replace(asked, headers={**self._access(), **asked.headers})
@@ -175,7 +175,7 @@ class Reach:
         self._server, self._token, self._cert = door.url, door.token, door.cert
         known = {"authorization": f"Bearer {door.token}"}
         try:
-            answer = self._over_http(Asked("GET", "/v1/tokens", headers=known))
+            answer = self._over_http(ApiRequest("GET", "/v1/tokens", headers=known))
         except StoreUnavailable as error:
             self._unheard = str(error)  # a killed process left the note, most likely
             return False
@@ -183,7 +183,7 @@ class Reach:
         return answer.status == 200 and answer.content.startswith(b"[")
 
     def _open_store(self) -> None:
-        from postroad.api.app import make_app  # engine and web framework take a second to load
+        from postroad.api.app import Application  # engine and web framework take a second to load
         from postroad.api.context import Context
         from postroad.app import Postroad
 
@@ -203,17 +203,17 @@ class Reach:
         self._road = road
         remove_note(settings.dsn)  # the file is ours: whoever left one is gone
         context = Context(road, settings, road.log)
-        app = self._app = make_app(context)
+        app = self._app = Application(context)
         self._token = context.access.local
         self._ask = lambda asked: runner.run(ask(app, asked))
 
-    def _over_http(self, asked: Asked, file: "Told | None" = None) -> Answer:
+    def _over_http(self, asked: ApiRequest, file: "Upload | None" = None) -> ApiAnswer:
         with self._reply(asked, file) as reply:
             return _read(reply)
 
     @contextmanager
     def _reply(
-        self, asked: Asked, file: "Told | None" = None
+        self, asked: ApiRequest, file: "Upload | None" = None
     ) -> Iterator[http.client.HTTPResponse]:
         line, base = _dialled(self._server, self._ca_file, self._cert)
         doubt = ""
@@ -261,7 +261,7 @@ def _dialled(server: str, ca_file: str, pinned: str) -> tuple[http.client.HTTPCo
     return line, parts.path
 
 
-class Told:
+class Upload:
     """A file that is read in pieces, and tells how far it is."""
 
     def __init__(self, file: IO[bytes], told: Callable[[int], None]) -> None:
@@ -292,9 +292,9 @@ class Follower:
                 self._told(self._last["said"])
 
     def said(self) -> Any:
-        """What it came to; Refused when it was cut short."""
+        """What it came to; RequestRefused when it was cut short."""
         if self._last.get("problem"):
-            raise Refused(msgspec.convert(self._last["problem"], Problem))
+            raise RequestRefused(msgspec.convert(self._last["problem"], Problem))
         if not self._last.get("done"):
             raise StoreUnavailable(f"the answer was cut off{DOUBT}")
         return self._last["said"]
@@ -304,18 +304,18 @@ async def _next(pieces: AsyncIterator[str]) -> str:
     return await anext(pieces, "")
 
 
-def _read(reply: http.client.HTTPResponse) -> Answer:
+def _read(reply: http.client.HTTPResponse) -> ApiAnswer:
     names = {name.lower(): text for name, text in reply.getheaders()}
-    return Answer(reply.status, names, reply.read())
+    return ApiAnswer(reply.status, names, reply.read())
 
 
-def _good(answer: Answer) -> Answer:
+def _good(answer: ApiAnswer) -> ApiAnswer:
     if answer.status >= 400:
-        raise Refused(_problem(answer))
+        raise RequestRefused(_problem(answer))
     return answer
 
 
-def _problem(answer: Answer) -> Problem:
+def _problem(answer: ApiAnswer) -> Problem:
     try:
         return msgspec.json.decode(answer.content, type=Problem)
     except msgspec.MsgspecError:

@@ -8,13 +8,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-import uvloop
 from msgspec import structs
 
-from postroad.api.serving import Server
+from postroad.api.serving import ApiServer
 from postroad.app import Postroad
-from postroad.cli.frame import Call
-from postroad.cli.printing import Screen, out, styled
+from postroad.cli.frame import CommandCall
+from postroad.cli.printing import Terminal, out, styled
 from postroad.config import Settings, address, unknown
 from postroad.hub.access import keys, new_token
 from postroad.hub.serving import Station, Where
@@ -22,6 +21,7 @@ from postroad.model.errors import BadInput, HubInUse
 from postroad.model.tokens import EVERY_TENANT
 from postroad.observe.relay import relayed
 from postroad.observe.watchdog import end_when_stuck
+from postroad.ports import loop
 from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.tls import certificate, pinned_tls, server_tls
 from postroad.stores.naming import make_folder, shown
@@ -30,13 +30,15 @@ from postroad.verbs.sealing import require_keys
 from postroad.version import VERSION
 
 ANY_PORT: Final = "127.0.0.1:0"
-FULL_AFTER: Final = 100
-"""So many runs of the collector through what is not quite young go before a full one (usual: 10).
-With thousands of new lanes one came every 1.3 s, and held up the loop for 30 to 50 ms (decision
-045)."""
+MIDDLE_AFTER: Final = 3
+"""So many runs of the collector through what is young go before one through what is not quite
+(usual: 10): as much is looked through, but a third at a time. It was up to 5 ms."""
+FULL_AFTER: Final = 334
+"""So many of those go before a full one (usual: 10). With thousands of new lanes one came every
+1.3 s, and held up the loop for 30 to 50 ms (decision 045)."""
 
 
-def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
+def serve(call: CommandCall, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
     """Runs until stopped."""
     loaded = call.loaded()
     settings = loaded.settings
@@ -59,10 +61,9 @@ def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False)
     server = _server(road, settings, station, delivers=delivers)
     # What is loaded by now stays: else each full collection looks through it, 45 ms of the loop.
     gc.freeze()
-    young, middle, _ = gc.get_threshold()
-    gc.set_threshold(young, middle, FULL_AFTER)
+    gc.set_threshold(gc.get_threshold()[0], MIDDLE_AFTER, FULL_AFTER)
     with closing(server), relayed(road.log):
-        uvloop.run(_until_stopped(server, station, api=api))
+        loop.run(_until_stopped(server, station, api=api))
 
 
 def _road(settings: Settings, theirs: Postroad | None) -> Postroad:
@@ -85,24 +86,20 @@ def _station(road: Postroad, settings: Settings, *, any_port: bool) -> Station:
 
 def _server(
     road: Postroad, settings: Settings, station: Station | None, *, delivers: bool
-) -> Server:
+) -> ApiServer:
     if not settings.dsn.startswith("sqlite:"):  # which has keys of its own
         require_keys(road.keys)
-    return Server(road, settings, delivers=delivers, station=station)
+    return ApiServer(road, settings, delivers=delivers, station=station)
 
 
-async def _until_stopped(server: Server, station: Station | None, *, api: bool) -> None:
+async def _until_stopped(server: ApiServer, station: Station | None, *, api: bool) -> None:
     async with server.road as road:  # first: whose road is in use has its port taken as well
         _ = server.bind()  # the server keeps it
         said = out()
-        said.print(
-            styled((f"Postroad {VERSION}", "bold"), f" on {shown(road.dsn)}"), soft_wrap=True
-        )
+        said.print(styled((f"Postroad {VERSION}", "bold"), f" on {shown(road.dsn)}"))
         if api and not await road.tokens.list(tenant=None):
             new = await road.tokens.make("first", tenant=EVERY_TENANT)
-            said.print(
-                styled("Access token, shown this once: ", (new.secret, "bold")), soft_wrap=True
-            )
+            said.print(styled("Access token, shown this once: ", (new.secret, "bold")))
         role = " and ".join(["the API"] * api + ["a worker"] * server.context.delivers) or "a hub"
         if station is not None:
             station = server.station = await _lead(station, said, alone=role == "a hub")
@@ -111,9 +108,8 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
 
         def started() -> None:
             if station is not None:
-                said.print(f"The hub at {station.url}", soft_wrap=True)
-            said.print(f"{role[0].upper()}{role[1:]} at {server.url}; Ctrl+C stops", soft_wrap=True)
-            said.file.flush()
+                said.print(f"The hub at {station.url}")
+            said.print(f"{role[0].upper()}{role[1:]} at {server.url}; Ctrl+C stops")
 
         try:
             settings = road.settings
@@ -124,14 +120,14 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
                 await station.stop()
 
 
-async def _lead(station: Station, said: Screen, *, alone: bool) -> Station | None:
+async def _lead(station: Station, said: Terminal, *, alone: bool) -> Station | None:
     """Start the hub. In a fleet one process is it, and the others do without."""
     try:
         await station.start()
     except HubInUse as error:
         if alone:
             raise
-        said.print(f"No hub here: {error}", soft_wrap=True)
+        said.print(f"No hub here: {error}")
         return None
     return station
 

@@ -3,10 +3,10 @@
 import os
 from typing import Annotated, Any, Final
 
-import typer
 from msgspec import structs
 
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
+from postroad.cli.options import Group, Option
 from postroad.cli.printing import as_json, err, table
 from postroad.config import Loaded, names, unknown
 from postroad.stores.naming import shown
@@ -14,20 +14,19 @@ from postroad.stores.naming import shown
 SECRET: Final = ("hub_token", "hub_create_token")
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    group = typer.Typer(no_args_is_help=True, help="Settings: flags, then environment, then file.")
-    app.add_typer(group, name="config", rich_help_panel="Look after it")
+    group = app.subgroup("config", "Look after it", "Settings: flags, then environment, then file.")
     command(group, "show")(show)
 
 
 def show(
-    call: Call,
-    sources: Annotated[bool, typer.Option("--sources", help="Also where each comes from.")] = False,
+    call: CommandCall,
+    sources: Annotated[bool, Option("--sources", help="Also where each comes from.")] = False,
 ) -> None:
     """Every setting with its value; passwords are left out."""
     for name, hint in unknown(os.environ).items():
-        err().print(f"nobody reads {name}: {hint}", soft_wrap=True)
+        err().print(f"nobody reads {name}: {hint}")
     loaded = call.loaded()
     values = {name: value_of(loaded, name) for name in names()}
     if call.json:

@@ -1,17 +1,16 @@
 """`postroad stats` and `postroad demo`."""
 
-import typer
-
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
+from postroad.cli.options import Group
 from postroad.cli.printing import ago, as_json, facts
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    command(app, "stats", rich_help_panel="Look after it")(stats)
+    command(app, "stats", panel="Look after it")(stats)
 
 
-def stats(call: Call) -> None:
+def stats(call: CommandCall) -> None:
     """How many messages stand where, and what stands in their way."""
     with call.reach() as road:
         said = road.ask("GET", "/v1/stats")

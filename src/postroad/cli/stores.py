@@ -3,24 +3,22 @@
 import asyncio
 from typing import Annotated
 
-import typer
-from rich.progress import Progress
-
-from postroad.cli.frame import Call, command
+from postroad.cli.frame import CommandCall, command
+from postroad.cli.options import Argument, Group
 from postroad.cli.printing import as_json, err, out, table, when
+from postroad.model.extras import Needing
 from postroad.stores.naming import make_folder, shown
 from postroad.stores.opening import migrate as migrate_store
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    command(app, "migrate", rich_help_panel="Look after it")(migrate)
-    group = typer.Typer(no_args_is_help=True, help="Move a whole road to another store.")
-    app.add_typer(group, name="store", rich_help_panel="Look after it")
+    command(app, "migrate", panel="Look after it")(migrate)
+    group = app.subgroup("store", "Look after it", "Move a whole road to another store.")
     command(group, "copy")(copy_store)
 
 
-def migrate(call: Call) -> None:
+def migrate(call: CommandCall) -> None:
     """Bring the store's schema to this release's version. Stop a SQLite road first; on PostgreSQL
     older processes may go on."""
     dsn = call.loaded().settings.dsn
@@ -33,24 +31,23 @@ def migrate(call: Call) -> None:
 
 
 def copy_store(
-    call: Call,
-    source: Annotated[str, typer.Argument(help="sqlite:///FILE; nobody may run it.")],
-    target: Annotated[str, typer.Argument(help="postgresql://…, without a road in it.")],
+    call: CommandCall,
+    source: Annotated[str, Argument(help="sqlite:///FILE; nobody may run it.")],
+    target: Annotated[str, Argument(help="postgresql://…, without a road in it.")],
 ) -> None:
     """Move a stopped road from SQLite to PostgreSQL: everything, checked by counts and keys. When
     it breaks off, the same command goes on where it was; before it is complete, nothing runs on
     the target. Once it was complete, the same command says so and does nothing."""
-    from postroad.stores.copying import copy  # with the drivers of both stores
+    with Needing("a road on PostgreSQL"):
+        from postroad.stores.copying import copy  # with the drivers of both stores
 
-    with Progress(console=err(), disable=not err().is_terminal) as bar:
-        tasks = {}
+    screen = err()
 
-        def told(name: str, done: int, total: int) -> None:
-            if name not in tasks:
-                tasks[name] = bar.add_task(name, total=total)
-            bar.update(tasks[name], completed=done)
+    def told(name: str, done: int, total: int) -> None:
+        screen.progress(f"{name} {done:,} of {total:,}")
 
-        done = asyncio.run(copy(source, target, told))
+    done = asyncio.run(copy(source, target, told))
+    screen.progress("")
     if call.json:
         already = done.already_ms > 0
         as_json({"copied": done.counts, "already": already, "keys_file": done.keys_file})
@@ -59,7 +56,6 @@ def copy_store(
         err().print(
             f"Its secrets are sealed with the keys in {done.keys_file}: give every process of the "
             "new road the same ones, as POSTROAD_KEYS_FILE; they are not in the database",
-            soft_wrap=True,
         )
     if done.already_ms:
         out().print(f"Copied already: complete since {when(done.already_ms)}; nothing was done.")

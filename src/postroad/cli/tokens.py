@@ -2,29 +2,27 @@
 
 from typing import Annotated, Any
 
-import typer
-
-from postroad.api.inside import part
-from postroad.cli.frame import Call, command
+from postroad.api.in_process import part
+from postroad.cli.frame import CommandCall, command
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, err, out, table, when
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """These commands."""
-    group = typer.Typer(no_args_is_help=True, help="Access tokens of the server.")
-    app.add_typer(group, name="token", rich_help_panel="Look after it")
+    group = app.subgroup("token", "Look after it", "Access tokens of the server.")
     command(group, "make")(make)
     command(group, "list")(list_tokens)
     command(group, "revoke")(revoke)
 
 
 def make(
-    call: Call,
-    name: Annotated[str, typer.Argument(help="Who will use it, in a few words.")],
+    call: CommandCall,
+    name: Annotated[str, Argument(help="Who will use it, in a few words.")],
     scope: Annotated[
-        list[str] | None, typer.Option(help="send, read, manage, admin; again for more.")
+        list[str] | None, Option(help="send, read, manage, admin; again for more.")
     ] = None,
-    days: Annotated[float, typer.Option(help="It ends after so many days; else never.")] = 0.0,
+    days: Annotated[float, Option(help="It ends after so many days; else never.")] = 0.0,
 ) -> None:
     """Make a token for the tenant. It is printed this once and kept nowhere."""
     data: dict[str, Any] = {"name": name, "tenant": call.tenant}
@@ -37,12 +35,12 @@ def make(
     if call.json:
         as_json(said)
         return
-    out().print(said["secret"], soft_wrap=True)
+    out().print(said["secret"])
     scopes = ", ".join(said["token"]["scopes"])
     err().print(f"may {scopes} for {said['token']['tenant']}; shown this once")
 
 
-def list_tokens(call: Call) -> None:
+def list_tokens(call: CommandCall) -> None:
     """All tokens, without their secrets."""
     with call.reach() as road:
         said = road.ask("GET", "/v1/tokens")
@@ -64,8 +62,8 @@ def list_tokens(call: Call) -> None:
 
 
 def revoke(
-    call: Call,
-    id: Annotated[str, typer.Argument(help="As in `token list`.")],  # noqa: A002
+    call: CommandCall,
+    id: Annotated[str, Argument(help="As in `token list`.")],  # noqa: A002
 ) -> None:
     """From now on it opens nothing."""
     with call.reach() as road:

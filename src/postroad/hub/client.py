@@ -32,6 +32,7 @@ from postroad.hub.frames import (
 )
 from postroad.hub.inbox import Inbox
 from postroad.model.errors import HubAway, HubError, HubLost, HubRefused, MailboxFull
+from postroad.model.extras import Needing
 from postroad.model.mailbox import HubLimits
 from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
 
@@ -103,6 +104,8 @@ class HubClient:
         self._mender: asyncio.Task[None] | None = None
         self._broken: Exception | None = None
         self._closed = False
+        self._dials = 0
+        """Since a hub last answered something: the next one waits the longer."""
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -121,7 +124,8 @@ class HubClient:
         self._calls = await self._dial()
 
     async def _dial(self) -> "Calls":
-        from postroad.hub.calls import Calls  # a WebSocket library, which few roads need
+        with Needing("a connection to a hub"):
+            from postroad.hub.calls import Calls  # a WebSocket library, which few roads need
 
         return await Calls.connect(self.url, self._heard, self._lost, self._reach, self._tls)
 
@@ -248,7 +252,9 @@ class HubClient:
     async def _ask(self, command: Asked) -> Said:
         if self._calls is None:
             raise HubAway(f"{self.url} is away; nothing was sent")
-        return await self._calls.ask(command)
+        said = await self._calls.ask(command)
+        self._dials = 0
+        return said
 
     def _received(self, said: Message) -> Received:
         body = (said.data or b"") if said.body is None else said.body.encode()
@@ -302,11 +308,10 @@ class HubClient:
             self._mender = None
 
     async def _until_connected(self) -> None:
-        tries = 0
         while not self._closed:
-            wait_s = BACKOFF_S[min(tries, len(BACKOFF_S) - 1)]
+            wait_s = BACKOFF_S[min(self._dials, len(BACKOFF_S) - 1)]
             await self._clock.sleep(wait_s * (0.5 + self._chance.random()))
-            tries += 1
+            self._dials += 1
             if await self._connect_again():
                 self.reconnects += 1
                 break

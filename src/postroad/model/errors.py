@@ -32,8 +32,7 @@ class BadBody(BadInput):
 
 
 class BodyTooLarge(BadInput):
-    """The body is over the limit. Send a reference to it, or raise the setting that the text names.
-    """
+    """The body is over the limit. Send a reference to it, or raise the setting that is named."""
 
 
 class BadUrl(BadInput):
@@ -88,8 +87,7 @@ class NotDead(BadInput):
 
 
 class NotUncertain(BadInput):
-    """The message is known, but is not uncertain; nothing was changed. Explain it to see its state.
-    """
+    """The message is known, but not uncertain; nothing was changed. Explain it to see its state."""
 
 
 class NotCancelled(BadInput):
@@ -105,6 +103,10 @@ class CopyRefused(BadInput):
 class Conflict(BadInput):
     """The idempotency key was used within its time for another body. Use a new key for a new
     message. `stored` are the ids of those sent with it that are stored."""
+
+
+class MissingExtra(PostroadError):
+    """This needs a library that is not installed. Install the extra that the text names."""
 
 
 class Unauthorized(PostroadError):
@@ -149,7 +151,7 @@ class Shortage(Overloaded):
             return None
         return cls(
             f"this process has no file descriptor left ({error.strerror}): raise `ulimit -n`, or "
-            "lower `limits.room`"
+            "lower `limits.in_flight_max`"
         )
 
 
@@ -174,8 +176,7 @@ class HubInUse(StoreError):
 
 
 class CannotListen(StoreError):
-    """Another program listens on that port, or this machine does not allow it. Choose another port.
-    """
+    """Another program listens on that port, or it is not allowed here. Choose another port."""
 
 
 class QueueGone(StoreError):

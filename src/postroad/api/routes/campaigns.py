@@ -7,39 +7,32 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Final
 from urllib.parse import parse_qsl
 
-import msgspec
-from litestar import Response
-from litestar.params import FromPath, QueryParameter
-from litestar.response import Stream
 from msgspec import Meta, Struct
 
-from postroad.api.context import Ask, context, who
-from postroad.api.doors import drop, fetch, give
-from postroad.api.reading import read, takes
+from postroad.api.request import Request, Response, Stream
+from postroad.api.routing import drop, fetch, give
 from postroad.campaigns.estimate import Estimate
 from postroad.campaigns.exporting import FORMATS
 from postroad.campaigns.importing import Imported
-from postroad.campaigns.message import CALLBACKS, Letter, is_called_back
+from postroad.campaigns.rendering import CALLBACKS, RenderedMessage, is_called_back
 from postroad.model.campaign import Counts, HaltRule, Recipient
 from postroad.model.errors import BadInput, BodyTooLarge, Forbidden
 from postroad.model.texts import ID_MAX, TEMPLATE_MAX, Name, QueueName
 from postroad.model.tokens import Scope
-from postroad.ports.channel import Answer
-from postroad.verbs.campaigns import CampaignVerbs, Standing
+from postroad.ports.channel import ChannelAnswer
+from postroad.verbs.campaigns import CampaignStanding, CampaignVerbs
 
 BIG: Final = 1 << 62
 UPLOAD_BYTES_MAX: Final = 2 << 30
 SIGNATURE_LETTERS: Final = 28
 CALLBACK_PAIRS_MAX: Final = 200
-Number = Annotated[int, QueryParameter(ge=1, le=BIG)]
-After = Annotated[int, QueryParameter(ge=0, le=BIG, description="The number of the last one seen")]
-Limit = Annotated[int, QueryParameter(ge=1, le=1_000)]
-State = Annotated[str, QueryParameter(pattern="^(unsent|sent|failed|uncertain|)$")]
-Format = Annotated[str, QueryParameter(pattern="^(csv|ndjson)$")]
-Encoding = Annotated[
-    str, QueryParameter(max_length=ID_MAX, description="Else it is found out, and said")
-]
-Skip = Annotated[bool, QueryParameter(description="Leave out invalid lines")]
+Number = Annotated[int, Meta(ge=1, le=BIG)]
+After = Annotated[int, Meta(ge=0, le=BIG, description="The number of the last one seen")]
+Limit = Annotated[int, Meta(ge=1, le=1_000)]
+State = Annotated[str, Meta(pattern="^(unsent|sent|failed|uncertain|)$")]
+Format = Annotated[str, Meta(pattern="^(csv|ndjson)$")]
+Encoding = Annotated[str, Meta(max_length=ID_MAX, description="Else it is found out, and said")]
+Skip = Annotated[bool, Meta(description="Leave out invalid lines")]
 MEDIA: Final = dict(zip(FORMATS, ("text/csv", "application/x-ndjson"), strict=True))
 
 
@@ -74,34 +67,26 @@ class ResumeRequest(Struct, frozen=True, forbid_unknown_fields=True):
     override: bool = False
 
 
-class SettleRequest(Struct, frozen=True, forbid_unknown_fields=True):
+class SettleRecipientsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """What uncertain recipients are; without numbers: all of them."""
 
     state: Annotated[str, Meta(pattern="^(sent|unsent)$")]
     rows: tuple[Annotated[int, Meta(ge=1, le=BIG)], ...] = ()
 
 
-class Settled(Struct, frozen=True):
+class SettledRecipients(Struct, frozen=True):
     """How many."""
 
     settled: int
 
 
-CREATE: Final = msgspec.json.Decoder(CampaignRequest)
-TEST: Final = msgspec.json.Decoder(TestRequest)
-SCHEDULE: Final = msgspec.json.Decoder(ScheduleRequest)
-RESUME: Final = msgspec.json.Decoder(ResumeRequest)
-SETTLE: Final = msgspec.json.Decoder(SettleRequest)
+def _here(request: Request) -> tuple[CampaignVerbs, str]:
+    return request.road.campaigns, request.tenant
 
 
-def _here(request: Ask) -> tuple[CampaignVerbs, str]:
-    return context(request).road.campaigns, who(request).tenant
-
-
-@give("/v1/campaigns", scope=Scope.manage, status_code=201, operation_class=takes(CampaignRequest))
-async def campaign_create(request: Ask) -> Standing:
+@give("/v1/campaigns", scope=Scope.manage, status=201)
+async def campaign_create(request: Request, asked: CampaignRequest) -> CampaignStanding:
     """Make a draft without recipients."""
-    asked = await read(request, CREATE)
     campaigns, tenant = _here(request)
     return await campaigns.create(
         asked.name,
@@ -115,24 +100,30 @@ async def campaign_create(request: Ask) -> Standing:
 
 
 @fetch("/v1/campaigns", scope=Scope.read)
-async def campaign_list(request: Ask, limit: Limit = 100, after: After = 0) -> list[Standing]:
+async def campaign_list(
+    request: Request, limit: Limit = 100, after: After = 0
+) -> list[CampaignStanding]:
     """Campaigns in the order in which they were made."""
     campaigns, tenant = _here(request)
     return list(await campaigns.list(after=after, limit=limit, tenant=tenant))
 
 
-@fetch("/v1/campaigns/{name:str}", scope=Scope.read)
-async def campaign_show(request: Ask, name: FromPath[str]) -> Standing:
+@fetch("/v1/campaigns/{name}", scope=Scope.read)
+async def campaign_show(request: Request, name: str) -> CampaignStanding:
     """How it stands, how fast it goes, and when it will be done."""
     campaigns, tenant = _here(request)
     return await campaigns.show(name, tenant=tenant)
 
 
-@fetch("/v1/campaigns/{name:str}/counts", scope=Scope.read)
-async def campaign_counts(request: Ask, name: FromPath[str]) -> Counts:
+@fetch("/v1/campaigns/{name}/counts", scope=Scope.read)
+async def campaign_counts(request: Request, name: str) -> Counts:
     """Counted recipient by recipient."""
     campaigns, tenant = _here(request)
     return await campaigns.exact(name, tenant=tenant)
+
+
+class CallbackForm(Struct, frozen=True):
+    """What a provider says about one message, as it names it."""
 
 
 class CsvFile(Struct, frozen=True):
@@ -140,15 +131,15 @@ class CsvFile(Struct, frozen=True):
 
 
 @give(
-    "/v1/campaigns/{name:str}/import",
+    "/v1/campaigns/{name}/import",
     scope=Scope.manage,
-    status_code=200,
-    request_max_body_size=None,
-    operation_class=takes(CsvFile, "text/csv"),
+    bytes_max=BIG,
+    takes=CsvFile,
+    takes_media="text/csv",
 )
 async def campaign_import(
-    request: Ask,
-    name: FromPath[str],
+    request: Request,
+    name: str,
     encoding: Encoding = "",
     skip_invalid: Skip = False,
 ) -> Imported:
@@ -164,7 +155,7 @@ async def campaign_import(
         )
 
 
-async def _save(request: Ask, path: Path, bytes_max: int) -> None:
+async def _save(request: Request, path: Path, bytes_max: int) -> None:
     too_large = BodyTooLarge(f"the file has more than {bytes_max} bytes: send it in parts")
     if (request.content_length or 0) > bytes_max:
         raise too_large
@@ -177,118 +168,97 @@ async def _save(request: Ask, path: Path, bytes_max: int) -> None:
             file.write(chunk)
 
 
-@drop("/v1/campaigns/{name:str}/import", scope=Scope.manage, status_code=204)
-async def campaign_discard(request: Ask, name: FromPath[str]) -> None:
+@drop("/v1/campaigns/{name}/import", scope=Scope.manage, status=204)
+async def campaign_discard(request: Request, name: str) -> None:
     """Nothing stays of an import that was not finished."""
     campaigns, tenant = _here(request)
     await campaigns.discard_import(name, tenant=tenant)
 
 
-@fetch("/v1/campaigns/{name:str}/preview", scope=Scope.read)
-async def campaign_preview(request: Ask, name: FromPath[str], row: Number = 1) -> Letter:
+@fetch("/v1/campaigns/{name}/preview", scope=Scope.read)
+async def campaign_preview(request: Request, name: str, row: Number = 1) -> RenderedMessage:
     """The message for one recipient."""
     campaigns, tenant = _here(request)
     return await campaigns.preview(name, row, tenant=tenant)
 
 
-@give(
-    "/v1/campaigns/{name:str}/test",
-    scope=Scope.manage,
-    status_code=200,
-    operation_class=takes(TestRequest),
-)
-async def campaign_test(request: Ask, name: FromPath[str]) -> Answer:
+@give("/v1/campaigns/{name}/test", scope=Scope.manage)
+async def campaign_test(request: Request, asked: TestRequest, name: str) -> ChannelAnswer:
     """Send one recipient's message to somebody else; it counts for nothing."""
-    asked = await read(request, TEST)
     campaigns, tenant = _here(request)
     return await campaigns.test_send(name, asked.to, asked.row, tenant=tenant)
 
 
-@fetch("/v1/campaigns/{name:str}/estimate", scope=Scope.read)
-async def campaign_estimate(request: Ask, name: FromPath[str]) -> Estimate:
+@fetch("/v1/campaigns/{name}/estimate", scope=Scope.read)
+async def campaign_estimate(request: Request, name: str) -> Estimate:
     """A dry run: how many, which not, what it costs, how long it takes."""
     campaigns, tenant = _here(request)
     return await campaigns.dry_run(name, tenant=tenant)
 
 
-@give(
-    "/v1/campaigns/{name:str}/schedule",
-    scope=Scope.manage,
-    status_code=200,
-    operation_class=takes(ScheduleRequest),
-)
-async def campaign_schedule(request: Ask, name: FromPath[str]) -> Standing:
+@give("/v1/campaigns/{name}/schedule", scope=Scope.manage)
+async def campaign_schedule(
+    request: Request, asked: ScheduleRequest, name: str
+) -> CampaignStanding:
     """Send from a time on."""
-    asked = await read(request, SCHEDULE)
     campaigns, tenant = _here(request)
     return await campaigns.schedule(name, asked.at, tenant=tenant)
 
 
-@give(
-    "/v1/campaigns/{name:str}/resume",
-    scope=Scope.manage,
-    status_code=200,
-    operation_class=takes(ResumeRequest),
-)
-async def campaign_resume(request: Ask, name: FromPath[str]) -> Standing:
+@give("/v1/campaigns/{name}/resume", scope=Scope.manage)
+async def campaign_resume(request: Request, asked: ResumeRequest, name: str) -> CampaignStanding:
     """Go on with what was certainly not sent."""
-    asked = await read(request, RESUME)
     campaigns, tenant = _here(request)
     return await campaigns.resume(name, override=asked.override, tenant=tenant)
 
 
-@give("/v1/campaigns/{name:str}/start", scope=Scope.manage, status_code=200)
-async def campaign_start(request: Ask, name: FromPath[str]) -> Standing:
+@give("/v1/campaigns/{name}/start", scope=Scope.manage)
+async def campaign_start(request: Request, name: str) -> CampaignStanding:
     """Send, from now on."""
     campaigns, tenant = _here(request)
     return await campaigns.start(name, tenant=tenant)
 
 
-@give("/v1/campaigns/{name:str}/stop", scope=Scope.manage, status_code=200)
-async def campaign_stop(request: Ask, name: FromPath[str]) -> Standing:
+@give("/v1/campaigns/{name}/stop", scope=Scope.manage)
+async def campaign_stop(request: Request, name: str) -> CampaignStanding:
     """Begin no more calls, until it is resumed."""
     campaigns, tenant = _here(request)
     return await campaigns.stop(name, tenant=tenant)
 
 
-@give("/v1/campaigns/{name:str}/retry", scope=Scope.manage, status_code=200)
-async def campaign_retry(request: Ask, name: FromPath[str]) -> Standing:
+@give("/v1/campaigns/{name}/retry", scope=Scope.manage)
+async def campaign_retry(request: Request, name: str) -> CampaignStanding:
     """Send again to those that certainly failed."""
     campaigns, tenant = _here(request)
     return await campaigns.retry(name, tenant=tenant)
 
 
-@give("/v1/campaigns/{name:str}/cancel", scope=Scope.manage, status_code=200)
-async def campaign_cancel(request: Ask, name: FromPath[str]) -> Standing:
+@give("/v1/campaigns/{name}/cancel", scope=Scope.manage)
+async def campaign_cancel(request: Request, name: str) -> CampaignStanding:
     """End it for ever."""
     campaigns, tenant = _here(request)
     return await campaigns.cancel(name, tenant=tenant)
 
 
-@give(
-    "/v1/campaigns/{name:str}/settle",
-    scope=Scope.manage,
-    much=True,
-    status_code=200,
-    operation_class=takes(SettleRequest),
-)
-async def campaign_settle(request: Ask, name: FromPath[str]) -> Settled:
+@give("/v1/campaigns/{name}/settle", scope=Scope.manage, much=True)
+async def campaign_settle(
+    request: Request, asked: SettleRecipientsRequest, name: str
+) -> SettledRecipients:
     """Say of uncertain recipients that they were sent, or unsent."""
-    asked = await read(request, SETTLE)
     campaigns, tenant = _here(request)
-    return Settled(await campaigns.settle(name, asked.state, asked.rows, tenant=tenant))
+    return SettledRecipients(await campaigns.settle(name, asked.state, asked.rows, tenant=tenant))
 
 
-@give("/v1/campaigns/{name:str}/lookup", scope=Scope.manage, status_code=200)
-async def campaign_lookup(request: Ask, name: FromPath[str]) -> Settled:
+@give("/v1/campaigns/{name}/lookup", scope=Scope.manage)
+async def campaign_lookup(request: Request, name: str) -> SettledRecipients:
     """Ask the provider about uncertain recipients."""
     campaigns, tenant = _here(request)
-    return Settled(await campaigns.lookup(name, tenant=tenant))
+    return SettledRecipients(await campaigns.lookup(name, tenant=tenant))
 
 
-@fetch("/v1/campaigns/{name:str}/recipients", scope=Scope.read)
+@fetch("/v1/campaigns/{name}/recipients", scope=Scope.read)
 async def campaign_recipients(
-    request: Ask, name: FromPath[str], only: State = "", limit: Limit = 100, after: After = 0
+    request: Request, name: str, only: State = "", limit: Limit = 100, after: After = 0
 ) -> list[Recipient]:
     """Recipients in order, each with all that is known about it."""
     campaigns, tenant = _here(request)
@@ -296,9 +266,9 @@ async def campaign_recipients(
     return list(found)
 
 
-@fetch("/v1/campaigns/{name:str}/export", scope=Scope.read, include_in_schema=False)
+@fetch("/v1/campaigns/{name}/export", scope=Scope.read, gives_media=tuple(MEDIA.values()))
 async def campaign_export(
-    request: Ask, name: FromPath[str], form: Format = "csv", only: State = ""
+    request: Request, name: str, form: Format = "csv", only: State = ""
 ) -> Stream:
     """All results, as CSV or NDJSON."""
     campaigns, tenant = _here(request)
@@ -312,22 +282,24 @@ async def campaign_export(
 
 
 @give(
-    f"{CALLBACKS}/{{campaign:int}}/{{n:int}}", scope=None, status_code=204, include_in_schema=False
+    f"{CALLBACKS}/{{campaign}}/{{n}}",
+    scope=None,
+    status=204,
+    takes=CallbackForm,
+    takes_media="application/x-www-form-urlencoded",
 )
-async def campaign_callback(
-    request: Ask, campaign: FromPath[int], n: FromPath[int]
-) -> Response[None]:
+async def campaign_callback(request: Request, campaign: int, n: int) -> Response[None]:
     """A provider's word about one message, signed with the credential's token."""
     stranger = Forbidden("this is not signed by the provider of a message that this road has sent")
-    road = context(request).road
+    road = request.road
     signature = request.headers.get("x-twilio-signature", "")
     signable = len(signature) == SIGNATURE_LETTERS and 0 < campaign < BIG and 0 < n < BIG
-    credential = await road.bulk.store.credential_of(campaign) if signable else None
+    credential = await road.campaign_service.store.credential_of(campaign) if signable else None
     if credential is None or not is_called_back(credential):
         raise stranger  # whoever it is, nothing of theirs is read
     if not await road.campaigns.callback(campaign, n, _form(await request.body()), signature):
         raise stranger
-    return Response(None, status_code=204)
+    return Response(None, status=204)
 
 
 def _form(body: bytes) -> dict[str, str]:
