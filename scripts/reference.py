@@ -10,8 +10,8 @@ from typing import Any
 import typer.main
 
 from postroad.api.problems import kind, status_of
-from postroad.cli.frame import exit_code
-from postroad.cli.groups import app
+from postroad.cli.command import exit_code
+from postroad.cli.root import app
 from postroad.model import errors
 from postroad.observe.names import METRICS
 

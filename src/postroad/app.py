@@ -36,18 +36,18 @@ from postroad.verbs.allowance import Allowance
 from postroad.verbs.bulk import Bulk
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.cron import Scheduler
-from postroad.verbs.dead import Dead
-from postroad.verbs.hearing import Ears
+from postroad.verbs.dead import DeadSet
+from postroad.verbs.explaining import Explainer
 from postroad.verbs.inspection import Inspection
-from postroad.verbs.mailboxes import MailboxVerbs, hub_transport
+from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
 from postroad.verbs.own_keys import own_keys
 from postroad.verbs.registering import Registry
 from postroad.verbs.reopening import Reopening
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Sending
-from postroad.verbs.tokens import TokenVerbs
-from postroad.verbs.webhooks import Webhooks, webhook_transport
-from postroad.verbs.why import Why
+from postroad.verbs.signals import SignalTrap
+from postroad.verbs.tokens import TokenAdmin
+from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
 
 
 class Parts(Struct, frozen=True):
@@ -109,20 +109,20 @@ class Postroad:
         self.pause, self.resume, self.unblock = controls.pause, controls.resume, controls.unblock
         self.limit = controls.limit
         self.lanes = LaneControls(self.store)
-        self.dead = Dead(self.store)
+        self.dead = DeadSet(self.store)
         self.inspect = Inspection(self.store, self.settings.limits.poll_intervals_s)
-        self.tokens = TokenVerbs(self.store, self.store.clock)
-        self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
+        self.tokens = TokenAdmin(self.store, self.store.clock)
+        self.webhooks = WebhookAdmin(self.store, own, self.keys, self._sending.open_webhook)
         self.bulk = Bulk(self.store, self.keys, rules, self.log, own.idle, allowance, parts.resolve)
         self.campaigns, self.credentials = self.bulk.campaigns, self.bulk.credentials
         beside = own_keys(self.dsn) if self._own_store else None
         self.sealing = Sealing(self.keys, self.settings.keys_file, beside, self.log)
         headers = HeaderSeals(self.store, self.keys)
         self.sealing.join((self.webhooks, self.credentials, headers))
-        why = Why(self.store, self.store.clock, self._sends)
+        why = Explainer(self.store, self.store.clock, self._sends)
         self.explain = why.explain
         self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane
-        self.mailboxes = MailboxVerbs(self.store, self.log, allowance)
+        self.mailboxes = MailboxAdmin(self.store, self.log, allowance)
         self._reopening = Reopening(self.store, self._transports.values(), self.log)
         self.engine: Engine | None = None
 
@@ -181,7 +181,7 @@ class Postroad:
         )
         engine.open_with(self.keys)
         self._tell_broken(engine.broke)
-        ears = Ears(self.stop if self.hears_signals else None)
+        trap = SignalTrap(self.stop if self.hears_signals else None)
         try:
             engine.start()
             if scheduler is not None:
@@ -190,7 +190,7 @@ class Postroad:
                 engine.ask_to_stop()
             async with self.bulk.sending(self.owner, pace, limits.drain_s, self.stop) as crew:
                 try:
-                    with ears, log_when_stuck(self.watchdog_s, log):
+                    with trap, log_when_stuck(self.watchdog_s, log):
                         stopped = engine.until_stopped()
                         if not until_idle:
                             await stopped
@@ -205,7 +205,7 @@ class Postroad:
             self._tell_broken(None)
             self.engine = None
             self._stop_asked = False
-            ears.hand_on()
+            trap.hand_on()
 
     def _tell_broken(self, broke: Broke | None) -> None:
         """Who is to know when a task of the store's, or of the road's own, dies."""

@@ -28,16 +28,16 @@ from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
 from postroad.ports.transport import Transport
 from postroad.transports.job import Message
-from postroad.verbs.campaigns import CampaignVerbs
+from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
-from postroad.verbs.credentials import CredentialVerbs
-from postroad.verbs.dead import Dead
+from postroad.verbs.credentials import CredentialAdmin
+from postroad.verbs.dead import DeadSet
+from postroad.verbs.explaining import Explainer
 from postroad.verbs.inspection import Inspection
-from postroad.verbs.mailboxes import MailboxVerbs
+from postroad.verbs.mailboxes import MailboxAdmin
 from postroad.verbs.sending import Receipt, Sending
-from postroad.verbs.tokens import TokenVerbs
-from postroad.verbs.webhooks import Webhooks
-from postroad.verbs.why import Why
+from postroad.verbs.tokens import TokenAdmin
+from postroad.verbs.webhooks import WebhookAdmin
 
 __all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
 
@@ -76,10 +76,10 @@ class Verbs:
 class BlockingDead(Verbs):
     """Messages that will not be tried again: inspect, replay, purge."""
 
-    list = blocking(Dead.list)
-    show = blocking(Dead.show)
-    replay = blocking(Dead.replay)
-    purge = blocking(Dead.purge)
+    list = blocking(DeadSet.list)
+    show = blocking(DeadSet.show)
+    replay = blocking(DeadSet.replay)
+    purge = blocking(DeadSet.purge)
 
 
 class BlockingLanes(Verbs):
@@ -103,65 +103,65 @@ class BlockingInspection(Verbs):
 class BlockingTokens(Verbs):
     """Access tokens: make, list, revoke."""
 
-    make = blocking(TokenVerbs.make)
-    list = blocking(TokenVerbs.list)
-    revoke = blocking(TokenVerbs.revoke)
-    who = blocking(TokenVerbs.who)
+    make = blocking(TokenAdmin.make)
+    list = blocking(TokenAdmin.list)
+    revoke = blocking(TokenAdmin.revoke)
+    who = blocking(TokenAdmin.who)
 
 
 class BlockingMailboxes(Verbs):
     """The hub's mailboxes: make, list, explain, delete."""
 
-    create = blocking(MailboxVerbs.create)
-    list = blocking(MailboxVerbs.list)
-    explain = blocking(MailboxVerbs.explain)
-    delete = blocking(MailboxVerbs.delete)
-    stats = blocking(MailboxVerbs.stats)
+    create = blocking(MailboxAdmin.create)
+    list = blocking(MailboxAdmin.list)
+    explain = blocking(MailboxAdmin.explain)
+    delete = blocking(MailboxAdmin.delete)
+    stats = blocking(MailboxAdmin.stats)
 
 
 class BlockingWebhooks(Verbs):
     """Settings of webhook queues, and the log of their tries."""
 
-    set = blocking(Webhooks.set)
-    get = blocking(Webhooks.get)
-    attempts = blocking(Webhooks.attempts)
-    list = blocking(Webhooks.list)
-    delete = blocking(Webhooks.delete)
-    rotate_keys = blocking(Webhooks.rotate_keys)
+    set = blocking(WebhookAdmin.set)
+    get = blocking(WebhookAdmin.get)
+    attempts = blocking(WebhookAdmin.attempts)
+    list = blocking(WebhookAdmin.list)
+    delete = blocking(WebhookAdmin.delete)
+    rotate_keys = blocking(WebhookAdmin.rotate_keys)
 
 
 class BlockingCampaigns(Verbs):
     """One template to many recipients."""
 
-    create = blocking(CampaignVerbs.create)
-    list = blocking(CampaignVerbs.list)
-    show = blocking(CampaignVerbs.show)
-    exact = blocking(CampaignVerbs.exact)
-    import_file = blocking(CampaignVerbs.import_file)
-    discard_import = blocking(CampaignVerbs.discard_import)
-    preview = blocking(CampaignVerbs.preview)
-    test_send = blocking(CampaignVerbs.test_send)
-    dry_run = blocking(CampaignVerbs.dry_run)
-    start = blocking(CampaignVerbs.start)
-    schedule = blocking(CampaignVerbs.schedule)
-    stop = blocking(CampaignVerbs.stop)
-    resume = blocking(CampaignVerbs.resume)
-    retry = blocking(CampaignVerbs.retry)
-    cancel = blocking(CampaignVerbs.cancel)
-    settle = blocking(CampaignVerbs.settle)
-    lookup = blocking(CampaignVerbs.lookup)
-    recipients = blocking(CampaignVerbs.recipients)
+    create = blocking(CampaignAdmin.create)
+    list = blocking(CampaignAdmin.list)
+    show = blocking(CampaignAdmin.show)
+    exact = blocking(CampaignAdmin.exact)
+    import_file = blocking(CampaignAdmin.import_file)
+    discard_import = blocking(CampaignAdmin.discard_import)
+    preview = blocking(CampaignAdmin.preview)
+    test_send = blocking(CampaignAdmin.test_send)
+    dry_run = blocking(CampaignAdmin.dry_run)
+    start = blocking(CampaignAdmin.start)
+    schedule = blocking(CampaignAdmin.schedule)
+    stop = blocking(CampaignAdmin.stop)
+    resume = blocking(CampaignAdmin.resume)
+    retry = blocking(CampaignAdmin.retry)
+    cancel = blocking(CampaignAdmin.cancel)
+    settle = blocking(CampaignAdmin.settle)
+    lookup = blocking(CampaignAdmin.lookup)
+    recipients = blocking(CampaignAdmin.recipients)
 
 
 class BlockingCredentials(Verbs):
     """Who may send what, how fast."""
 
-    put = blocking(CredentialVerbs.put)
-    show = blocking(CredentialVerbs.show)
-    list = blocking(CredentialVerbs.list)
-    check = blocking(CredentialVerbs.check)
-    delete = blocking(CredentialVerbs.delete)
-    rotate_keys = blocking(CredentialVerbs.rotate_keys)
+    put = blocking(CredentialAdmin.put)
+    show = blocking(CredentialAdmin.show)
+    list = blocking(CredentialAdmin.list)
+    check = blocking(CredentialAdmin.check)
+    delete = blocking(CredentialAdmin.delete)
+    rotate_keys = blocking(CredentialAdmin.rotate_keys)
 
 
 class Face(ABC):
@@ -199,9 +199,9 @@ class Face(ABC):
     pause = blocking(Controls.pause)
     resume = blocking(Controls.resume)
     unblock = blocking(Controls.unblock)
-    explain = blocking(Why.explain)
-    explain_queue = blocking(Why.explain_queue)
-    explain_lane = blocking(Why.explain_lane)
+    explain = blocking(Explainer.explain)
+    explain_queue = blocking(Explainer.explain_queue)
+    explain_lane = blocking(Explainer.explain_lane)
 
     def connection(self) -> apsw.Connection:
         """On SQLite: a connection for your own tables in the road's file, and for `send_in`."""

@@ -14,7 +14,7 @@ from typing import Any
 from typer.testing import CliRunner, Result
 
 from postroad.api.door import Door, read_note
-from postroad.cli.groups import app
+from postroad.cli.root import app
 
 PROGRAM = (sys.executable, "-c", "from postroad.cli.main import main; main()")
 WAIT_S = 60.0

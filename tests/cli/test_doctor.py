@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from postroad.cli import examining
+from postroad.cli import checks
 from tests.cli.running import UP, data, postroad, running
 
 
@@ -52,7 +52,7 @@ def test_what_is_wrong_is_named_with_how_to_mend_it(
 ) -> None:
     path = Path(road.removeprefix("sqlite:///"))
     monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.40.1")
-    monkeypatch.setattr(examining, "DISK_FLOOR_BYTES", 1 << 62)
+    monkeypatch.setattr(checks, "DISK_FLOOR_BYTES", 1 << 62)
     monkeypatch.setenv("POSTROAD_LISTEN", "0.0.0.0:8600")
     result = postroad("doctor", "--json")
     assert result.exit_code == 1

@@ -14,8 +14,8 @@ from msgspec import structs
 
 from postroad.api.door import Door, leave_note, read_note
 from postroad.api.inside import Answer, Asked
-from postroad.cli import reach
-from postroad.cli.reach import Reach
+from postroad.cli import client
+from postroad.cli.client import RoadClient
 from postroad.stores.naming import shown
 from tests.cli.running import PROGRAM, UP, data, postroad, running, start
 
@@ -201,7 +201,7 @@ def test_who_was_not_answered_is_told_that_it_may_have_been_done(
 ) -> None:
     """A send that is repeated without looking would be two messages. What only looks can be
     repeated, and so can what was never asked."""
-    monkeypatch.setattr(reach, "TIMEOUT_S", 0.5)
+    monkeypatch.setattr(client, "TIMEOUT_S", 0.5)
     monkeypatch.setenv("POSTROAD_TOKEN", "prt_x")
     with deaf() as url:
         there = ("--server", url)
@@ -220,7 +220,7 @@ def test_who_was_not_answered_is_told_that_it_may_have_been_done(
 
 def test_a_road_whose_process_hangs_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(folder, *UP) as (process, door):
-        monkeypatch.setattr(reach, "TIMEOUT_S", 0.5)
+        monkeypatch.setattr(client, "TIMEOUT_S", 0.5)
         process.send_signal(signal.SIGSTOP)
         try:
             told = postroad("queues", "--dsn", UP[-1])
@@ -281,13 +281,13 @@ def test_an_answer_to_a_batch_that_was_cut_off_is_no_success(
 ) -> None:
     assert road
     (folder / "lines").write_text('{"queue": "good", "body": 1}\n' * 3)
-    whole = Reach.answer
+    whole = RoadClient.answer
 
-    def cut(self: Reach, asked: Asked) -> Answer:
+    def cut(self: RoadClient, asked: Asked) -> Answer:
         answer = whole(self, asked)
         return structs.replace(answer, content=b"\n".join(answer.content.splitlines()[:2]))
 
-    monkeypatch.setattr(Reach, "answer", cut)
+    monkeypatch.setattr(RoadClient, "answer", cut)
     result = postroad("batch", "lines")
     assert result.exit_code == 3, result.output
     assert "lines 1 to 3" in result.stderr

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer.main
 
-from postroad.cli.groups import app
+from postroad.cli.root import app
 from tests.api.stand import Stand
 from tests.reference.test_capabilities import commands, routes
 

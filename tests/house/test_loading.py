@@ -19,7 +19,7 @@ def loaded(code: str) -> set[str]:
     ("code", "never"),
     [
         (
-            "import postroad.cli.groups",
+            "import postroad.cli.root",
             OTHERS - {"rich"} | {"apsw", "postroad.app", "cryptography"},
         ),
         ("import postroad; postroad.Postroad('sqlite:///x.db')", OTHERS),

@@ -27,7 +27,7 @@ from postroad.hub.frames import Ok as Done
 from postroad.hub.inbox import Inbox
 from postroad.hub.pump import Hub
 from postroad.model.errors import HubAway, HubLost, UnknownMailbox
-from postroad.model.mailbox import Why
+from postroad.model.mailbox import RefusalCode
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
 from postroad.stores.sqlite.store import SqliteStore
@@ -64,7 +64,9 @@ class Scripted:
             self.asked.append(names)
             if self.refuse and len(self.asked) % 2 == 0:
                 self.refuse -= 1
-                await socket.send(CODEC.encode(Error(n=asked.n, code=Why.unavailable, text="busy")))
+                await socket.send(
+                    CODEC.encode(Error(n=asked.n, code=RefusalCode.unavailable, text="busy"))
+                )
                 continue
             for other in before:  # as a hub does: one subscriber a mailbox
                 for name in names:

@@ -19,9 +19,9 @@ from postroad.model.control import CancelState
 from postroad.model.errors import BadInput, NotOpen, RoadInUse, UnknownQueue
 from postroad.sync import Message, Postroad, Reject, Send
 from postroad.verbs.control import Controls, LaneControls
-from postroad.verbs.dead import Dead
-from postroad.verbs.webhooks import Webhooks
-from postroad.verbs.why import Why
+from postroad.verbs.dead import DeadSet
+from postroad.verbs.explaining import Explainer
+from postroad.verbs.webhooks import WebhookAdmin
 
 
 @pytest.fixture
@@ -83,10 +83,10 @@ def test_every_verb_of_the_road_has_its_blocking_twin() -> None:
     """With the same words; a new verb that is forgotten here fails."""
     pairs: list[tuple[type, type]] = [
         (Controls, blocking.Face),
-        (Why, blocking.Face),
-        (Dead, blocking.BlockingDead),
+        (Explainer, blocking.Face),
+        (DeadSet, blocking.BlockingDead),
         (LaneControls, blocking.BlockingLanes),
-        (Webhooks, blocking.BlockingWebhooks),
+        (WebhookAdmin, blocking.BlockingWebhooks),
         (app.Postroad, blocking.Postroad),
     ]
     for one, twin in pairs:

@@ -10,9 +10,9 @@ import typer
 from rich.progress import Progress
 
 from postroad.api.inside import Asked
-from postroad.cli.frame import Call, command
+from postroad.cli.client import RoadClient
+from postroad.cli.command import Invocation, command
 from postroad.cli.printing import as_json, err, out
-from postroad.cli.reach import Reach
 from postroad.model.errors import BadInput, StoreUnavailable
 
 LINES: Final = 5_000
@@ -26,7 +26,7 @@ def add(app: typer.Typer) -> None:
 
 
 def batch(
-    call: Call,
+    call: Invocation,
     file: Annotated[Path, typer.Argument(help="Lines of JSON; - is standard input.")],
 ) -> None:
     """Send many messages, a line of JSON each: {"queue": …, "body": …}. Good lines are stored and
@@ -34,7 +34,7 @@ def batch(
     totals = {"stored": 0, "duplicates": 0, "refused": 0}
     with (
         _opened(file) as source,
-        call.reach() as road,
+        call.connect() as road,
         Progress(console=err(), disable=not err().is_terminal) as bar,
     ):
         task = bar.add_task("sending", total=None)
@@ -78,7 +78,7 @@ def _chunks(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
         yield first, b"".join(lines)
 
 
-def _answers(road: Reach, first: int, chunk: bytes) -> list[dict[str, Any]]:
+def _answers(road: RoadClient, first: int, chunk: bytes) -> list[dict[str, Any]]:
     """An answer for each line, and the sum of them."""
     which = f"lines {first + 1} to {first + len(chunk.splitlines())}"
     headers = {"content-type": "application/x-ndjson"}
@@ -92,7 +92,7 @@ def _answers(road: Reach, first: int, chunk: bytes) -> list[dict[str, Any]]:
     return answers
 
 
-def _tell(call: Call, answer: dict[str, Any], refused: int) -> None:
+def _tell(call: Invocation, answer: dict[str, Any], refused: int) -> None:
     if call.json:
         as_json(answer)
     elif "problem" in answer and refused < SHOWN_MAX:

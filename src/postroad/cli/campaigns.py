@@ -9,7 +9,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from postroad.api.inside import part
-from postroad.cli.frame import Call, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.printing import as_json, err, facts, out, pieces, table, when
 from postroad.model.errors import BadInput
 from postroad.model.sentences import span
@@ -49,13 +49,13 @@ def _path(name: str, verb: str = "") -> str:
     return f"/v1/campaigns/{part(name)}" + (f"/{verb}" if verb else "")
 
 
-def _ask(call: Call, method: str, path: str, data: object = None, **query: object) -> Any:
-    with call.reach() as road:
+def _ask(call: Invocation, method: str, path: str, data: object = None, **query: object) -> Any:
+    with call.connect() as road:
         return road.ask(method, path, query, data)
 
 
 def create(
-    call: Call,
+    call: Invocation,
     name: Name,
     credential: Annotated[str, typer.Option(help="Which credential sends it.")],
     template: Annotated[str, typer.Option(help="The text, or @FILE.")],
@@ -82,9 +82,9 @@ def _text(given: str) -> str:
         raise BadInput(f"cannot read {given[1:]}: {error}") from None
 
 
-def list_campaigns(call: Call) -> None:
+def list_campaigns(call: Invocation) -> None:
     """All campaigns and how they stand."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = page = road.ask("GET", "/v1/campaigns", {"limit": PAGE})
         while len(page) == PAGE:
             page = road.ask("GET", "/v1/campaigns", {"limit": PAGE, "after": page[-1]["id"]})
@@ -99,10 +99,12 @@ def list_campaigns(call: Call) -> None:
 
 
 def show(
-    call: Call, name: Name, watch: Annotated[bool, typer.Option(help="Until it is over.")] = False
+    call: Invocation,
+    name: Name,
+    watch: Annotated[bool, typer.Option(help="Until it is over.")] = False,
 ) -> None:
     """How it stands, how fast it goes, and when it will be done."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", _path(name))
         while watch and said["state"] in LIVE:
             err().print(_line(said))
@@ -118,7 +120,7 @@ def _line(said: dict[str, Any]) -> str:
     return f"{done}/{counts['total']}  {said['rate']:g}/s  {left} left"
 
 
-def _tell(call: Call, said: dict[str, Any]) -> None:
+def _tell(call: Invocation, said: dict[str, Any]) -> None:
     if call.json:
         as_json(said)
         return
@@ -136,7 +138,7 @@ def _tell(call: Call, said: dict[str, Any]) -> None:
     )
 
 
-def counts(call: Call, name: Name) -> None:
+def counts(call: Invocation, name: Name) -> None:
     """Counted recipient by recipient."""
     said = _ask(call, "GET", _path(name, "counts"))
     if call.json:
@@ -146,7 +148,7 @@ def counts(call: Call, name: Name) -> None:
 
 
 def import_file(
-    call: Call,
+    call: Invocation,
     name: Name,
     file: Annotated[Path, typer.Argument(help="A CSV file; its first line names the columns.")],
     encoding: Annotated[str, typer.Option(help="Else it is found out, and said.")] = "",
@@ -157,7 +159,7 @@ def import_file(
         raise BadInput(f"there is no file {file}")
     query: dict[str, Any] = {"encoding": encoding, "skip_invalid": skip_invalid}
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with call.reach() as road, Progress(*columns, console=err(), transient=True) as bar:
+    with call.connect() as road, Progress(*columns, console=err(), transient=True) as bar:
         task = bar.add_task("reading")
 
         def told(step: str, done: int, size: int) -> None:
@@ -181,7 +183,7 @@ def import_file(
         err().print(f"line {one['line']}: {one['reason']}")
 
 
-def discard(call: Call, name: Name) -> None:
+def discard(call: Invocation, name: Name) -> None:
     """Forget an import that was not finished."""
     _ = _ask(call, "DELETE", _path(name, "import"))  # a refusal is raised
     if call.json:
@@ -190,7 +192,7 @@ def discard(call: Call, name: Name) -> None:
         out().print(f"discarded: the unfinished import of {name}")
 
 
-def preview(call: Call, name: Name, row: Row = 1) -> None:
+def preview(call: Invocation, name: Name, row: Row = 1) -> None:
     """The message for one recipient."""
     said = _ask(call, "GET", _path(name, "preview"), row=row)
     if call.json:
@@ -202,7 +204,7 @@ def preview(call: Call, name: Name, row: Row = 1) -> None:
 
 
 def try_message(
-    call: Call,
+    call: Invocation,
     name: Name,
     to: Annotated[str, typer.Option(help="Who gets it instead.")],
     row: Row = 1,
@@ -215,7 +217,7 @@ def try_message(
         facts((key, said[key]) for key in ("state", "provider_id", "code", "sub_type", "error"))
 
 
-def estimate(call: Call, name: Name) -> None:
+def estimate(call: Invocation, name: Name) -> None:
     """A dry run: how many, which not, what it costs, how long it takes."""
     said = _ask(call, "GET", _path(name, "estimate"))
     if call.json:
@@ -235,7 +237,7 @@ def estimate(call: Call, name: Name) -> None:
 
 
 def schedule(
-    call: Call,
+    call: Invocation,
     name: Name,
     at: Annotated[str, typer.Argument(help="As 2026-12-01T09:00+08:00.")],
 ) -> None:
@@ -247,13 +249,13 @@ def schedule(
     _tell(call, _ask(call, "POST", _path(name, "schedule"), {"at": moment}))
 
 
-def resume(call: Call, name: Name, override: Override = False) -> None:
+def resume(call: Invocation, name: Name, override: Override = False) -> None:
     """Go on with what was certainly not sent."""
     _tell(call, _ask(call, "POST", _path(name, "resume"), {"override": override}))
 
 
 def settle(
-    call: Call,
+    call: Invocation,
     name: Name,
     state: Annotated[str, typer.Option("--as", help="sent or unsent.")],
     row: Annotated[list[int] | None, typer.Option(help="A number; again for more; or all.")] = None,
@@ -263,12 +265,12 @@ def settle(
     _settled(call, said)
 
 
-def lookup(call: Call, name: Name) -> None:
+def lookup(call: Invocation, name: Name) -> None:
     """Ask the provider about uncertain recipients."""
     _settled(call, _ask(call, "POST", _path(name, "lookup")))
 
 
-def _settled(call: Call, said: dict[str, Any]) -> None:
+def _settled(call: Invocation, said: dict[str, Any]) -> None:
     if call.json:
         as_json(said)
     else:
@@ -276,7 +278,7 @@ def _settled(call: Call, said: dict[str, Any]) -> None:
 
 
 def recipients(
-    call: Call,
+    call: Invocation,
     name: Name,
     state: State = "",
     limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
@@ -305,18 +307,18 @@ def recipients(
 
 
 def export(
-    call: Call,
+    call: Invocation,
     name: Name,
     form: Annotated[str, typer.Option("--format", help="csv or ndjson.")] = "csv",
     state: State = "",
 ) -> None:
     """All results, on standard output."""
-    with call.reach() as road:
+    with call.connect() as road:
         pieces(road.export(name, form, state))
 
 
 def _asking(verb: str) -> Any:
-    def run(call: Call, name: Name) -> None:
+    def run(call: Invocation, name: Name) -> None:
         _tell(call, _ask(call, "POST", _path(name, verb)))
 
     return run

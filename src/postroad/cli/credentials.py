@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from postroad.api.inside import part
-from postroad.cli.frame import Call, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.printing import as_json, out, table, when
 from postroad.model.errors import BadInput
 
@@ -25,7 +25,7 @@ def add(app: typer.Typer) -> None:
 
 
 def put(
-    call: Call,
+    call: Invocation,
     name: Name,
     kind: Annotated[str, typer.Option(help="twilio or webhook.")] = "twilio",
     provider: Annotated[str, typer.Option(help="As https://api.twilio.com.")] = "",
@@ -49,7 +49,7 @@ def put(
         "rate": rate,
         **dict(_pair(each) for each in more or ()),
     }
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("POST", "/v1/credentials", data=data)
     if call.json:
         as_json(said)
@@ -78,9 +78,9 @@ def _pair(text: str) -> tuple[str, object]:
     return name.strip(), int(number) if number.is_integer() else number
 
 
-def list_credentials(call: Call) -> None:
+def list_credentials(call: Invocation) -> None:
     """All of them, without their secrets."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", "/v1/credentials")
     if call.json:
         as_json(said)
@@ -91,9 +91,9 @@ def list_credentials(call: Call) -> None:
     table(columns, rows, "no credentials: `postroad credential put`")
 
 
-def check(call: Call, name: Name) -> None:
+def check(call: Invocation, name: Name) -> None:
     """Whether it works now."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("POST", f"/v1/credentials/{part(name)}/check")
     if call.json:
         as_json(said)
@@ -101,9 +101,9 @@ def check(call: Call, name: Name) -> None:
         out().print(f"works: {said['account']}")
 
 
-def delete(call: Call, name: Name) -> None:
+def delete(call: Invocation, name: Name) -> None:
     """Forget one that no campaign needs."""
-    with call.reach() as road:
+    with call.connect() as road:
         _ = road.ask("DELETE", f"/v1/credentials/{part(name)}")  # a refusal is raised
     if call.json:
         as_json({"deleted": name})

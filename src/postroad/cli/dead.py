@@ -7,11 +7,11 @@ import typer
 from msgspec import structs
 
 from postroad.api.inside import part
-from postroad.cli.counting import counting
-from postroad.cli.frame import Call, Options, command
+from postroad.cli.client import RoadClient
+from postroad.cli.command import Invocation, SharedOptions, command
 from postroad.cli.messages import show_tries
 from postroad.cli.printing import as_json, facts, out, table, when
-from postroad.cli.reach import Reach
+from postroad.cli.progress import show_progress
 from postroad.model.errors import BadInput
 
 Ids = Annotated[list[str] | None, typer.Argument(help="Which; or filters.")]
@@ -20,7 +20,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
-class Filter(Options, frozen=True):
+class Filter(SharedOptions, frozen=True):
     """Which of the dead; all that is given must hold."""
 
     queue: Annotated[str, typer.Option(help="Of this queue.")] = ""
@@ -41,7 +41,7 @@ def add(app: typer.Typer) -> None:
 
 
 def dead_list(
-    call: Call,
+    call: Invocation,
     *,
     where: Filter,
     limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
@@ -49,7 +49,7 @@ def dead_list(
 ) -> None:
     """The dead, the latest death first."""
     query = structs.asdict(where) | {"limit": limit, "after": after}
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", "/v1/dead", query)
     if call.json:
         as_json(said)
@@ -64,11 +64,11 @@ def dead_list(
 
 
 def dead_show(
-    call: Call,
+    call: Invocation,
     id: Annotated[str, typer.Argument(help="msg_…")],  # noqa: A002
 ) -> None:
     """One dead message with its body, headers and all tries."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", f"/v1/dead/{part(id)}")
     if call.json:
         as_json(said)
@@ -84,7 +84,7 @@ def dead_show(
 
 
 def dead_replay(
-    call: Call,
+    call: Invocation,
     ids: Ids = None,
     *,
     where: Filter,
@@ -95,13 +95,13 @@ def dead_replay(
     """Send the dead again: named ones in one transaction, others in slices."""
     data = _which(ids, where, count) | {"dry_run": dry_run}
     data["mode"] = "reset" if reset else "once"
-    with call.reach() as road:
+    with call.connect() as road:
         said = _follow(road, "/v1/dead:replay", data)
     _tell(call, said, "would be sent again" if dry_run else "sent again")
 
 
 def dead_purge(
-    call: Call,
+    call: Invocation,
     ids: Ids = None,
     *,
     where: Filter,
@@ -111,7 +111,7 @@ def dead_purge(
 ) -> None:
     """Forget the dead, for ever; counts first, and asks."""
     data = _which(ids, where, count)
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("POST", "/v1/dead:purge", data={**data, "dry_run": True})
         if not dry_run and said["count"]:
             if not yes and not _sure(said["count"]):
@@ -120,8 +120,8 @@ def dead_purge(
     _tell(call, said, "would be purged" if dry_run else "purged")
 
 
-def _follow(road: Reach, path: str, data: dict[str, Any]) -> Any:
-    with counting(path.rpartition(":")[2]) as told:
+def _follow(road: RoadClient, path: str, data: dict[str, Any]) -> Any:
+    with show_progress(path.rpartition(":")[2]) as told:
         return road.follow(path, data, lambda said: told(said["count"]))
 
 
@@ -141,7 +141,7 @@ def _which(ids: list[str] | None, where: Filter, count: int) -> dict[str, Any]:
     return found
 
 
-def _tell(call: Call, said: dict[str, Any], word: str) -> None:
+def _tell(call: Invocation, said: dict[str, Any], word: str) -> None:
     if call.json:
         as_json(said)
     else:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from postroad.cli.frame import Call, command
+from postroad.cli.command import Invocation, command
 
 
 def add(app: typer.Typer) -> None:
@@ -13,7 +13,7 @@ def add(app: typer.Typer) -> None:
 
 
 def demo(
-    call: Call,
+    call: Invocation,
     messages: Annotated[int, typer.Option(help="How many to send.", min=1)] = 600,
     speed: Annotated[float, typer.Option(help="How much faster time goes.", min=1, max=1000)] = 60,
     plain: Annotated[bool, typer.Option("--plain", help="Plain lines.")] = False,

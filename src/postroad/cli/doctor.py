@@ -4,7 +4,7 @@ from typing import Final
 
 import typer
 
-from postroad.cli.frame import Call, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.printing import as_json, table
 
 MARKS: Final = {"ok": "✓", "warn": "!", "fail": "✗"}
@@ -15,12 +15,12 @@ def add(app: typer.Typer) -> None:
     command(app, "doctor", rich_help_panel="Look after it")(doctor)
 
 
-def doctor(call: Call) -> None:
+def doctor(call: Invocation) -> None:
     """Look at settings, store, schema, SQLite, clock, disk and bell; says how to mend each. Ends
     with 1 when something is broken."""
-    from postroad.cli.examining import examine  # with stores and drivers
+    from postroad.cli.checks import run_checks  # with stores and drivers
 
-    findings = examine(call)
+    findings = run_checks(call)
     if call.json:
         as_json(findings)
     else:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from postroad.api.inside import part
-from postroad.cli.frame import Call, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.printing import as_json, out, table, when
 from postroad.model.errors import BadInput
 
@@ -26,7 +26,7 @@ def add(app: typer.Typer) -> None:
 
 
 def set_endpoint(
-    call: Call,
+    call: Invocation,
     url: Url,
     sign: Annotated[
         bool, typer.Option("--sign", help="Sign with the keys in POSTROAD_SECRET, by blanks.")
@@ -48,7 +48,7 @@ def set_endpoint(
         data["headers"] = dict(_pair(each) for each in header)
     named = {"reject": reject, "timeout": timeout, "connect_timeout": connect_timeout}
     data |= {name: value for name, value in named.items() if value is not None}
-    with call.reach() as road:
+    with call.connect() as road:
         _tell(call, road.ask("POST", "/v1/endpoints", data=data))
 
 
@@ -59,21 +59,21 @@ def _keys() -> list[str]:
     return given.split()
 
 
-def show(call: Call, url: Url) -> None:
+def show(call: Invocation, url: Url) -> None:
     """What is set for a webhook; secrets are counted, not shown."""
     if not url:
         raise BadInput("give the webhook's URL, or list them: `postroad endpoint list`")
-    with call.reach() as road:
+    with call.connect() as road:
         _tell(call, road.ask("GET", "/v1/endpoints", {"url": url}))
 
 
 def list_endpoints(
-    call: Call,
+    call: Invocation,
     limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
     after: Annotated[str, typer.Option(help="The next page.")] = "",
 ) -> None:
     """The webhooks that something is set for, without their secrets."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", "/v1/endpoints", {"limit": limit, "after": after})
     if call.json:
         as_json(said)
@@ -95,9 +95,9 @@ def list_endpoints(
         out().print(f"more: --after {shlex.quote(said['after'])}")
 
 
-def delete(call: Call, url: Url) -> None:
+def delete(call: Invocation, url: Url) -> None:
     """Forget what is set for a webhook. Its queue stays: what waits is sent without it."""
-    with call.reach() as road:
+    with call.connect() as road:
         _ = road.ask("DELETE", "/v1/endpoints", {"url": url})  # a refusal is raised
     if call.json:
         as_json({"deleted": url})
@@ -106,11 +106,11 @@ def delete(call: Call, url: Url) -> None:
 
 
 def attempts(
-    call: Call,
+    call: Invocation,
     id: Annotated[str, typer.Argument(help="The message's id.")],  # noqa: A002
 ) -> None:
     """Every try of a message: when, where to, and what came back."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", f"/v1/messages/{part(id)}/attempts")
     if call.json:
         as_json(said)
@@ -139,7 +139,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _tell(call: Call, said: dict[str, Any]) -> None:
+def _tell(call: Invocation, said: dict[str, Any]) -> None:
     if call.json:
         as_json(said)
         return

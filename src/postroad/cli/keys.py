@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from postroad.cli.frame import Call, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.printing import as_json, err, out
 from postroad.model.errors import BadInput
 from postroad.ports.entropy import secret_bytes
@@ -19,7 +19,7 @@ def add(app: typer.Typer) -> None:
 
 
 def new(
-    call: Call,
+    call: Invocation,
     name: Annotated[str, typer.Argument(help="A name, told from those of other keys.")] = "k1",
 ) -> None:
     """Make a key. Put it first in POSTROAD_KEYS, or in the file that POSTROAD_KEYS_FILE names."""
@@ -35,10 +35,10 @@ def new(
     err().print("shown this once: who has it can read the secrets that it seals")
 
 
-def rotate(call: Call) -> None:
+def rotate(call: Invocation) -> None:
     """Seal all secrets with the first key. A server that owns the road reads its own keys again
     for that. Can be stopped and run again."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("POST", "/v1/keys:rotate")
     if call.json:
         as_json(said)

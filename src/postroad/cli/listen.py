@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from postroad.cli.frame import Call, command
+from postroad.cli.command import Invocation, command
 from postroad.model.errors import BadInput
 
 
@@ -14,7 +14,7 @@ def add(app: typer.Typer) -> None:
 
 
 def listen(
-    call: Call,
+    call: Invocation,
     port: Annotated[int, typer.Argument(help="Where; 0: any free one.", min=0, max=65_535)] = 8700,
     secret: Annotated[
         list[str] | None, typer.Option(help="whsec_… or whpk_… to verify with; again for more.")
@@ -26,15 +26,15 @@ def listen(
     reset: Annotated[bool, typer.Option("--reset", help="Reset the connection instead.")] = False,
 ) -> None:
     """Receive webhooks here: verify signatures, print what came, misbehave when told to."""
-    from postroad.cli import listening  # with the whole of cryptography
-    from postroad.cli.receiver import Manner
+    from postroad.cli import receiving  # with the whole of cryptography
+    from postroad.cli.receiver import ReceiverOptions
 
-    listening.check(secret or ())
+    receiving.check(secret or ())
     if not 200 <= status <= 599:
         raise BadInput(f"--status {status}: give one from 200 to 599")
     share, slow_s = _share(fail), _seconds(slow)
-    manner = Manner(tuple(secret or ()), status, share, slow_s, retry_after, reset)
-    listening.run(call, port, manner)
+    options = ReceiverOptions(tuple(secret or ()), status, share, slow_s, retry_after, reset)
+    receiving.run(call, port, options)
 
 
 def _share(text: str) -> float:

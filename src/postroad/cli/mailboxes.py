@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from postroad.api.inside import part
-from postroad.cli.frame import Call, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.printing import as_json, err, out, table
 
 Box = Annotated[str, typer.Argument(help="The mailbox's name.")]
@@ -23,7 +23,7 @@ def add(app: typer.Typer) -> None:
 
 
 def create(
-    call: Call,
+    call: Invocation,
     quota: Annotated[int, typer.Option(help="Messages it holds; 128 unless told.")] = 0,
     days: Annotated[float, typer.Option(help="How long a message waits; 21 unless told.")] = 0.0,
 ) -> None:
@@ -33,7 +33,7 @@ def create(
         data["quota"] = quota
     if days:
         data["ttl_s"] = int(days * 86_400)
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("POST", "/v1/mailboxes", data=data)
     if call.json:
         as_json(said)
@@ -44,12 +44,12 @@ def create(
 
 
 def list_mailboxes(
-    call: Call,
+    call: Invocation,
     limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
     after: Annotated[str, typer.Option(help="From behind this one on.")] = "",
 ) -> None:
     """Mailboxes by name, with what lies in each."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", "/v1/mailboxes", {"limit": limit, "after": after})
     if call.json:
         as_json(said)
@@ -63,9 +63,9 @@ def list_mailboxes(
         out().print(f"more: --after '{said['after']}'")
 
 
-def explain(call: Call, box: Box) -> None:
+def explain(call: Invocation, box: Box) -> None:
     """Why does a mailbox's subscriber get nothing?"""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", f"/v1/mailboxes/{part(box)}")
     if call.json:
         as_json(said)
@@ -73,9 +73,9 @@ def explain(call: Call, box: Box) -> None:
         out().print(f"{said['state']}: {said['text']}", soft_wrap=True)
 
 
-def delete(call: Call, box: Box) -> None:
+def delete(call: Invocation, box: Box) -> None:
     """Delete a mailbox with all that is in it."""
-    with call.reach() as road:
+    with call.connect() as road:
         _ = road.ask("DELETE", f"/v1/mailboxes/{part(box)}")  # a refusal is raised
     if call.json:
         as_json({"deleted": box})
@@ -83,9 +83,9 @@ def delete(call: Call, box: Box) -> None:
         out().print(f"deleted: {box}", soft_wrap=True)
 
 
-def stats(call: Call) -> None:
+def stats(call: Invocation) -> None:
     """How the hub stands: connections, subscriptions, what is pending, what is not acked."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", "/v1/hub")
     if call.json:
         as_json(said)

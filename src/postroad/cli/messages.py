@@ -7,9 +7,9 @@ import msgspec
 import typer
 
 from postroad.api.inside import part
-from postroad.cli.counting import counting
-from postroad.cli.frame import Call, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.printing import as_json, err, facts, out, styled, table, when
+from postroad.cli.progress import show_progress
 from postroad.model.errors import BadBody, BadInput
 
 Id = Annotated[str, typer.Argument(help="As in the receipt: msg_…")]
@@ -28,7 +28,7 @@ def add(app: typer.Typer) -> None:
 
 
 def send(
-    call: Call,
+    call: Invocation,
     queue: Annotated[str, typer.Argument(help="A handler's name, or an address.")],
     body: Annotated[str, typer.Argument(help="JSON; - reads it from standard input.")] = "-",
     text: Annotated[bool, typer.Option("--text", help="The body is text, not JSON.")] = False,
@@ -43,7 +43,7 @@ def send(
     """Send a message: it is stored when this returns."""
     data: dict[str, Any] = {"queue": queue, "body": _body(body, text=text)}
     data |= {"key": key, "order_key": order_key, "delay": delay} | _more(more or ())
-    with call.reach() as road:
+    with call.connect() as road:
         receipt = road.ask("POST", "/v1/messages", data=data)
     if call.json:
         as_json(receipt)
@@ -93,9 +93,9 @@ def _more(pairs: Any) -> dict[str, Any]:
     return found
 
 
-def show(call: Call, id: Id) -> None:  # noqa: A002 - the word that receipts use
+def show(call: Invocation, id: Id) -> None:  # noqa: A002 - the word that receipts use
     """Where a message is, and what was tried."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", f"/v1/messages/{part(id)}")
     if call.json:
         as_json(said)
@@ -127,9 +127,9 @@ def show_tries(tries: list[dict[str, Any]]) -> None:
         table(columns, rows)
 
 
-def explain(call: Call, id: Id) -> None:  # noqa: A002
+def explain(call: Invocation, id: Id) -> None:  # noqa: A002
     """Why does it not arrive? What happened, what holds it back, what comes next."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", f"/v1/messages/{part(id)}/explain")
     if call.json:
         as_json(said)
@@ -139,12 +139,12 @@ def explain(call: Call, id: Id) -> None:  # noqa: A002
 
 
 def cancel(
-    call: Call,
+    call: Invocation,
     id: Id,  # noqa: A002
     wait: Annotated[float, typer.Option(help="Seconds to wait for the lane's owner.")] = 10.0,
 ) -> None:
     """Cancel a message: after `cancelled` no try of it starts."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("DELETE", f"/v1/messages/{part(id)}", {"wait_s": wait})
     if call.json:
         as_json(said)
@@ -155,12 +155,12 @@ def cancel(
 
 
 def settle(
-    call: Call,
+    call: Invocation,
     id: Id,  # noqa: A002
     outcome: Annotated[str, typer.Argument(help="sent, or unsent")],
 ) -> None:
     """Say what became of an uncertain message: `sent` is delivered, `unsent` is tried again."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("POST", f"/v1/messages/{part(id)}/settle", data={"outcome": outcome})
     if call.json:
         as_json(said)
@@ -169,7 +169,7 @@ def settle(
 
 
 def cancel_all(
-    call: Call,
+    call: Invocation,
     queue: Annotated[str, typer.Argument(help="Of this queue.")] = "",
     order_key: Annotated[str, typer.Option(help="Of this order key.")] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -180,7 +180,7 @@ def cancel_all(
     if not yes and not _sure(queue or order_key):
         raise BadInput("nothing was cancelled: give --yes, or answer the question")
     data = {"queue": queue, "order_key": order_key}
-    with call.reach() as road, counting("cancelling") as told:
+    with call.connect() as road, show_progress("cancelling") as told:
         path = "/v1/messages:cancel"
         said = road.follow(path, data, lambda said: told(sum(said.values())))
     if call.json:

@@ -19,7 +19,7 @@ from postroad.model.sentences import moment, span
 from postroad.model.visible import one_line, visible, visible_json
 
 
-class Screen(Console):
+class SafeConsole(Console):
     """Shows control characters instead of sending them, and takes text as it is: markup only where
     a line of ours asks for it."""
 
@@ -38,14 +38,14 @@ class Screen(Console):
             yield part if part.control else Segment(visible(part.text), part.style)
 
 
-def out() -> Screen:
+def out() -> SafeConsole:
     """For people, on standard output."""
-    return Screen()
+    return SafeConsole()
 
 
-def err() -> Screen:
+def err() -> SafeConsole:
     """For people, on standard error."""
-    return Screen(stderr=True)
+    return SafeConsole(stderr=True)
 
 
 def as_json(data: object, *, error: bool = False) -> None:

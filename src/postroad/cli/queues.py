@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from postroad.cli.frame import Call, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.printing import ago, as_json, out, table
 from postroad.model.errors import BadInput
 from postroad.model.sentences import span
@@ -33,9 +33,9 @@ def add(app: typer.Typer) -> None:
         command(app, verb, rich_help_panel="Queues and lanes", help=text)(_changing(verb, done))
 
 
-def queues(call: Call, limit: Limit = 100, after: After = "") -> None:
+def queues(call: Invocation, limit: Limit = 100, after: After = "") -> None:
     """Queues by name, with what waits in each and what holds it back."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", "/v1/queues", {"limit": limit, "after": after})
     if call.json:
         as_json(said)
@@ -61,9 +61,9 @@ def _more(after: str) -> None:
         out().print(f"more: --after '{after}'")
 
 
-def lanes(call: Call, limit: Limit = 100, after: After = "") -> None:
+def lanes(call: Invocation, limit: Limit = 100, after: After = "") -> None:
     """Lanes by number: where they go, who serves them, and what waits."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", "/v1/lanes", {"limit": limit, "after": after})
     if call.json:
         as_json(said)
@@ -87,9 +87,9 @@ def lanes(call: Call, limit: Limit = 100, after: After = "") -> None:
     _more(said["after"])
 
 
-def levels(call: Call) -> None:
+def levels(call: Invocation) -> None:
     """The retry-level table: what waits at each level, and what asking for it costs."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", "/v1/levels")
         now_ms = road.ask("GET", "/v1/stats")["now_ms"]
     if call.json:
@@ -118,10 +118,10 @@ def levels(call: Call) -> None:
     out().print(f"{total} queries an hour while the bell is down; with it one poll serves all.")
 
 
-def explain(call: Call, queue: Queue = "", lane: LaneNumber = 0) -> None:
+def explain(call: Invocation, queue: Queue = "", lane: LaneNumber = 0) -> None:
     """Why does a queue, or a lane, wait? What holds it back, and what comes next."""
     kind, which = _meant(queue, lane)
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", f"/v1/{kind}s:explain", {kind: which})
     if call.json:
         as_json(said)
@@ -129,11 +129,13 @@ def explain(call: Call, queue: Queue = "", lane: LaneNumber = 0) -> None:
         out().print(said["sentence"], soft_wrap=True)
 
 
-def limit(call: Call, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, cost: Cost = 1) -> None:
+def limit(
+    call: Invocation, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, cost: Cost = 1
+) -> None:
     """Start no more than that, from now on, in the whole fleet: 50/s, 50/s,1000/h, or none."""
     kind, which = _meant(queue, lane)
     wish = {kind: which, "rate": None if rate == "none" else rate, "cost": cost}
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("POST", f"/v1/{kind}s:limit", data=wish)
     if call.json:
         as_json(said)
@@ -148,9 +150,9 @@ def _meant(queue: str, lane: int) -> tuple[str, str | int]:
 
 
 def _changing(verb: str, done: str) -> Callable[..., None]:
-    def change(call: Call, queue: Queue = "", lane: LaneNumber = 0) -> None:
+    def change(call: Invocation, queue: Queue = "", lane: LaneNumber = 0) -> None:
         kind, which = _meant(queue, lane)
-        with call.reach() as road:
+        with call.connect() as road:
             said = road.ask("POST", f"/v1/{kind}s:{verb}", data={kind: which})
         if call.json:
             as_json(said)

@@ -13,8 +13,8 @@ from msgspec import structs
 
 from postroad.api.serving import Server
 from postroad.app import Postroad
-from postroad.cli.frame import Call
-from postroad.cli.printing import Screen, out, styled
+from postroad.cli.command import Invocation
+from postroad.cli.printing import SafeConsole, out, styled
 from postroad.config import Settings, address, unknown
 from postroad.hub.access import keys, new_token
 from postroad.hub.serving import Station, Where
@@ -36,7 +36,7 @@ With thousands of new lanes one came every 1.3 s, and held up the loop for 30 to
 045)."""
 
 
-def serve(call: Call, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
+def serve(call: Invocation, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
     """Runs until stopped."""
     loaded = call.loaded()
     settings = loaded.settings
@@ -124,7 +124,7 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
                 await station.stop()
 
 
-async def _lead(station: Station, said: Screen, *, alone: bool) -> Station | None:
+async def _lead(station: Station, said: SafeConsole, *, alone: bool) -> Station | None:
     """Start the hub. In a fleet one process is it, and the others do without."""
     try:
         await station.start()

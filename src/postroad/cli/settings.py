@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 import typer
 from msgspec import structs
 
-from postroad.cli.frame import Call, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.printing import as_json, err, table
 from postroad.config import Loaded, names, unknown
 from postroad.stores.naming import shown
@@ -22,7 +22,7 @@ def add(app: typer.Typer) -> None:
 
 
 def show(
-    call: Call,
+    call: Invocation,
     sources: Annotated[bool, typer.Option("--sources", help="Also where each comes from.")] = False,
 ) -> None:
     """Every setting with its value; passwords are left out."""

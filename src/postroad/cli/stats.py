@@ -2,7 +2,7 @@
 
 import typer
 
-from postroad.cli.frame import Call, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.printing import ago, as_json, facts
 
 
@@ -11,9 +11,9 @@ def add(app: typer.Typer) -> None:
     command(app, "stats", rich_help_panel="Look after it")(stats)
 
 
-def stats(call: Call) -> None:
+def stats(call: Invocation) -> None:
     """How many messages stand where, and what stands in their way."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", "/v1/stats")
     if call.json:
         as_json(said)

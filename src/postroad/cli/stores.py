@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from postroad.cli.frame import Call, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.printing import as_json, err, out, table, when
 from postroad.stores.naming import make_folder, shown
 from postroad.stores.opening import migrate as migrate_store
@@ -20,7 +20,7 @@ def add(app: typer.Typer) -> None:
     command(group, "copy")(copy_store)
 
 
-def migrate(call: Call) -> None:
+def migrate(call: Invocation) -> None:
     """Bring the store's schema to this release's version. Stop a SQLite road first; on PostgreSQL
     older processes may go on."""
     dsn = call.loaded().settings.dsn
@@ -33,7 +33,7 @@ def migrate(call: Call) -> None:
 
 
 def copy_store(
-    call: Call,
+    call: Invocation,
     source: Annotated[str, typer.Argument(help="sqlite:///FILE; nobody may run it.")],
     target: Annotated[str, typer.Argument(help="postgresql://…, without a road in it.")],
 ) -> None:

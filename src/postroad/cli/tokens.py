@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from postroad.api.inside import part
-from postroad.cli.frame import Call, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.printing import as_json, err, out, table, when
 
 
@@ -19,7 +19,7 @@ def add(app: typer.Typer) -> None:
 
 
 def make(
-    call: Call,
+    call: Invocation,
     name: Annotated[str, typer.Argument(help="Who will use it, in a few words.")],
     scope: Annotated[
         list[str] | None, typer.Option(help="send, read, manage, admin; again for more.")
@@ -32,7 +32,7 @@ def make(
         data["scopes"] = scope
     if days:
         data["lasts_s"] = days * 86_400
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("POST", "/v1/tokens", data=data)
     if call.json:
         as_json(said)
@@ -42,9 +42,9 @@ def make(
     err().print(f"may {scopes} for {said['token']['tenant']}; shown this once")
 
 
-def list_tokens(call: Call) -> None:
+def list_tokens(call: Invocation) -> None:
     """All tokens, without their secrets."""
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("GET", "/v1/tokens")
     if call.json:
         as_json(said)
@@ -64,11 +64,11 @@ def list_tokens(call: Call) -> None:
 
 
 def revoke(
-    call: Call,
+    call: Invocation,
     id: Annotated[str, typer.Argument(help="As in `token list`.")],  # noqa: A002
 ) -> None:
     """From now on it opens nothing."""
-    with call.reach() as road:
+    with call.connect() as road:
         _ = road.ask("DELETE", f"/v1/tokens/{part(id)}")  # a refusal is raised
     if call.json:
         as_json({"revoked": id})

@@ -10,9 +10,9 @@ from rich.live import Live
 from rich.panel import Panel
 from rich.table import Table
 
-from postroad.cli.frame import Call, command
+from postroad.cli.client import RoadClient
+from postroad.cli.command import Invocation, command
 from postroad.cli.printing import ago, as_json, out
-from postroad.cli.reach import Reach
 
 SHOWN_MAX = 15
 
@@ -23,14 +23,14 @@ def add(app: typer.Typer) -> None:
 
 
 def top(
-    call: Call,
+    call: Invocation,
     once: Annotated[bool, typer.Option("--once", help="Print it, and end.")] = False,
     every: Annotated[float, typer.Option(help="Seconds between looks.", min=0.1)] = 1.0,
 ) -> None:
     """A live view of the road: tries a second, what waits, retry levels, queues in trouble. Ctrl+C
     ends it. With --json a snapshot a line."""
     pause = threading.Event()
-    with call.reach() as road:
+    with call.connect() as road:
         before: dict[str, Any] | None = None
         if once or call.json:
             while True:
@@ -50,7 +50,7 @@ def top(
                 return
 
 
-def snapshot(road: Reach) -> dict[str, Any]:
+def snapshot(road: RoadClient) -> dict[str, Any]:
     """All that is shown, asked now."""
     return {
         "stats": road.ask("GET", "/v1/stats"),

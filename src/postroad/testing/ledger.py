@@ -13,7 +13,7 @@ from postroad.model.ladder import JITTER
 from postroad.model.outcome import Kind
 from postroad.model.record import Result
 from postroad.model.states import FINAL, NEVER, State, is_legal
-from postroad.testing.receivers import Receipt
+from postroad.testing.receivers import ReceivedTry
 
 LIVE: Final = frozenset({State.waiting, State.held})
 """In the store's tables `sending` is one of these."""
@@ -22,7 +22,7 @@ HEARD_WITHIN_MS: Final = 2_000
 """An engine that is well has heard of a pause after so long."""
 
 
-class Sent(Struct, frozen=True):
+class SentMessage(Struct, frozen=True):
     """A message whose sender has a receipt. `once`: its queue wants no second try after doubt."""
 
     number: int
@@ -38,14 +38,14 @@ class Breach(AssertionError):
     """Promises were broken; the text names which, and by what."""
 
 
-class Ledger:
+class DeliveryLedger:
     """Kept beside the road, from senders' receipts, receivers' books and a witness in the store."""
 
     def __init__(self) -> None:
-        self.sent: dict[int, Sent] = {}
+        self.sent: dict[int, SentMessage] = {}
         self.asked: set[bytes] = set()
         """Bodies that were handed over, also those whose receipt never came."""
-        self.book: list[Receipt] = []
+        self.book: list[ReceivedTry] = []
         self.breaches: list[str] = []
         self._holders: dict[str, tuple[int, int]] = {}
         self._tries: list[tuple[int, int]] = []
@@ -67,7 +67,7 @@ class Ledger:
 
     # What the witnesses say
 
-    def accepted(self, sent: Sent) -> None:
+    def accepted(self, sent: SentMessage) -> None:
         """The sender has its receipt."""
         self.sent[sent.number] = sent
 
@@ -239,7 +239,7 @@ class Ledger:
                 self.breach("deadline", f"{receipt.message} was started when it had expired")
 
     def _check_due(self, policy: Policy) -> None:
-        last: dict[int, Receipt] = {}
+        last: dict[int, ReceivedTry] = {}
         for receipt in sorted(self.book, key=lambda r: (r.started_ms, r.ended_ms)):
             number = receipt.message
             sent, before = self.sent.get(number), last.get(number)

@@ -27,7 +27,7 @@ QUICK = Policy(
 """A whole life of a message fits in minutes."""
 
 
-class Receipt(Struct, frozen=True):
+class ReceivedTry(Struct, frozen=True):
     """One try as the receiver saw it. `handled`: it took the message, whatever it answered."""
 
     message: int
@@ -107,9 +107,9 @@ class Receivers:
         self._policy = policy
         self.behaviours = behaviours if behaviours is not None else {}
         """By queue name, or by server."""
-        self.book: list[Receipt] = []
+        self.book: list[ReceivedTry] = []
         self.on_start: Callable[[str, int], None] = lambda _server, _message: None
-        self.on_receipt: Callable[[Receipt], None] = self.book.append
+        self.on_receipt: Callable[[ReceivedTry], None] = self.book.append
 
     def address(self, queue: str, tenant: str) -> LaneKey:
         """The server's lane."""
@@ -139,7 +139,7 @@ class Receivers:
         self.on_start(server, message.id)
         await asyncio.sleep(seconds)  # also when it is 0: whoever crashed at the start stays here
         self.on_receipt(
-            Receipt(
+            ReceivedTry(
                 message=message.id,
                 queue=queue.name,
                 lane=server,

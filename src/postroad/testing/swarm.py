@@ -34,35 +34,35 @@ async def limited_swarm(world: World) -> None:
     """As the swarm, under limits that come and go; and whoever knows what became of an uncertain
     message says so."""
     await _limit_some(world)
-    await _live(world, lambda beside: _know_better(world, beside))
+    await _live(world, lambda tasks: _know_better(world, tasks))
 
 
-async def _live(world: World, also: Callable[["Beside"], None]) -> None:
+async def _live(world: World, also: Callable[["BackgroundTasks"], None]) -> None:
     rng = world.loop.rng
     for server in SERVERS:
         world.behaviours[server] = _behaviour(rng, world.clock.now_ms())
     for n in range(1, rng.randint(1, 4) + 1):
         _ = world.start(f"engine-{n}")  # the world knows it
-    beside = Beside()
-    beside.run(_send(world, rng.randint(20, 60)))
+    tasks = BackgroundTasks()
+    tasks.run(_send(world, rng.randint(20, 60)))
     if rng.random() < 0.5:
         share = rng.choice([0.01, 0.05])
         world.store.faults = lambda: _fault(rng, share)
     for _ in range(rng.randint(2, 8)):
         await asyncio.sleep(rng.uniform(1, 60))
-        _disturb(world, rng, beside)
-        _meddle(world, rng, beside)
-        also(beside)
+        _disturb(world, rng, tasks)
+        _meddle(world, rng, tasks)
+        also(tasks)
     world.store.faults = str
-    await beside.ended()
+    await tasks.ended()
     await _calm(world)
     states = await world.settled(within_s=8 * 3600)
     _check_life(world, states)
     world.check(states)
 
 
-class Beside:
-    """What goes on beside the story; a store that is away is nobody's failure."""
+class BackgroundTasks:
+    """What goes on tasks the story; a store that is away is nobody's failure."""
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Task[None]] = []
@@ -153,7 +153,7 @@ def _deadline(world: World, delay: float) -> datetime:
 # What happens to engines
 
 
-def _disturb(world: World, rng: random.Random, beside: Beside) -> None:
+def _disturb(world: World, rng: random.Random, tasks: BackgroundTasks) -> None:
     names = sorted(world.members)
     draw = rng.random()
     if names and draw < 0.3:
@@ -161,7 +161,7 @@ def _disturb(world: World, rng: random.Random, beside: Beside) -> None:
     elif names and draw < 0.55:
         world.pause(rng.choice(names), rng.uniform(5, 90))
     elif names and draw < 0.7:
-        beside.run(world.stop(rng.choice(names)))
+        tasks.run(world.stop(rng.choice(names)))
     elif len(names) < 4:
         _ = world.start(f"engine-{world.loop.time():.3f}")  # the world knows it
 
@@ -169,19 +169,19 @@ def _disturb(world: World, rng: random.Random, beside: Beside) -> None:
 # What users do
 
 
-def _meddle(world: World, rng: random.Random, beside: Beside) -> None:
+def _meddle(world: World, rng: random.Random, tasks: BackgroundTasks) -> None:
     numbers = sorted(world.ledger.sent)
     for number in rng.sample(numbers, min(len(numbers), rng.randint(0, 3))):
-        beside.run(_cancel(world, number))
+        tasks.run(_cancel(world, number))
     if rng.random() < 0.3:
         queue = rng.choice(QUEUES)
         client = world.client
-        beside.run(
+        tasks.run(
             _hold(rng.uniform(1, 60), lambda: client.pause(queue), lambda: client.resume(queue))
         )
     if rng.random() < 0.2:
         lane, lanes = rng.choice(LANES), world.client.lanes
-        beside.run(_hold(rng.uniform(1, 60), lambda: lanes.pause(lane), lambda: lanes.resume(lane)))
+        tasks.run(_hold(rng.uniform(1, 60), lambda: lanes.pause(lane), lambda: lanes.resume(lane)))
 
 
 async def _hold(
@@ -220,14 +220,14 @@ def _what(name: str) -> str | int:
     return LANES[SERVERS.index(name)] if name in SERVERS else name
 
 
-def _know_better(world: World, beside: Beside) -> None:
+def _know_better(world: World, tasks: BackgroundTasks) -> None:
     rng = world.loop.rng
     if rng.random() < 0.3:
         name = rng.choice((*SERVERS, *QUEUES))
         world.rates.lifted(name, world.clock.now_ms())
-        beside.run(world.client.limit(_what(name), rng.choice([None, *LIMITS])))
+        tasks.run(world.client.limit(_what(name), rng.choice([None, *LIMITS])))
     if rng.random() < 0.7:
-        beside.run(_settle(world))
+        tasks.run(_settle(world))
 
 
 async def _settle(world: World) -> None:

@@ -15,7 +15,7 @@ from postroad.stores.sqlite.claiming import Ask
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.stores.sqlite.writer import InlineDrive
-from postroad.testing.ledger import Ledger
+from postroad.testing.ledger import DeliveryLedger
 
 T = TypeVar("T")
 PLACES: Final = frozenset({"message", "history", "dead"})
@@ -37,7 +37,7 @@ class WatchedStore(SqliteStore):
     """Tells the ledger who owns what, what became of each message, and what changed that must
     not."""
 
-    def __init__(self, path: Path, clock: Clock, ledger: Ledger) -> None:
+    def __init__(self, path: Path, clock: Clock, ledger: DeliveryLedger) -> None:
         super().__init__(path, clock, drive=InlineDrive)
         self._ledger = ledger
         self._touched: dict[int, None] = {}

@@ -18,9 +18,9 @@ from postroad.model.spans import seconds_of
 from postroad.model.states import NEVER, State
 from postroad.observe.log import make_log
 from postroad.ports.clock import LoopClock
-from postroad.testing.ledger import LIVE, Ledger, Sent
+from postroad.testing.ledger import LIVE, DeliveryLedger, SentMessage
 from postroad.testing.rates import Rates
-from postroad.testing.receivers import QUICK, Behaviour, Receipt, Receivers
+from postroad.testing.receivers import QUICK, Behaviour, ReceivedTry, Receivers
 from postroad.testing.simloop import Node, SimLoop
 from postroad.testing.watched import WatchedStore
 
@@ -44,7 +44,7 @@ class World:
     def __init__(self, loop: SimLoop, folder: Path, limits: Limits | None = None) -> None:
         self.loop = loop
         self.clock = LoopClock()
-        self.ledger = Ledger()
+        self.ledger = DeliveryLedger()
         self.rates = Rates()
         self.store = WatchedStore(folder / "road.db", self.clock, self.ledger)
         self.behaviours: dict[str, Behaviour] = {}
@@ -100,7 +100,7 @@ class World:
         self.members[name] = member
         return member
 
-    def _receipt(self, receipt: Receipt) -> None:
+    def _receipt(self, receipt: ReceivedTry) -> None:
         self.ledger.book.append(receipt)
         self.loop.note("receipt", receipt.message, receipt.kind, receipt.level)
 
@@ -150,7 +150,7 @@ class World:
         (receipt,) = await self.client.send_many([send])
         number = to_number(receipt.id)
         self.ledger.accepted(
-            Sent(
+            SentMessage(
                 number=number,
                 queue=queue,
                 body=body,

@@ -38,7 +38,7 @@ from postroad.ports.clock import Clock
 from postroad.ports.usage import Kept
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.bounding import bounded
-from postroad.verbs.credentials import CredentialVerbs, moment_ms
+from postroad.verbs.credentials import CredentialAdmin, moment_ms
 
 JOBS_MAX: Final = 64
 SLICE: Final = 1_000
@@ -50,7 +50,7 @@ Turn = Callable[[Credential, int], Awaitable[None]]
 """Waits until a call of that cost may start with a credential."""
 
 
-class Standing(Struct, frozen=True):
+class CampaignStatus(Struct, frozen=True):
     """How a campaign stands. `eta_s` is 0 when nothing is left or known."""
 
     id: int
@@ -68,13 +68,13 @@ class Standing(Struct, frozen=True):
 
 
 @bounded
-class CampaignVerbs:
+class CampaignAdmin:
     """One template to many recipients."""
 
     def __init__(
         self,
         store: CampaignStore,
-        credentials: CredentialVerbs,
+        credentials: CredentialAdmin,
         clock: Clock,
         turn: Turn,
         allowance: Allowance,
@@ -98,7 +98,7 @@ class CampaignVerbs:
         jobs: int = 1,
         halt: HaltRule | None = None,
         tenant: str = DEFAULT_TENANT,
-    ) -> Standing:
+    ) -> CampaignStatus:
         """A draft without recipients. `jobs`: how many senders may work on it at once."""
         if not name or len(name) > NAME_CHARACTERS_MAX or not name.isprintable():
             raise BadInput(f"name {name!r}: give 1 to {NAME_CHARACTERS_MAX} letters")
@@ -114,14 +114,14 @@ class CampaignVerbs:
 
     async def list(
         self, *, after: int = 0, limit: int = 100, tenant: str = DEFAULT_TENANT
-    ) -> Sequence[Standing]:
+    ) -> Sequence[CampaignStatus]:
         """A tenant's campaigns, in the order in which they were made."""
         found = await self._store.campaigns(tenant, after, limit)
-        return [await self._standing(one) for one in found]
+        return [await self._status(one) for one in found]
 
-    async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
+    async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
         """How it stands, its rate since it was last asked, and when it will be done."""
-        return await self._standing(await self._get(name, tenant))
+        return await self._status(await self._get(name, tenant))
 
     async def exact(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Counts:
         """Counted recipient by recipient."""
@@ -191,14 +191,16 @@ class CampaignVerbs:
 
     # Going and stopping
 
-    async def start(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
+    async def start(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
         """Send, from now on."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.start, name)
         await self._startable(campaign)
         return await self._move(campaign, Verb.start)
 
-    async def schedule(self, name: str, at: datetime, *, tenant: str = DEFAULT_TENANT) -> Standing:
+    async def schedule(
+        self, name: str, at: datetime, *, tenant: str = DEFAULT_TENANT
+    ) -> CampaignStatus:
         """Send from a time on, which has a zone and is not past."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.schedule, name)
@@ -208,13 +210,13 @@ class CampaignVerbs:
         await self._startable(campaign)
         return await self._move(campaign, Verb.schedule, at_ms=at_ms)
 
-    async def stop(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
+    async def stop(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
         """Begin no more calls, until it is resumed: over restarts too."""
         return await self._move(await self._get(name, tenant), Verb.stop, "stopped by hand")
 
     async def resume(
         self, name: str, *, override: bool = False, tenant: str = DEFAULT_TENANT
-    ) -> Standing:
+    ) -> CampaignStatus:
         """Go on with what was certainly not sent. `override`: it halts by itself no more."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.resume, name)
@@ -223,14 +225,14 @@ class CampaignVerbs:
             await self._store.override(campaign.id)
         return await self._move(campaign, Verb.resume)
 
-    async def retry(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
+    async def retry(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
         """Send again to those that certainly failed; never to uncertain ones."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.retry, name)
         await self._startable(campaign)
         return await self._move(campaign, Verb.retry)
 
-    async def cancel(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
+    async def cancel(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
         """End it for ever."""
         return await self._move(await self._get(name, tenant), Verb.cancel, "cancelled by hand")
 
@@ -348,7 +350,7 @@ class CampaignVerbs:
 
     async def _move(
         self, campaign: Campaign, verb: Verb, reason: str = "", at_ms: int = 0
-    ) -> Standing:
+    ) -> CampaignStatus:
         check_move(campaign.state, verb, campaign.name)
         if not await self._store.move(campaign, verb, reason, at_ms):
             await self._imported(campaign)
@@ -359,7 +361,7 @@ class CampaignVerbs:
         await self._store.ring()
         return await self.show(campaign.name, tenant=campaign.tenant)
 
-    async def _standing(self, campaign: Campaign) -> Standing:
+    async def _status(self, campaign: Campaign) -> CampaignStatus:
         credential = await self._credential(campaign)
         rate = self._pace.of(campaign, self._clock.steady_s())
         allowed_s = seconds_of(
@@ -367,7 +369,7 @@ class CampaignVerbs:
         )
         running = campaign.state == "running"
         eta_s = max(campaign.counts.unsent / rate if rate else 0.0, allowed_s) if running else 0.0
-        return Standing(
+        return CampaignStatus(
             campaign.id,
             campaign.name,
             campaign.state,

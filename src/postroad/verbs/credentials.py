@@ -43,7 +43,7 @@ class CredentialView(Struct, frozen=True):
 
 
 @bounded
-class CredentialVerbs:
+class CredentialAdmin:
     """Who may send what, how fast."""
 
     def __init__(

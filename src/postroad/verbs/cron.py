@@ -82,7 +82,7 @@ def to_send(found: Sequence[int], next_ms: int, missed: Missed, now_ms: int) -> 
             return {at_ms for at_ms in found if now_ms - at_ms <= LATE_MS}
 
 
-class Entry(Struct):
+class Timetable(Struct):
     """A timetable of this process: its plan, where it stands, and the queue of its messages."""
 
     plan: Schedule
@@ -103,7 +103,7 @@ class Scheduler:
         self,
         store: Ticks,
         clock: Clock,
-        entries: Sequence[Entry],
+        entries: Sequence[Timetable],
         drafting: Drafting,
         log: Log,
     ) -> None:
@@ -126,7 +126,7 @@ class Scheduler:
         finally:
             self.caught_up.set()  # nobody is to wait for what broke
 
-    async def _serve(self, entry: Entry) -> int:
+    async def _serve(self, entry: Timetable) -> int:
         """Decide what has come; answers when to come again."""
         try:
             if not entry.is_open:
@@ -138,7 +138,7 @@ class Scheduler:
             return self._clock.now_ms() + int(RETRY_S * 1000)
         return entry.next_ms
 
-    async def _open(self, entry: Entry) -> None:
+    async def _open(self, entry: Timetable) -> None:
         stored = await self._store.open_schedule(entry.plan)
         entry.decided_ms = entry.next_ms = stored.decided_ms
         if stored.decided_ms > self._clock.now_ms() + LATE_MS:
@@ -148,7 +148,7 @@ class Scheduler:
             await self._change(entry, stored)
         entry.is_open = True
 
-    async def _change(self, entry: Entry, old: Schedule) -> None:
+    async def _change(self, entry: Timetable, old: Schedule) -> None:
         """What came by the old plan until now was missed by the old plan."""
         self._log.info("schedule changed", schedule=old.name, cron=entry.plan.cron, was=old.cron)
         try:
@@ -161,7 +161,7 @@ class Scheduler:
         now_ms = entry.next_ms = self._clock.now_ms()
         entry.decided_ms = (await self._store.tick(entry.plan, [], now_ms)).decided_ms
 
-    async def _decide(self, entry: Entry, plan: Schedule, now_ms: int) -> None:
+    async def _decide(self, entry: Timetable, plan: Schedule, now_ms: int) -> None:
         found, next_ms = come(plan, entry.decided_ms, now_ms)
         chosen = to_send(found, next_ms, entry.missed, now_ms)
         drafts = {at_ms: await self._draft(entry, plan, at_ms) for at_ms in chosen}
@@ -174,6 +174,6 @@ class Scheduler:
                 )
         entry.next_ms = next_ms
 
-    async def _draft(self, entry: Entry, plan: Schedule, at_ms: int) -> Draft:
+    async def _draft(self, entry: Timetable, plan: Schedule, at_ms: int) -> Draft:
         at = datetime.fromtimestamp(at_ms / 1000, ZoneInfo(plan.tz)).isoformat()
         return await self._drafting(entry.queue, {"schedule": plan.name, "at": at})

@@ -24,7 +24,7 @@ IDS_MAX: Final = 10_000
 """Named messages are changed together, or none is."""
 
 
-class Where(TypedDict, total=False):
+class DeadWhere(TypedDict, total=False):
     """Which dead messages; all that is given must hold."""
 
     tenant: str | None
@@ -47,13 +47,13 @@ class Change(Protocol):
 
 
 @bounded
-class Dead:
+class DeadSet:
     """Messages that will not be tried again: inspect, replay, purge."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def list(self, *, limit: int = 100, after: str = "", **where: Unpack[Where]) -> Page:
+    async def list(self, *, limit: int = 100, after: str = "", **where: Unpack[DeadWhere]) -> Page:
         """A page, the latest death first; its `after` asks for the next one."""
         check_page(limit, PAGE_MAX)
         start = place(after) if after else TOP
@@ -76,7 +76,7 @@ class Dead:
         count: int | None = None,
         mode: str = ReplayMode.once,
         dry_run: bool = False,
-        **where: Unpack[Where],
+        **where: Unpack[DeadWhere],
     ) -> int:
         """Send the dead again, by ids in one transaction, or by filter in slices that hold up
         nobody: `once` more, or `reset` for the whole ladder. Answers how many of those that were
@@ -91,7 +91,7 @@ class Dead:
         count: int | None = None,
         mode: str = ReplayMode.once,
         dry_run: bool = False,
-        **where: Unpack[Where],
+        **where: Unpack[DeadWhere],
     ) -> AsyncIterator[int]:
         """The same, step by step: how many so far, and at last how many in all."""
         if mode not in set(ReplayMode):
@@ -105,7 +105,7 @@ class Dead:
         ids: Iterable[str] | None = None,
         count: int | None = None,
         dry_run: bool = False,
-        **where: Unpack[Where],
+        **where: Unpack[DeadWhere],
     ) -> int:
         """Forget the dead for ever, by ids in one transaction, or by filter in slices. Answers how
         many of those that were dead when this was called; `dry_run` only counts."""
@@ -118,7 +118,7 @@ class Dead:
         ids: Iterable[str] | None = None,
         count: int | None = None,
         dry_run: bool = False,
-        **where: Unpack[Where],
+        **where: Unpack[DeadWhere],
     ) -> AsyncIterator[int]:
         """The same, step by step: how many so far, and at last how many in all."""
         how = self._store.dead_purge
@@ -141,7 +141,9 @@ class Dead:
             yield done
 
 
-def _meant(where: Where, ids: Iterable[str] | None, count: int | None) -> tuple[DeadFilter, int]:
+def _meant(
+    where: DeadWhere, ids: Iterable[str] | None, count: int | None
+) -> tuple[DeadFilter, int]:
     """What a change is asked for: never everything by leaving something out."""
     narrowed = {name for name, value in where.items() if value is not None} - {"tenant"}
     if ids is not None:
@@ -160,7 +162,7 @@ def _meant(where: Where, ids: Iterable[str] | None, count: int | None) -> tuple[
     return _filter(where), NEVER if count is None else min(count, NEVER)
 
 
-def _filter(where: Where, ids: tuple[int, ...] | None = None) -> DeadFilter:
+def _filter(where: DeadWhere, ids: tuple[int, ...] | None = None) -> DeadFilter:
     reason = where.get("reason")
     if reason is not None and reason not in set(DeadReason):
         raise BadInput(f"reason={reason!r}: one of {', '.join(DeadReason)}")

@@ -68,7 +68,7 @@ class MailboxPage(Struct, frozen=True):
 
 
 @bounded
-class MailboxVerbs:
+class MailboxAdmin:
     """The mailboxes of one store. `hub` is the one that this process serves, if it does; without
     it a verb that deletes is the store's hub for as long as that takes."""
 

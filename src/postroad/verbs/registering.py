@@ -12,7 +12,7 @@ from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.model.ticks import Missed, Schedule
 from postroad.transports.handler import Handle, Handler, HandlerTransport, is_async
 from postroad.transports.job import Job, body_reader, takes_message
-from postroad.verbs.cron import Entry, check_plan
+from postroad.verbs.cron import Timetable, check_plan
 
 F = TypeVar("F", bound=Handle)
 G = TypeVar("G", bound=Callable[..., object])
@@ -35,7 +35,7 @@ class Registry:
 
     def __init__(self, handlers: HandlerTransport) -> None:
         self.functions = handlers
-        self.timetables: list[Entry] = []
+        self.timetables: list[Timetable] = []
 
     def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
         """Register a function, plain or async, as the recipient of a queue."""
@@ -72,7 +72,7 @@ class Registry:
             policy, concurrency = _policy(queue, options)
             handle = function if _wants(function) else _without_message(function)
             self._add(queue, Handler(handle, policy, concurrency, body_reader(handle)))
-            self.timetables.append(Entry(Schedule(named, cron, tz), Missed(missed), queue))
+            self.timetables.append(Timetable(Schedule(named, cron, tz), Missed(missed), queue))
             return function
 
         return register

@@ -34,7 +34,7 @@ class NewToken(Struct, frozen=True):
 
 
 @bounded
-class TokenVerbs:
+class TokenAdmin:
     """The tokens of one road."""
 
     def __init__(self, store: Tokens, clock: Clock) -> None:

@@ -73,7 +73,7 @@ class HookFacts(Struct, frozen=True):
 
 
 class HookPage(Struct, frozen=True):
-    """Webhooks by URL. `after` asks for the next part; "" is the end."""
+    """WebhookAdmin by URL. `after` asks for the next part; "" is the end."""
 
     endpoints: tuple[HookFacts, ...]
     after: str = ""
@@ -87,7 +87,7 @@ def webhook_transport(
 
 
 @bounded
-class Webhooks:
+class WebhookAdmin:
     """Settings of webhook queues, and the log of their tries."""
 
     def __init__(

@@ -25,7 +25,7 @@ from postroad.model.errors import BadInput, BodyTooLarge, Forbidden
 from postroad.model.texts import ID_MAX, TEMPLATE_MAX, Name, QueueName
 from postroad.model.tokens import Scope
 from postroad.ports.channel import Answer
-from postroad.verbs.campaigns import CampaignVerbs, Standing
+from postroad.verbs.campaigns import CampaignAdmin, CampaignStatus
 
 BIG: Final = 1 << 62
 UPLOAD_BYTES_MAX: Final = 2 << 30
@@ -94,12 +94,12 @@ RESUME: Final = msgspec.json.Decoder(ResumeRequest)
 SETTLE: Final = msgspec.json.Decoder(SettleRequest)
 
 
-def _here(request: Ask) -> tuple[CampaignVerbs, str]:
+def _here(request: Ask) -> tuple[CampaignAdmin, str]:
     return context(request).road.campaigns, who(request).tenant
 
 
 @give("/v1/campaigns", scope=Scope.manage, status_code=201, operation_class=takes(CampaignRequest))
-async def campaign_create(request: Ask) -> Standing:
+async def campaign_create(request: Ask) -> CampaignStatus:
     """Make a draft without recipients."""
     asked = await read(request, CREATE)
     campaigns, tenant = _here(request)
@@ -115,14 +115,14 @@ async def campaign_create(request: Ask) -> Standing:
 
 
 @fetch("/v1/campaigns", scope=Scope.read)
-async def campaign_list(request: Ask, limit: Limit = 100, after: After = 0) -> list[Standing]:
+async def campaign_list(request: Ask, limit: Limit = 100, after: After = 0) -> list[CampaignStatus]:
     """Campaigns in the order in which they were made."""
     campaigns, tenant = _here(request)
     return list(await campaigns.list(after=after, limit=limit, tenant=tenant))
 
 
 @fetch("/v1/campaigns/{name:str}", scope=Scope.read)
-async def campaign_show(request: Ask, name: FromPath[str]) -> Standing:
+async def campaign_show(request: Ask, name: FromPath[str]) -> CampaignStatus:
     """How it stands, how fast it goes, and when it will be done."""
     campaigns, tenant = _here(request)
     return await campaigns.show(name, tenant=tenant)
@@ -217,7 +217,7 @@ async def campaign_estimate(request: Ask, name: FromPath[str]) -> Estimate:
     status_code=200,
     operation_class=takes(ScheduleRequest),
 )
-async def campaign_schedule(request: Ask, name: FromPath[str]) -> Standing:
+async def campaign_schedule(request: Ask, name: FromPath[str]) -> CampaignStatus:
     """Send from a time on."""
     asked = await read(request, SCHEDULE)
     campaigns, tenant = _here(request)
@@ -230,7 +230,7 @@ async def campaign_schedule(request: Ask, name: FromPath[str]) -> Standing:
     status_code=200,
     operation_class=takes(ResumeRequest),
 )
-async def campaign_resume(request: Ask, name: FromPath[str]) -> Standing:
+async def campaign_resume(request: Ask, name: FromPath[str]) -> CampaignStatus:
     """Go on with what was certainly not sent."""
     asked = await read(request, RESUME)
     campaigns, tenant = _here(request)
@@ -238,28 +238,28 @@ async def campaign_resume(request: Ask, name: FromPath[str]) -> Standing:
 
 
 @give("/v1/campaigns/{name:str}/start", scope=Scope.manage, status_code=200)
-async def campaign_start(request: Ask, name: FromPath[str]) -> Standing:
+async def campaign_start(request: Ask, name: FromPath[str]) -> CampaignStatus:
     """Send, from now on."""
     campaigns, tenant = _here(request)
     return await campaigns.start(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name:str}/stop", scope=Scope.manage, status_code=200)
-async def campaign_stop(request: Ask, name: FromPath[str]) -> Standing:
+async def campaign_stop(request: Ask, name: FromPath[str]) -> CampaignStatus:
     """Begin no more calls, until it is resumed."""
     campaigns, tenant = _here(request)
     return await campaigns.stop(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name:str}/retry", scope=Scope.manage, status_code=200)
-async def campaign_retry(request: Ask, name: FromPath[str]) -> Standing:
+async def campaign_retry(request: Ask, name: FromPath[str]) -> CampaignStatus:
     """Send again to those that certainly failed."""
     campaigns, tenant = _here(request)
     return await campaigns.retry(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name:str}/cancel", scope=Scope.manage, status_code=200)
-async def campaign_cancel(request: Ask, name: FromPath[str]) -> Standing:
+async def campaign_cancel(request: Ask, name: FromPath[str]) -> CampaignStatus:
     """End it for ever."""
     campaigns, tenant = _here(request)
     return await campaigns.cancel(name, tenant=tenant)

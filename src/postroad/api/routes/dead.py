@@ -18,7 +18,7 @@ from postroad.model.states import DeadReason
 from postroad.model.texts import ERROR_MAX, QUEUE_MAX, ErrorText, Id, QueueName
 from postroad.model.tokens import Scope
 from postroad.model.tries import Try
-from postroad.verbs.dead import PAGE_MAX, Where
+from postroad.verbs.dead import PAGE_MAX, DeadWhere
 
 Limit = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
 Count = Annotated[int, Meta(ge=1, le=1 << 62)]
@@ -80,7 +80,7 @@ async def dead_list(
     until: Annotated[datetime | None, QueryParameter()] = None,
 ) -> Page:
     """The dead, the latest death first."""
-    where = Where(queue=queue, reason=reason, error=error, since=since, until=until)
+    where = DeadWhere(queue=queue, reason=reason, error=error, since=since, until=until)
     where["tenant"] = who(request).tenant
     return await context(request).road.dead.list(limit=limit, after=after, **where)
 
@@ -140,8 +140,8 @@ async def dead_purge(request: Ask) -> Answered[Counted]:
     return await answer_in_steps(request, steps, lambda count: Counted(count, asked.dry_run))
 
 
-def _where(request: Ask, asked: Which) -> Where:
-    where = Where(
+def _where(request: Ask, asked: Which) -> DeadWhere:
+    where = DeadWhere(
         queue=asked.queue,
         reason=asked.reason,
         error=asked.error,

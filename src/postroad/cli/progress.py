@@ -9,7 +9,7 @@ from postroad.cli.printing import err
 
 
 @contextmanager
-def counting(word: str) -> Iterator[Callable[[int], None]]:
+def show_progress(word: str) -> Iterator[Callable[[int], None]]:
     """Shows a count while it grows, and how far it was when Ctrl+C ends it."""
     columns = (SpinnerColumn(), TextColumn(word + " {task.completed:,}"), TimeElapsedColumn())
     screen = err()

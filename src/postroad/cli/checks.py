@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from postroad.api.door import read_note
 from postroad.api.inside import Asked
-from postroad.cli.frame import Call
-from postroad.cli.reach import Refused
+from postroad.cli.client import RequestRefused
+from postroad.cli.command import Invocation
 from postroad.config import Settings, address, unknown
 from postroad.model.broker import BrokerFacts
 from postroad.model.errors import PostroadError, SchemaTooOld, UnsafeFile
@@ -41,7 +41,7 @@ class Finding(Struct, frozen=True):
     mend: str = ""
 
 
-def examine(call: Call) -> list[Finding]:
+def run_checks(call: Invocation) -> list[Finding]:
     """All findings."""
     found = [
         Finding("environment", "warn", f"nobody reads {name}", hint)
@@ -95,17 +95,17 @@ def _disk(path: Path) -> Finding:
     return Finding("disk", "ok", text)
 
 
-def _running(call: Call) -> list[Finding]:
+def _running(call: Invocation) -> list[Finding]:
     """What the process says that owns the file; nothing when it does not answer."""
     try:
-        with call.reach() as road:
+        with call.connect() as road:
             answer = road.answer(Asked("GET", "/readyz"), taken=(503,))
             ready = answer.json()
             parts = ", ".join(f"{name} {state}" for name, state in ready["parts"].items())
             if answer.status != 200:
                 return [Finding("server", "fail", parts, "see its log")]
             stats = road.ask("GET", "/v1/stats")
-    except Refused as refused:
+    except RequestRefused as refused:
         return [Finding("server", "fail", refused.problem.detail, "see its log")]
     except PostroadError:
         return []
@@ -137,7 +137,7 @@ async def _store(settings: Settings) -> list[Finding]:
         held = ", ".join(f"{count} {state}" for state, count in counts.items() if count) or "empty"
         found = [Finding("store", "ok", f"{name}: {held}"), Finding("schema", "ok", "up to date")]
         if isinstance(store, Brokered):
-            found += examine_broker(await store.broker_facts())
+            found += check_broker(await store.broker_facts())
         return [*found, *_file_clock(settings, store), await _bell(store)]
     finally:
         await store.close()
@@ -167,7 +167,7 @@ def _file_clock(settings: Settings, store: Store) -> list[Finding]:
     return [Finding("clock", "ok", "no message is from the future")]
 
 
-def examine_broker(facts: BrokerFacts) -> list[Finding]:
+def check_broker(facts: BrokerFacts) -> list[Finding]:
     """What is worth knowing about the broker."""
     blocked = Finding(
         "broker", "fail", f"it takes no messages: {facts.blocked}", "free memory or disk there"
@@ -190,4 +190,4 @@ async def _bell(store: Store) -> Finding:
     if store.bell.alive:
         return Finding("bell", "ok", "it rings")
     mend = "a pooler stands between: add ?listen=postgresql://… with the database's own address"
-    return Finding("bell", "warn", "not heard: levels are polled by their table", mend)
+    return Finding("bell", "warn", "not request: levels are polled by their table", mend)

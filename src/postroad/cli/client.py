@@ -37,7 +37,7 @@ NDJSON: Final = "application/x-ndjson"
 EXITS: Final = {409: 1, 429: 3, 503: 3}
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The road answered with a problem."""
 
     def __init__(self, problem: Problem) -> None:
@@ -51,7 +51,7 @@ class Refused(Exception):
         return EXITS.get(status, 2 if status < 500 else 1)
 
 
-class Reach:
+class RoadClient:
     """A way to the road, open inside `with`."""
 
     def __init__(
@@ -95,8 +95,8 @@ class Reach:
         data: object = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """The answer's data; Refused when it is a problem. `data` goes as JSON, or as it is when
-        it is bytes."""
+        """Make a request and return the answer's data. `data` is sent as JSON, bytes as they are.
+        Raises RequestRefused when the answer is a problem."""
         content = data if isinstance(data, bytes) else b""
         if data is not None and not isinstance(data, bytes):
             content = _json(data)
@@ -104,7 +104,8 @@ class Reach:
         return answer.json() if answer.content else None
 
     def answer(self, asked: Asked, *, taken: tuple[int, ...] = ()) -> Answer:
-        """The answer as it came; Refused when it is a problem, but for the statuses `taken`."""
+        """Make a request and return the whole answer. A problem raises RequestRefused, unless its
+        status is among `taken`."""
         answer = self._ask(self._signed(asked))
         return answer if answer.status in taken else _good(answer)
 
@@ -113,16 +114,16 @@ class Reach:
         to."""
         headers = {"accept": NDJSON}
         asked = self._signed(Asked("POST", path, {}, _json(data), headers))
-        follower = Follower(told)
+        reader = ProgressReader(told)
         if self._app is not None and self._runner is not None:
-            _ = _good(self._runner.run(ask(self._app, asked, follower.hear)))  # it was heard
-            return follower.said()
+            _ = _good(self._runner.run(ask(self._app, asked, reader.hear)))  # it was request
+            return reader.said()
         with self._reply(asked) as reply:
             if reply.status >= 400:
                 _ = _good(_read(reply))  # a refusal is raised
             for line in reply:
-                follower.hear(line)
-        return follower.said()
+                reader.hear(line)
+        return reader.said()
 
     def import_file(self, name: str, path: Path, query: dict[str, Any], told: "Progress") -> Any:
         """A file of recipients: streamed to a server, or read where it is. `told` hears how far."""
@@ -134,7 +135,7 @@ class Reach:
         asked = Asked("POST", f"/v1/campaigns/{part(name)}/import", query, b"", headers)
         size = path.stat().st_size
         with path.open("rb") as file:
-            parts = Told(file, lambda done: told("send", done, size))
+            parts = UploadedFile(file, lambda done: told("send", done, size))
             return _good(self._over_http(self._signed(asked), parts)).json()
 
     def export(self, name: str, form: str, state: str) -> Iterator[bytes]:
@@ -207,13 +208,13 @@ class Reach:
         self._token = context.access.local
         self._ask = lambda asked: runner.run(ask(app, asked))
 
-    def _over_http(self, asked: Asked, file: "Told | None" = None) -> Answer:
+    def _over_http(self, asked: Asked, file: "UploadedFile | None" = None) -> Answer:
         with self._reply(asked, file) as reply:
             return _read(reply)
 
     @contextmanager
     def _reply(
-        self, asked: Asked, file: "Told | None" = None
+        self, asked: Asked, file: "UploadedFile | None" = None
     ) -> Iterator[http.client.HTTPResponse]:
         line, base = _dialled(self._server, self._ca_file, self._cert)
         doubt = ""
@@ -261,7 +262,7 @@ def _dialled(server: str, ca_file: str, pinned: str) -> tuple[http.client.HTTPCo
     return line, parts.path
 
 
-class Told:
+class UploadedFile:
     """A file that is read in pieces, and tells how far it is."""
 
     def __init__(self, file: IO[bytes], told: Callable[[int], None]) -> None:
@@ -277,7 +278,7 @@ class Told:
             self._told(done)
 
 
-class Follower:
+class ProgressReader:
     """Reads the lines of an answer that tells how far it is."""
 
     def __init__(self, told: Callable[[Any], None]) -> None:
@@ -292,9 +293,9 @@ class Follower:
                 self._told(self._last["said"])
 
     def said(self) -> Any:
-        """What it came to; Refused when it was cut short."""
+        """What it came to; RequestRefused when it was cut short."""
         if self._last.get("problem"):
-            raise Refused(msgspec.convert(self._last["problem"], Problem))
+            raise RequestRefused(msgspec.convert(self._last["problem"], Problem))
         if not self._last.get("done"):
             raise StoreUnavailable(f"the answer was cut off{DOUBT}")
         return self._last["said"]
@@ -311,7 +312,7 @@ def _read(reply: http.client.HTTPResponse) -> Answer:
 
 def _good(answer: Answer) -> Answer:
     if answer.status >= 400:
-        raise Refused(_problem(answer))
+        raise RequestRefused(_problem(answer))
     return answer
 
 

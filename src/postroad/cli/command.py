@@ -11,8 +11,8 @@ import typer
 from msgspec import Struct, structs
 
 from postroad.api.problems import Problem, problem
+from postroad.cli.client import RequestRefused, RoadClient
 from postroad.cli.printing import as_json, failed
-from postroad.cli.reach import Reach, Refused
 from postroad.config import FILE, Loaded, Settings, load
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
@@ -34,7 +34,7 @@ BASE: Final = structs.replace(Settings(), dsn="sqlite:///road/road.db")
 PANEL: Final = "Which road, and how"
 
 
-class Call:
+class Invocation:
     """One call of a command: its common options, and ways to what they name."""
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -56,14 +56,14 @@ class Call:
             return Path(named)
         return Path(FILE) if Path(FILE).exists() else None
 
-    def reach(self) -> Reach:
+    def connect(self) -> RoadClient:
         """The way to the road that is meant."""
         server = self._options["server"] or os.environ.get("POSTROAD_SERVER", "")
         token = ""
         if server:
             token = _token(self._options["token_file"])
         ca_file = str(self._options["ca_file"] or os.environ.get("POSTROAD_CA_FILE", ""))
-        return Reach(self.loaded().settings, server, token, self.tenant, ca_file)
+        return RoadClient(self.loaded().settings, server, token, self.tenant, ca_file)
 
 
 def _base() -> Settings:
@@ -120,7 +120,7 @@ def _shared() -> dict[str, Any]:
     }
 
 
-class Options(Struct, frozen=True):
+class SharedOptions(Struct, frozen=True):
     """Options that some commands share: a parameter of such a type stands for its fields."""
 
 
@@ -136,12 +136,12 @@ def _spread(parameter: inspect.Parameter) -> list[inspect.Parameter]:
 
 
 def _is_spread(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Options)
+    return isinstance(kind, type) and issubclass(kind, SharedOptions)
 
 
 def command(group: typer.Typer, name: str, **options: Any) -> Callable[[Any], Any]:
-    """Adds a function as a command. Its first parameter is the Call; the options that all commands
-    have are added to its own."""
+    """Add a function as a command. Its first parameter is the Invocation; the options that all
+    commands have are added to its own."""
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
@@ -160,7 +160,7 @@ def command(group: typer.Typer, name: str, **options: Any) -> Callable[[Any], An
         @wraps(function)
         def run(**given: Any) -> None:
             extra = {each: given[each] for each in ("listen", "log_level") if each in given}
-            call = Call({each: given.pop(each) for each in kinds} | extra)
+            call = Invocation({each: given.pop(each) for each in kinds} | extra)
             for each, kind in spread.items():
                 given[each] = kind(**{field: given.pop(field) for field in kind.__struct_fields__})
             ending(call, function, given)
@@ -177,11 +177,11 @@ def command(group: typer.Typer, name: str, **options: Any) -> Callable[[Any], An
     return add
 
 
-def ending(call: Call, function: Callable[..., None], given: dict[str, Any]) -> None:
+def ending(call: Invocation, function: Callable[..., None], given: dict[str, Any]) -> None:
     """Runs a command; an error that is no fault of ours ends it with its words and its code."""
     try:
         function(call, **given)
-    except Refused as refused:
+    except RequestRefused as refused:
         give_up(call, refused.problem, refused.code)
     except PostroadError as error:
         give_up(call, problem(error), exit_code(error))
@@ -202,7 +202,7 @@ def exit_code(error: PostroadError) -> int:
             return 1
 
 
-def give_up(call: Call, told: Problem, code: int) -> NoReturn:
+def give_up(call: Invocation, told: Problem, code: int) -> NoReturn:
     """Say why, on standard error, and end."""
     if call.json:
         as_json(told, error=True)

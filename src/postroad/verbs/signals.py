@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Ear:
+class TrappedSignal:
     """Hears one signal for one run."""
 
     def __init__(self, number: signal.Signals, stop: Callable[[], None]) -> None:
@@ -31,48 +31,48 @@ class Ear:
         """From now on the signal goes to who heard it before."""
         self.over = True
         now = signal.getsignal(self.number)
-        while isinstance(now, Ear) and now.over:  # else it is a run's that goes on
+        while isinstance(now, TrappedSignal) and now.over:  # else it is a run's that goes on
             now = now.before
         self._loop.remove_signal_handler(self.number)
         if now is not None:  # as one is that Python did not set
             signal.signal(self.number, now)
-        if self.theirs is not None and not isinstance(now, Ear):
+        if self.theirs is not None and not isinstance(now, TrappedSignal):
             callback, words = self.theirs._callback, self.theirs._args  # noqa: SLF001
             self._loop.add_signal_handler(self.number, callback, *words)
 
     def _heard_by_loop(self) -> Any:
         """What a host has given the loop, as aiohttp does: a loop keeps one for each signal, says
         nowhere which, and would drop it. (uvloop keeps it out of sight.)"""
-        if isinstance(self.before, Ear):
+        if isinstance(self.before, TrappedSignal):
             return self.before.theirs
         return getattr(self._loop, "_signal_handlers", {}).get(self.number)
 
 
-class Ears:
+class SignalTrap:
     """SIGTERM and SIGINT end the run, where this is the main thread of a process."""
 
     def __init__(self, stop: Callable[[], None] | None) -> None:
         self._stop = stop
-        self._ears: list[Ear] = []
+        self._signals: list[TrappedSignal] = []
 
     def __enter__(self) -> None:
         if self._stop is None:
             return
         try:
             for number in (signal.SIGTERM, signal.SIGINT):
-                self._ears.append(Ear(number, self._stop))
+                self._signals.append(TrappedSignal(number, self._stop))
         except (ValueError, RuntimeError):
             pass  # another thread, or simulated time: stop() alone ends the run
 
     def __exit__(self, *_: object) -> None:
-        for ear in self._ears:
-            ear.close()
+        for one in self._signals:
+            one.close()
 
     def hand_on(self) -> None:
         """The run has ended. Not before: a handler that leaves the program would cut it short."""
-        for ear in self._ears:
-            if ear.heard and _is_told(signal.getsignal(ear.number)):
-                signal.raise_signal(ear.number)
+        for one in self._signals:
+            if one.heard and _is_told(signal.getsignal(one.number)):
+                signal.raise_signal(one.number)
 
 
 def _is_told(handler: Any) -> bool:

@@ -19,7 +19,7 @@ from postroad.ports.clock import Clock
 from postroad.ports.insight import Insight
 
 
-class Why:
+class Explainer:
     """Explains messages, queues and lanes. `sends`: whether an engine of this process has a try
     of a message under way."""
 

@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 import uvloop
 
-from postroad.cli.frame import Call
+from postroad.cli.command import Invocation
 from postroad.cli.printing import as_json, err, out, styled
-from postroad.cli.receiver import Heard, Manner, Receiver
+from postroad.cli.receiver import ReceivedRequest, Receiver, ReceiverOptions
 from postroad.ports.clock import SystemClock, system_chance
 from postroad.transports.webhook.signing import PUBLIC, Signer, check_public
 
@@ -26,15 +26,15 @@ def check(secrets: Iterable[str]) -> None:
             _ = Signer([each])  # whether they can sign
 
 
-def run(call: Call, port: int, manner: Manner) -> None:
+def run(call: Invocation, port: int, options: ReceiverOptions) -> None:
     """Until Ctrl+C."""
     with contextlib.suppress(KeyboardInterrupt):
-        uvloop.run(_listen(call, port, manner))
+        uvloop.run(_listen(call, port, options))
 
 
-async def _listen(call: Call, port: int, manner: Manner) -> None:
+async def _listen(call: Invocation, port: int, options: ReceiverOptions) -> None:
     tell = _tell_json if call.json else _tell
-    receiver = Receiver(manner, SystemClock(), system_chance(), tell)
+    receiver = Receiver(options, SystemClock(), system_chance(), tell)
     server, where = await receiver.start(HOST, port)
     allow = "webhooks.allow=127.0.0.0/8, webhooks.http=true, webhooks.ports="
     err().print(f"listening at http://{HOST}:{where}/; a road reaches it with {allow}")
@@ -42,25 +42,31 @@ async def _listen(call: Call, port: int, manner: Manner) -> None:
         await asyncio.Event().wait()
 
 
-def _tell_json(heard: Heard) -> None:
-    as_json(heard)
+def _tell_json(request: ReceivedRequest) -> None:
+    as_json(request)
 
 
-def _tell(heard: Heard) -> None:
-    color = "green" if 200 <= heard.status < 300 else "red"
-    mark = {"verified": "green", "not checked": "dim"}.get(heard.signature, "bold red")
-    number = heard.headers.get("webhook-id", "–")
-    to = (str(heard.status or "reset"), color)
+def _tell(request: ReceivedRequest) -> None:
+    color = "green" if 200 <= request.status < 300 else "red"
+    mark = {"verified": "green", "not checked": "dim"}.get(request.signature, "bold red")
+    number = request.headers.get("webhook-id", "–")
+    to = (str(request.status or "reset"), color)
     console = out()
     console.print(
         styled(
-            *(to, f" {heard.method} {heard.path} ", (number, "bold"), " ", (heard.signature, mark))
+            *(
+                to,
+                f" {request.method} {request.path} ",
+                (number, "bold"),
+                " ",
+                (request.signature, mark),
+            )
         ),
         soft_wrap=True,
     )
     try:
-        text = msgspec.json.format(heard.body, indent=2).decode()
+        text = msgspec.json.format(request.body, indent=2).decode()
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        text = repr(heard.body[:200])
+        text = repr(request.body[:200])
     console.print(text, style="dim", soft_wrap=True)
     console.file.flush()
