@@ -27,7 +27,6 @@ from postroad.sync import Face, blocking
 from postroad.testing.actors import Actor, Actors
 from postroad.testing.simloop import SimLoop
 from postroad.transports.job import plain
-from postroad.verbs.sending import Sending
 
 R = TypeVar("R")
 START_MS: Final = 1_767_225_600_000
@@ -99,9 +98,9 @@ class Rehearsal(Face):
 
     # Sending
 
-    send = blocking(Sending.send, via="_hand_over")
-    send_many = blocking(Sending.send_many, via="_hand_over")
-    send_in = blocking(Sending.send_in, via="_hand_over")
+    send = blocking(app.Postroad.send, via="_hand_over")
+    send_many = blocking(app.Postroad.send_many, via="_hand_over")
+    send_in = blocking(app.Postroad.send_in, via="_hand_over")
 
     def sent(self, queue: str = "") -> list[Sent]:
         """What was sent so far, in order; to one queue, or to all."""

@@ -43,22 +43,6 @@ class Controls:
         until_s = self._store.clock.steady_s() + _wait_s(wait)
         return Cancelled(id, await self._cancel(to_number(id), tenant, until_s))
 
-    async def cancel_all(
-        self,
-        queue: str = "",
-        *,
-        order_key: str = "",
-        tenant: str = DEFAULT_TENANT,
-        wait: Span = 40.0,
-    ) -> CancelledAll:
-        """Cancel all messages of a queue, or of one order key, that were there and not finished
-        when this was called, in slices that hold up nobody; answers how many became what. `wait`
-        is how long to wait for owners of their lanes of which none answers."""
-        said = CancelledAll()
-        async for step in self.cancelling(queue, order_key=order_key, tenant=tenant, wait=wait):
-            said = step
-        return said
-
     def cancelling(
         self,
         queue: str = "",
@@ -67,7 +51,7 @@ class Controls:
         tenant: str = DEFAULT_TENANT,
         wait: Span = 40.0,
     ) -> AsyncIterator[CancelledAll]:
-        """The same, step by step: how far it is after each slice, and at last the answer."""
+        """Cancel the unfinished messages of a queue or order key; counts them after each slice."""
         clock = self._store.clock
         which = MessageFilter(tenant, queue, order_key, clock.now_ms() + 1)
         return CancelAll(self._store, which, self._last_tries, _wait_s(wait)).steps()

@@ -5,14 +5,19 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import TypedDict, TypeVar, Unpack
 
+from msgspec.structs import replace
+
 from postroad.model.entities import Policy
 from postroad.model.errors import BadInput
 from postroad.model.ladder import DEFAULT_LADDER, Ladder, check_ladder, with_retries
 from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.model.ticks import Missed, Schedule
+from postroad.ports.clock import Clock
+from postroad.ports.log import Log
+from postroad.ports.ticks import Ticks
 from postroad.transports.handler import Handle, Handler, HandlerTransport, is_async
 from postroad.transports.job import Job, body_reader, takes_message
-from postroad.verbs.cron import Timetable, check_plan
+from postroad.verbs.cron import Drafting, Scheduler, Timetable, check_plan
 
 F = TypeVar("F", bound=Handle)
 G = TypeVar("G", bound=Callable[..., object])
@@ -82,6 +87,17 @@ class Registry:
         for name, handler in other.functions.handlers.items():
             self._add(name, handler)
         self.timetables += other.timetables
+
+    def scheduler(
+        self, store: object, clock: Clock, drafting: Drafting, log: Log
+    ) -> Scheduler | None:
+        """The scheduler of the timetables; None without any."""
+        if not self.timetables:
+            return None
+        if not isinstance(store, Ticks):
+            raise BadInput("this store keeps no timetables: road.every needs another one")
+        entries = [replace(entry) for entry in self.timetables]
+        return Scheduler(store, clock, entries, drafting, log)
 
     def _add(self, name: str, handler: Handler) -> None:
         if name in self.functions.handlers:

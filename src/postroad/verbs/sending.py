@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from copy import copy
 from datetime import datetime
-from typing import Final, TypedDict, Unpack
+from typing import Final, TypedDict
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -122,13 +122,9 @@ class Sending:
             raise NotOpen("the road is not open: use it inside `async with road:`")
         return self._intake
 
-    async def send(
-        self, queue: str, body: object, *, confirm: bool = True, **options: Unpack[SendOptions]
-    ) -> Receipt:
-        """Hand over one message; the receipt comes when it is stored. On RabbitMQ `confirm=False`
-        does not wait for that, and the receipt is `handed_over`; elsewhere nothing is gained by
-        it, and it is stored all the same."""
-        send = Send(queue, body, **options)
+    async def send(self, send: Send, *, confirm: bool = True) -> Receipt:
+        """Store one message. A broker may be asked not to confirm; elsewhere that gains nothing,
+        and the message is stored all the same."""
         if self._far is None:
             return (await self.send_many([send]))[0]
         if not traces.active():
@@ -149,9 +145,7 @@ class Sending:
         return _receipts([send], await intake.put([drafted]))[0]
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
-        """Hand over many, stored in one transaction; none is when one of them is bad input. A
-        key's Conflict is found in the store, and a queue of a broker may refuse its own alone:
-        `error.stored` has the ids of the others then, in their order."""
+        """Store many messages in one transaction."""
         asked = [send if isinstance(send, Send) else _of_pair(send) for send in sends]
         if not traces.active():
             return await self._send_many(asked)
@@ -186,8 +180,7 @@ class Sending:
             self._queues.pop((send.tenant, send.queue), None)
 
     async def send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
-        """Hand over many, each for itself: what is good is stored in one transaction, and for
-        each of the others its error is in its place."""
+        """Store what is good in one transaction; the others have their error in their place."""
         if not traces.active():
             return await self._send_each(sends)
         with traces.sending(len(sends)) as carried:
@@ -229,16 +222,13 @@ class Sending:
         except PostroadError as error:
             return error
 
-    async def send_in(
-        self, connection: object, queue: str, body: object, **options: Unpack[SendOptions]
-    ) -> Receipt:
-        """Send inside your own open transaction: the message is stored if that commits."""
+    async def send_in(self, connection: object, send: Send) -> Receipt:
+        """Store a message inside the caller's own open transaction."""
         if not isinstance(self._store, Joins):
             raise NotOnRabbitMQ(
                 "send_in: a broker cannot take part in a transaction of your database. Send after "
                 "your commit; or use a road on PostgreSQL or SQLite, which can"
             )
-        send = Send(queue, body, **options)
         self._allowance.sends((send.tenant,))
         gone = 0
         while True:
