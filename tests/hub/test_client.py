@@ -9,7 +9,7 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from postroad.hub.client import HubClient, Received, Told
+from postroad.hub.client import HubCallbacks, HubClient, Received
 from postroad.hub.frames import (
     MSGPACK,
     Codec,
@@ -101,8 +101,8 @@ async def test_a_mailbox_that_went_while_the_hub_was_away_is_told(tmp_path: Path
     path, ended = tmp_path / "hub.db", list[tuple[str, str]]()
     async with AsyncExitStack() as stack:
         async with serving(path) as served:
-            told = Told(ended=lambda *end: ended.append(end))
-            client = await stack.enter_async_context(HubClient(served.url, told=told))
+            callbacks = HubCallbacks(ended=lambda *end: ended.append(end))
+            client = await stack.enter_async_context(HubClient(served.url, callbacks=callbacks))
             stays, goes = await some_boxes(client, 2)
             tokens = {each.box: each.recipient_token for each in (stays, goes)}
             assert await client.subscribe(tokens) == []
