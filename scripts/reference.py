@@ -16,7 +16,7 @@ from postroad.model import errors
 from postroad.observe.names import METRICS
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
-SHARED = ("json", "dsn", "server", "token_file", "tenant", "config", "set", "help")
+SHARED = ("json", "dsn", "server", "token_file", "ca_file", "tenant", "config", "set", "help")
 NOTE = "<!-- Written by scripts/reference.py from the code. -->"
 
 

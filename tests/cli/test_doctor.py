@@ -27,7 +27,7 @@ def test_a_road_in_good_order(road: str) -> None:
         "settings", "listen", "SQLite", "disk", "store", "schema", "clock", "bell",
     }  # fmt: skip
     assert {each["state"] for each in found} == {"ok"}
-    assert "how to mend it" in postroad("doctor").stdout
+    assert "how to fix it" in postroad("doctor").stdout
 
 
 def test_a_road_that_runs_is_asked(folder: Path) -> None:

@@ -74,4 +74,4 @@ def test_ctrl_c_says_how_far_a_count_was(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(KeyboardInterrupt), show_progress("cancelling") as told:
         told(10_500)
         raise KeyboardInterrupt
-    assert "cancelling 10,500, perhaps some more" in capsys.readouterr().err
+    assert "cancelling 10,500, perhaps a few more" in capsys.readouterr().err

@@ -209,7 +209,7 @@ def test_who_was_not_answered_is_told_that_it_may_have_been_done(
             told = postroad(*words, *there)
             assert told.exit_code == 3, told.output
             assert f"no answer from {url} in 0.5 s" in told.stderr
-            assert "may have done it or do it yet: look before you ask again" in told.stderr
+            assert "may still be: check before you repeat it" in told.stderr
         told = postroad("queues", *there)
         assert told.exit_code == 3
         assert "look before" not in told.stderr

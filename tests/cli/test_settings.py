@@ -207,8 +207,8 @@ def test_a_mistyped_variable_is_named_with_what_was_meant(
     shown = postroad("config", "show", "--json")
     assert shown.exit_code == 0
     assert shown.stderr.splitlines() == [
-        "nobody reads POSTROAD_LISTN: did you mean POSTROAD_LISTEN?",
-        "nobody reads POSTROAD_QQQ: see `postroad config show` for the settings",
+        "POSTROAD_LISTN is not a setting: did you mean POSTROAD_LISTEN?",
+        "POSTROAD_QQQ is not a setting: see `postroad config show` for the settings",
     ]
     told = [each for each in data("doctor") if each["part"] == "environment"]
     assert [(each["state"], each["mend"][:25]) for each in told] == [

@@ -14,7 +14,7 @@ HEARD = {
     "observe/watcher.py Thread": "another process, which ends the stuck one whatever becomes of it",
     "api/serving.py create_task": "a TaskGroup ends the server with what it raised",
     "api/serving.py TaskGroup": "ends the server with what one of it raised",
-    "app.py ensure_future": AWAITED,
+    "verbs/running.py ensure_future": AWAITED,
     "campaigns/importing.py create_task": AWAITED,
     "engine/intake.py create_task": HANDED,
     "engine/owned.py create_task": AWAITED,

@@ -21,16 +21,18 @@ SHOWN_MAX: Final = 20
 
 
 def add(app: typer.Typer) -> None:
-    """These commands."""
+    """Add the command."""
     command(app, "batch", rich_help_panel="Messages")(batch)
 
 
 def batch(
     call: Invocation,
-    file: Annotated[Path, typer.Argument(help="Lines of JSON; - is standard input.")],
+    file: Annotated[
+        Path, typer.Argument(help="A file with a JSON object a line; - is standard input.")
+    ],
 ) -> None:
-    """Send many messages, a line of JSON each: {"queue": …, "body": …}. Good lines are stored and
-    bad ones are told; give each a key, and the whole file can be sent again."""
+    """Send many messages, a line of JSON each: {"queue": …, "body": …}. Good lines are stored, bad
+    ones are printed. If each has a key, the whole file can be sent again."""
     totals = {"stored": 0, "duplicates": 0, "refused": 0}
     with (
         _opened(file) as source,

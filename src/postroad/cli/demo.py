@@ -8,17 +8,20 @@ from postroad.cli.command import Invocation, command
 
 
 def add(app: typer.Typer) -> None:
-    """These commands."""
+    """Add the command."""
     command(app, "demo", rich_help_panel="Run")(demo)
 
 
 def demo(
     call: Invocation,
-    messages: Annotated[int, typer.Option(help="How many to send.", min=1)] = 600,
+    messages: Annotated[int, typer.Option(help="How many messages to send.", min=1)] = 600,
     speed: Annotated[float, typer.Option(help="How much faster time goes.", min=1, max=1000)] = 60,
-    plain: Annotated[bool, typer.Option("--plain", help="Plain lines.")] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Print plain lines instead of a live picture.")
+    ] = False,
 ) -> None:
-    """See it work: a road of its own, which ends by itself and counts what came of it all."""
+    """Watch a road of its own deliver to good and bad recipients. It ends by itself and counts what
+    became of every message."""
     from postroad.demo.__main__ import main  # a whole road, which takes a while to load
 
     words = ["--messages", str(messages), "--speed", str(speed)]

@@ -1,30 +1,28 @@
-"""`postroad doctor`: what is set up, what is wrong, and how to mend it."""
+"""`postroad doctor`: what is set up, what is wrong, and how to fix it."""
 
 from typing import Final
 
 import typer
 
 from postroad.cli.command import Invocation, command
-from postroad.cli.printing import as_json, table
+from postroad.cli.printing import table
 
 MARKS: Final = {"ok": "✓", "warn": "!", "fail": "✗"}
 
 
 def add(app: typer.Typer) -> None:
-    """These commands."""
+    """Add the command."""
     command(app, "doctor", rich_help_panel="Look after it")(doctor)
 
 
 def doctor(call: Invocation) -> None:
-    """Look at settings, store, schema, SQLite, clock, disk and bell; says how to mend each. Ends
-    with 1 when something is broken."""
+    """Check settings, store, schema, SQLite, clock, disk and notifications, and say how to fix what
+    is wrong. The exit code is 1 if something is broken."""
     from postroad.cli.checks import run_checks  # with stores and drivers
 
     findings = run_checks(call)
-    if call.json:
-        as_json(findings)
-    else:
+    if not call.printed(findings):
         rows = [(MARKS[each.state], each.part, each.found, each.mend) for each in findings]
-        table(("", "part", "found", "how to mend it"), rows)
+        table(("", "part", "found", "how to fix it"), rows)
     if any(each.state == "fail" for each in findings):
         raise typer.Exit(1)

@@ -5,90 +5,80 @@ from typing import Annotated, Any
 import typer
 
 from postroad.api.inside import part
-from postroad.cli.command import Invocation, command
-from postroad.cli.printing import as_json, err, out, table
+from postroad.cli.command import After, Commands, Invocation, Limit, add_group
+from postroad.cli.printing import err, more, out, table
 
 Box = Annotated[str, typer.Argument(help="The mailbox's name.")]
 
 
 def add(app: typer.Typer) -> None:
-    """These commands."""
-    group = typer.Typer(no_args_is_help=True, help="The hub's mailboxes.")
-    app.add_typer(group, name="mailbox", rich_help_panel="Look after it")
-    command(group, "create")(create)
-    command(group, "list")(list_mailboxes)
-    command(group, "explain")(explain)
-    command(group, "delete")(delete)
-    command(group, "stats")(stats)
+    """Add the commands for mailboxes."""
+    commands: Commands = {
+        "create": create,
+        "list": list_mailboxes,
+        "explain": explain,
+        "delete": delete,
+    }
+    text = "Mailboxes of the hub: create, list, explain, delete."
+    add_group(app, "mailbox", "Look after it", text, commands | {"stats": stats})
 
 
 def create(
     call: Invocation,
-    quota: Annotated[int, typer.Option(help="Messages it holds; 128 unless told.")] = 0,
-    days: Annotated[float, typer.Option(help="How long a message waits; 21 unless told.")] = 0.0,
+    quota: Annotated[
+        int, typer.Option(help="How many messages it may hold; 128 unless given.")
+    ] = 0,
+    days: Annotated[
+        float, typer.Option(help="How many days a message is kept; 21 unless given.")
+    ] = 0.0,
 ) -> None:
-    """Make a mailbox. Its two tokens are printed this once and kept nowhere."""
+    """Make a mailbox. Its two tokens are printed only now: they are not stored."""
     data: dict[str, Any] = {}
     if quota:
         data["quota"] = quota
     if days:
         data["ttl_s"] = int(days * 86_400)
-    with call.connect() as road:
-        said = road.ask("POST", "/v1/mailboxes", data=data)
-    if call.json:
-        as_json(said)
+    said = call.ask("POST", "/v1/mailboxes", data=data)
+    if call.printed(said):
         return
     for name in ("box", "sender_token", "recipient_token"):
         out().print(f"{name:<16} {said[name]}", soft_wrap=True)
-    err().print("the tokens are shown this once")
+    err().print("keep the tokens: they are shown only now")
 
 
 def list_mailboxes(
     call: Invocation,
-    limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
-    after: Annotated[str, typer.Option(help="From behind this one on.")] = "",
+    limit: Limit = 100,
+    after: After = "",
 ) -> None:
-    """Mailboxes by name, with what lies in each."""
-    with call.connect() as road:
-        said = road.ask("GET", "/v1/mailboxes", {"limit": limit, "after": after})
-    if call.json:
-        as_json(said)
+    """List mailboxes by name, with how many messages wait in each."""
+    said = call.ask("GET", "/v1/mailboxes", {"limit": limit, "after": after})
+    if call.printed(said):
         return
     rows = [
         (row["box"], row["waiting"], "over its quota" if row["over_quota"] else "")
         for row in said["mailboxes"]
     ]
     table(("mailbox", "waiting#", ""), rows, "no mailboxes: `postroad mailbox create`")
-    if said["after"]:
-        out().print(f"more: --after '{said['after']}'")
+    more(said["after"])
 
 
 def explain(call: Invocation, box: Box) -> None:
-    """Why does a mailbox's subscriber get nothing?"""
-    with call.connect() as road:
-        said = road.ask("GET", f"/v1/mailboxes/{part(box)}")
-    if call.json:
-        as_json(said)
-    else:
-        out().print(f"{said['state']}: {said['text']}", soft_wrap=True)
+    """Explain why messages of a mailbox are delivered or not."""
+    said = call.ask("GET", f"/v1/mailboxes/{part(box)}")
+    call.reply(said, f"{said['state']}: {said['text']}")
 
 
 def delete(call: Invocation, box: Box) -> None:
-    """Delete a mailbox with all that is in it."""
-    with call.connect() as road:
-        _ = road.ask("DELETE", f"/v1/mailboxes/{part(box)}")  # a refusal is raised
-    if call.json:
-        as_json({"deleted": box})
-    else:
-        out().print(f"deleted: {box}", soft_wrap=True)
+    """Delete a mailbox and its messages."""
+    _ = call.ask("DELETE", f"/v1/mailboxes/{part(box)}")  # a refusal is raised
+    call.reply({"deleted": box}, f"deleted: {box}")
 
 
 def stats(call: Invocation) -> None:
-    """How the hub stands: connections, subscriptions, what is pending, what is not acked."""
-    with call.connect() as road:
-        said = road.ask("GET", "/v1/hub")
-    if call.json:
-        as_json(said)
+    """Show the hub's connections, subscriptions, and messages that wait or are not acknowledged."""
+    said = call.ask("GET", "/v1/hub")
+    if call.printed(said):
         return
     rows = [(name, value) for name, value in said.items() if name != "busiest"]
     table(("of the hub", "now#"), rows)

@@ -1,4 +1,4 @@
-"""`postroad send`, and what can be asked of one message."""
+"""`postroad send`, `message` and `cancel-all`."""
 
 import sys
 from typing import Annotated, Any
@@ -7,46 +7,50 @@ import msgspec
 import typer
 
 from postroad.api.inside import part
-from postroad.cli.command import Invocation, command
-from postroad.cli.printing import as_json, err, facts, out, styled, table, when
+from postroad.cli.command import Commands, Invocation, Yes, add_group, command, confirmed
+from postroad.cli.printing import err, facts, out, styled, table, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadBody, BadInput
 
-Id = Annotated[str, typer.Argument(help="As in the receipt: msg_…")]
+Id = Annotated[str, typer.Argument(help="The message's id, as in its receipt: msg_…")]
 
 
 def add(app: typer.Typer) -> None:
-    """These commands."""
+    """Add the commands for messages."""
     command(app, "send", rich_help_panel="Messages")(send)
-    group = typer.Typer(no_args_is_help=True, help="One message: where it is, why, and cancel it.")
-    app.add_typer(group, name="message", rich_help_panel="Messages")
-    command(group, "show")(show)
-    command(group, "explain")(explain)
-    command(group, "cancel")(cancel)
-    command(group, "settle")(settle)
+    commands: Commands = {"show": show, "explain": explain, "cancel": cancel, "settle": settle}
+    add_group(app, "message", "Messages", "One message: show, explain, cancel, settle.", commands)
     command(app, "cancel-all", rich_help_panel="Messages")(cancel_all)
 
 
 def send(
     call: Invocation,
-    queue: Annotated[str, typer.Argument(help="A handler's name, or an address.")],
-    body: Annotated[str, typer.Argument(help="JSON; - reads it from standard input.")] = "-",
+    queue: Annotated[
+        str, typer.Argument(help="A handler's name or an address: https://…, hub://…")
+    ],
+    body: Annotated[
+        str, typer.Argument(help="The body as JSON; - reads it from standard input.")
+    ] = "-",
     text: Annotated[bool, typer.Option("--text", help="The body is text, not JSON.")] = False,
-    key: Annotated[str, typer.Option(help="Sent once a day under this key.")] = "",
-    order_key: Annotated[str, typer.Option(help="In order with others of this key.")] = "",
-    delay: Annotated[float, typer.Option(help="Seconds from now.")] = 0.0,
+    key: Annotated[
+        str, typer.Option(help="Idempotency key: within a day the same key is stored once.")
+    ] = "",
+    order_key: Annotated[
+        str, typer.Option(help="Deliver in order with other messages of this key.")
+    ] = "",
+    delay: Annotated[float, typer.Option(help="Seconds to wait before the first try.")] = 0.0,
     more: Annotated[
         list[str] | None,
-        typer.Option("--with", help="NAME=VALUE: priority, deliver_at, expires_at, header.X"),
+        typer.Option(
+            "--with", help="More, as NAME=VALUE: priority, deliver_at, expires_at or header.NAME."
+        ),
     ] = None,
 ) -> None:
-    """Send a message: it is stored when this returns."""
+    """Send a message. It is stored when the command ends."""
     data: dict[str, Any] = {"queue": queue, "body": _body(body, text=text)}
     data |= {"key": key, "order_key": order_key, "delay": delay} | _more(more or ())
-    with call.connect() as road:
-        receipt = road.ask("POST", "/v1/messages", data=data)
-    if call.json:
-        as_json(receipt)
+    receipt = call.ask("POST", "/v1/messages", data=data)
+    if call.printed(receipt):
         return
     word = "was stored before, under the same key" if receipt["duplicate"] else "is stored"
     out().print(styled((receipt["id"], "bold"), f" {word}"), soft_wrap=True)
@@ -94,11 +98,9 @@ def _more(pairs: Any) -> dict[str, Any]:
 
 
 def show(call: Invocation, id: Id) -> None:  # noqa: A002 - the word that receipts use
-    """Where a message is, and what was tried."""
-    with call.connect() as road:
-        said = road.ask("GET", f"/v1/messages/{part(id)}")
-    if call.json:
-        as_json(said)
+    """Show the state of a message and all tries."""
+    said = call.ask("GET", f"/v1/messages/{part(id)}")
+    if call.printed(said):
         return
     state = f"{said['state']} ({said['reason']})" if said["reason"] else said["state"]
     facts(
@@ -116,7 +118,7 @@ def show(call: Invocation, id: Id) -> None:  # noqa: A002 - the word that receip
 
 
 def show_tries(tries: list[dict[str, Any]]) -> None:
-    """All tries of a message."""
+    """Print a table of tries."""
     if tries:
         columns = ("try#", "at", "level#", "outcome", "status#", "took ms#", "error")
         names = ("number", "started_at_ms", "level", "outcome", "status", "took_ms", "error")
@@ -128,11 +130,9 @@ def show_tries(tries: list[dict[str, Any]]) -> None:
 
 
 def explain(call: Invocation, id: Id) -> None:  # noqa: A002
-    """Why does it not arrive? What happened, what holds it back, what comes next."""
-    with call.connect() as road:
-        said = road.ask("GET", f"/v1/messages/{part(id)}/explain")
-    if call.json:
-        as_json(said)
+    """Explain a message: what happened, what holds it back, what comes next."""
+    said = call.ask("GET", f"/v1/messages/{part(id)}/explain")
+    if call.printed(said):
         return
     out().print(said["sentence"], soft_wrap=True)
     show_tries(said["tries"])
@@ -141,15 +141,13 @@ def explain(call: Invocation, id: Id) -> None:  # noqa: A002
 def cancel(
     call: Invocation,
     id: Id,  # noqa: A002
-    wait: Annotated[float, typer.Option(help="Seconds to wait for the lane's owner.")] = 10.0,
+    wait: Annotated[
+        float, typer.Option(help="Seconds to wait for the process that may be sending it.")
+    ] = 10.0,
 ) -> None:
-    """Cancel a message: after `cancelled` no try of it starts."""
-    with call.connect() as road:
-        said = road.ask("DELETE", f"/v1/messages/{part(id)}", {"wait_s": wait})
-    if call.json:
-        as_json(said)
-    else:
-        out().print(f"{said['id']}: {said['state']}")
+    """Cancel a message. Once the answer is `cancelled`, no try of it starts."""
+    said = call.ask("DELETE", f"/v1/messages/{part(id)}", {"wait_s": wait})
+    call.reply(said, f"{said['id']}: {said['state']}")
     if said["state"] == "pending":
         raise typer.Exit(1)
 
@@ -157,41 +155,27 @@ def cancel(
 def settle(
     call: Invocation,
     id: Id,  # noqa: A002
-    outcome: Annotated[str, typer.Argument(help="sent, or unsent")],
+    outcome: Annotated[str, typer.Argument(help="sent or unsent.")],
 ) -> None:
-    """Say what became of an uncertain message: `sent` is delivered, `unsent` is tried again."""
-    with call.connect() as road:
-        said = road.ask("POST", f"/v1/messages/{part(id)}/settle", data={"outcome": outcome})
-    if call.json:
-        as_json(said)
-    else:
-        out().print(f"{said['id']}: {said['state']}")
+    """Settle an uncertain message: `sent` makes it delivered, `unsent` has it tried again."""
+    said = call.ask("POST", f"/v1/messages/{part(id)}/settle", data={"outcome": outcome})
+    call.reply(said, f"{said['id']}: {said['state']}")
 
 
 def cancel_all(
     call: Invocation,
-    queue: Annotated[str, typer.Argument(help="Of this queue.")] = "",
-    order_key: Annotated[str, typer.Option(help="Of this order key.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    queue: Annotated[str, typer.Argument(help="The queue.")] = "",
+    order_key: Annotated[str, typer.Option(help="Only messages of this order key.")] = "",
+    yes: Yes = False,
 ) -> None:
-    """Cancel all messages of a queue, or of an order key, that are there now and not finished."""
+    """Cancel all unfinished messages of a queue or an order key that are stored now."""
     if not queue and not order_key:
         raise BadInput("say which: a queue, or --order-key")
-    if not yes and not _sure(queue or order_key):
+    if not yes and not confirmed(f"Cancel everything of {queue or order_key}?"):
         raise BadInput("nothing was cancelled: give --yes, or answer the question")
     data = {"queue": queue, "order_key": order_key}
     with call.connect() as road, show_progress("cancelling") as told:
         path = "/v1/messages:cancel"
         said = road.follow(path, data, lambda said: told(sum(said.values())))
-    if call.json:
-        as_json(said)
-    else:
-        words = [f"{count} {state}" for state, count in said.items() if count]
-        out().print(", ".join(words) or "nothing to cancel")
-
-
-def _sure(name: str) -> bool:
-    try:
-        return typer.confirm(f"Cancel everything of {name}?", err=True)
-    except typer.Abort:
-        return False
+    words = [f"{count} {state}" for state, count in said.items() if count]
+    call.reply(said, ", ".join(words) or "nothing to cancel")

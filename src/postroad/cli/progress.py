@@ -1,4 +1,4 @@
-"""How far a change of many messages is, on standard error where a person looks at it."""
+"""A count on standard error while many messages are changed."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from postroad.cli.printing import err
 
 @contextmanager
 def show_progress(word: str) -> Iterator[Callable[[int], None]]:
-    """Shows a count while it grows, and how far it was when Ctrl+C ends it."""
+    """Show a growing count; after Ctrl+C, print how far it was."""
     columns = (SpinnerColumn(), TextColumn(word + " {task.completed:,}"), TimeElapsedColumn())
     screen = err()
     bar = Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)
@@ -24,5 +24,5 @@ def show_progress(word: str) -> Iterator[Callable[[int], None]]:
         with bar:
             yield told
     except KeyboardInterrupt:
-        screen.print(f"stopped: {word} {seen[0]:,}, perhaps some more; the rest is as it was")
+        screen.print(f"stopped: {word} {seen[0]:,}, perhaps a few more; the rest is unchanged")
         raise

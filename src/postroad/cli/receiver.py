@@ -1,4 +1,4 @@
-"""A local receiver of webhooks: verifies, tells, and misbehaves when it is told to."""
+"""A local receiver of webhooks: it verifies signatures, reports requests and fails as asked."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
 class ReceiverOptions(Struct, frozen=True):
-    """How it behaves. `fail`: the share of requests that get `status` instead of 200."""
+    """How the receiver answers. `fail` is the share of requests that get `status`, not 200."""
 
     secrets: tuple[str, ...] = ()
     status: int = 200
@@ -31,7 +31,7 @@ class ReceiverOptions(Struct, frozen=True):
 
 
 class ReceivedRequest(Struct, frozen=True):
-    """One request, and what became of it."""
+    """One request, and what it was answered."""
 
     method: str
     path: str
@@ -44,7 +44,7 @@ class ReceivedRequest(Struct, frozen=True):
 
 
 class Receiver:
-    """Takes requests at one port."""
+    """Receives requests on one port."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Receiver:
         self._tell = tell
 
     async def start(self, host: str, port: int) -> "tuple[asyncio.Server, int]":
-        """Begin; answers the server and its port."""
+        """Start listening; returns the server and its port."""
         try:
             server = await asyncio.start_server(self._serve, host, port, limit=HEAD_BYTES_MAX)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""A receiver that runs until it is stopped, and tells what it hears."""
+"""Runs the receiver of `postroad listen` until it is stopped, and prints each request."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ HOST: Final = "127.0.0.1"
 
 
 def check(secrets: Iterable[str]) -> None:
-    """Whether signatures can be verified with these, or an error that says why not."""
+    """Raise BadInput if signatures cannot be verified with one of these."""
     for each in secrets:
         if each.startswith(PUBLIC):
             check_public(each)
@@ -27,7 +27,7 @@ def check(secrets: Iterable[str]) -> None:
 
 
 def run(call: Invocation, port: int, options: ReceiverOptions) -> None:
-    """Until Ctrl+C."""
+    """Run until Ctrl+C."""
     with contextlib.suppress(KeyboardInterrupt):
         uvloop.run(_listen(call, port, options))
 

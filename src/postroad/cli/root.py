@@ -1,4 +1,4 @@
-"""All groups of commands, joined."""
+"""The root command, with all groups of commands."""
 
 from typing import Annotated, Any
 
@@ -53,7 +53,7 @@ GROUPS = (
 
 
 class Root(TyperGroup):
-    """Shows what was wrong with a command line as everything else is shown."""
+    """Makes error texts about the command line safe for the terminal."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -85,7 +85,7 @@ def _version(wanted: bool) -> None:  # noqa: FBT001 - how Typer calls it
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="The release.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the release.")
     ] = False,
 ) -> None:
     """Exit codes: 0 ok, 1 failed, 2 bad input, 3 unavailable."""

@@ -1,4 +1,4 @@
-"""A process that stays: road, API, worker and hub, as far as they are asked for."""
+"""A process that runs until stopped: road, API, worker and hub, as far as they are asked for."""
 
 import gc
 import importlib
@@ -31,13 +31,12 @@ from postroad.version import VERSION
 
 ANY_PORT: Final = "127.0.0.1:0"
 FULL_AFTER: Final = 100
-"""So many runs of the collector through what is not quite young go before a full one (usual: 10).
-With thousands of new lanes one came every 1.3 s, and held up the loop for 30 to 50 ms (decision
-045)."""
+"""Middle collections of garbage before a full one; Python's default is 10. With thousands of new
+lanes a full one came every 1.3 s and held up the loop for 30 to 50 ms (decision 045)."""
 
 
 def serve(call: Invocation, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
-    """Runs until stopped."""
+    """Run until stopped."""
     loaded = call.loaded()
     settings = loaded.settings
     if hub and not settings.hub_token:
@@ -52,7 +51,7 @@ def serve(call: Invocation, app: str, *, api: bool, delivers: bool, hub: bool = 
     road = _road(settings, theirs)
     if unread := unknown(os.environ):
         told = ", ".join(f"{name}: {hint}" for name, hint in unread.items())
-        road.log.warning("environment variables that nobody reads", variables=told)
+        road.log.warning("environment variables that are not settings", variables=told)
     station = None
     if hub and (isinstance(road.store, Mailboxes) or not delivers):
         station = _station(road, settings, any_port=not loaded.chosen("hub_listen"))
@@ -101,7 +100,7 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
         if api and not await road.tokens.list(tenant=None):
             new = await road.tokens.make("first", tenant=EVERY_TENANT)
             said.print(
-                styled("Access token, shown this once: ", (new.secret, "bold")), soft_wrap=True
+                styled("Access token, shown only now: ", (new.secret, "bold")), soft_wrap=True
             )
         role = " and ".join(["the API"] * api + ["a worker"] * server.context.delivers) or "a hub"
         if station is not None:
@@ -125,7 +124,7 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
 
 
 async def _lead(station: Station, said: SafeConsole, *, alone: bool) -> Station | None:
-    """Start the hub. In a fleet one process is it, and the others do without."""
+    """Start the hub. In a fleet one process runs it; the others go on without."""
     try:
         await station.start()
     except HubInUse as error:
@@ -137,7 +136,7 @@ async def _lead(station: Station, said: SafeConsole, *, alone: bool) -> Station 
 
 
 def _send_to_own(road: Postroad, station: Station) -> None:
-    """The road may send to the hub that is served beside it."""
+    """Let the road send to the hub of this process."""
     settings = road.settings
     cert = certificate(settings.tls_cert_file)
     trusted = pinned_tls(cert) if cert else None
@@ -146,7 +145,7 @@ def _send_to_own(road: Postroad, station: Station) -> None:
 
 
 def load_road(name: str) -> Postroad:
-    """The road of a program, as MODULE:NAME."""
+    """Import the road of a program, named as MODULE:NAME."""
     module, mark, attribute = name.partition(":")
     if not mark or not module or not attribute:
         raise BadInput(f"--app {name}: give MODULE:ROAD, as in tasks:road")

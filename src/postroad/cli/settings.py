@@ -1,4 +1,4 @@
-"""`postroad config show`: what is set, and by whom."""
+"""`postroad config show`: every setting, and where its value comes from."""
 
 import os
 from typing import Annotated, Any, Final
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 import typer
 from msgspec import structs
 
-from postroad.cli.command import Invocation, command
+from postroad.cli.command import Invocation, add_group
 from postroad.cli.printing import as_json, err, table
 from postroad.config import Loaded, names, unknown
 from postroad.stores.naming import shown
@@ -15,19 +15,20 @@ SECRET: Final = ("hub_token", "hub_create_token")
 
 
 def add(app: typer.Typer) -> None:
-    """These commands."""
-    group = typer.Typer(no_args_is_help=True, help="Settings: flags, then environment, then file.")
-    app.add_typer(group, name="config", rich_help_panel="Look after it")
-    command(group, "show")(show)
+    """Add the command for settings."""
+    text = "Settings: from flags, then the environment, then a file."
+    add_group(app, "config", "Look after it", text, {"show": show})
 
 
 def show(
     call: Invocation,
-    sources: Annotated[bool, typer.Option("--sources", help="Also where each comes from.")] = False,
+    sources: Annotated[
+        bool, typer.Option("--sources", help="Show also where each value comes from.")
+    ] = False,
 ) -> None:
-    """Every setting with its value; passwords are left out."""
+    """Show every setting with its value, without passwords and tokens."""
     for name, hint in unknown(os.environ).items():
-        err().print(f"nobody reads {name}: {hint}", soft_wrap=True)
+        err().print(f"{name} is not a setting: {hint}", soft_wrap=True)
     loaded = call.loaded()
     values = {name: value_of(loaded, name) for name in names()}
     if call.json:
@@ -39,7 +40,7 @@ def show(
 
 
 def value_of(loaded: Loaded, name: str) -> Any:
-    """A setting by its dotted name, fit to be shown."""
+    """The value of a setting by its dotted name, without secrets."""
     settings = loaded.settings
     if name == "dsn":
         return shown(settings.dsn)

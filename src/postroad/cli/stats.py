@@ -1,22 +1,20 @@
-"""`postroad stats` and `postroad demo`."""
+"""`postroad stats`: counts of messages, blocks and tries."""
 
 import typer
 
 from postroad.cli.command import Invocation, command
-from postroad.cli.printing import ago, as_json, facts
+from postroad.cli.printing import ago, facts
 
 
 def add(app: typer.Typer) -> None:
-    """These commands."""
+    """Add the command."""
     command(app, "stats", rich_help_panel="Look after it")(stats)
 
 
 def stats(call: Invocation) -> None:
-    """How many messages stand where, and what stands in their way."""
-    with call.connect() as road:
-        said = road.ask("GET", "/v1/stats")
-    if call.json:
-        as_json(said)
+    """Count messages by state, and what holds them back."""
+    said = call.ask("GET", "/v1/stats")
+    if call.printed(said):
         return
     names = ("waiting", "held", "blocked", "uncertain")
     shown: list[tuple[str, object]] = [(name, said[name]) for name in names]

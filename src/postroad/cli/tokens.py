@@ -1,53 +1,47 @@
-"""`postroad token`: who may ask the server."""
+"""`postroad token`: who may use the server."""
 
 from typing import Annotated, Any
 
 import typer
 
 from postroad.api.inside import part
-from postroad.cli.command import Invocation, command
-from postroad.cli.printing import as_json, err, out, table, when
+from postroad.cli.command import Commands, Invocation, add_group
+from postroad.cli.printing import err, out, table, when
 
 
 def add(app: typer.Typer) -> None:
-    """These commands."""
-    group = typer.Typer(no_args_is_help=True, help="Access tokens of the server.")
-    app.add_typer(group, name="token", rich_help_panel="Look after it")
-    command(group, "make")(make)
-    command(group, "list")(list_tokens)
-    command(group, "revoke")(revoke)
+    """Add the commands for tokens."""
+    commands: Commands = {"make": make, "list": list_tokens, "revoke": revoke}
+    add_group(app, "token", "Look after it", "Access tokens of the server.", commands)
 
 
 def make(
     call: Invocation,
     name: Annotated[str, typer.Argument(help="Who will use it, in a few words.")],
     scope: Annotated[
-        list[str] | None, typer.Option(help="send, read, manage, admin; again for more.")
+        list[str] | None,
+        typer.Option(help="send, read, manage or admin; may be repeated; all unless given."),
     ] = None,
-    days: Annotated[float, typer.Option(help="It ends after so many days; else never.")] = 0.0,
+    days: Annotated[float, typer.Option(help="Days until it expires; never unless given.")] = 0.0,
 ) -> None:
-    """Make a token for the tenant. It is printed this once and kept nowhere."""
+    """Make a token for the tenant. It is printed only now: the server stores no copy."""
     data: dict[str, Any] = {"name": name, "tenant": call.tenant}
     if scope:
         data["scopes"] = scope
     if days:
         data["lasts_s"] = days * 86_400
-    with call.connect() as road:
-        said = road.ask("POST", "/v1/tokens", data=data)
-    if call.json:
-        as_json(said)
+    said = call.ask("POST", "/v1/tokens", data=data)
+    if call.printed(said):
         return
     out().print(said["secret"], soft_wrap=True)
     scopes = ", ".join(said["token"]["scopes"])
-    err().print(f"may {scopes} for {said['token']['tenant']}; shown this once")
+    err().print(f"may {scopes} for {said['token']['tenant']}; shown only now")
 
 
 def list_tokens(call: Invocation) -> None:
-    """All tokens, without their secrets."""
-    with call.connect() as road:
-        said = road.ask("GET", "/v1/tokens")
-    if call.json:
-        as_json(said)
+    """List all tokens, without their secrets."""
+    said = call.ask("GET", "/v1/tokens")
+    if call.printed(said):
         return
     rows = [
         (
@@ -65,12 +59,8 @@ def list_tokens(call: Invocation) -> None:
 
 def revoke(
     call: Invocation,
-    id: Annotated[str, typer.Argument(help="As in `token list`.")],  # noqa: A002
+    id: Annotated[str, typer.Argument(help="The token's id, as in `token list`.")],  # noqa: A002
 ) -> None:
-    """From now on it opens nothing."""
-    with call.connect() as road:
-        _ = road.ask("DELETE", f"/v1/tokens/{part(id)}")  # a refusal is raised
-    if call.json:
-        as_json({"revoked": id})
-    else:
-        out().print(f"revoked: {id}")
+    """Revoke a token: it is refused from now on."""
+    _ = call.ask("DELETE", f"/v1/tokens/{part(id)}")  # a refusal is raised
+    call.reply({"revoked": id}, f"revoked: {id}")

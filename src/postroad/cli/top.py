@@ -1,4 +1,4 @@
-"""`postroad top`: the road, live."""
+"""`postroad top`: a live view of the road."""
 
 import threading
 from typing import Annotated, Any
@@ -18,17 +18,17 @@ SHOWN_MAX = 15
 
 
 def add(app: typer.Typer) -> None:
-    """These commands."""
+    """Add the command."""
     command(app, "top", rich_help_panel="Look after it")(top)
 
 
 def top(
     call: Invocation,
-    once: Annotated[bool, typer.Option("--once", help="Print it, and end.")] = False,
-    every: Annotated[float, typer.Option(help="Seconds between looks.", min=0.1)] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Print it once, and exit.")] = False,
+    every: Annotated[float, typer.Option(help="Seconds between two updates.", min=0.1)] = 1.0,
 ) -> None:
-    """A live view of the road: tries a second, what waits, retry levels, queues in trouble. Ctrl+C
-    ends it. With --json a snapshot a line."""
+    """Show a live view of the road: tries a second, what waits, retry levels, blocked queues.
+    Ctrl+C ends it. With --json it prints a snapshot a line."""
     pause = threading.Event()
     with call.connect() as road:
         before: dict[str, Any] | None = None
@@ -51,7 +51,7 @@ def top(
 
 
 def snapshot(road: RoadClient) -> dict[str, Any]:
-    """All that is shown, asked now."""
+    """Ask the road for everything that is shown."""
     return {
         "stats": road.ask("GET", "/v1/stats"),
         "levels": road.ask("GET", "/v1/levels"),
@@ -60,7 +60,7 @@ def snapshot(road: RoadClient) -> dict[str, Any]:
 
 
 def drawn(look: dict[str, Any], before: dict[str, Any] | None) -> Panel:
-    """The picture."""
+    """Draw the view. `before` is the snapshot that rates are computed against."""
     return Panel(
         Group(_head(look, before), _levels(look), _queues(look["queues"])),
         title="postroad",
