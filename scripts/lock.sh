@@ -28,5 +28,5 @@ compile() {
 }
 
 # The build backend is locked too: installing the project itself must not reach for an unpinned one.
-compile run --build-deps-for editable pyproject.toml
+compile run --extra all --build-deps-for editable pyproject.toml
 compile dev requirements/dev.in

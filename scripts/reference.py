@@ -7,8 +7,6 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-import typer.main
-
 from postroad.api.problems import kind, status_of
 from postroad.cli.command import exit_code
 from postroad.cli.root import app
@@ -26,13 +24,14 @@ def pages() -> dict[str, str]:
 
 
 def commands() -> str:
-    found = list(_commands(typer.main.get_command(app), "postroad"))
+    found = list(_commands(app, "postroad"))
     lines = [
         "# Commands",
         NOTE,
         "",
         "Data goes to standard output, everything else to standard error. Exit codes: 0 ok, 1 failed,",
-        "2 bad input, 3 unavailable. `postroad --install-completion` sets up your shell.",
+        "2 bad input, 3 unavailable. For completion in your shell:",
+        '`eval "$(_POSTROAD_COMPLETE=bash_source postroad)"`; `zsh_source` and `fish_source` are alike.',
         "",
         "Every command also takes:",
         "",

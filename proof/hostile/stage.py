@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from postroad.api.door import Door, read_note
+from postroad.api.owner_note import OwnerNote, read_note
 from proof.hostile.clients import Target
 from proof.hostile.control import patient_settings
 from proof.hostile.honest import ENTRY, entries
@@ -85,7 +85,7 @@ class Road:
         self.door = self._found()
         self.port = int(self.door.url.rpartition(":")[2])
 
-    def _found(self) -> Door:
+    def _found(self) -> OwnerNote:
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until and self.process.poll() is None:
             found = read_note(f"sqlite:///{self._folder}/road/road.db")

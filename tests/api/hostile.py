@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from litestar.routes import HTTPRoute
+from msgspec import structs
 
+from postroad.api.app import ROUTES
+from postroad.api.routing import Route
 from tests.api.served import Served
 
 HOSTILE: tuple[bytes, ...] = (
@@ -66,44 +68,34 @@ PARTS = (
 )
 
 
-def routes(stand: Served) -> Iterator[tuple[str, str, Any]]:
-    """Every method and path, with its handler."""
-    for route in stand.app.routes:
-        if isinstance(route, HTTPRoute):
-            for method, (handler, _) in route.route_handler_map.items():
-                if method != "OPTIONS":
-                    yield method, route.path, handler
-
-
-def fields(handler: Any) -> list[str]:
+def fields(route: Route) -> list[str]:
     """The fields that a body may have."""
-    operation = handler.operation_class
-    if operation.__name__ != "Takes":
-        return []
-    (media,) = operation().request_body.content.values()
-    return list(media.schema.to_schema().get("properties", {}))
+    kind = route.facts.takes
+    return [each.encode_name for each in structs.fields(kind)] if kind else []
 
 
-def requests(stand: Served) -> Iterator[tuple[str, str, bytes]]:
+def requests() -> Iterator[tuple[str, str, bytes]]:
     """What is asked: bad parts of paths, bad parameters, bad bodies, bad values of each field."""
-    for method, path, handler in routes(stand):
-        template = path.replace(":str}", "}").replace(":int}", "}")
+    for route in ROUTES:
+        method, template = route.method, route.path
         start = template.partition("{")[0]
         if "{" in template:
             rest = template.partition("}")[2].replace("{n}", "1")
             for part in PARTS:
                 yield method, f"{start}{part}{rest}", b"{}"
         plain = (
-            f"{start}1{template.partition('}')[2].replace('{n}', '1')}" if "{" in template else path
+            f"{start}1{template.partition('}')[2].replace('{n}', '1')}"
+            if "{" in template
+            else template
         )
-        for name in handler.parsed_fn_signature.parameters:
+        for name in ("request", *route.parameters):
             for value in (*PARTS, "nan", "1e999", ""):
                 yield method, f"{plain}?{name}={value}", b"{}"
         yield method, f"{plain}?%00=%FF&=&&;", b"{}"
         if method == "POST":
             for body in HOSTILE:
                 yield method, plain, body
-            named = fields(handler)
+            named = fields(route)
             for name in named:
                 good = {
                     b"queue": b'"good"',
@@ -126,7 +118,7 @@ def requests(stand: Served) -> Iterator[tuple[str, str, bytes]]:
 async def faults(stand: Served, every: int) -> tuple[int, list[str]]:
     """Ask each `every`-th request; answers how many were asked, and which were answered with 5xx."""
     asked, broken, line = 0, [], await stand.line()
-    for method, path, body in islice(requests(stand), 0, None, every):
+    for method, path, body in islice(requests(), 0, None, every):
         line.send(stand.head(method, path, f"Content-Length: {len(body)}") + body)
         head = (await line.reader.readuntil(b"\r\n\r\n")).lower()
         status, said = int(head.split()[1]), await rest(line, head)

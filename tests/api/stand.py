@@ -7,9 +7,9 @@ from typing import Any, Self
 import msgspec
 
 from postroad import Message, Postroad, Reject
-from postroad.api.app import make_app
+from postroad.api.app import Application
 from postroad.api.context import Context
-from postroad.api.inside import Answer, Asked, ask
+from postroad.api.in_process import Answer, Asked, ask
 from postroad.config import Settings
 from postroad.model.tokens import EVERY_TENANT
 
@@ -37,7 +37,7 @@ class Stand:
     async def __aenter__(self) -> Self:
         await self.road.__aenter__()
         self.context = Context(self.road, self.settings, self.road.log)
-        self.app = make_app(self.context)
+        self.app = Application(self.context)
         self.token = (await self.road.tokens.make("test", tenant=EVERY_TENANT)).secret
         return self
 

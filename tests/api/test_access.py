@@ -2,7 +2,7 @@
 
 import pytest
 
-from postroad.api import inside
+from postroad.api import in_process
 from postroad.model.errors import BadInput
 from postroad.model.tokens import Scope, identity_of
 from tests.api.stand import Stand, kind
@@ -94,7 +94,7 @@ async def test_wrong_tokens_from_many_addresses_of_one_machine_are_throttled(
     """A machine with IPv6 has 2^64 of them."""
 
     async def guess(n: int) -> int:
-        monkeypatch.setattr(inside, "INSIDE", (f"2001:db8::{n:x}", 1))
+        monkeypatch.setattr(in_process, "IN_PROCESS", (f"2001:db8::{n:x}", 1))
         host = {"host": "localhost"}
         return (await stand.say("GET", SOME, token=f"guess-{n}", headers=host)).status
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from postroad.api.inside import Answer
+from postroad.api.in_process import Answer
 from postroad.api.routes.batch import lines_of
 from postroad.config import Settings
 from tests.api.stand import Stand, kind

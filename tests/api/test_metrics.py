@@ -11,8 +11,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import ProxyTracerProvider
 
-from postroad.api.inside import Asked, ask
-from postroad.api.watching import Watched
+from postroad.api.in_process import Asked, ask
+from postroad.api.request_metrics import RequestMetrics
 from postroad.model.errors import StoreUnavailable
 from postroad.observe.log import make_log
 from postroad.observe.names import METRICS
@@ -29,7 +29,7 @@ async def scraped(stand: Stand) -> str:
 
 
 async def test_metrics_tell_what_was_tried_and_how_all_messages_stand(stand: Stand) -> None:
-    app = Watched(stand.app, stand.context.meter, stand.road.store.clock)
+    app = RequestMetrics(stand.app, stand.context.meter, stand.road.store.clock)
     headers = {"authorization": f"Bearer {stand.token}"}
     for queue in ("good", "good", "bad", "nope"):
         data = json.dumps({"queue": queue, "body": 1}).encode()
@@ -72,7 +72,7 @@ async def test_a_try_is_a_span_of_its_own_linked_to_the_send(
     provider.add_span_processor(SimpleSpanProcessor(spans))
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
     monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
-    app = Watched(stand.app, stand.context.meter, stand.road.store.clock)
+    app = RequestMetrics(stand.app, stand.context.meter, stand.road.store.clock)
     mine = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     headers = {"authorization": f"Bearer {stand.token}", "traceparent": mine}
     data = b'{"queue": "good", "body": "secret-body", "key": "k"}'

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from postroad.api.gate import Gate
+from postroad.api.admission import Admission
 from postroad.config import Settings
 from postroad.model.entities import Accepted, Draft
 from postroad.model.errors import Crowded, DiskFull, Overloaded, StoreUnavailable
@@ -38,24 +38,24 @@ async def test_what_is_not_stored_in_time_is_refused_and_a_key_makes_it_safe(
 
 
 async def test_when_the_room_is_full_nothing_more_waits_and_one_tenant_has_half() -> None:
-    gate, go = Gate(Meter(), 10, 60), asyncio.Event()
+    admission, go = Admission(Meter(), 10, 60), asyncio.Event()
 
     async def work() -> str:
         await go.wait()
         return "stored"
 
-    first = [asyncio.ensure_future(gate.store("a", 1, work())) for _ in range(5)]
+    first = [asyncio.ensure_future(admission.store("a", 1, work())) for _ in range(5)]
     await asyncio.sleep(0)
     with pytest.raises(Crowded):
-        await gate.store("a", 1, work())
-    rest = [asyncio.ensure_future(gate.store(str(n), 1, work())) for n in range(5)]
+        await admission.store("a", 1, work())
+    rest = [asyncio.ensure_future(admission.store(str(n), 1, work())) for n in range(5)]
     await asyncio.sleep(0)
     with pytest.raises(Overloaded):
-        await gate.store("new", 1, work())
+        await admission.store("new", 1, work())
     go.set()
     assert await asyncio.gather(*first, *rest) == ["stored"] * 10
-    assert not gate.waiting
-    assert await gate.store("a", 50, work()) == "stored"  # one request alone is always let in
+    assert not admission.waiting
+    assert await admission.store("a", 50, work()) == "stored"  # one request alone is always let in
 
 
 @pytest.mark.parametrize("error", [StoreUnavailable("away"), DiskFull("no space left")])

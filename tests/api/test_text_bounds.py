@@ -99,7 +99,7 @@ async def test_every_text_in_a_query_or_a_header_has_a_bound(stand: Stand) -> No
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
         for parameter in operation.get("parameters", ())
-        for schema in (parameter["schema"], *parameter["schema"].get("oneOf", ()))
+        for schema in (parameter["schema"], *parameter["schema"].get("anyOf", ()))
         if parameter["in"] in ("query", "header")
         and schema.get("type") == "string"
         and not {"maxLength", "enum", "format", "pattern"}

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
-from postroad.api.door import Door, read_note
+from postroad.api.owner_note import OwnerNote, read_note
 from postroad.cli.root import app
 
 PROGRAM = (sys.executable, "-c", "from postroad.cli.main import main; main()")
@@ -40,7 +40,8 @@ async def slow(message):
 
 def postroad(*words: str, given: str = "") -> Result:
     """One command, in the present folder."""
-    return CliRunner().invoke(app, list(words), input=given, env={"COLUMNS": "200"})
+    env = {"COLUMNS": "200"}
+    return CliRunner().invoke(app, list(words), input=given, env=env, terminal_width=200)
 
 
 def data(*words: str, given: str = "") -> Any:
@@ -53,11 +54,11 @@ def data(*words: str, given: str = "") -> Any:
 @contextmanager
 def running(
     folder: Path, *words: str, without_note: bool = False
-) -> Iterator[tuple[subprocess.Popen[str], Door]]:
+) -> Iterator[tuple[subprocess.Popen[str], OwnerNote]]:
     """A server as a process of its own, until the block ends."""
     process = start(folder, *words)
     try:
-        yield process, Door("", "", 0) if without_note else door(process, folder)
+        yield process, OwnerNote("", "", 0) if without_note else door(process, folder)
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
@@ -78,8 +79,8 @@ def start(folder: Path, *words: str) -> "subprocess.Popen[str]":
     )
 
 
-def door(process: "subprocess.Popen[str]", folder: Path) -> Door:
-    """Where it listens, as soon as it does."""
+def door(process: "subprocess.Popen[str]", folder: Path) -> OwnerNote:
+    """DeadWhere it listens, as soon as it does."""
     until = time.monotonic() + WAIT_S
     while time.monotonic() < until:
         found = read_note(f"sqlite:///{folder}/road/road.db")

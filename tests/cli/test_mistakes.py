@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from postroad.api.door import Door, leave_note, read_note
-from postroad.api.inside import Answer, Asked
+from postroad.api.in_process import Answer, Asked
+from postroad.api.owner_note import OwnerNote, leave_note, read_note
 from postroad.cli import client
 from postroad.cli.client import RoadClient
 from postroad.stores.naming import shown
@@ -24,15 +24,15 @@ HALF = "caf\udce9"
 ELSEWHERE = "http://127.0.0.1:1"
 BROKEN_ENGINE = """
 from postroad import Postroad
-from postroad.app import Postroad as Inside
+from postroad.verbs.registering import Registry
 
 road = Postroad()
 
-def no_timetables(self):
+def no_timetables(*_):
     from postroad.model.errors import BadInput
     raise BadInput("this store keeps no timetables")
 
-Inside._scheduler = no_timetables
+Registry.scheduler = no_timetables
 """
 STORE_AWAY = """
 from postroad import Postroad
@@ -183,7 +183,7 @@ def test_what_a_killed_server_left_behind_does_not_lead_to_another_road(
     (other / "road").mkdir(parents=True)
     (other / "tasks.py").write_text((tmp_path / "tasks.py").read_text())
     with running(other, *UP) as (_process, door):
-        leave_note(road, Door(door.url, "prt_of_one_that_was_killed", 1))
+        leave_note(road, OwnerNote(door.url, "prt_of_one_that_was_killed", 1))
         assert data("send", "good", "1")["queue"] == "good"  # in the store itself
         assert read_note(road) is None  # and nobody is led there again
         assert data("stats")["waiting"] == 1

@@ -12,13 +12,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from postroad.api.door import BYTES_MAX, Door, leave_note, note_of, read_note
+from postroad.api.owner_note import BYTES_MAX, OwnerNote, leave_note, note_of, read_note
 from postroad.model.errors import UnsafeFile
 from postroad.stores import privacy
 from tests.cli.running import UP, data, postroad, running
 
 ANOTHER = 54_321
-DOOR = Door("http://127.0.0.1:9", "prt_secret", 1)
+DOOR = OwnerNote("http://127.0.0.1:9", "prt_secret", 1)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_a_note_that_somebody_else_may_have_written_leads_nowhere(
 ) -> None:
     plant, told = PLANTED[how]
     with trap() as (url, heard):
-        leave_note(road, Door(url, "prt_x", 1))
+        leave_note(road, OwnerNote(url, "prt_x", 1))
         if plant is of_another and os.geteuid() != 0:
             # Only root can give a file away: another one asks, for a road that is root's.
             mine = os.geteuid()

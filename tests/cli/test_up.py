@@ -30,7 +30,7 @@ main()
 """Ctrl+C just when the module is loaded that is named last."""
 
 
-@pytest.mark.parametrize("module", ["typer", "postroad.cli.running", "litestar"])
+@pytest.mark.parametrize("module", ["click", "postroad.cli.running", "uvicorn"])
 def test_an_interrupt_while_the_program_is_loaded_ends_it_quietly(
     folder: Path, module: str
 ) -> None:

@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 from postroad import Postroad
-from postroad.api.door import read_note
+from postroad.api.owner_note import read_note
 from postroad.config import Settings
 from postroad.model.keyring import new_key
 from postroad.model.webhook import WebhookRules

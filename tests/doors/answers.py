@@ -142,7 +142,17 @@ DOORS = (
         lambda data: read(data.decode("latin-1"), RULES),
         tuple(
             f"transports/webhook/target.py:{name}"
-            for name in ("PLAIN", "NAME", "read", "_literal", "_bad")
+            for name in (
+                "PLAIN",
+                "NAME",
+                "NUMBER",
+                "PORT",
+                "read",
+                "_read_authority",
+                "_read_port",
+                "_literal",
+                "_bad",
+            )
         ),
         size=1_920,
         frames=(

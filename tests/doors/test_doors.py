@@ -22,7 +22,7 @@ OURS = {
     "campaigns/postgres/": "rows that this release wrote",
     "campaigns/rows.py:": "rows that this release wrote",
     "campaigns/importing.py:_next": "JSON that was written a line before",
-    "api/inside.py:ask": "a request that this process makes to itself",
+    "api/in_process.py:ask": "a request that this process makes to itself",
     "transports/webhook/connections.py:Connections": "it makes connections, and reads nothing",
     "transports/webhook/endpoints.py:": "settings that this release wrote and sealed",
     "verbs/webhooks.py:_credential": "a URL that was vetted",

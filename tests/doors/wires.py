@@ -16,8 +16,8 @@ from postroad.api.listening import Strict
 from postroad.hub.access import Keys
 from postroad.hub.frames import JSON, MSGPACK, Codec
 from postroad.hub.http import Http
-from postroad.hub.server import Door as HubDoor
 from postroad.hub.server import Server
+from postroad.hub.server import UndecidedConnection as HubDoor
 from postroad.model.errors import BadSetting
 from postroad.model.hubs import known_hub
 from postroad.model.mailbox import HubLimits

@@ -6,8 +6,6 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import typer.main
-
 from postroad.cli.root import app
 from tests.api.stand import Stand
 from tests.reference.test_capabilities import commands, routes
@@ -62,7 +60,7 @@ def test_every_command_of_the_guides_is_one_and_its_options_are_too() -> None:
 def parse(words: list[str], known: set[str]) -> None:
     """As the program would, without doing it."""
     count = next(n for n in (2, 3) if " ".join(words[:n]) in known)
-    command: Any = typer.main.get_command(app)
+    command: Any = app
     for word in words[1:count]:
         command = command.commands[word]
     command.make_context(words[count - 1], words[count:])

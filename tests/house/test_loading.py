@@ -5,7 +5,16 @@ import sys
 
 import pytest
 
-OTHERS = {"asyncpg", "pamqp", "picows", "jinja2", "litestar", "uvicorn", "rich"}
+from postroad.model.extras import EXTRAS
+
+OTHERS = {*EXTRAS, "uvloop", "opentelemetry"}
+LIBRARIES = {"apsw", "cronsim", "cryptography", "httptools", "msgspec"}
+ROOMS = {
+    *("app", "campaigns", "config", "engine", "hub", "model", "observe", "pacing", "ports"),
+    *("stores", "transports", "verbs", "version"),
+}
+INNER = {"_cffi_backend", "_openssl", "cython_runtime", "typing_extensions"}
+"""What the libraries themselves load, by names of their own."""
 
 
 def loaded(code: str) -> set[str]:
@@ -20,7 +29,7 @@ def loaded(code: str) -> set[str]:
     [
         (
             "import postroad.cli.root",
-            OTHERS - {"rich"} | {"apsw", "postroad.app", "cryptography"},
+            OTHERS | {"apsw", "postroad.app", "cryptography"},
         ),
         ("import postroad; postroad.Postroad('sqlite:///x.db')", OTHERS),
         (
@@ -31,6 +40,15 @@ def loaded(code: str) -> set[str]:
 )
 def test_only_what_is_needed_is_loaded(code: str, never: set[str]) -> None:
     assert loaded(code) & never == set()
+
+
+def test_a_program_that_imports_postroad_loads_these_and_no_others() -> None:
+    found = loaded("from postroad import Postroad") - loaded("")
+    ours = {name.split(".")[1] for name in found if name.startswith("postroad.")}
+    others = {name.partition(".")[0] for name in found} - {"postroad", *sys.stdlib_module_names}
+    plain = {name for name in others if not name.startswith(("_cython", "_sysconfigdata"))}
+    assert ours == ROOMS
+    assert plain - INNER == LIBRARIES
 
 
 def test_the_face_has_what_it_names_and_nothing_else() -> None:

@@ -22,8 +22,8 @@ def written(text: str) -> Iterator[str]:
                 yield f"{node.lineno}: {name}()"
             case ast.Attribute(value=ast.Name(id="sys"), attr=name) if name in STREAMS:
                 yield f"{node.lineno}: sys.{name}"
-            case ast.Attribute(value=ast.Name(id="typer" | "click"), attr=name) if name in SAYING:
-                yield f"{node.lineno}: typer.{name}"
+            case ast.Attribute(value=ast.Name(id="click"), attr=name) if name in SAYING:
+                yield f"{node.lineno}: click.{name}"
             case ast.Call(func=ast.Attribute(value=ast.Name(id="os"), attr="write")):
                 yield f"{node.lineno}: os.write"
             case ast.ImportFrom(module=str(module), names=names) if module in OWN:
@@ -50,7 +50,7 @@ def test_no_command_prints_past_printing() -> None:
     "line",
     [
         "print(1)",
-        "typer.echo('x')",
+        "click.echo('x')",
         "sys.stdout.write('x')",
         "sys.stderr.buffer.write(b'x')",
         "say = sys.__stdout__",

@@ -9,11 +9,12 @@ STARTS = {"create_task", "ensure_future", "Thread", "ThreadPoolExecutor", "TaskG
 HANDED = "what it raises is handed to those who wait for it"
 AWAITED = "awaited in the same function, which raises what it raised"
 HEARD = {
-    "api/greeting.py create_task": "takes connections, and goes on after whatever a socket raises",
+    "api/tls_server.py create_task": "takes connections, and goes on after whatever a socket raises",
     "hub/greeting.py create_task": "takes connections, and goes on after whatever a socket raises",
     "observe/watcher.py Thread": "another process, which ends the stuck one whatever becomes of it",
     "api/serving.py create_task": "a TaskGroup ends the server with what it raised",
     "api/serving.py TaskGroup": "ends the server with what one of it raised",
+    "api/app.py ensure_future": "both are awaited, and what writing raised is logged",
     "verbs/running.py ensure_future": AWAITED,
     "campaigns/importing.py create_task": AWAITED,
     "engine/intake.py create_task": HANDED,

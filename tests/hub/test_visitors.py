@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from postroad.hub import visitors
 from postroad.hub.frames import JSON, MSGPACK, Codec
 from postroad.hub.http import Http
-from postroad.hub.server import Door
+from postroad.hub.server import UndecidedConnection
 from postroad.hub.socket import Socket
 from postroad.hub.visitors import Visitors
 from postroad.model.mailbox import HubLimits
@@ -293,7 +293,7 @@ async def test_a_body_of_very_many_chunks_is_refused(tmp_path: Path) -> None:
 
 
 def _door(count: int) -> Callable[[], None]:
-    door = Door(MagicMock(), "somewhere")
+    door = UndecidedConnection(MagicMock(), "somewhere")
     door._transport = MagicMock()
     data = [b"x"] * count
 

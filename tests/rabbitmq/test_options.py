@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from postroad.api.door import note_of
+from postroad.api.owner_note import note_of
 from postroad.model.errors import BadDsn
 from postroad.ports.clock import SystemClock
 from postroad.stores.naming import file_of, shown

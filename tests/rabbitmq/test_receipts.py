@@ -13,9 +13,9 @@ from pamqp import commands
 
 from postroad import Message, Postroad, PostroadError, Reject
 from postroad import sync as blocking
-from postroad.api.app import make_app
+from postroad.api.app import Application
 from postroad.api.context import Context
-from postroad.api.inside import Asked, ask
+from postroad.api.in_process import Asked, ask
 from postroad.engine.drafting import Send
 from postroad.model.errors import BrokerBlocked, BrokerLost, QueueFull, Unroutable
 from postroad.model.tokens import EVERY_TENANT
@@ -144,7 +144,7 @@ async def doors_to(dsn: str, beside: str, folder: Path) -> AsyncIterator[tuple[D
         async with road:
             context = Context(road, road.settings, road.log)
             token = (await road.tokens.make("test", tenant=EVERY_TENANT)).secret
-            yield Doors(road, make_app(context), token, other), got
+            yield Doors(road, Application(context), token, other), got
     finally:
         await asyncio.to_thread(other.__exit__, None, None, None)
 

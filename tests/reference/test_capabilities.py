@@ -5,8 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import typer.main
-
 from postroad.api.app import ROUTES
 from postroad.app import Postroad
 from postroad.cli.root import app
@@ -25,18 +23,12 @@ def rows(text: str) -> list[dict[str, str]]:
 
 def routes() -> set[str]:
     """All routes, as `GET /v1/…/{id}`."""
-    return {
-        f"{method} {re.sub(r':(str|int)}', '}', path)}"
-        for handler in ROUTES
-        for path in handler.paths
-        for method in handler.http_methods
-        if method != "HEAD"
-    }
+    return {f"{route.method} {route.path}" for route in ROUTES}
 
 
 def commands(group: Any = None, words: str = "postroad") -> set[str]:
     """All commands, as `postroad dead list`."""
-    group = group or typer.main.get_command(app)
+    group = group or app
     inner = getattr(group, "commands", None)
     if inner is None:
         return {words}

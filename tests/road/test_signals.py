@@ -12,7 +12,7 @@ SERVED = """
 import asyncio, sys
 from contextlib import asynccontextmanager
 import uvicorn
-from litestar import Litestar
+from starlette.applications import Starlette
 from postroad import Postroad
 
 road = Postroad(f"sqlite:///{sys.argv[1]}/road.db")
@@ -43,7 +43,7 @@ async def lifespan(app):
         print("down", flush=True)
 
 config = uvicorn.Config(
-    Litestar(lifespan=[lifespan]), port=0, loop=sys.argv[2], log_level="error"
+    Starlette(lifespan=lifespan), port=0, loop=sys.argv[2], log_level="error"
 )
 server = uvicorn.Server(config)
 server.run()

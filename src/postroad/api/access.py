@@ -2,14 +2,13 @@
 
 from collections import OrderedDict
 from hmac import compare_digest
-from typing import Any, Final
+from typing import Final
 
-from litestar.connection import ASGIConnection
-from litestar.handlers import BaseRouteHandler
 from msgspec import structs
 
 from postroad.api.hosts import Hosts
-from postroad.api.inside import INSIDE
+from postroad.api.in_process import IN_PROCESS
+from postroad.api.request import Request
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, Forbidden, TooManyTries, Unauthorized
 from postroad.model.networks import network
@@ -18,7 +17,6 @@ from postroad.ports.clock import Clock
 from postroad.ports.secret import secret_bytes
 from postroad.verbs.tokens import TokenAdmin, check_tenant
 
-Asker = ASGIConnection[Any, Any, Any, Any]
 KNOWN_S: Final = 2.0
 """How long a token that was looked up is believed; what a revoked one has left elsewhere."""
 KNOWN_MAX: Final = 10_000
@@ -43,34 +41,34 @@ class Access:
         self.local = write(secret_bytes(4).hex(), secret_bytes(SECRET_BYTES))
         self._local = digest(self.local)
 
-    async def check(self, asker: Asker, handler: BaseRouteHandler) -> None:
-        """Runs before every route; the route's `scope` says what is needed."""
+    async def check(self, asker: Request, scope: Scope | None) -> None:
+        """Refuse a request without what its route needs. Runs before every route; without a scope
+        a route needs no token."""
         self._check_host(asker)
         self._check_origin(asker)
-        scope: Scope | None = handler.opt.get("scope")
         if scope is None:
             return
         found = await self._who(asker)
         if scope not in found.scopes:
             has = ", ".join(sorted(found.scopes))
             raise Forbidden(f"this needs a token with the scope {scope!r}; yours has: {has}")
-        asker.scope["state"]["who"] = self._for_tenant(found, asker.headers.get(TENANT_HEADER))
+        asker.who = self._for_tenant(found, asker.headers.get(TENANT_HEADER))
 
-    def _check_host(self, asker: Asker) -> None:
+    def _check_host(self, asker: Request) -> None:
         host = asker.headers.get("host", "")
-        if host and asker.client != INSIDE and not self._hosts.takes(host):
+        if host and asker.client != IN_PROCESS and not self._hosts.takes(host):
             raise Forbidden(
                 f"this server has no name {host[:100]!r}: see the setting allowed_hosts"
             )
 
-    def _check_origin(self, asker: Asker) -> None:
+    def _check_origin(self, asker: Request) -> None:
         origin = asker.headers.get("origin")
         if origin is None or origin in self._origins:
             return
         if origin.partition("://")[2] != asker.headers.get("host"):
             raise Forbidden("requests from other sites' pages are refused: see the setting origins")
 
-    async def _who(self, asker: Asker) -> Who:
+    async def _who(self, asker: Request) -> Who:
         kind, _, text = asker.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not text:
             raise Unauthorized(
@@ -83,7 +81,7 @@ class Access:
         known = self._known.get(key)
         if known is not None and now_s - known[0] < KNOWN_S and not self._is_over(known[1]):
             return known[1]
-        address = network(asker.client.host) if asker.client else ""
+        address = network(asker.client[0]) if asker.client else ""
         if known is None:
             self._check_patience(address, now_s)
         found = await self._tokens.who(text)

@@ -1,15 +1,16 @@
-"""The web application: all routes, joined with one road."""
+"""The web application: all routes of one road over ASGI, and OpenAPI for them."""
 
+import asyncio
+from functools import cache
 from typing import Any, Final
 
-from litestar import Litestar, Request
-from litestar.openapi import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin
-from litestar.openapi.spec import Components, SecurityScheme
+import msgspec
 
-from postroad.api.answering import HANDLERS
+from postroad.api.answering import answer
 from postroad.api.context import Context
-from postroad.api.problems import BadRequest, FieldError
+from postroad.api.openapi import document
+from postroad.api.problems import MethodNotAllowed
+from postroad.api.request import Request, Response, Stream, head
 from postroad.api.routes import (
     batch,
     campaigns,
@@ -25,6 +26,8 @@ from postroad.api.routes import (
     stats,
     tokens,
 )
+from postroad.api.routing import Router, fetch, nothing_at
+from postroad.model.errors import PostroadError
 
 ROUTES: Final = (
     *messages.ROUTES,
@@ -44,43 +47,87 @@ ROUTES: Final = (
 """A new group of routes is a file in api/routes/ whose ROUTES are added here."""
 
 
-def make_app(context: Context) -> Litestar:
-    """The application for one road."""
-    app = Litestar(
-        list(ROUTES),
-        guards=[context.access.check],
-        before_request=refuse_unknown_parameters,
-        exception_handlers=HANDLERS,
-        request_max_body_size=context.settings.request_bytes_max,
-        openapi_config=openapi(),
-        logging_config=None,
-        pdb_on_exception=False,
-    )
-    app.state.context = context
-    return app
+@cache
+def openapi() -> bytes:
+    """OpenAPI 3.1 of all routes, made when it is first asked for."""
+    return msgspec.json.encode(document(ROUTES))
 
 
-def openapi() -> OpenAPIConfig:
-    """OpenAPI 3.1, at /v1/openapi.json."""
-    bearer = SecurityScheme(type="http", scheme="bearer", description="`postroad token make`")
-    return OpenAPIConfig(
-        title="Postroad",
-        version="1",
-        description="Hand it a message for somebody else's server, and it gets there.",
-        path="/v1",
-        render_plugins=[JsonRenderPlugin(path="/openapi.json")],
-        components=Components(security_schemes={"bearer": bearer}),
-        security=[{"bearer": []}],
-        use_handler_docstrings=True,
-        create_examples=False,
-    )
+@fetch("/v1/openapi.json", scope=None)
+async def describe() -> Response[bytes]:
+    """Describe this API."""
+    return Response(openapi(), media_type="application/vnd.oai.openapi+json")
 
 
-async def refuse_unknown_parameters(request: "Request[Any, Any, Any]") -> None:
-    """A mistyped filter must not mean "everything"."""
-    known = request.route_handler.parsed_fn_signature.parameters
-    for name in request.query_params:
-        if name not in known or name == "request":
-            raise BadRequest(
-                f"{name}: there is no such parameter", (FieldError(name, "unknown parameter"),)
-            )
+class Application:
+    """An ASGI application for one road."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._router = Router((*ROUTES, describe))
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request."""
+        request = Request(scope, receive, self.context)
+        try:
+            reply = await self._answer(request, scope)
+        except PostroadError as error:
+            reply = answer(error)
+        except Exception as error:  # noqa: BLE001 - a fault of ours: logged with its trace, told without it
+            self._log_fault(request, error)
+            reply = answer(error)
+        if isinstance(reply, Stream):
+            await self._stream(reply, request, send)
+        else:
+            await reply.send(request, send)
+
+    async def _answer(self, request: Request, scope: Any) -> Response[Any] | Stream:
+        path = request.path
+        routes, values = self._router.find(path.rstrip("/") or "/")
+        if not routes:
+            raise nothing_at(path)
+        route = routes.get(request.method)
+        scope["path_template"] = next(iter(routes.values())).path
+        needed = None if route is None else route.facts.scope
+        await self.context.access.check(request, needed)
+        if route is None:
+            return _other_method(request.method, ", ".join(sorted(routes)))
+        request.body_bytes_max = route.facts.bytes_max or self.context.settings.request_bytes_max
+        said = await route.handler(*route.read(request, values))
+        if isinstance(said, Response | Stream):
+            return said
+        return Response(said, route.facts.status)
+
+    async def _stream(self, reply: Stream, request: Request, send: Any) -> None:
+        """Write pieces until they end or the client is gone. What fails now can only be logged: the
+        client sees that the answer is cut off."""
+        work = asyncio.ensure_future(_write(reply, send))
+        gone = asyncio.ensure_future(request.disconnected())
+        try:
+            await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (work, gone):
+                task.cancel()
+            await asyncio.wait((work, gone))
+        if not work.cancelled() and (error := work.exception()) is not None:
+            self._log_fault(request, error)
+
+    def _log_fault(self, request: Request, error: BaseException) -> None:
+        self.context.log.error(
+            "request failed", path=request.path, method=request.method, exc_info=error
+        )
+
+
+async def _write(reply: Stream, send: Any) -> None:
+    await send(head(reply.status, reply.headers))
+    async for piece in reply.pieces:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _other_method(method: str, allowed: str) -> Response[Any]:
+    """OPTIONS is answered everywhere; other methods than a path's own are refused."""
+    if method == "OPTIONS":
+        return Response(None, 204, {"allow": f"{allowed}, OPTIONS"})
+    refused = MethodNotAllowed(f"{method} is not answered here: use {allowed}")
+    return answer(refused, {"allow": allowed})

@@ -61,7 +61,7 @@ class Strict(HttpToolsProtocol):
     def __init__(self, connections: Connections, **uvicorn: Any) -> None:
         super().__init__(**uvicorn)
         self.address = ""
-        self.greeting: Line | None = None
+        self.handshake: Line | None = None
         """What it was counted as while hands were shaken."""
         self._house = connections
         self._phase = Phase.head
@@ -77,8 +77,8 @@ class Strict(HttpToolsProtocol):
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""
         self._until_s = self.loop.time() + self._house.patience.head_s
-        if self.greeting is not None:
-            self._house.forget(self.greeting)
+        if self.handshake is not None:
+            self._house.forget(self.handshake)
         if not self._house.admit(self):
             transport.write(answer_of(503, "this server has too many connections: try again later"))
             transport.close()

@@ -1,13 +1,11 @@
-"""How a page is asked for."""
+"""The parameters of every route that answers in pages."""
 
 from typing import Annotated
 
-from litestar.params import QueryParameter
+from msgspec import Meta
 
 from postroad.model.texts import QUEUE_MAX
 from postroad.verbs.paging import PAGE_MAX
 
-Limit = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
-After = Annotated[
-    str, QueryParameter(max_length=QUEUE_MAX, description="The `after` of the page before")
-]
+Limit = Annotated[int, Meta(ge=1, le=PAGE_MAX)]
+After = Annotated[str, Meta(max_length=QUEUE_MAX, description="The `after` of the page before")]

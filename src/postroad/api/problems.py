@@ -12,30 +12,6 @@ from postroad.model.dead import ReplayMode
 from postroad.model.states import DeadReason
 from postroad.model.tokens import Scope
 
-STATUS: Final[dict[type[Exception], int]] = {
-    errors.BadInput: 400,
-    errors.BodyTooLarge: 413,
-    errors.UnknownQueue: 404,
-    errors.UnknownLane: 404,
-    errors.UnknownMessage: 404,
-    errors.UnknownToken: 404,
-    errors.UnknownMailbox: 404,
-    UnknownCampaign: 404,
-    WrongState: 409,
-    errors.NotDead: 409,
-    errors.NotCancelled: 409,
-    errors.NotUncertain: 409,
-    errors.CopyRefused: 409,
-    errors.Conflict: 409,
-    errors.Unauthorized: 401,
-    errors.Forbidden: 403,
-    errors.TooManyTries: 429,
-    errors.Crowded: 429,
-    errors.TenantFull: 429,
-    errors.Overloaded: 503,
-    errors.NotOpen: 503,
-    errors.StoreError: 503,
-}
 WORDS: Final = re.compile(r"(?<!^)(?=[A-Z])")
 PATTERN: Final = re.compile(r"matching regex '\^\((.*?)\|?\)\$'")
 CHOICES: Final[dict[str, Iterable[str]]] = {
@@ -81,6 +57,43 @@ class BadRequest(errors.BadInput):
     def __init__(self, text: str, fields: tuple[FieldError, ...] = ()) -> None:
         super().__init__(text)
         self.fields = fields
+
+
+class NotFound(errors.PostroadError):
+    """No route has this path."""
+
+
+class MethodNotAllowed(errors.PostroadError):
+    """The path has routes, and none for this method."""
+
+
+STATUS: Final[dict[type[Exception], int]] = {
+    errors.BadInput: 400,
+    errors.BodyTooLarge: 413,
+    errors.UnknownQueue: 404,
+    errors.UnknownLane: 404,
+    errors.UnknownMessage: 404,
+    errors.UnknownToken: 404,
+    errors.UnknownMailbox: 404,
+    UnknownCampaign: 404,
+    WrongState: 409,
+    errors.NotDead: 409,
+    errors.NotCancelled: 409,
+    errors.NotUncertain: 409,
+    errors.CopyRefused: 409,
+    errors.Conflict: 409,
+    errors.Unauthorized: 401,
+    errors.Forbidden: 403,
+    errors.TooManyTries: 429,
+    errors.Crowded: 429,
+    errors.TenantFull: 429,
+    errors.MissingExtra: 501,
+    errors.Overloaded: 503,
+    errors.NotOpen: 503,
+    errors.StoreError: 503,
+    NotFound: 404,
+    MethodNotAllowed: 405,
+}
 
 
 def kind(error: type[Exception]) -> str:

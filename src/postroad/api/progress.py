@@ -4,12 +4,10 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, TypeVar
 
 import msgspec
-from litestar import Response
-from litestar.response import Stream
 from msgspec import Struct
 
-from postroad.api.context import Ask, context
 from postroad.api.problems import problem
+from postroad.api.request import Request, Response, Stream
 from postroad.model.errors import PostroadError
 
 NDJSON: Final = "application/x-ndjson"
@@ -29,21 +27,21 @@ class Line(Struct, frozen=True):
 
 
 async def answer_in_steps(
-    request: Ask, steps: AsyncIterator[T], shown: Callable[[T], S]
+    request: Request, steps: AsyncIterator[T], shown: Callable[[T], S]
 ) -> "Answered[S]":
     """The last of the steps; or each of them, half a second apart."""
     if NDJSON in request.headers.get("accept", ""):
-        return Stream(_lines(request, steps, shown), media_type=NDJSON)
+        return Stream(_lines(request, steps, shown), NDJSON)
     last: list[T] = []
     async for step in steps:  # of thousands only the last
         last = [step]
-    return Response(shown(*last), status_code=200)
+    return Response(shown(*last))
 
 
 async def _lines(
-    request: Ask, steps: AsyncIterator[T], shown: Callable[[T], Struct]
+    request: Request, steps: AsyncIterator[T], shown: Callable[[T], Struct]
 ) -> AsyncIterator[bytes]:
-    clock = context(request).road.store.clock
+    clock = request.context.road.store.clock
     said: Struct | None = None
     tell_s = clock.steady_s() + TELL_S
     try:

@@ -11,14 +11,14 @@ from typing import Final
 
 import uvicorn
 
-from postroad.api.app import make_app
+from postroad.api.app import Application
 from postroad.api.connections import Connections, Patience
 from postroad.api.context import Context
-from postroad.api.door import Door, leave_note, remove_note
-from postroad.api.greeting import SecureServer
 from postroad.api.hosts import Proxies
 from postroad.api.listening import Strict
-from postroad.api.watching import Watched
+from postroad.api.owner_note import OwnerNote, leave_note, remove_note
+from postroad.api.request_metrics import RequestMetrics
+from postroad.api.tls_server import TlsServer
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.hub.serving import Station
@@ -105,7 +105,7 @@ class Server:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
         cert = certificate(self._settings.tls_cert_file)
-        door = Door(self.url, self.context.access.local, os.getpid(), cert)
+        door = OwnerNote(self.url, self.context.access.local, os.getpid(), cert)
         try:
             leave_note(self.road.dsn, door)
         except UnsafeFile as error:
@@ -121,7 +121,7 @@ class Server:
         proxies = Proxies(settings.trusted_proxies)
         connections = Connections(self._patience, self.road.log, proxies.has)
         config = uvicorn.Config(
-            Watched(make_app(self.context), self.context.meter, self.road.store.clock),
+            RequestMetrics(Application(self.context), self.context.meter, self.road.store.clock),
             http=Strict,
             lifespan="off",
             log_config=None,
@@ -224,7 +224,7 @@ class Web(uvicorn.Server):
             backlog = self.config.backlog
             self.servers = [await loop.create_server(self._plain, sock=taken, backlog=backlog)]
         else:
-            own = SecureServer(self._plain, self._connections, self._secure, self._clock)
+            own = TlsServer(self._plain, self._connections, self._secure, self._clock)
             own.listen(taken)
             self.servers = [own]  # type: ignore[list-item]
         self.started = True

@@ -9,6 +9,7 @@ from msgspec import Struct
 from postroad.model.campaign import Campaign, Row
 from postroad.model.credential import Credential
 from postroad.model.errors import BadInput
+from postroad.model.extras import Needing
 from postroad.model.foreign import told
 from postroad.model.segments import segments
 from postroad.ports.channel import Parcel
@@ -72,6 +73,7 @@ def is_called_back(credential: Credential) -> bool:
 @lru_cache(64)
 def template_of(text: str) -> "Template":
     """A template, read once."""
-    from postroad.campaigns.template import Template  # Jinja2, which most roads never need
+    with Needing("a campaign"):
+        from postroad.campaigns.template import Template  # Jinja2, which most roads never need
 
     return Template(text)

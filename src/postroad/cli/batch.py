@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final
 
 import msgspec
-import typer
-from rich.progress import Progress
+from click.exceptions import Exit
 
-from postroad.api.inside import Asked
+from postroad.api.in_process import Asked
 from postroad.cli.client import RoadClient
 from postroad.cli.command import Invocation, command
+from postroad.cli.options import Argument, Group
 from postroad.cli.printing import as_json, err, out
+from postroad.cli.progress import show_progress
 from postroad.model.errors import BadInput, StoreUnavailable
 
 LINES: Final = 5_000
@@ -20,26 +21,19 @@ BYTES: Final = 8 << 20
 SHOWN_MAX: Final = 20
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the command."""
-    command(app, "batch", rich_help_panel="Messages")(batch)
+    command(app, "batch", panel="Messages")(batch)
 
 
 def batch(
     call: Invocation,
-    file: Annotated[
-        Path, typer.Argument(help="A file with a JSON object a line; - is standard input.")
-    ],
+    file: Annotated[Path, Argument(help="A file with a JSON object a line; - is standard input.")],
 ) -> None:
     """Send many messages, a line of JSON each: {"queue": …, "body": …}. Good lines are stored, bad
     ones are printed. If each has a key, the whole file can be sent again."""
     totals = {"stored": 0, "duplicates": 0, "refused": 0}
-    with (
-        _opened(file) as source,
-        call.connect() as road,
-        Progress(console=err(), disable=not err().is_terminal) as bar,
-    ):
-        task = bar.add_task("sending", total=None)
+    with _opened(file) as source, call.connect() as road, show_progress("sending") as told:
         for first, chunk in _chunks(source):
             *answers, last = _answers(road, first, chunk)
             for answer in answers:
@@ -47,14 +41,14 @@ def batch(
                 _tell(call, answer, totals["refused"])
             for name in totals:
                 totals[name] += last[name]
-            bar.update(task, completed=sum(totals.values()))
+            told(sum(totals.values()))
     if call.json:
         as_json({"done": True, **totals})
     else:
         words = [f"{count} {name}" for name, count in totals.items()]
         out().print(", ".join(words))
     if totals["refused"]:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _opened(file: Path) -> BinaryIO:
@@ -99,4 +93,4 @@ def _tell(call: Invocation, answer: dict[str, Any], refused: int) -> None:
         as_json(answer)
     elif "problem" in answer and refused < SHOWN_MAX:
         detail = answer["problem"]["detail"]
-        err().print(f"line {answer['line']}: {detail}", soft_wrap=True)
+        err().print(f"line {answer['line']}: {detail}")

@@ -6,19 +6,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-from postroad.api.inside import part
+from postroad.api.in_process import part
 from postroad.cli.command import Commands, Invocation, Limit, add_group
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, facts, out, pieces, table, when
 from postroad.model.errors import BadInput
 from postroad.model.sentences import span
 
-Name = Annotated[str, typer.Argument(help="The campaign's name.")]
-Row = Annotated[int, typer.Option(help="The number of the recipient.")]
-Override = Annotated[bool, typer.Option(help="Never halt this campaign automatically again.")]
-State = Annotated[str, typer.Option(help="Only these: unsent, sent, failed or uncertain.")]
+Name = Annotated[str, Argument(help="The campaign's name.")]
+Row = Annotated[int, Option(help="The number of the recipient.")]
+Override = Annotated[bool, Option(help="Never halt this campaign automatically again.")]
+State = Annotated[str, Option(help="Only these: unsent, sent, failed or uncertain.")]
 PAGE: Final = 1_000
 LIVE: Final = ("scheduled", "running")
 PLAIN: Final = {
@@ -29,7 +27,7 @@ PLAIN: Final = {
 }
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the commands for campaigns."""
     own = (create, show, counts, preview, estimate, schedule, resume, settle)
     more = (discard, lookup, recipients, export)
@@ -51,12 +49,10 @@ def _ask(call: Invocation, method: str, path: str, data: object = None, **query:
 def create(
     call: Invocation,
     name: Name,
-    credential: Annotated[str, typer.Option(help="The credential to send with.")],
-    template: Annotated[str, typer.Option(help="The template's text, or @FILE.")],
-    recipient: Annotated[
-        str, typer.Option(help="The column that holds the recipient.")
-    ] = "recipient",
-    jobs: Annotated[int, typer.Option(help="How many senders work on it at once.")] = 1,
+    credential: Annotated[str, Option(help="The credential to send with.")],
+    template: Annotated[str, Option(help="The template's text, or @FILE.")],
+    recipient: Annotated[str, Option(help="The column that holds the recipient.")] = "recipient",
+    jobs: Annotated[int, Option(help="How many senders work on it at once.")] = 1,
 ) -> None:
     """Create a campaign as a draft without recipients."""
     data = {
@@ -96,7 +92,7 @@ def list_campaigns(call: Invocation) -> None:
 def show(
     call: Invocation,
     name: Name,
-    watch: Annotated[bool, typer.Option(help="Update it until the campaign ends.")] = False,
+    watch: Annotated[bool, Option(help="Update it until the campaign ends.")] = False,
 ) -> None:
     """Show its state, counts, rate, and when it will be done."""
     with call.connect() as road:
@@ -142,24 +138,24 @@ def counts(call: Invocation, name: Name) -> None:
 def import_file(
     call: Invocation,
     name: Name,
-    file: Annotated[Path, typer.Argument(help="A CSV file; its first line names the columns.")],
+    file: Annotated[Path, Argument(help="A CSV file; its first line names the columns.")],
     encoding: Annotated[
-        str, typer.Option(help="The file's encoding; guessed and printed unless given.")
+        str, Option(help="The file's encoding; guessed and printed unless given.")
     ] = "",
-    skip_invalid: Annotated[bool, typer.Option(help="Skip invalid lines.")] = False,
+    skip_invalid: Annotated[bool, Option(help="Skip invalid lines.")] = False,
 ) -> None:
     """Import recipients from a CSV file. If a line is invalid, nothing is imported."""
     if not file.is_file():
         raise BadInput(f"there is no file {file}")
     query: dict[str, Any] = {"encoding": encoding, "skip_invalid": skip_invalid}
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with call.connect() as road, Progress(*columns, console=err(), transient=True) as bar:
-        task = bar.add_task("reading")
+    screen = err()
 
-        def told(step: str, done: int, size: int) -> None:
-            bar.update(task, description=step, completed=done, total=size)
+    def told(step: str, done: int, size: int) -> None:
+        screen.progress(f"{step} {done * 100 // max(1, size)} %")
 
+    with call.connect() as road:
         said = road.import_file(name, file, query, told)
+    screen.progress("")
     if call.printed(said):
         return
     guessed = " (guessed)" if said["guessed"] else ""
@@ -195,7 +191,7 @@ def preview(call: Invocation, name: Name, row: Row = 1) -> None:
 def try_message(
     call: Invocation,
     name: Name,
-    to: Annotated[str, typer.Option(help="Who receives it.")],
+    to: Annotated[str, Option(help="Who receives it.")],
     row: Row = 1,
 ) -> None:
     """Send the message of one recipient to somebody else, as a test; no state changes."""
@@ -225,7 +221,7 @@ def estimate(call: Invocation, name: Name) -> None:
 def schedule(
     call: Invocation,
     name: Name,
-    at: Annotated[str, typer.Argument(help="The time with its zone, as 2026-12-01T09:00+08:00.")],
+    at: Annotated[str, Argument(help="The time with its zone, as 2026-12-01T09:00+08:00.")],
 ) -> None:
     """Schedule the start."""
     try:
@@ -243,12 +239,10 @@ def resume(call: Invocation, name: Name, override: Override = False) -> None:
 def settle(
     call: Invocation,
     name: Name,
-    state: Annotated[str, typer.Option("--as", help="What they are: sent or unsent.")],
+    state: Annotated[str, Option("--as", help="What they are: sent or unsent.")],
     row: Annotated[
         list[int] | None,
-        typer.Option(
-            help="A recipient's number; may be repeated; all uncertain ones unless given."
-        ),
+        Option(help="A recipient's number; may be repeated; all uncertain ones unless given."),
     ] = None,
 ) -> None:
     """Settle uncertain recipients as sent or unsent."""
@@ -270,7 +264,7 @@ def recipients(
     name: Name,
     state: State = "",
     limit: Limit = 100,
-    after: Annotated[int, typer.Option(help="Continue after this number.")] = 0,
+    after: Annotated[int, Option(help="Continue after this number.")] = 0,
 ) -> None:
     """List recipients in order, with their states."""
     said = _ask(call, "GET", _path(name, "recipients"), only=state, limit=limit, after=after)
@@ -296,7 +290,7 @@ def recipients(
 def export(
     call: Invocation,
     name: Name,
-    form: Annotated[str, typer.Option("--format", help="csv or ndjson.")] = "csv",
+    form: Annotated[str, Option("--format", help="csv or ndjson.")] = "csv",
     state: State = "",
 ) -> None:
     """Write all results to standard output."""

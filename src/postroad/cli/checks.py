@@ -9,8 +9,8 @@ from typing import Any, Final
 import apsw
 from msgspec import Struct
 
-from postroad.api.door import read_note
-from postroad.api.inside import Asked
+from postroad.api.in_process import Asked
+from postroad.api.owner_note import read_note
 from postroad.cli.client import RequestRefused
 from postroad.cli.command import Invocation
 from postroad.config import Settings, address, unknown

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import structs
 
-from postroad.api.door import read_note, remove_note
-from postroad.api.inside import ASGI, Answer, Asked, ask, part
+from postroad.api.in_process import ASGI, Answer, Asked, ask, part
+from postroad.api.owner_note import read_note, remove_note
 from postroad.api.problems import Problem
 from postroad.config import Settings
 from postroad.model.entities import DEFAULT_TENANT
@@ -117,7 +117,7 @@ class RoadClient:
         asked = self._signed(Asked("POST", path, {}, _json(data), headers))
         reader = ProgressReader(told)
         if self._app is not None and self._runner is not None:
-            _ = _good(self._runner.run(ask(self._app, asked, reader.hear)))  # it was request
+            _ = _good(self._runner.run(ask(self._app, asked, reader.hear)))  # it was heard
             return reader.said()
         with self._reply(asked) as reply:
             if reply.status >= 400:
@@ -186,7 +186,7 @@ class RoadClient:
         return answer.status == 200 and answer.content.startswith(b"[")
 
     def _open_store(self) -> None:
-        from postroad.api.app import make_app  # engine and web framework take a second to load
+        from postroad.api.app import Application  # engine and web framework take a second to load
         from postroad.api.context import Context
         from postroad.app import Postroad
 
@@ -206,7 +206,7 @@ class RoadClient:
         self._road = road
         remove_note(settings.dsn)  # the file is ours: whoever left one is gone
         context = Context(road, settings, road.log)
-        app = self._app = make_app(context)
+        app = self._app = Application(context)
         self._token = context.access.local
         self._ask = lambda asked: runner.run(ask(app, asked))
 

@@ -3,15 +3,16 @@
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn, get_type_hints
 
-import typer
+import click
+from click.exceptions import Exit
 from msgspec import Struct, structs
 
 from postroad.api.problems import Problem, problem
 from postroad.cli.client import RequestRefused, RoadClient
+from postroad.cli.options import SETTINGS, Command, Group, Option, made
 from postroad.cli.printing import as_json, failed, out
 from postroad.config import FILE, Loaded, Settings, load
 from postroad.model.entities import DEFAULT_TENANT
@@ -85,7 +86,7 @@ class Invocation:
     def reply(self, said: object, text: str) -> None:
         """Print an answer as JSON if --json was given, else as a line of text."""
         if not self.printed(said):
-            out().print(text, soft_wrap=True)
+            out().print(text)
 
 
 def _base() -> Settings:
@@ -115,7 +116,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _shared() -> dict[str, Any]:
     def option(*flags: str, text: str) -> Any:
-        return typer.Option(*flags, help=text, rich_help_panel=PANEL)
+        return Option(*flags, help=text, panel=PANEL)
 
     return {
         "json": Annotated[bool, option("--json", text="Print JSON, for programs.")],
@@ -147,16 +148,16 @@ def _shared() -> dict[str, Any]:
     }
 
 
-Limit = Annotated[int, typer.Option(help="Show at most this many.")]
-After = Annotated[str, typer.Option(help="Continue after this row, as the page before says.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+Limit = Annotated[int, Option(help="Show at most this many.")]
+After = Annotated[str, Option(help="Continue after this row, as the page before says.")]
+Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation.")]
 
 
 Commands = dict[str, Callable[..., None]]
 
 
 class SharedOptions(Struct, frozen=True):
-    """Options that some commands share: a parameter of such a type stands for its fields."""
+    """SharedOptions that some commands share: a parameter of such a type stands for its fields."""
 
 
 def _spread(parameter: inspect.Parameter) -> list[inspect.Parameter]:
@@ -174,7 +175,7 @@ def _is_spread(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, SharedOptions)
 
 
-def command(group: typer.Typer, name: str, **options: Any) -> Callable[[Any], Any]:
+def command(group: Group, name: str, panel: str = "", **options: Any) -> Callable[[Any], Any]:
     """Add a function as a command. Its first parameter is the Invocation; the options that all
     commands have are added to its own."""
 
@@ -192,8 +193,8 @@ def command(group: typer.Typer, name: str, **options: Any) -> Callable[[Any], An
             for each, kind in kinds.items()
         ]
 
-        @wraps(function)
         def run(**given: Any) -> None:
+            given = {each: _given(value) for each, value in given.items()}
             extra = {each: given[each] for each in ("listen", "log_level") if each in given}
             call = Invocation({each: given.pop(each) for each in kinds} | extra)
             for each, kind in spread.items():
@@ -201,21 +202,26 @@ def command(group: typer.Typer, name: str, **options: Any) -> Callable[[Any], An
             ending(call, function, given)
 
         parameters = [*(part for each in own for part in _spread(each)), *shared]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in parameters}
-        del run.__wrapped__
         # One paragraph is one line: else the list of commands keeps the breaks of the source.
-        options.setdefault("help", inspect.cleandoc(function.__doc__ or "").replace("\n", " "))
-        group.command(name, **options)(run)
+        text = options.get("help") or inspect.cleandoc(function.__doc__ or "").replace("\n", " ")
+        params = [made(each) for each in parameters]
+        group.put(
+            Command(name, callback=run, params=params, help=text, context_settings=SETTINGS),
+            panel or "Commands",
+        )
         return function
 
     return add
 
 
-def add_group(app: typer.Typer, name: str, panel: str, text: str, commands: Commands) -> None:
+def _given(value: Any) -> Any:
+    """What was given many times as a list; None when it was not given."""
+    return (list(value) or None) if isinstance(value, tuple) else value
+
+
+def add_group(app: Group, name: str, panel: str, text: str, commands: Commands) -> None:
     """Add a group of commands, each by its name."""
-    group = typer.Typer(no_args_is_help=True, help=text)
-    app.add_typer(group, name=name, rich_help_panel=panel)
+    group = app.subgroup(name, panel, text)
     for each, function in commands.items():
         command(group, each)(function)
 
@@ -223,8 +229,8 @@ def add_group(app: typer.Typer, name: str, panel: str, text: str, commands: Comm
 def confirmed(question: str) -> bool:
     """Ask on the terminal; False if nobody can answer."""
     try:
-        return typer.confirm(question, err=True)
-    except typer.Abort:
+        return click.confirm(question, err=True)
+    except click.Abort:
         return False
 
 
@@ -237,7 +243,9 @@ def ending(call: Invocation, function: Callable[..., None], given: dict[str, Any
     except PostroadError as error:
         give_up(call, problem(error), exit_code(error))
     except BrokenPipeError:
-        raise typer.Exit(1) from None
+        raise Exit(1) from None
+    except KeyboardInterrupt:
+        raise Exit(130) from None
 
 
 def exit_code(error: PostroadError) -> int:
@@ -259,4 +267,4 @@ def give_up(call: Invocation, told: Problem, code: int) -> NoReturn:
         as_json(told, error=True)
     else:
         failed(told.detail)
-    raise typer.Exit(code)
+    raise Exit(code)

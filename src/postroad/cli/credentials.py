@@ -4,17 +4,18 @@ import os
 import sys
 from typing import Annotated, Any
 
-import typer
+import click
 
-from postroad.api.inside import part
+from postroad.api.in_process import part
 from postroad.cli.command import Commands, Invocation, add_group
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import table, when
 from postroad.model.errors import BadInput
 
-Name = Annotated[str, typer.Argument(help="The credential's name.")]
+Name = Annotated[str, Argument(help="The credential's name.")]
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the commands for credentials."""
     commands: Commands = {"put": put, "list": list_credentials, "check": check, "delete": delete}
     text = "Credentials that campaigns send with."
@@ -24,18 +25,16 @@ def add(app: typer.Typer) -> None:
 def put(
     call: Invocation,
     name: Name,
-    kind: Annotated[str, typer.Option(help="twilio or webhook.")] = "twilio",
+    kind: Annotated[str, Option(help="twilio or webhook.")] = "twilio",
     provider: Annotated[
-        str, typer.Option(help="The provider's address, as https://api.twilio.com.")
+        str, Option(help="The provider's address, as https://api.twilio.com.")
     ] = "",
-    account: Annotated[str, typer.Option(help="The id of the account there.")] = "",
-    sender: Annotated[str, typer.Option(help="The number that messages come from.")] = "",
-    rate: Annotated[str, typer.Option(help="How fast it may send, as 50/s or 50/s,1000/h.")] = "",
+    account: Annotated[str, Option(help="The id of the account there.")] = "",
+    sender: Annotated[str, Option(help="The number that messages come from.")] = "",
+    rate: Annotated[str, Option(help="How fast it may send, as 50/s or 50/s,1000/h.")] = "",
     more: Annotated[
         list[str] | None,
-        typer.Option(
-            "--with", help="More, as NAME=VALUE: segments_max, price, callback or expires_at."
-        ),
+        Option("--with", help="More, as NAME=VALUE: segments_max, price, callback or expires_at."),
     ] = None,
 ) -> None:
     """Check a credential and store it encrypted. Its secret is read from POSTROAD_SECRET, or asked
@@ -58,7 +57,7 @@ def put(
 def _asked() -> str:
     """Ask for the secret on a terminal, or read it as the first line of standard input."""
     if sys.stdin.isatty():
-        return str(typer.prompt("secret", hide_input=True, err=True))
+        return str(click.prompt("secret", hide_input=True, err=True))
     secret = sys.stdin.readline().strip()
     if not secret:
         raise BadInput("no secret: set POSTROAD_SECRET, or write it to standard input")

@@ -3,10 +3,9 @@
 from typing import Annotated, Any
 
 import msgspec
-import typer
 from msgspec import structs
 
-from postroad.api.inside import part
+from postroad.api.in_process import part
 from postroad.cli.client import RoadClient
 from postroad.cli.command import (
     After,
@@ -19,30 +18,31 @@ from postroad.cli.command import (
     confirmed,
 )
 from postroad.cli.messages import show_tries
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import facts, more, out, table, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadInput
 
-Ids = Annotated[list[str] | None, typer.Argument(help="Ids of messages; or use the filters.")]
-Count = Annotated[int, typer.Option(help="At most this many, the longest dead first.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count them.")]
+Ids = Annotated[list[str] | None, Argument(help="Ids of messages; or use the filters.")]
+Count = Annotated[int, Option(help="At most this many, the longest dead first.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Only count them.")]
 
 
 class Filter(SharedOptions, frozen=True):
     """Which dead messages: those to which all given options apply."""
 
-    queue: Annotated[str, typer.Option(help="Only of this queue.")] = ""
+    queue: Annotated[str, Option(help="Only of this queue.")] = ""
     reason: Annotated[
-        str, typer.Option(help="Only with this reason: rejected, exhausted, expired, …")
+        str, Option(help="Only with this reason: rejected, exhausted, expired, …")
     ] = ""
-    error: Annotated[str, typer.Option(help="Only with this text in the error.")] = ""
+    error: Annotated[str, Option(help="Only with this text in the error.")] = ""
     since: Annotated[
-        str, typer.Option(help="Only those that died then or later, as 2026-01-31T12:00:00Z.")
+        str, Option(help="Only those that died then or later, as 2026-01-31T12:00:00Z.")
     ] = ""
-    until: Annotated[str, typer.Option(help="Only those that died before this time.")] = ""
+    until: Annotated[str, Option(help="Only those that died before this time.")] = ""
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the commands for the dead set."""
     commands: Commands = {
         "list": dead_list,
@@ -75,7 +75,7 @@ def dead_list(
 
 def dead_show(
     call: Invocation,
-    id: Annotated[str, typer.Argument(help="The message's id, msg_…")],  # noqa: A002
+    id: Annotated[str, Argument(help="The message's id, msg_…")],  # noqa: A002
 ) -> None:
     """Show a dead message with its body, headers and all tries."""
     said = call.ask("GET", f"/v1/dead/{part(id)}")
@@ -87,7 +87,7 @@ def dead_show(
     shown: list[tuple[str, object]] = [(name, row[name]) for name in names if row[name] != ""]
     shown += [("died", when(row["died_at_ms"])), ("accepted", when(row["accepted_at_ms"]))]
     facts([*shown, *[(f"header {name}", text) for name, text in said["headers"].items()]])
-    out().print(body, soft_wrap=True)
+    out().print(body)
     show_tries(said["tries"])
 
 
@@ -98,7 +98,7 @@ def dead_replay(
     where: Filter,
     count: Count = 0,
     reset: Annotated[
-        bool, typer.Option("--reset", help="Start at retry level 0 again; else one more try.")
+        bool, Option("--reset", help="Start at retry level 0 again; else one more try.")
     ] = False,
     dry_run: DryRun = False,
 ) -> None:

@@ -2,27 +2,30 @@
 
 from typing import Annotated
 
-import typer
+from click.exceptions import Exit
 
 from postroad.cli.command import Invocation, command
+from postroad.cli.options import Group, Option
+from postroad.model.extras import Needing
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the command."""
-    command(app, "demo", rich_help_panel="Run")(demo)
+    command(app, "demo", panel="Run")(demo)
 
 
 def demo(
     call: Invocation,
-    messages: Annotated[int, typer.Option(help="How many messages to send.", min=1)] = 600,
-    speed: Annotated[float, typer.Option(help="How much faster time goes.", min=1, max=1000)] = 60,
+    messages: Annotated[int, Option(help="How many messages to send.", min=1)] = 600,
+    speed: Annotated[float, Option(help="How much faster time goes.", min=1, max=1000)] = 60,
     plain: Annotated[
-        bool, typer.Option("--plain", help="Print plain lines instead of a live picture.")
+        bool, Option("--plain", help="Print plain lines instead of a live picture.")
     ] = False,
 ) -> None:
     """Watch a road of its own deliver to good and bad recipients. It ends by itself and counts what
     became of every message."""
-    from postroad.demo.__main__ import main  # a whole road, which takes a while to load
+    with Needing("the demo"):
+        from postroad.demo.__main__ import main  # a whole road, which takes a while to load
 
     words = ["--messages", str(messages), "--speed", str(speed)]
-    raise typer.Exit(main([*words, *["--plain"] * (plain or call.json)]))
+    raise Exit(main([*words, *["--plain"] * (plain or call.json)]))

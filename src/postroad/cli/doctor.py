@@ -2,17 +2,18 @@
 
 from typing import Final
 
-import typer
+from click.exceptions import Exit
 
 from postroad.cli.command import Invocation, command
+from postroad.cli.options import Group
 from postroad.cli.printing import table
 
 MARKS: Final = {"ok": "✓", "warn": "!", "fail": "✗"}
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the command."""
-    command(app, "doctor", rich_help_panel="Look after it")(doctor)
+    command(app, "doctor", panel="Look after it")(doctor)
 
 
 def doctor(call: Invocation) -> None:
@@ -25,4 +26,4 @@ def doctor(call: Invocation) -> None:
         rows = [(MARKS[each.state], each.part, each.found, each.mend) for each in findings]
         table(("", "part", "found", "how to fix it"), rows)
     if any(each.state == "fail" for each in findings):
-        raise typer.Exit(1)
+        raise Exit(1)

@@ -3,17 +3,16 @@
 import os
 from typing import Annotated, Any
 
-import typer
-
-from postroad.api.inside import part
+from postroad.api.in_process import part
 from postroad.cli.command import After, Commands, Invocation, Limit, add_group
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import more, out, table, when
 from postroad.model.errors import BadInput
 
-Url = Annotated[str, typer.Argument(help="The webhook's URL.")]
+Url = Annotated[str, Argument(help="The webhook's URL.")]
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the commands for webhooks."""
     commands: Commands = {
         "set": set_endpoint,
@@ -30,23 +29,20 @@ def set_endpoint(
     url: Url,
     sign: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--sign", help="Sign with the keys in POSTROAD_SECRET, which are separated by spaces."
         ),
     ] = False,
     header: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME=VALUE to send with every request; stored encrypted."),
+        list[str] | None, Option(help="NAME=VALUE to send with every request; stored encrypted.")
     ] = None,
     reject: Annotated[
         list[int] | None,
-        typer.Option(help="A status after which a message is never tried again; may be repeated."),
+        Option(help="A status after which a message is never tried again; may be repeated."),
     ] = None,
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds that a whole try may take.")
-    ] = None,
+    timeout: Annotated[float | None, Option(help="Seconds that a whole try may take.")] = None,
     connect_timeout: Annotated[
-        float | None, typer.Option(help="Seconds that connecting may take.")
+        float | None, Option(help="Seconds that connecting may take.")
     ] = None,
 ) -> None:
     """Set how a webhook is called; its queue is made if it is new. Options that are not given keep
@@ -110,7 +106,7 @@ def delete(call: Invocation, url: Url) -> None:
 
 def attempts(
     call: Invocation,
-    id: Annotated[str, typer.Argument(help="The message's id.")],  # noqa: A002
+    id: Annotated[str, Argument(help="The message's id.")],  # noqa: A002
 ) -> None:
     """List every try of a message: when, to which address, and what the server answered."""
     said = call.ask("GET", f"/v1/messages/{part(id)}/attempts")

@@ -2,15 +2,14 @@
 
 from typing import Annotated
 
-import typer
-
 from postroad.cli.command import Invocation, add_group
+from postroad.cli.options import Argument, Group
 from postroad.cli.printing import err
 from postroad.model.errors import BadInput
 from postroad.ports.entropy import secret_bytes
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the commands for keys."""
     text = "Keys that encrypt stored secrets."
     add_group(app, "keys", "Look after it", text, {"new": new, "rotate": rotate})
@@ -18,7 +17,7 @@ def add(app: typer.Typer) -> None:
 
 def new(
     call: Invocation,
-    name: Annotated[str, typer.Argument(help="A name that no other key has.")] = "k1",
+    name: Annotated[str, Argument(help="A name that no other key has.")] = "k1",
 ) -> None:
     """Make a key. Put it first in POSTROAD_KEYS, or in the file that POSTROAD_KEYS_FILE names."""
     from postroad.model.keyring import new_key  # with the whole of cryptography

@@ -2,34 +2,31 @@
 
 from typing import Annotated
 
-import typer
-
 from postroad.cli.command import Invocation, command
+from postroad.cli.options import Argument, Group, Option
 from postroad.model.errors import BadInput
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the command."""
-    command(app, "listen", rich_help_panel="Run")(listen)
+    command(app, "listen", panel="Run")(listen)
 
 
 def listen(
     call: Invocation,
     port: Annotated[
-        int, typer.Argument(help="The port; 0 takes any free one.", min=0, max=65_535)
+        int, Argument(help="The port; 0 takes any free one.", min=0, max=65_535)
     ] = 8700,
     secret: Annotated[
         list[str] | None,
-        typer.Option(help="A key to verify signatures with, whsec_… or whpk_…; may be repeated."),
+        Option(help="A key to verify signatures with, whsec_… or whpk_…; may be repeated."),
     ] = None,
-    status: Annotated[int, typer.Option(help="Answer with this status instead of 200.")] = 200,
-    fail: Annotated[str, typer.Option(help="Fail only this share of requests, as 20%.")] = "",
-    slow: Annotated[str, typer.Option(help="Wait this long before the answer, as 2s.")] = "",
-    retry_after: Annotated[
-        str, typer.Option(help="A Retry-After header for statuses from 400 on.")
-    ] = "",
+    status: Annotated[int, Option(help="Answer with this status instead of 200.")] = 200,
+    fail: Annotated[str, Option(help="Fail only this share of requests, as 20%.")] = "",
+    slow: Annotated[str, Option(help="Wait this long before the answer, as 2s.")] = "",
+    retry_after: Annotated[str, Option(help="A Retry-After header for statuses from 400 on.")] = "",
     reset: Annotated[
-        bool, typer.Option("--reset", help="Reset the connection instead of answering.")
+        bool, Option("--reset", help="Reset the connection instead of answering.")
     ] = False,
 ) -> None:
     """Receive webhooks on this machine: verify signatures, print requests, and fail as asked."""

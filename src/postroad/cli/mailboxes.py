@@ -2,16 +2,15 @@
 
 from typing import Annotated, Any
 
-import typer
-
-from postroad.api.inside import part
+from postroad.api.in_process import part
 from postroad.cli.command import After, Commands, Invocation, Limit, add_group
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, more, out, table
 
-Box = Annotated[str, typer.Argument(help="The mailbox's name.")]
+Box = Annotated[str, Argument(help="The mailbox's name.")]
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the commands for mailboxes."""
     commands: Commands = {
         "create": create,
@@ -25,12 +24,8 @@ def add(app: typer.Typer) -> None:
 
 def create(
     call: Invocation,
-    quota: Annotated[
-        int, typer.Option(help="How many messages it may hold; 128 unless given.")
-    ] = 0,
-    days: Annotated[
-        float, typer.Option(help="How many days a message is kept; 21 unless given.")
-    ] = 0.0,
+    quota: Annotated[int, Option(help="How many messages it may hold; 128 unless given.")] = 0,
+    days: Annotated[float, Option(help="How many days a message is kept; 21 unless given.")] = 0.0,
 ) -> None:
     """Make a mailbox. Its two tokens are printed only now: they are not stored."""
     data: dict[str, Any] = {}
@@ -42,7 +37,7 @@ def create(
     if call.printed(said):
         return
     for name in ("box", "sender_token", "recipient_token"):
-        out().print(f"{name:<16} {said[name]}", soft_wrap=True)
+        out().print(f"{name:<16} {said[name]}")
     err().print("keep the tokens: they are shown only now")
 
 

@@ -10,6 +10,6 @@ def main() -> None:
         from postroad.cli.root import app
 
         sys.excepthook = crash
-        app()
+        _ = app()  # it ends the process itself
     except KeyboardInterrupt:
         sys.exit(130)

@@ -4,44 +4,41 @@ import sys
 from typing import Annotated, Any
 
 import msgspec
-import typer
+from click.exceptions import Exit
 
-from postroad.api.inside import part
+from postroad.api.in_process import part
 from postroad.cli.command import Commands, Invocation, Yes, add_group, command, confirmed
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, facts, out, styled, table, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadBody, BadInput
 
-Id = Annotated[str, typer.Argument(help="The message's id, as in its receipt: msg_…")]
+Id = Annotated[str, Argument(help="The message's id, as in its receipt: msg_…")]
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the commands for messages."""
-    command(app, "send", rich_help_panel="Messages")(send)
+    command(app, "send", panel="Messages")(send)
     commands: Commands = {"show": show, "explain": explain, "cancel": cancel, "settle": settle}
     add_group(app, "message", "Messages", "One message: show, explain, cancel, settle.", commands)
-    command(app, "cancel-all", rich_help_panel="Messages")(cancel_all)
+    command(app, "cancel-all", panel="Messages")(cancel_all)
 
 
 def send(
     call: Invocation,
-    queue: Annotated[
-        str, typer.Argument(help="A handler's name or an address: https://…, hub://…")
-    ],
-    body: Annotated[
-        str, typer.Argument(help="The body as JSON; - reads it from standard input.")
-    ] = "-",
-    text: Annotated[bool, typer.Option("--text", help="The body is text, not JSON.")] = False,
+    queue: Annotated[str, Argument(help="A handler's name or an address: https://…, hub://…")],
+    body: Annotated[str, Argument(help="The body as JSON; - reads it from standard input.")] = "-",
+    text: Annotated[bool, Option("--text", help="The body is text, not JSON.")] = False,
     key: Annotated[
-        str, typer.Option(help="Idempotency key: within a day the same key is stored once.")
+        str, Option(help="Idempotency key: within a day the same key is stored once.")
     ] = "",
     order_key: Annotated[
-        str, typer.Option(help="Deliver in order with other messages of this key.")
+        str, Option(help="Deliver in order with other messages of this key.")
     ] = "",
-    delay: Annotated[float, typer.Option(help="Seconds to wait before the first try.")] = 0.0,
+    delay: Annotated[float, Option(help="Seconds to wait before the first try.")] = 0.0,
     more: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--with", help="More, as NAME=VALUE: priority, deliver_at, expires_at or header.NAME."
         ),
     ] = None,
@@ -53,7 +50,7 @@ def send(
     if call.printed(receipt):
         return
     word = "was stored before, under the same key" if receipt["duplicate"] else "is stored"
-    out().print(styled((receipt["id"], "bold"), f" {word}"), soft_wrap=True)
+    out().print(styled((receipt["id"], "bold"), f" {word}"))
 
 
 def _body(given: str, *, text: bool) -> str | msgspec.Raw:
@@ -134,7 +131,7 @@ def explain(call: Invocation, id: Id) -> None:  # noqa: A002
     said = call.ask("GET", f"/v1/messages/{part(id)}/explain")
     if call.printed(said):
         return
-    out().print(said["sentence"], soft_wrap=True)
+    out().print(said["sentence"])
     show_tries(said["tries"])
 
 
@@ -142,20 +139,20 @@ def cancel(
     call: Invocation,
     id: Id,  # noqa: A002
     wait: Annotated[
-        float, typer.Option(help="Seconds to wait for the process that may be sending it.")
+        float, Option(help="Seconds to wait for the process that may be sending it.")
     ] = 10.0,
 ) -> None:
     """Cancel a message. Once the answer is `cancelled`, no try of it starts."""
     said = call.ask("DELETE", f"/v1/messages/{part(id)}", {"wait_s": wait})
     call.reply(said, f"{said['id']}: {said['state']}")
     if said["state"] == "pending":
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def settle(
     call: Invocation,
     id: Id,  # noqa: A002
-    outcome: Annotated[str, typer.Argument(help="sent or unsent.")],
+    outcome: Annotated[str, Argument(help="sent or unsent.")],
 ) -> None:
     """Settle an uncertain message: `sent` makes it delivered, `unsent` has it tried again."""
     said = call.ask("POST", f"/v1/messages/{part(id)}/settle", data={"outcome": outcome})
@@ -164,8 +161,8 @@ def settle(
 
 def cancel_all(
     call: Invocation,
-    queue: Annotated[str, typer.Argument(help="The queue.")] = "",
-    order_key: Annotated[str, typer.Option(help="Only messages of this order key.")] = "",
+    queue: Annotated[str, Argument(help="The queue.")] = "",
+    order_key: Annotated[str, Option(help="Only messages of this order key.")] = "",
     yes: Yes = False,
 ) -> None:
     """Cancel all unfinished messages of a queue or an order key that are stored now."""

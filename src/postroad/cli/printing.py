@@ -2,51 +2,73 @@
 through here, so that no foreign text can control the terminal."""
 
 import codecs
+import os
 import shlex
+import shutil
 import sys
 import traceback
+import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from types import TracebackType
-from typing import Any
+from typing import Final, TextIO
 
 import msgspec
-from rich import box
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
-from rich.table import Table
-from rich.text import Text
+from msgspec import Struct
 
 from postroad.model.sentences import moment, span
 from postroad.model.visible import one_line, visible, visible_json
 
+STYLES: Final = {"": "", "bold": "1", "dim": "2", "bold red": "1;31"}
+LEAST: Final = 8
+"""A column of a table is not made narrower than this to fit the terminal."""
 
-class SafeConsole(Console):
-    """A console that shows control characters instead of sending them, and reads no markup in
-    text."""
 
-    def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
+class Styled(Struct, frozen=True):
+    """One line of texts, each with a style."""
 
-    def render_str(self, text: str, **options: Any) -> Text:
-        """Make text safe before its width is measured."""
-        return super().render_str(visible(text), **options)
+    parts: tuple[tuple[str, str], ...]
 
-    def render(
-        self, renderable: RenderableType, options: ConsoleOptions | None = None
-    ) -> Iterable[Segment]:
-        """Make safe what other renderables produce."""
-        for part in super().render(renderable, options):
-            yield part if part.control else Segment(visible(part.text), part.style)
+
+class SafeConsole:
+    """Writes lines to a stream, and shows control characters instead of sending them."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.is_terminal = stream.isatty()
+        dumb = os.environ.get("TERM") == "dumb" or "NO_COLOR" in os.environ
+        self._has_styles = self.is_terminal and not dumb
+
+    def print(self, text: str | Styled, style: str = "") -> None:
+        """Write one text, with a line end."""
+        parts = text.parts if isinstance(text, Styled) else ((text, style),)
+        self._stream.write("".join(self._part(*part) for part in parts) + "\n")
+        self._stream.flush()
+
+    def _part(self, text: str, style: str) -> str:
+        code = STYLES[style] if self._has_styles else ""
+        return f"\x1b[{code}m{visible(text)}\x1b[0m" if code else visible(text)
+
+    def progress(self, text: str) -> None:
+        """Show how far something is, in a line that the next one replaces; only on a terminal."""
+        if self.is_terminal:
+            self._stream.write(f"\r\x1b[K{one_line(text)}")
+            self._stream.flush()
+
+    def redraw(self, lines: Iterable[str]) -> None:
+        """Replace all that is on the terminal."""
+        self._stream.write("\x1b[H\x1b[2J" + "\n".join(visible(line) for line in lines) + "\n")
+        self._stream.flush()
 
 
 def out() -> SafeConsole:
     """A console on standard output, for people."""
-    return SafeConsole()
+    return SafeConsole(sys.stdout)
 
 
 def err() -> SafeConsole:
     """A console on standard error, for people."""
-    return SafeConsole(stderr=True)
+    return SafeConsole(sys.stderr)
 
 
 def as_json(data: object, *, error: bool = False) -> None:
@@ -67,15 +89,15 @@ def pieces(parts: Iterable[bytes]) -> None:
         sys.stdout.write(visible(reader.decode(part)))
 
 
-def styled(*parts: str | tuple[str, str]) -> Text:
+def styled(*parts: str | tuple[str, str]) -> Styled:
     """Join texts in one line; a pair is a text and its style."""
     given = [(each, "") if isinstance(each, str) else each for each in parts]
-    return Text.assemble(*((one_line(text), style) for text, style in given))
+    return Styled(tuple((one_line(text), style) for text, style in given))
 
 
 def failed(text: str) -> None:
     """Print why a command fails, in one line."""
-    err().print(styled(("postroad:", "bold red"), f" {text}"), soft_wrap=True)
+    err().print(styled(("postroad:", "bold red"), f" {text}"))
 
 
 def crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None, /) -> None:
@@ -85,34 +107,73 @@ def crash(kind: type[BaseException], error: BaseException, trace: TracebackType 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "") -> None:
     """Print a table; columns whose name ends in # are right-aligned. `empty` is for no rows."""
-    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in columns:
-        justify: Any = "right" if name.endswith("#") else "left"
-        grid.add_column(name.removesuffix("#"), justify=justify, overflow="fold")
-    count = 0
-    for row in rows:
-        grid.add_row(*[str(cell) for cell in row])
-        count += 1
-    if count or not empty:
-        out().print(grid)
+    lines = grid(columns, rows)
+    if len(lines) > 2 or not empty:
+        for line in lines:
+            out().print(line)
     else:
         err().print(empty)
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> None:
     """Print names and values, one pair a line."""
-    grid = Table(box=None, show_header=False, pad_edge=False)
-    grid.add_column(style="dim")
-    grid.add_column(overflow="fold")
-    for name, value in pairs:
-        grid.add_row(name, str(value))
-    out().print(grid)
+    for line in grid(("", ""), pairs)[2:]:
+        out().print(line)
+
+
+def grid(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """The lines of a table as wide as the terminal at most; what does not fit is folded."""
+    names = [name.removesuffix("#") for name in columns]
+    cells = [[visible(str(cell)) for cell in row] for row in rows]
+    widths = [max(map(wide, column)) for column in zip(names, *cells, strict=True)]
+    room = shutil.get_terminal_size().columns - 2 * (len(widths) - 1)
+    while sum(widths) > room and max(widths) > LEAST:
+        widest = widths.index(max(widths))
+        widths[widest] -= min(sum(widths) - room, widths[widest] - LEAST)
+    right = [name.endswith("#") for name in columns]
+    lines = [_joined(names, widths, right), "─" * (sum(widths) + 2 * (len(widths) - 1))]
+    for row in cells:
+        folded = [_folded(cell, width) for cell, width in zip(row, widths, strict=True)]
+        lines += [_joined(part, widths, right) for part in zip_longest(*folded, fillvalue="")]
+    return lines
+
+
+def _joined(parts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    padded = [
+        " " * (width - wide(part)) + part if last else part + " " * (width - wide(part))
+        for part, width, last in zip(parts, widths, right, strict=True)
+    ]
+    return "  ".join(padded).rstrip()
+
+
+def _folded(text: str, width: int) -> list[str]:
+    """A text in pieces of at most so many places."""
+    pieces = []
+    for line in text.split("\n"):
+        piece, places = "", 0
+        for letter in line:
+            if places + wide(letter) > width and piece:
+                pieces.append(piece)
+                piece, places = "", 0
+            piece, places = piece + letter, places + wide(letter)
+        pieces.append(piece)
+    return pieces
+
+
+def wide(text: str) -> int:
+    """How many places a text takes on a terminal."""
+    if text.isascii():
+        return max(map(len, text.split("\n"))) if "\n" in text else len(text)
+    return sum(
+        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")
+        for letter in text
+    )
 
 
 def more(after: str) -> None:
     """Say how to see the next page, if there is one."""
     if after:
-        out().print(f"more: --after {shlex.quote(after)}", soft_wrap=True)
+        out().print(f"more: --after {shlex.quote(after)}")
 
 
 def when(at_ms: int | None) -> str:

@@ -3,30 +3,27 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
-import typer
-
 from postroad.cli.command import After, Invocation, Limit, command
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import ago, more, out, table
 from postroad.model.errors import BadInput
 from postroad.model.sentences import span
 
-Queue = Annotated[str, typer.Argument(help="The queue's name.")]
+Queue = Annotated[str, Argument(help="The queue's name.")]
 Rate = Annotated[
-    str, typer.Argument(help="As 50/s, or 50/s,1000/h for several windows; none lifts the limit.")
+    str, Argument(help="As 50/s, or 50/s,1000/h for several windows; none lifts the limit.")
 ]
-Cost = Annotated[int, typer.Option(help="How many slots of the limit each try takes.")]
-LaneNumber = Annotated[
-    int, typer.Option("--lane", help="A lane instead of a queue, by its number.")
-]
+Cost = Annotated[int, Option(help="How many slots of the limit each try takes.")]
+LaneNumber = Annotated[int, Option("--lane", help="A lane instead of a queue, by its number.")]
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the commands for queues, lanes and retry levels."""
-    command(app, "queues", rich_help_panel="Queues and lanes")(queues)
-    command(app, "lanes", rich_help_panel="Queues and lanes")(lanes)
-    command(app, "levels", rich_help_panel="Queues and lanes")(levels)
-    command(app, "explain", rich_help_panel="Queues and lanes")(explain)
-    command(app, "limit", rich_help_panel="Queues and lanes")(limit)
+    command(app, "queues", panel="Queues and lanes")(queues)
+    command(app, "lanes", panel="Queues and lanes")(lanes)
+    command(app, "levels", panel="Queues and lanes")(levels)
+    command(app, "explain", panel="Queues and lanes")(explain)
+    command(app, "limit", panel="Queues and lanes")(limit)
     for verb, done, text in (
         ("pause", "paused", "Pause a queue or a lane: new messages are accepted, none is sent."),
         ("resume", "resumed", "Resume a paused queue or lane."),
@@ -36,7 +33,7 @@ def add(app: typer.Typer) -> None:
             "Lift a block now: quota, unreachable, disabled, or an open circuit.",
         ),
     ):
-        command(app, verb, rich_help_panel="Queues and lanes", help=text)(_changing(verb, done))
+        command(app, verb, panel="Queues and lanes", help=text)(_changing(verb, done))
 
 
 def queues(call: Invocation, limit: Limit = 100, after: After = "") -> None:

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Final
 
 import msgspec
-import uvloop
 
 from postroad.cli.command import Invocation
 from postroad.cli.printing import as_json, err, out, styled
 from postroad.cli.receiver import ReceivedRequest, Receiver, ReceiverOptions
+from postroad.ports import loop
 from postroad.ports.clock import SystemClock, system_chance
 from postroad.transports.webhook.signing import PUBLIC, Signer, check_public
 
@@ -29,7 +29,7 @@ def check(secrets: Iterable[str]) -> None:
 def run(call: Invocation, port: int, options: ReceiverOptions) -> None:
     """Run until Ctrl+C."""
     with contextlib.suppress(KeyboardInterrupt):
-        uvloop.run(_listen(call, port, options))
+        loop.run(_listen(call, port, options))
 
 
 async def _listen(call: Invocation, port: int, options: ReceiverOptions) -> None:
@@ -62,11 +62,9 @@ def _tell(request: ReceivedRequest) -> None:
                 (request.signature, mark),
             )
         ),
-        soft_wrap=True,
     )
     try:
         text = msgspec.json.format(request.body, indent=2).decode()
     except (msgspec.MsgspecError, UnicodeDecodeError):
         text = repr(request.body[:200])
-    console.print(text, style="dim", soft_wrap=True)
-    console.file.flush()
+    console.print(text, style="dim")

@@ -1,9 +1,6 @@
 """The root command, with all groups of commands."""
 
-from typing import Annotated, Any
-
-import typer
-from typer.core import TyperGroup
+import click
 
 from postroad.cli import (
     batch,
@@ -25,8 +22,8 @@ from postroad.cli import (
     tokens,
     top,
 )
+from postroad.cli.options import Group
 from postroad.cli.printing import out
-from postroad.model.visible import one_line
 from postroad.version import VERSION
 
 GROUPS = (
@@ -49,47 +46,30 @@ GROUPS = (
     keys,
     stores,
 )
-"""A new group of commands is a file in cli/ with `add(app)`; it is added here."""
+"""The modules that add commands. A new group of commands is a module with `add(app)`."""
 
 
-class Root(TyperGroup):
-    """Makes error texts about the command line safe for the terminal."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except Exception as error:
-            if isinstance(said := getattr(error, "message", None), str):
-                error.message = one_line(said)  # type: ignore[attr-defined]
-            raise
-
-
-app = typer.Typer(
-    cls=Root,
-    name="postroad",
-    help="Hand it a message for somebody else's server, and it gets there.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _version(wanted: bool) -> None:  # noqa: FBT001 - how Typer calls it
+def _version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - how click calls it
     if wanted:
         out().print(f"postroad {VERSION}")
-        raise typer.Exit
+        ctx.exit()
 
 
-@app.callback()
-def root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the release.")
-    ] = False,
-) -> None:
-    """Exit codes: 0 ok, 1 failed, 2 bad input, 3 unavailable."""
-
+app = Group(
+    "postroad",
+    "Hand it a message for somebody else's server, and it gets there.\n\n"
+    "Exit codes: 0 ok, 1 failed, 2 bad input, 3 unavailable.",
+    [
+        click.Option(
+            ["--version"],
+            help="Print the release.",
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_version,
+        )
+    ],
+)
 
 for group in GROUPS:
     group.add(app)

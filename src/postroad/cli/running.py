@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-import uvloop
 from msgspec import structs
 
 from postroad.api.serving import Server
@@ -22,6 +21,7 @@ from postroad.model.errors import BadInput, HubInUse
 from postroad.model.tokens import EVERY_TENANT
 from postroad.observe.relay import relayed
 from postroad.observe.watchdog import end_when_stuck
+from postroad.ports import loop
 from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.tls import certificate, pinned_tls, server_tls
 from postroad.stores.naming import make_folder, shown
@@ -61,7 +61,7 @@ def serve(call: Invocation, app: str, *, api: bool, delivers: bool, hub: bool = 
     young, middle, _ = gc.get_threshold()
     gc.set_threshold(young, middle, FULL_AFTER)
     with closing(server), relayed(road.log):
-        uvloop.run(_until_stopped(server, station, api=api))
+        loop.run(_until_stopped(server, station, api=api))
 
 
 def _road(settings: Settings, theirs: Postroad | None) -> Postroad:
@@ -94,14 +94,10 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
     async with server.road as road:  # first: whose road is in use has its port taken as well
         _ = server.bind()  # the server keeps it
         said = out()
-        said.print(
-            styled((f"Postroad {VERSION}", "bold"), f" on {shown(road.dsn)}"), soft_wrap=True
-        )
+        said.print(styled((f"Postroad {VERSION}", "bold"), f" on {shown(road.dsn)}"))
         if api and not await road.tokens.list(tenant=None):
             new = await road.tokens.make("first", tenant=EVERY_TENANT)
-            said.print(
-                styled("Access token, shown only now: ", (new.secret, "bold")), soft_wrap=True
-            )
+            said.print(styled("Access token, shown only now: ", (new.secret, "bold")))
         role = " and ".join(["the API"] * api + ["a worker"] * server.context.delivers) or "a hub"
         if station is not None:
             station = server.station = await _lead(station, said, alone=role == "a hub")
@@ -110,9 +106,8 @@ async def _until_stopped(server: Server, station: Station | None, *, api: bool) 
 
         def started() -> None:
             if station is not None:
-                said.print(f"The hub at {station.url}", soft_wrap=True)
-            said.print(f"{role[0].upper()}{role[1:]} at {server.url}; Ctrl+C stops", soft_wrap=True)
-            said.file.flush()
+                said.print(f"The hub at {station.url}")
+            said.print(f"{role[0].upper()}{role[1:]} at {server.url}; Ctrl+C stops")
 
         try:
             settings = road.settings
@@ -130,7 +125,7 @@ async def _lead(station: Station, said: SafeConsole, *, alone: bool) -> Station 
     except HubInUse as error:
         if alone:
             raise
-        said.print(f"No hub here: {error}", soft_wrap=True)
+        said.print(f"No hub here: {error}")
         return None
     return station
 

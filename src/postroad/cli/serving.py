@@ -2,43 +2,41 @@
 
 from typing import Annotated
 
-import typer
-
 from postroad.cli.command import Invocation, command
+from postroad.cli.options import Group, Option
+from postroad.model.extras import Needing
 
 App = Annotated[
     str,
-    typer.Option(
-        "--app", help="The road with your handlers, as MODULE:NAME, for example tasks:road."
-    ),
+    Option("--app", help="The road with your handlers, as MODULE:NAME, for example tasks:road."),
 ]
-Listen = Annotated[str, typer.Option("--listen", help="HOST:PORT that the API listens on.")]
-LogLevel = Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")]
+Listen = Annotated[str, Option("--listen", help="HOST:PORT that the API listens on.")]
+LogLevel = Annotated[str, Option("--log-level", help="debug, info, warning or error.")]
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the commands."""
 
-    @command(app, "up", rich_help_panel="Run")
+    @command(app, "up", panel="Run")
     def up(call: Invocation, app: App = "", listen: Listen = "", log_level: LogLevel = "") -> None:
         """Run API, worker and hub in one process, on SQLite in ./road/ unless --dsn is given."""
         del listen, log_level
         serve(call, app, api=True, delivers=True, hub=True)
 
-    @command(app, "hub", rich_help_panel="Run")
+    @command(app, "hub", panel="Run")
     def hub(call: Invocation, listen: Listen = "", log_level: LogLevel = "") -> None:
         """Run the hub alone: it serves mailboxes and delivers nothing else. The setting hub_listen
         says where it listens; commands on this machine reach it."""
         del listen, log_level
         serve(call, "", api=False, delivers=False, hub=True)
 
-    @command(app, "api", rich_help_panel="Run")
+    @command(app, "api", panel="Run")
     def api(call: Invocation, app: App = "", listen: Listen = "", log_level: LogLevel = "") -> None:
         """Run the API alone; workers deliver what it accepts."""
         del listen, log_level
         serve(call, app, api=True, delivers=False)
 
-    @command(app, "worker", rich_help_panel="Run")
+    @command(app, "worker", panel="Run")
     def worker(
         call: Invocation, app: App = "", listen: Listen = "", log_level: LogLevel = ""
     ) -> None:
@@ -50,6 +48,7 @@ def add(app: typer.Typer) -> None:
 
 def serve(call: Invocation, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
     """Run until stopped."""
-    from postroad.cli import running  # an engine takes a while to load
+    with Needing("a server"):
+        from postroad.cli import running  # an engine takes a while to load
 
     running.serve(call, app, api=api, delivers=delivers, hub=hub)

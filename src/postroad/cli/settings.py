@@ -3,10 +3,10 @@
 import os
 from typing import Annotated, Any, Final
 
-import typer
 from msgspec import structs
 
 from postroad.cli.command import Invocation, add_group
+from postroad.cli.options import Group, Option
 from postroad.cli.printing import as_json, err, table
 from postroad.config import Loaded, names, unknown
 from postroad.stores.naming import shown
@@ -14,7 +14,7 @@ from postroad.stores.naming import shown
 SECRET: Final = ("hub_token", "hub_create_token")
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the command for settings."""
     text = "Settings: from flags, then the environment, then a file."
     add_group(app, "config", "Look after it", text, {"show": show})
@@ -23,12 +23,12 @@ def add(app: typer.Typer) -> None:
 def show(
     call: Invocation,
     sources: Annotated[
-        bool, typer.Option("--sources", help="Show also where each value comes from.")
+        bool, Option("--sources", help="Show also where each value comes from.")
     ] = False,
 ) -> None:
     """Show every setting with its value, without passwords and tokens."""
     for name, hint in unknown(os.environ).items():
-        err().print(f"{name} is not a setting: {hint}", soft_wrap=True)
+        err().print(f"{name} is not a setting: {hint}")
     loaded = call.loaded()
     values = {name: value_of(loaded, name) for name in names()}
     if call.json:

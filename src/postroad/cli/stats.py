@@ -1,14 +1,13 @@
 """`postroad stats`: counts of messages, blocks and tries."""
 
-import typer
-
 from postroad.cli.command import Invocation, command
+from postroad.cli.options import Group
 from postroad.cli.printing import ago, facts
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the command."""
-    command(app, "stats", rich_help_panel="Look after it")(stats)
+    command(app, "stats", panel="Look after it")(stats)
 
 
 def stats(call: Invocation) -> None:

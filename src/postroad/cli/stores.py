@@ -3,18 +3,17 @@
 import asyncio
 from typing import Annotated
 
-import typer
-from rich.progress import Progress
-
 from postroad.cli.command import Invocation, add_group, command
+from postroad.cli.options import Argument, Group
 from postroad.cli.printing import as_json, err, out, table, when
+from postroad.model.extras import Needing
 from postroad.stores.naming import make_folder, shown
 from postroad.stores.opening import migrate as migrate_store
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the commands for stores."""
-    command(app, "migrate", rich_help_panel="Look after it")(migrate)
+    command(app, "migrate", panel="Look after it")(migrate)
     text = "Move a whole road to another store."
     add_group(app, "store", "Look after it", text, {"copy": copy_store})
 
@@ -32,23 +31,22 @@ def migrate(call: Invocation) -> None:
 
 def copy_store(
     call: Invocation,
-    source: Annotated[str, typer.Argument(help="sqlite:///FILE, which no process may have open.")],
-    target: Annotated[str, typer.Argument(help="postgresql://…, a database without a road.")],
+    source: Annotated[str, Argument(help="sqlite:///FILE, which no process may have open.")],
+    target: Annotated[str, Argument(help="postgresql://…, a database without a road.")],
 ) -> None:
     """Copy a stopped road from SQLite to PostgreSQL, and compare counts and keys. If the copy is
     interrupted, the same command continues it; no process can use the target before it is
     complete. After that the command only says so."""
-    from postroad.stores.copying import copy  # with the drivers of both stores
+    with Needing("a road on PostgreSQL"):
+        from postroad.stores.copying import copy  # with the drivers of both stores
 
-    with Progress(console=err(), disable=not err().is_terminal) as bar:
-        tasks = {}
+    screen = err()
 
-        def told(name: str, done: int, total: int) -> None:
-            if name not in tasks:
-                tasks[name] = bar.add_task(name, total=total)
-            bar.update(tasks[name], completed=done)
+    def told(name: str, done: int, total: int) -> None:
+        screen.progress(f"{name} {done:,} of {total:,}")
 
-        done = asyncio.run(copy(source, target, told))
+    done = asyncio.run(copy(source, target, told))
+    screen.progress("")
     if call.json:
         already = done.already_ms > 0
         as_json({"copied": done.counts, "already": already, "keys_file": done.keys_file})
@@ -57,7 +55,6 @@ def copy_store(
         err().print(
             f"Its secrets are encrypted with the keys in {done.keys_file}: give every process of "
             "the new road the same ones, as POSTROAD_KEYS_FILE; they are not in the database",
-            soft_wrap=True,
         )
     if done.already_ms:
         out().print(f"Copied already: complete since {when(done.already_ms)}; nothing was done.")

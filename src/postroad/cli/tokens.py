@@ -2,14 +2,13 @@
 
 from typing import Annotated, Any
 
-import typer
-
-from postroad.api.inside import part
+from postroad.api.in_process import part
 from postroad.cli.command import Commands, Invocation, add_group
+from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, table, when
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the commands for tokens."""
     commands: Commands = {"make": make, "list": list_tokens, "revoke": revoke}
     add_group(app, "token", "Look after it", "Access tokens of the server.", commands)
@@ -17,12 +16,12 @@ def add(app: typer.Typer) -> None:
 
 def make(
     call: Invocation,
-    name: Annotated[str, typer.Argument(help="Who will use it, in a few words.")],
+    name: Annotated[str, Argument(help="Who will use it, in a few words.")],
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="send, read, manage or admin; may be repeated; all unless given."),
+        Option(help="send, read, manage or admin; may be repeated; all unless given."),
     ] = None,
-    days: Annotated[float, typer.Option(help="Days until it expires; never unless given.")] = 0.0,
+    days: Annotated[float, Option(help="Days until it expires; never unless given.")] = 0.0,
 ) -> None:
     """Make a token for the tenant. It is printed only now: the server stores no copy."""
     data: dict[str, Any] = {"name": name, "tenant": call.tenant}
@@ -33,7 +32,7 @@ def make(
     said = call.ask("POST", "/v1/tokens", data=data)
     if call.printed(said):
         return
-    out().print(said["secret"], soft_wrap=True)
+    out().print(said["secret"])
     scopes = ", ".join(said["token"]["scopes"])
     err().print(f"may {scopes} for {said['token']['tenant']}; shown only now")
 
@@ -59,7 +58,7 @@ def list_tokens(call: Invocation) -> None:
 
 def revoke(
     call: Invocation,
-    id: Annotated[str, typer.Argument(help="The token's id, as in `token list`.")],  # noqa: A002
+    id: Annotated[str, Argument(help="The token's id, as in `token list`.")],  # noqa: A002
 ) -> None:
     """Revoke a token: it is refused from now on."""
     _ = call.ask("DELETE", f"/v1/tokens/{part(id)}")  # a refusal is raised

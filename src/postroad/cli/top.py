@@ -3,29 +3,23 @@
 import threading
 from typing import Annotated, Any
 
-import typer
-from rich import box
-from rich.console import Group
-from rich.live import Live
-from rich.panel import Panel
-from rich.table import Table
-
 from postroad.cli.client import RoadClient
 from postroad.cli.command import Invocation, command
-from postroad.cli.printing import ago, as_json, out
+from postroad.cli.options import Group, Option
+from postroad.cli.printing import ago, as_json, grid, out
 
 SHOWN_MAX = 15
 
 
-def add(app: typer.Typer) -> None:
+def add(app: Group) -> None:
     """Add the command."""
-    command(app, "top", rich_help_panel="Look after it")(top)
+    command(app, "top", panel="Look after it")(top)
 
 
 def top(
     call: Invocation,
-    once: Annotated[bool, typer.Option("--once", help="Print it once, and exit.")] = False,
-    every: Annotated[float, typer.Option(help="Seconds between two updates.", min=0.1)] = 1.0,
+    once: Annotated[bool, Option("--once", help="Print it once, and exit.")] = False,
+    every: Annotated[float, Option(help="Seconds between two updates.", min=0.1)] = 1.0,
 ) -> None:
     """Show a live view of the road: tries a second, what waits, retry levels, blocked queues.
     Ctrl+C ends it. With --json it prints a snapshot a line."""
@@ -35,19 +29,18 @@ def top(
         if once or call.json:
             while True:
                 look = snapshot(road)
-                as_json(look) if call.json else out().print(drawn(look, None))
+                as_json(look) if call.json else out().print("\n".join(drawn(look, None)))
                 if once:
                     return
                 pause.wait(every)
-        with Live(console=out(), screen=True, auto_refresh=False) as live:
-            try:
-                while True:
-                    look = snapshot(road)
-                    live.update(drawn(look, before), refresh=True)
-                    before = look
-                    pause.wait(every)
-            except KeyboardInterrupt:
-                return
+        try:
+            while True:
+                look = snapshot(road)
+                out().redraw(drawn(look, before))
+                before = look
+                pause.wait(every)
+        except KeyboardInterrupt:
+            return
 
 
 def snapshot(road: RoadClient) -> dict[str, Any]:
@@ -59,25 +52,22 @@ def snapshot(road: RoadClient) -> dict[str, Any]:
     }
 
 
-def drawn(look: dict[str, Any], before: dict[str, Any] | None) -> Panel:
-    """Draw the view. `before` is the snapshot that rates are computed against."""
-    return Panel(
-        Group(_head(look, before), _levels(look), _queues(look["queues"])),
-        title="postroad",
-        box=box.ROUNDED,
-    )
-
-
-def _head(look: dict[str, Any], before: dict[str, Any] | None) -> Table:
+def drawn(look: dict[str, Any], before: dict[str, Any] | None) -> list[str]:
+    """The lines of the view."""
     stats = look["stats"]
-    grid = Table.grid(padding=(0, 3))
     counts = [f"{stats[name]} {name}" for name in ("waiting", "held", "blocked", "uncertain")]
     counts.append(f"{sum(stats['dead'].values())} dead")
-    grid.add_row(*counts)
     oldest = ago(stats["oldest_due_ms"], stats["now_ms"])
     trouble = f"{stats['open_circuits']} circuits open, {stats['blocked_queues']} queues blocked"
-    grid.add_row(f"oldest due {oldest}", trouble, *_rates(stats, before))
-    return grid
+    second = [f"oldest due {oldest}", trouble, *_rates(stats, before)]
+    return [
+        "   ".join(["postroad", *counts]),
+        "   ".join(second),
+        "",
+        *_levels(look),
+        "",
+        *_queues(look["queues"]),
+    ]
 
 
 def _rates(stats: dict[str, Any], before: dict[str, Any] | None) -> list[str]:
@@ -90,19 +80,21 @@ def _rates(stats: dict[str, Any], before: dict[str, Any] | None) -> list[str]:
     return [f"{tries / seconds:,.0f} tries/s", f"{asked / seconds:,.0f} queries/s"]
 
 
-def _levels(look: dict[str, Any]) -> Table:
-    grid = Table("level", "waiting", "held", "blocked", "asked", "oldest due", box=box.SIMPLE)
-    for row in look["levels"]:
-        cells = [row[name] for name in ("level", "waiting", "held", "blocked", "queries")]
-        grid.add_row(*map(str, cells), ago(row["oldest_due_ms"], look["stats"]["now_ms"]))
-    return grid
+def _levels(look: dict[str, Any]) -> list[str]:
+    names = ("level", "waiting", "held", "blocked", "queries")
+    now_ms = look["stats"]["now_ms"]
+    rows = [
+        [*(row[name] for name in names), ago(row["oldest_due_ms"], now_ms)]
+        for row in look["levels"]
+    ]
+    return grid(("level#", "waiting#", "held#", "blocked#", "asked#", "oldest due"), rows)
 
 
-def _queues(rows: list[dict[str, Any]]) -> Table:
-    grid = Table("queue", "waiting", "held", "blocked", "dead", "because", box=box.SIMPLE)
+def _queues(rows: list[dict[str, Any]]) -> list[str]:
+    names = ("waiting", "held", "blocked", "dead")
     trouble = sorted(rows, key=lambda row: (-row["blocked"] - row["held"], -row["waiting"]))
-    for row in trouble[:SHOWN_MAX]:
-        why = "paused" if row["paused"] else row["block"]
-        counts = [str(row[name]) for name in ("waiting", "held", "blocked", "dead")]
-        grid.add_row(row["queue"], *counts, why)
-    return grid
+    shown = [
+        [row["queue"], *(row[name] for name in names), "paused" if row["paused"] else row["block"]]
+        for row in trouble[:SHOWN_MAX]
+    ]
+    return grid(("queue", *(f"{name}#" for name in names), "because"), shown)

@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from typing import Final
 
 import msgspec
-import uvloop
 from msgspec import Struct
 
 from postroad.demo.recipients import AWAY_S, Answer, DemoBody, Servers
+from postroad.ports import loop
 from postroad.ports.clock import SystemClock
 
 AWAY: Final = "away.example"
@@ -105,4 +105,4 @@ async def _one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answe
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the demo; this ends with it
-    uvloop.run(serve(float(sys.argv[1]), int(sys.argv[2])))
+    loop.run(serve(float(sys.argv[1]), int(sys.argv[2])))

@@ -30,6 +30,7 @@ from postroad.hub.frames import (
 )
 from postroad.hub.inbox import Inbox
 from postroad.model.errors import HubAway, HubError, HubLost, HubRefused, MailboxFull
+from postroad.model.extras import Needing
 from postroad.model.mailbox import HubLimits
 from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
 
@@ -117,7 +118,8 @@ class HubClient:
         self._calls = await self._dial()
 
     async def _dial(self) -> "Calls":
-        from postroad.hub.calls import Calls  # a WebSocket library, which few roads need
+        with Needing("a connection to a hub"):
+            from postroad.hub.calls import Calls  # a WebSocket library, which few roads need
 
         return await Calls.connect(self.url, self._heard, self._lost, self._reach, self._tls)
 

@@ -1,4 +1,4 @@
-"""The hub's front door: one port for WebSocket and HTTP, with limits on those who come."""
+"""The hub's front undecided: one port for WebSocket and HTTP, with limits on those who come."""
 
 import asyncio
 import logging
@@ -71,11 +71,15 @@ class Server:
         found: int
         if tls is not None:
             visitors, clock, limit_s = self.visitors, self.hub.clock, self.hub.limits.handshake_s
-            self._greeter = Greeter(visitors, clock, tls, limit_s, lambda name: Door(self, name))
+            self._greeter = Greeter(
+                visitors, clock, tls, limit_s, lambda name: UndecidedConnection(self, name)
+            )
             self.address, found = await self._greeter.start(host, port)
             return found
         loop = asyncio.get_running_loop()
-        self._listening = await loop.create_server(lambda: Door(self), host, port, backlog=BACKLOG)
+        self._listening = await loop.create_server(
+            lambda: UndecidedConnection(self), host, port, backlog=BACKLOG
+        )
         self.address, found = self._listening.sockets[0].getsockname()[:2]
         return found
 
@@ -118,7 +122,7 @@ class Server:
         if self._due:
             self._timer = self.hub.clock.later(TICK_MS, self._tick)
 
-    def upgrade(self, door: "Door", request: WSUpgradeRequest) -> Upgrade:
+    def upgrade(self, undecided: "UndecidedConnection", request: WSUpgradeRequest) -> Upgrade:
         """The subprotocol that both know; JSON when none is named."""
         named = request.headers.get("Sec-WebSocket-Protocol", "")
         offered = [name.strip() for name in named.split(",") if name.strip()]
@@ -130,15 +134,15 @@ class Server:
         if chosen:
             response.headers["Sec-WebSocket-Protocol"] = chosen
         codec = self._codecs[chosen or JSON]
-        return Upgrade(response, Socket(self.hub, self.commands, codec, door.wrong, self))
+        return Upgrade(response, Socket(self.hub, self.commands, codec, undecided.wrong, self))
 
-    def websocket(self, door: "Door") -> "Upgraded":
+    def websocket(self, undecided: "UndecidedConnection") -> "Upgraded":
         """What speaks WebSocket on a connection from now on."""
         limits = self.hub.limits
         return Upgraded(
-            door,
+            undecided,
             (
-                *(None, None, False, partial(self.upgrade, door), self._log, True),
+                *(None, None, False, partial(self.upgrade, undecided), self._log, True),
                 limits.handshake_s,
                 *(False, 20, 20, WSAutoPingStrategy.PING_WHEN_IDLE, True),
                 *(limits.frame_bytes_max, None, READ_BYTES),
@@ -149,17 +153,17 @@ class Server:
 class Upgraded(WSProtocol):  # type: ignore[misc]
     """picows' protocol, which also says when it ends before its handshake."""
 
-    def __init__(self, door: "Door", options: tuple[Any, ...]) -> None:
+    def __init__(self, undecided: "UndecidedConnection", options: tuple[Any, ...]) -> None:
         super().__init__(*options)
-        self._door = door
+        self._undecided = undecided
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone."""
         super().connection_lost(exc)
-        self._door.connection_lost(exc)
+        self._undecided.connection_lost(exc)
 
 
-class Door(asyncio.Protocol):
+class UndecidedConnection(asyncio.Protocol):
     """A connection that has not said yet what it wants."""
 
     def __init__(self, server: Server, counted: str = "") -> None:
@@ -234,16 +238,16 @@ class Door(asyncio.Protocol):
 
 
 class Entered(Http):
-    """An HTTP connection that says at the door when it ends."""
+    """An HTTP connection that tells the connection it came from when it ends."""
 
-    def __init__(self, door: Door, server: Server) -> None:
-        super().__init__(server.hub, server.commands, server, door.wrong)
-        self._door = door
+    def __init__(self, undecided: UndecidedConnection, server: Server) -> None:
+        super().__init__(server.hub, server.commands, server, undecided.wrong)
+        self._undecided = undecided
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone."""
         super().connection_lost(exc)
-        self._door.connection_lost(exc)
+        self._undecided.connection_lost(exc)
 
 
 def _feed(protocol: "Upgraded", data: bytes) -> None:

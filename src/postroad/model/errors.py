@@ -94,6 +94,10 @@ class Conflict(BadInput):
     those sent with it that are stored."""
 
 
+class MissingExtra(PostroadError):
+    """A library is not installed that this needs; the text names the extra that brings it."""
+
+
 class Unauthorized(PostroadError):
     """No access token was given, or it is mistyped, revoked or out of date."""
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import structs
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from postroad.model.broker import BrokerFacts
+from postroad.model.extras import Needing
 from postroad.model.outcome import Outcome
 from postroad.model.overview import Overview, Standing
 from postroad.observe import names
@@ -16,24 +16,54 @@ from postroad.version import VERSION
 BUCKETS_S: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
+class Uncounted:
+    """A metric where prometheus_client is not installed: it counts nothing."""
+
+    def labels(self, *_labels: object) -> "Uncounted":
+        """The same for all labels."""
+        return self
+
+    def inc(self, amount: float = 1) -> None:
+        """Count nothing."""
+
+    set = observe = inc
+
+    def clear(self) -> None:
+        """Nothing is there."""
+
+
 class Meter:
-    """Counts as things happen; what lies in the store is asked for when somebody looks."""
+    """Counts as things happen; what lies in the store is asked for when somebody looks. Without the
+    extra `server` it counts nothing: then nobody can look either."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
+        try:
+            import prometheus_client
+        except ModuleNotFoundError:
+            self._library: Any = None
+            self._registry: Any = None
+            self.media_type = ""
+        else:
+            self._library = prometheus_client
+            self._registry = prometheus_client.CollectorRegistry()
+            self.media_type = prometheus_client.CONTENT_TYPE_LATEST
         self._all: dict[str, Any] = {each.name: self._make(each) for each in METRICS}
         self._of(names.BUILD).labels(VERSION).set(1)
         self._asked: dict[str, int] = {}
 
     def _make(self, metric: Metric) -> Any:
+        if self._library is None:
+            return Uncounted()
         how: dict[str, Any] = {"registry": self._registry}
         match metric.kind:
             case "counter":
-                return Counter(metric.name, metric.text, metric.labels, **how)
+                return self._library.Counter(metric.name, metric.text, metric.labels, **how)
             case "gauge":
-                return Gauge(metric.name, metric.text, metric.labels, **how)
+                return self._library.Gauge(metric.name, metric.text, metric.labels, **how)
             case "histogram":
-                return Histogram(metric.name, metric.text, metric.labels, buckets=BUCKETS_S, **how)
+                return self._library.Histogram(
+                    metric.name, metric.text, metric.labels, buckets=BUCKETS_S, **how
+                )
 
     def _of(self, metric: Metric) -> Any:
         return self._all[metric.name]
@@ -101,4 +131,7 @@ class Meter:
 
     def text(self) -> bytes:
         """All of it, as Prometheus reads it."""
+        with Needing("/metrics"):
+            from prometheus_client import generate_latest
+
         return generate_latest(self._registry)

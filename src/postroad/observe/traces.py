@@ -12,8 +12,6 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import (
     Link,
-    NoOpTracerProvider,
-    ProxyTracerProvider,
     Span,
     SpanKind,
     StatusCode,
@@ -29,11 +27,6 @@ STATE: Final = "tracestate"
 STATE_CHARACTERS_MAX: Final = 512
 PROPAGATOR: Final = TraceContextTextMapPropagator()
 HEADERS: Final = msgspec.json.Decoder(dict[str, str])
-
-
-def active() -> bool:
-    """Whether this program has set up tracing: an SDK, as `opentelemetry-instrument` does."""
-    return not isinstance(trace.get_tracer_provider(), (ProxyTracerProvider, NoOpTracerProvider))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import asyncio
 from postroad.model.entities import LaneKey, Message, Policy, Queue
 from postroad.model.errors import Shortage
 from postroad.model.outcome import Outcome, short
-from postroad.observe import traces
+from postroad.observe import tracing
 from postroad.observe.metrics import Meter
 from postroad.ports.clock import Clock
 from postroad.ports.transport import HearsCuts, Lingers, Prepares, Session, Transport
@@ -15,7 +15,7 @@ def watched(
     transports: dict[str, Transport], meter: Meter | None, clock: Clock
 ) -> dict[str, Transport]:
     """The transports, counted if there is a meter and traced if the program has set up tracing."""
-    if meter is None and not traces.active():
+    if meter is None and not tracing.active():
         return transports
     meter = meter or Meter()
     return {name: WatchedTransport(inner, meter, clock) for name, inner in transports.items()}
@@ -66,7 +66,7 @@ class WatchedSession:
         """One try."""
         start_s = self._clock.steady_s()
         try:
-            if traces.active():
+            if tracing.active():
                 outcome = await self._traced(queue, message)
             else:
                 outcome = await self._inner.send(queue, message)
@@ -91,6 +91,8 @@ class WatchedSession:
         self._meter.tried(self._name, message.level, outcome, took_s)
 
     async def _traced(self, queue: Queue, message: Message) -> Outcome:
+        from postroad.observe import traces
+
         with traces.trying(self._name, message) as span:
             outcome = await self._inner.send(queue, message)
             traces.ended(span, outcome)

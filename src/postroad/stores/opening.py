@@ -4,6 +4,7 @@ the drivers of the others."""
 from pathlib import Path
 
 from postroad.model.errors import BadDsn
+from postroad.model.extras import Needing
 from postroad.ports.clock import Clock, SystemClock
 from postroad.ports.store import Store
 from postroad.stores.rabbitmq.options import read_options
@@ -18,7 +19,8 @@ def open_store(dsn: str, clock: Clock) -> Store:
 
         return SqliteStore(_file(dsn), clock)
     if dsn.startswith(("postgresql://", "postgres://")):
-        from postroad.stores.postgres.store import PostgresStore
+        with Needing("a road on PostgreSQL"):
+            from postroad.stores.postgres.store import PostgresStore
 
         return PostgresStore(dsn, clock)
     if dsn.startswith(("amqp://", "amqps://")):
@@ -28,8 +30,9 @@ def open_store(dsn: str, clock: Clock) -> Store:
 
 
 def _on_broker(dsn: str, clock: Clock) -> Store:
-    from postroad.stores.rabbitmq.base import State
-    from postroad.stores.rabbitmq.store import RabbitStore
+    with Needing("a road on RabbitMQ", "rabbitmq"):
+        from postroad.stores.rabbitmq.base import State
+        from postroad.stores.rabbitmq.store import RabbitStore
 
     options = read_options(dsn)
     state = open_store(options.state, clock)
@@ -50,8 +53,9 @@ async def has_road(dsn: str) -> bool:
     if dsn.startswith("sqlite:///"):
         return _file(dsn).exists()
     if dsn.startswith(("postgresql://", "postgres://")):
-        from postroad.stores.postgres import schema
-        from postroad.stores.postgres.connections import read_address
+        with Needing("a road on PostgreSQL"):
+            from postroad.stores.postgres import schema
+            from postroad.stores.postgres.connections import read_address
 
         return await schema.exists(read_address(dsn))
     if dsn.startswith(("amqp://", "amqps://")):
@@ -65,8 +69,9 @@ async def migrate(dsn: str) -> tuple[int, int]:
         return await migrate(read_options(dsn).state)
     if dsn.startswith("sqlite:///"):
         return _migrate_file(_file(dsn))
-    from postroad.stores.postgres import schema
-    from postroad.stores.postgres.store import PostgresStore
+    with Needing("a road on PostgreSQL"):
+        from postroad.stores.postgres import schema
+        from postroad.stores.postgres.store import PostgresStore
 
     store = open_store(dsn, SystemClock())
     if not isinstance(store, PostgresStore):  # pragma: no cover - there are three

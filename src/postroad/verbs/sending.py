@@ -25,7 +25,7 @@ from postroad.model.keyring import KeyRing
 from postroad.model.private_headers import has_secrets, sealed
 from postroad.model.spans import Span
 from postroad.model.texts import checked
-from postroad.observe import traces
+from postroad.observe import tracing
 from postroad.ports.handing import HandsOver
 from postroad.ports.joining import Joins
 from postroad.ports.store import Store
@@ -127,9 +127,9 @@ class Sending:
         and the message is stored all the same."""
         if self._far is None:
             return (await self.send_many([send]))[0]
-        if not traces.active():
+        if not tracing.active():
             return await self._send_far(self._far, send, confirm=confirm)
-        with traces.sending(1) as carried:
+        with tracing.sending(1) as carried:
             return await self._send_far(self._far, _with(send, carried), confirm=confirm)
 
     async def _send_far(self, store: HandsOver, send: Send, *, confirm: bool) -> Receipt:
@@ -147,9 +147,9 @@ class Sending:
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
         """Store many messages in one transaction."""
         asked = [send if isinstance(send, Send) else _of_pair(send) for send in sends]
-        if not traces.active():
+        if not tracing.active():
             return await self._send_many(asked)
-        with traces.sending(len(asked)) as carried:
+        with tracing.sending(len(asked)) as carried:
             return await self._send_many([_with(send, carried) for send in asked])
 
     async def _send_many(self, asked: Sequence[Send]) -> list[Receipt]:
@@ -181,9 +181,9 @@ class Sending:
 
     async def send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
         """Store what is good in one transaction; the others have their error in their place."""
-        if not traces.active():
+        if not tracing.active():
             return await self._send_each(sends)
-        with traces.sending(len(sends)) as carried:
+        with tracing.sending(len(sends)) as carried:
             return await self._send_each([_with(send, carried) for send in sends])
 
     async def _send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:

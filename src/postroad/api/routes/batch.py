@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 import msgspec
-from litestar.response import Stream
 from msgspec import Struct
 
-from postroad.api.context import Ask, Context, context, who
-from postroad.api.doors import give
+from postroad.api.context import Context
 from postroad.api.problems import Problem, problem
-from postroad.api.reading import decode, takes
+from postroad.api.reading import decode
+from postroad.api.request import Request, Stream
 from postroad.api.routes.messages import SEND, SendRequest, to_send
+from postroad.api.routing import give
 from postroad.engine.drafting import Send
 from postroad.model.errors import BodyTooLarge, Overloaded, PostroadError
 from postroad.model.tokens import Scope
@@ -48,14 +48,14 @@ class Summary(Struct, frozen=True):
     "/v1/messages:batch",
     scope=Scope.send,
     much=True,
-    status_code=200,
-    media_type=NDJSON,
-    operation_class=takes(SendRequest, NDJSON),
+    takes=SendRequest,
+    takes_media=NDJSON,
+    gives_media=(NDJSON,),
 )
-async def batch(request: Ask) -> Stream:
+async def batch(request: Request) -> Stream:
     """Send many: each line is a message, and is stored or refused for itself. Answers a line each,
     in order, and then a summary."""
-    here, tenant = context(request), who(request).tenant
+    here, tenant = request.context, request.who.tenant
     most = here.settings.batch_lines_max
     lines = lines_of(await request.body(), most)
     if len(lines) > most:
@@ -103,7 +103,7 @@ async def store(here: Context, tenant: str, lines: Sequence[tuple[int, bytes]]) 
             said[number] = error
     try:
         work = here.road.send_each(list(sends.values()))
-        answers = await here.gate.store(tenant, len(sends), work)
+        answers = await here.admission.store(tenant, len(sends), work)
         said |= zip(sends, answers, strict=True)
     except Overloaded as error:
         said |= dict.fromkeys(sends, error)

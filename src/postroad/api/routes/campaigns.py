@@ -8,14 +8,11 @@ from typing import Annotated, Final
 from urllib.parse import parse_qsl
 
 import msgspec
-from litestar import Response
-from litestar.params import FromPath, QueryParameter
-from litestar.response import Stream
 from msgspec import Meta, Struct
 
-from postroad.api.context import Ask, context, who
-from postroad.api.doors import drop, fetch, give
-from postroad.api.reading import read, takes
+from postroad.api.reading import read
+from postroad.api.request import Request, Response, Stream
+from postroad.api.routing import drop, fetch, give
 from postroad.campaigns.estimate import Estimate
 from postroad.campaigns.exporting import FORMATS
 from postroad.campaigns.importing import Imported
@@ -31,15 +28,13 @@ BIG: Final = 1 << 62
 UPLOAD_BYTES_MAX: Final = 2 << 30
 SIGNATURE_LETTERS: Final = 28
 CALLBACK_PAIRS_MAX: Final = 200
-Number = Annotated[int, QueryParameter(ge=1, le=BIG)]
-After = Annotated[int, QueryParameter(ge=0, le=BIG, description="The number of the last one seen")]
-Limit = Annotated[int, QueryParameter(ge=1, le=1_000)]
-State = Annotated[str, QueryParameter(pattern="^(unsent|sent|failed|uncertain|)$")]
-Format = Annotated[str, QueryParameter(pattern="^(csv|ndjson)$")]
-Encoding = Annotated[
-    str, QueryParameter(max_length=ID_MAX, description="Else it is found out, and said")
-]
-Skip = Annotated[bool, QueryParameter(description="Leave out invalid lines")]
+Number = Annotated[int, Meta(ge=1, le=BIG)]
+After = Annotated[int, Meta(ge=0, le=BIG, description="The number of the last one seen")]
+Limit = Annotated[int, Meta(ge=1, le=1_000)]
+State = Annotated[str, Meta(pattern="^(unsent|sent|failed|uncertain|)$")]
+Format = Annotated[str, Meta(pattern="^(csv|ndjson)$")]
+Encoding = Annotated[str, Meta(max_length=ID_MAX, description="Else it is found out, and said")]
+Skip = Annotated[bool, Meta(description="Leave out invalid lines")]
 MEDIA: Final = dict(zip(FORMATS, ("text/csv", "application/x-ndjson"), strict=True))
 
 
@@ -56,7 +51,7 @@ class CampaignRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TestRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where one recipient's message is to go instead."""
+    """DeadWhere one recipient's message is to go instead."""
 
     to: Annotated[QueueName, Meta(min_length=1)]
     row: Annotated[int, Meta(ge=1, le=BIG)] = 1
@@ -94,12 +89,12 @@ RESUME: Final = msgspec.json.Decoder(ResumeRequest)
 SETTLE: Final = msgspec.json.Decoder(SettleRequest)
 
 
-def _here(request: Ask) -> tuple[CampaignAdmin, str]:
-    return context(request).road.campaigns, who(request).tenant
+def _here(request: Request) -> tuple[CampaignAdmin, str]:
+    return request.context.road.campaigns, request.who.tenant
 
 
-@give("/v1/campaigns", scope=Scope.manage, status_code=201, operation_class=takes(CampaignRequest))
-async def campaign_create(request: Ask) -> CampaignStatus:
+@give("/v1/campaigns", scope=Scope.manage, status=201, takes=CampaignRequest)
+async def campaign_create(request: Request) -> CampaignStatus:
     """Make a draft without recipients."""
     asked = await read(request, CREATE)
     campaigns, tenant = _here(request)
@@ -115,24 +110,30 @@ async def campaign_create(request: Ask) -> CampaignStatus:
 
 
 @fetch("/v1/campaigns", scope=Scope.read)
-async def campaign_list(request: Ask, limit: Limit = 100, after: After = 0) -> list[CampaignStatus]:
+async def campaign_list(
+    request: Request, limit: Limit = 100, after: After = 0
+) -> list[CampaignStatus]:
     """Campaigns in the order in which they were made."""
     campaigns, tenant = _here(request)
     return list(await campaigns.list(after=after, limit=limit, tenant=tenant))
 
 
-@fetch("/v1/campaigns/{name:str}", scope=Scope.read)
-async def campaign_show(request: Ask, name: FromPath[str]) -> CampaignStatus:
+@fetch("/v1/campaigns/{name}", scope=Scope.read)
+async def campaign_show(request: Request, name: str) -> CampaignStatus:
     """How it stands, how fast it goes, and when it will be done."""
     campaigns, tenant = _here(request)
     return await campaigns.show(name, tenant=tenant)
 
 
-@fetch("/v1/campaigns/{name:str}/counts", scope=Scope.read)
-async def campaign_counts(request: Ask, name: FromPath[str]) -> Counts:
+@fetch("/v1/campaigns/{name}/counts", scope=Scope.read)
+async def campaign_counts(request: Request, name: str) -> Counts:
     """Counted recipient by recipient."""
     campaigns, tenant = _here(request)
     return await campaigns.exact(name, tenant=tenant)
+
+
+class CallbackForm(Struct, frozen=True):
+    """What a provider says about one message, as it names it."""
 
 
 class CsvFile(Struct, frozen=True):
@@ -140,15 +141,15 @@ class CsvFile(Struct, frozen=True):
 
 
 @give(
-    "/v1/campaigns/{name:str}/import",
+    "/v1/campaigns/{name}/import",
     scope=Scope.manage,
-    status_code=200,
-    request_max_body_size=None,
-    operation_class=takes(CsvFile, "text/csv"),
+    bytes_max=BIG,
+    takes=CsvFile,
+    takes_media="text/csv",
 )
 async def campaign_import(
-    request: Ask,
-    name: FromPath[str],
+    request: Request,
+    name: str,
     encoding: Encoding = "",
     skip_invalid: Skip = False,
 ) -> Imported:
@@ -164,7 +165,7 @@ async def campaign_import(
         )
 
 
-async def _save(request: Ask, path: Path, bytes_max: int) -> None:
+async def _save(request: Request, path: Path, bytes_max: int) -> None:
     too_large = BodyTooLarge(f"the file has more than {bytes_max} bytes: send it in parts")
     if (request.content_length or 0) > bytes_max:
         raise too_large
@@ -177,47 +178,45 @@ async def _save(request: Ask, path: Path, bytes_max: int) -> None:
             file.write(chunk)
 
 
-@drop("/v1/campaigns/{name:str}/import", scope=Scope.manage, status_code=204)
-async def campaign_discard(request: Ask, name: FromPath[str]) -> None:
+@drop("/v1/campaigns/{name}/import", scope=Scope.manage, status=204)
+async def campaign_discard(request: Request, name: str) -> None:
     """Nothing stays of an import that was not finished."""
     campaigns, tenant = _here(request)
     await campaigns.discard_import(name, tenant=tenant)
 
 
-@fetch("/v1/campaigns/{name:str}/preview", scope=Scope.read)
-async def campaign_preview(request: Ask, name: FromPath[str], row: Number = 1) -> Letter:
+@fetch("/v1/campaigns/{name}/preview", scope=Scope.read)
+async def campaign_preview(request: Request, name: str, row: Number = 1) -> Letter:
     """The message for one recipient."""
     campaigns, tenant = _here(request)
     return await campaigns.preview(name, row, tenant=tenant)
 
 
 @give(
-    "/v1/campaigns/{name:str}/test",
+    "/v1/campaigns/{name}/test",
     scope=Scope.manage,
-    status_code=200,
-    operation_class=takes(TestRequest),
+    takes=TestRequest,
 )
-async def campaign_test(request: Ask, name: FromPath[str]) -> Answer:
+async def campaign_test(request: Request, name: str) -> Answer:
     """Send one recipient's message to somebody else; it counts for nothing."""
     asked = await read(request, TEST)
     campaigns, tenant = _here(request)
     return await campaigns.test_send(name, asked.to, asked.row, tenant=tenant)
 
 
-@fetch("/v1/campaigns/{name:str}/estimate", scope=Scope.read)
-async def campaign_estimate(request: Ask, name: FromPath[str]) -> Estimate:
+@fetch("/v1/campaigns/{name}/estimate", scope=Scope.read)
+async def campaign_estimate(request: Request, name: str) -> Estimate:
     """A dry run: how many, which not, what it costs, how long it takes."""
     campaigns, tenant = _here(request)
     return await campaigns.dry_run(name, tenant=tenant)
 
 
 @give(
-    "/v1/campaigns/{name:str}/schedule",
+    "/v1/campaigns/{name}/schedule",
     scope=Scope.manage,
-    status_code=200,
-    operation_class=takes(ScheduleRequest),
+    takes=ScheduleRequest,
 )
-async def campaign_schedule(request: Ask, name: FromPath[str]) -> CampaignStatus:
+async def campaign_schedule(request: Request, name: str) -> CampaignStatus:
     """Send from a time on."""
     asked = await read(request, SCHEDULE)
     campaigns, tenant = _here(request)
@@ -225,70 +224,68 @@ async def campaign_schedule(request: Ask, name: FromPath[str]) -> CampaignStatus
 
 
 @give(
-    "/v1/campaigns/{name:str}/resume",
+    "/v1/campaigns/{name}/resume",
     scope=Scope.manage,
-    status_code=200,
-    operation_class=takes(ResumeRequest),
+    takes=ResumeRequest,
 )
-async def campaign_resume(request: Ask, name: FromPath[str]) -> CampaignStatus:
+async def campaign_resume(request: Request, name: str) -> CampaignStatus:
     """Go on with what was certainly not sent."""
     asked = await read(request, RESUME)
     campaigns, tenant = _here(request)
     return await campaigns.resume(name, override=asked.override, tenant=tenant)
 
 
-@give("/v1/campaigns/{name:str}/start", scope=Scope.manage, status_code=200)
-async def campaign_start(request: Ask, name: FromPath[str]) -> CampaignStatus:
+@give("/v1/campaigns/{name}/start", scope=Scope.manage)
+async def campaign_start(request: Request, name: str) -> CampaignStatus:
     """Send, from now on."""
     campaigns, tenant = _here(request)
     return await campaigns.start(name, tenant=tenant)
 
 
-@give("/v1/campaigns/{name:str}/stop", scope=Scope.manage, status_code=200)
-async def campaign_stop(request: Ask, name: FromPath[str]) -> CampaignStatus:
+@give("/v1/campaigns/{name}/stop", scope=Scope.manage)
+async def campaign_stop(request: Request, name: str) -> CampaignStatus:
     """Begin no more calls, until it is resumed."""
     campaigns, tenant = _here(request)
     return await campaigns.stop(name, tenant=tenant)
 
 
-@give("/v1/campaigns/{name:str}/retry", scope=Scope.manage, status_code=200)
-async def campaign_retry(request: Ask, name: FromPath[str]) -> CampaignStatus:
+@give("/v1/campaigns/{name}/retry", scope=Scope.manage)
+async def campaign_retry(request: Request, name: str) -> CampaignStatus:
     """Send again to those that certainly failed."""
     campaigns, tenant = _here(request)
     return await campaigns.retry(name, tenant=tenant)
 
 
-@give("/v1/campaigns/{name:str}/cancel", scope=Scope.manage, status_code=200)
-async def campaign_cancel(request: Ask, name: FromPath[str]) -> CampaignStatus:
+@give("/v1/campaigns/{name}/cancel", scope=Scope.manage)
+async def campaign_cancel(request: Request, name: str) -> CampaignStatus:
     """End it for ever."""
     campaigns, tenant = _here(request)
     return await campaigns.cancel(name, tenant=tenant)
 
 
 @give(
-    "/v1/campaigns/{name:str}/settle",
+    "/v1/campaigns/{name}/settle",
     scope=Scope.manage,
     much=True,
-    status_code=200,
-    operation_class=takes(SettleRequest),
+    takes=SettleRequest,
 )
-async def campaign_settle(request: Ask, name: FromPath[str]) -> Settled:
+async def campaign_settle(request: Request, name: str) -> Settled:
     """Say of uncertain recipients that they were sent, or unsent."""
     asked = await read(request, SETTLE)
     campaigns, tenant = _here(request)
     return Settled(await campaigns.settle(name, asked.state, asked.rows, tenant=tenant))
 
 
-@give("/v1/campaigns/{name:str}/lookup", scope=Scope.manage, status_code=200)
-async def campaign_lookup(request: Ask, name: FromPath[str]) -> Settled:
+@give("/v1/campaigns/{name}/lookup", scope=Scope.manage)
+async def campaign_lookup(request: Request, name: str) -> Settled:
     """Ask the provider about uncertain recipients."""
     campaigns, tenant = _here(request)
     return Settled(await campaigns.lookup(name, tenant=tenant))
 
 
-@fetch("/v1/campaigns/{name:str}/recipients", scope=Scope.read)
+@fetch("/v1/campaigns/{name}/recipients", scope=Scope.read)
 async def campaign_recipients(
-    request: Ask, name: FromPath[str], only: State = "", limit: Limit = 100, after: After = 0
+    request: Request, name: str, only: State = "", limit: Limit = 100, after: After = 0
 ) -> list[Recipient]:
     """Recipients in order, each with all that is known about it."""
     campaigns, tenant = _here(request)
@@ -296,9 +293,9 @@ async def campaign_recipients(
     return list(found)
 
 
-@fetch("/v1/campaigns/{name:str}/export", scope=Scope.read, include_in_schema=False)
+@fetch("/v1/campaigns/{name}/export", scope=Scope.read, gives_media=tuple(MEDIA.values()))
 async def campaign_export(
-    request: Ask, name: FromPath[str], form: Format = "csv", only: State = ""
+    request: Request, name: str, form: Format = "csv", only: State = ""
 ) -> Stream:
     """All results, as CSV or NDJSON."""
     campaigns, tenant = _here(request)
@@ -312,14 +309,16 @@ async def campaign_export(
 
 
 @give(
-    f"{CALLBACKS}/{{campaign:int}}/{{n:int}}", scope=None, status_code=204, include_in_schema=False
+    f"{CALLBACKS}/{{campaign}}/{{n}}",
+    scope=None,
+    status=204,
+    takes=CallbackForm,
+    takes_media="application/x-www-form-urlencoded",
 )
-async def campaign_callback(
-    request: Ask, campaign: FromPath[int], n: FromPath[int]
-) -> Response[None]:
+async def campaign_callback(request: Request, campaign: int, n: int) -> Response[None]:
     """A provider's word about one message, signed with the credential's token."""
     stranger = Forbidden("this is not signed by the provider of a message that this road has sent")
-    road = context(request).road
+    road = request.context.road
     signature = request.headers.get("x-twilio-signature", "")
     signable = len(signature) == SIGNATURE_LETTERS and 0 < campaign < BIG and 0 < n < BIG
     credential = await road.bulk.store.credential_of(campaign) if signable else None
@@ -327,7 +326,7 @@ async def campaign_callback(
         raise stranger  # whoever it is, nothing of theirs is read
     if not await road.campaigns.callback(campaign, n, _form(await request.body()), signature):
         raise stranger
-    return Response(None, status_code=204)
+    return Response(None, status=204)
 
 
 def _form(body: bytes) -> dict[str, str]:

@@ -4,12 +4,11 @@ from datetime import datetime
 from typing import Annotated, Final
 
 import msgspec
-from litestar.params import FromPath
 from msgspec import Meta, Struct
 
-from postroad.api.context import Ask, context, who
-from postroad.api.doors import drop, fetch, give
-from postroad.api.reading import read, takes
+from postroad.api.reading import read
+from postroad.api.request import Request
+from postroad.api.routing import drop, fetch, give
 from postroad.model.credential import CredentialSpec
 from postroad.model.texts import Name, QueueName, Rate, SecretText
 from postroad.model.tokens import Scope
@@ -44,10 +43,10 @@ PUT: Final = msgspec.json.Decoder(CredentialRequest)
 @give(
     "/v1/credentials",
     scope=Scope.manage,
-    status_code=201,
-    operation_class=takes(CredentialRequest),
+    status=201,
+    takes=CredentialRequest,
 )
-async def credential_put(request: Ask) -> CredentialView:
+async def credential_put(request: Request) -> CredentialView:
     """Keep a credential, instead of one of the same name."""
     asked = await read(request, PUT)
     spec = CredentialSpec(
@@ -60,27 +59,27 @@ async def credential_put(request: Ask) -> CredentialView:
         moment_ms(asked.expires_at) if asked.expires_at else 0,
         asked.callback,
     )
-    credentials, tenant = context(request).road.credentials, who(request).tenant
+    credentials, tenant = request.context.road.credentials, request.who.tenant
     return await credentials.put(asked.name, spec, asked.secret, kind=asked.kind, tenant=tenant)
 
 
 @fetch("/v1/credentials", scope=Scope.read)
-async def credential_list(request: Ask) -> list[CredentialView]:
+async def credential_list(request: Request) -> list[CredentialView]:
     """All of them, without their secrets."""
-    return list(await context(request).road.credentials.list(tenant=who(request).tenant))
+    return list(await request.context.road.credentials.list(tenant=request.who.tenant))
 
 
-@give("/v1/credentials/{name:str}/check", scope=Scope.manage, status_code=200)
-async def credential_check(request: Ask, name: FromPath[str]) -> Checked:
+@give("/v1/credentials/{name}/check", scope=Scope.manage)
+async def credential_check(request: Request, name: str) -> Checked:
     """Whether it works now."""
-    found = await context(request).road.credentials.check(name, tenant=who(request).tenant)
+    found = await request.context.road.credentials.check(name, tenant=request.who.tenant)
     return Checked(found)
 
 
-@drop("/v1/credentials/{name:str}", scope=Scope.manage, status_code=204)
-async def credential_delete(request: Ask, name: FromPath[str]) -> None:
+@drop("/v1/credentials/{name}", scope=Scope.manage, status=204)
+async def credential_delete(request: Request, name: str) -> None:
     """Forget one that no campaign needs."""
-    await context(request).road.credentials.delete(name, tenant=who(request).tenant)
+    await request.context.road.credentials.delete(name, tenant=request.who.tenant)
 
 
 ROUTES: Final = (credential_put, credential_list, credential_check, credential_delete)

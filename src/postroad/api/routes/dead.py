@@ -5,14 +5,13 @@ from datetime import datetime
 from typing import Annotated, Any, Final
 
 import msgspec
-from litestar.params import FromPath, QueryParameter
 from msgspec import Meta, Raw, Struct
 
-from postroad.api.context import Ask, context, who
-from postroad.api.doors import fetch, give
 from postroad.api.paging import After
 from postroad.api.progress import Answered, answer_in_steps
-from postroad.api.reading import read, takes
+from postroad.api.reading import read
+from postroad.api.request import Request
+from postroad.api.routing import fetch, give
 from postroad.model.dead import DeadLetter, DeadMessage, Page, ReplayMode
 from postroad.model.states import DeadReason
 from postroad.model.texts import ERROR_MAX, QUEUE_MAX, ErrorText, Id, QueueName
@@ -20,7 +19,8 @@ from postroad.model.tokens import Scope
 from postroad.model.tries import Try
 from postroad.verbs.dead import PAGE_MAX, DeadWhere
 
-Limit = Annotated[int, QueryParameter(ge=1, le=PAGE_MAX)]
+Limit = Annotated[int, Meta(ge=1, le=PAGE_MAX)]
+Moment = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]
 Count = Annotated[int, Meta(ge=1, le=1 << 62)]
 
 
@@ -70,25 +70,25 @@ PURGE: Final = msgspec.json.Decoder(PurgeRequest)
 
 @fetch("/v1/dead", scope=Scope.read)
 async def dead_list(
-    request: Ask,
+    request: Request,
     limit: Limit = 100,
     after: After = "",
-    queue: Annotated[str | None, QueryParameter(max_length=QUEUE_MAX)] = None,
-    reason: Annotated[DeadReason | None, QueryParameter()] = None,
-    error: Annotated[str | None, QueryParameter(max_length=ERROR_MAX)] = None,
-    since: Annotated[datetime | None, QueryParameter()] = None,
-    until: Annotated[datetime | None, QueryParameter()] = None,
+    queue: Annotated[str, Meta(max_length=QUEUE_MAX)] | None = None,
+    reason: DeadReason | None = None,
+    error: Annotated[str, Meta(max_length=ERROR_MAX)] | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
 ) -> Page:
     """The dead, the latest death first."""
     where = DeadWhere(queue=queue, reason=reason, error=error, since=since, until=until)
-    where["tenant"] = who(request).tenant
-    return await context(request).road.dead.list(limit=limit, after=after, **where)
+    where["tenant"] = request.who.tenant
+    return await request.context.road.dead.list(limit=limit, after=after, **where)
 
 
-@fetch("/v1/dead/{id:str}", scope=Scope.read)
-async def dead_show(request: Ask, id: FromPath[str]) -> Letter:  # noqa: A002
+@fetch("/v1/dead/{id}", scope=Scope.read)
+async def dead_show(request: Request, id: str) -> Letter:  # noqa: A002
     """One dead message with its body, headers and all tries."""
-    letter = await context(request).road.dead.show(id, tenant=who(request).tenant)
+    letter = await request.context.road.dead.show(id, tenant=request.who.tenant)
     return _letter(letter)
 
 
@@ -106,14 +106,13 @@ def _letter(letter: DeadLetter) -> Letter:
     "/v1/dead:replay",
     scope=Scope.manage,
     much=True,
-    status_code=200,
-    operation_class=takes(ReplayRequest),
+    takes=ReplayRequest,
 )
-async def dead_replay(request: Ask) -> Answered[Counted]:
+async def dead_replay(request: Request) -> Answered[Counted]:
     """Send the dead again: named ones in one transaction, others in slices. To who accepts NDJSON
     it tells how far it is."""
     asked = await read(request, REPLAY)
-    steps = context(request).road.dead.replaying(
+    steps = request.context.road.dead.replaying(
         ids=asked.ids,
         count=asked.count,
         mode=asked.mode,
@@ -127,20 +126,19 @@ async def dead_replay(request: Ask) -> Answered[Counted]:
     "/v1/dead:purge",
     scope=Scope.manage,
     much=True,
-    status_code=200,
-    operation_class=takes(PurgeRequest),
+    takes=PurgeRequest,
 )
-async def dead_purge(request: Ask) -> Answered[Counted]:
+async def dead_purge(request: Request) -> Answered[Counted]:
     """Forget the dead, for ever: named ones in one transaction, others in slices. To who accepts
     NDJSON it tells how far it is."""
     asked = await read(request, PURGE)
-    steps = context(request).road.dead.purging(
+    steps = request.context.road.dead.purging(
         ids=asked.ids, count=asked.count, dry_run=asked.dry_run, **_where(request, asked)
     )
     return await answer_in_steps(request, steps, lambda count: Counted(count, asked.dry_run))
 
 
-def _where(request: Ask, asked: Which) -> DeadWhere:
+def _where(request: Request, asked: Which) -> DeadWhere:
     where = DeadWhere(
         queue=asked.queue,
         reason=asked.reason,
@@ -148,7 +146,7 @@ def _where(request: Ask, asked: Which) -> DeadWhere:
         since=asked.since,
         until=asked.until,
     )
-    where["tenant"] = who(request).tenant
+    where["tenant"] = request.who.tenant
     return where
 
 

@@ -3,13 +3,12 @@
 from typing import Annotated, Any, Final
 
 import msgspec
-from litestar.params import FromPath, QueryParameter
-from msgspec import UNSET, Struct, UnsetType, structs
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from postroad.api.context import Ask, context, who
-from postroad.api.doors import drop, fetch, give
 from postroad.api.paging import After, Limit
-from postroad.api.reading import read, takes
+from postroad.api.reading import read
+from postroad.api.request import Request
+from postroad.api.routing import drop, fetch, give
 from postroad.model.ladder import Ladder
 from postroad.model.outcome import Kind
 from postroad.model.texts import QUEUE_MAX, Headers, QueueName, SecretText
@@ -17,15 +16,14 @@ from postroad.model.tokens import Scope
 from postroad.model.webhook import Attempt, HeaderNames
 from postroad.verbs.webhooks import HookFacts, HookPage
 
-Address = Annotated[
-    str, QueryParameter(min_length=1, max_length=QUEUE_MAX, description="The webhook's URL")
-]
-OneAddress = Annotated[
-    str | None,
-    QueryParameter(
-        min_length=1, max_length=QUEUE_MAX, description="One webhook's URL; without it, all"
-    ),
-]
+Address = Annotated[str, Meta(min_length=1, max_length=QUEUE_MAX, description="The webhook's URL")]
+OneAddress = (
+    Annotated[
+        str,
+        Meta(min_length=1, max_length=QUEUE_MAX, description="One webhook's URL; without it, all"),
+    ]
+    | None
+)
 
 
 class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,40 +60,40 @@ class AttemptView(Struct, frozen=True):
 SET: Final = msgspec.json.Decoder(EndpointRequest)
 
 
-@give("/v1/endpoints", scope=Scope.manage, status_code=200, operation_class=takes(EndpointRequest))
-async def endpoint_set(request: Ask) -> HookFacts:
+@give("/v1/endpoints", scope=Scope.manage, takes=EndpointRequest)
+async def endpoint_set(request: Request) -> HookFacts:
     """Set how a webhook is called, and make its queue when it is new."""
     asked = await read(request, SET)
     options: dict[str, Any] = structs.asdict(asked)
     url = options.pop("url")
     given = {name: value for name, value in options.items() if value is not UNSET}
-    webhooks, tenant = context(request).road.webhooks, who(request).tenant
+    webhooks, tenant = request.context.road.webhooks, request.who.tenant
     await webhooks.set(url, tenant=tenant, **given)
     return await webhooks.get(url, tenant=tenant)
 
 
 @fetch("/v1/endpoints", scope=Scope.read)
 async def endpoint_list(
-    request: Ask, url: OneAddress = None, limit: Limit = 100, after: After = ""
+    request: Request, url: OneAddress = None, limit: Limit = 100, after: After = ""
 ) -> HookFacts | HookPage:
     """What is set for a webhook, or a page of all that something is set for; secrets are counted,
     not shown."""
-    webhooks, tenant = context(request).road.webhooks, who(request).tenant
+    webhooks, tenant = request.context.road.webhooks, request.who.tenant
     if url is not None:
         return await webhooks.get(url, tenant=tenant)
     return await webhooks.list(limit=limit, after=after, tenant=tenant)
 
 
-@drop("/v1/endpoints", scope=Scope.manage, status_code=204)
-async def endpoint_delete(request: Ask, url: Address) -> None:
+@drop("/v1/endpoints", scope=Scope.manage, status=204)
+async def endpoint_delete(request: Request, url: Address) -> None:
     """Forget what is set for a webhook. Its queue stays: what waits is sent without it."""
-    await context(request).road.webhooks.delete(url, tenant=who(request).tenant)
+    await request.context.road.webhooks.delete(url, tenant=request.who.tenant)
 
 
-@fetch("/v1/messages/{id:str}/attempts", scope=Scope.read)
-async def attempts(request: Ask, id: FromPath[str]) -> list[AttemptView]:  # noqa: A002
+@fetch("/v1/messages/{id}/attempts", scope=Scope.read)
+async def attempts(request: Request, id: str) -> list[AttemptView]:  # noqa: A002
     """Every try of a webhook's message, from the log; secrets are out."""
-    road, tenant = context(request).road, who(request).tenant
+    road, tenant = request.context.road, request.who.tenant
     found = await road.webhooks.attempts(id, tenant=tenant)
     if not found:
         _ = await road.explain(id, tenant=tenant)  # whether there is such a message

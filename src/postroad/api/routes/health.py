@@ -3,11 +3,10 @@
 import asyncio
 from typing import Final
 
-from litestar import Response
 from msgspec import Struct
 
-from postroad.api.context import Ask, context
-from postroad.api.doors import fetch
+from postroad.api.request import Request, Response
+from postroad.api.routing import fetch
 from postroad.model.errors import PostroadError
 
 READY_S: Final = 2.0
@@ -26,19 +25,19 @@ async def healthz() -> Health:
     return Health("ok")
 
 
-@fetch("/readyz", scope=None)
-async def readyz(request: Ask) -> Response[Health]:
+@fetch("/readyz", scope=None, also=(503,))
+async def readyz(request: Request) -> Response[Health]:
     """It can take and, where it delivers, deliver messages."""
-    here = context(request)
+    here = request.context
     parts = {"server": "stopping" if here.stopping else "ok", "store": await _store(request)}
     if here.delivers:
         parts["engine"] = "ok" if here.road.engine is not None else "stopped"
     good = set(parts.values()) == {"ok"}
-    return Response(Health("ok" if good else "not ready", parts), status_code=200 if good else 503)
+    return Response(Health("ok" if good else "not ready", parts), status=200 if good else 503)
 
 
-async def _store(request: Ask) -> str:
-    store = context(request).road.store
+async def _store(request: Request) -> str:
+    store = request.context.road.store
     try:
         async with asyncio.timeout(READY_S):
             _ = await store.token_find("")  # only that the store answers

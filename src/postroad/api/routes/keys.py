@@ -2,20 +2,20 @@
 
 from typing import Final
 
-from postroad.api.context import Ask, context, who
-from postroad.api.doors import give
+from postroad.api.request import Request
+from postroad.api.routing import give
 from postroad.model.errors import Forbidden
 from postroad.model.tokens import Scope
 from postroad.verbs.sealing import Rotated
 
 
-@give("/v1/keys:rotate", scope=Scope.admin, status_code=200)
-async def keys_rotate(request: Ask) -> Rotated:
+@give("/v1/keys:rotate", scope=Scope.admin)
+async def keys_rotate(request: Request) -> Rotated:
     """Read the server's keys again, and seal all secrets of all tenants with the first one. Can be
     asked again when it broke off."""
-    if not who(request).every_tenant:
+    if not request.who.every_tenant:
         raise Forbidden("the keys seal the secrets of every tenant: your token is for one")
-    return await context(request).road.sealing.rotate()
+    return await request.context.road.sealing.rotate()
 
 
 ROUTES: Final = (keys_rotate,)

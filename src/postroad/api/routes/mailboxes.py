@@ -3,13 +3,12 @@
 from typing import Final
 
 import msgspec
-from litestar.params import FromPath
 from msgspec import Struct
 
-from postroad.api.context import Ask, context, who
-from postroad.api.doors import drop, fetch, give
 from postroad.api.paging import After, Limit
-from postroad.api.reading import read, takes
+from postroad.api.reading import read
+from postroad.api.request import Request
+from postroad.api.routing import drop, fetch, give
 from postroad.hub.shown import Explained, Shown
 from postroad.model.errors import Forbidden
 from postroad.model.tokens import Scope
@@ -26,43 +25,43 @@ class MailboxRequest(Struct, frozen=True, forbid_unknown_fields=True):
 MAKE: Final = msgspec.json.Decoder(MailboxRequest)
 
 
-@give("/v1/mailboxes", scope=Scope.manage, status_code=201, operation_class=takes(MailboxRequest))
-async def mailbox_create(request: Ask) -> NewMailbox:
+@give("/v1/mailboxes", scope=Scope.manage, status=201, takes=MailboxRequest)
+async def mailbox_create(request: Request) -> NewMailbox:
     """Make a mailbox. Its tokens are in this answer and nowhere else."""
-    asked, tenant = await read(request, MAKE), who(request).tenant
-    boxes = context(request).road.mailboxes
+    asked, tenant = await read(request, MAKE), request.who.tenant
+    boxes = request.context.road.mailboxes
     return await boxes.create(quota=asked.quota or 0, ttl_s=asked.ttl_s or 0, tenant=tenant)
 
 
 @fetch("/v1/mailboxes", scope=Scope.read)
-async def mailbox_list(request: Ask, limit: Limit = 100, after: After = "") -> MailboxPage:
+async def mailbox_list(request: Request, limit: Limit = 100, after: After = "") -> MailboxPage:
     """Mailboxes by name, with what lies in each."""
-    boxes = context(request).road.mailboxes
-    return await boxes.list(limit=limit, after=after, tenant=who(request).tenant)
+    boxes = request.context.road.mailboxes
+    return await boxes.list(limit=limit, after=after, tenant=request.who.tenant)
 
 
-@fetch("/v1/mailboxes/{box:str}", scope=Scope.read)
-async def mailbox_explain(request: Ask, box: FromPath[str]) -> Explained:
+@fetch("/v1/mailboxes/{box}", scope=Scope.read)
+async def mailbox_explain(request: Request, box: str) -> Explained:
     """What waits in a mailbox, and why it goes or does not."""
-    return await context(request).road.mailboxes.explain(box, tenant=who(request).tenant)
+    return await request.context.road.mailboxes.explain(box, tenant=request.who.tenant)
 
 
-@drop("/v1/mailboxes/{box:str}", scope=Scope.manage, status_code=204)
-async def mailbox_delete(request: Ask, box: FromPath[str]) -> None:
+@drop("/v1/mailboxes/{box}", scope=Scope.manage, status=204)
+async def mailbox_delete(request: Request, box: str) -> None:
     """Delete a mailbox with all that is in it."""
-    await context(request).road.mailboxes.delete(box, tenant=who(request).tenant)
+    await request.context.road.mailboxes.delete(box, tenant=request.who.tenant)
 
 
 @fetch("/v1/hub", scope=Scope.read)
-async def hub_stats(request: Ask) -> Shown:
+async def hub_stats(request: Request) -> Shown:
     """How the hub of this process stands: who is connected, what is pending or unacked. Only for a
     token of every tenant: its counts are of all of them."""
-    if not who(request).every_tenant:
+    if not request.who.every_tenant:
         raise Forbidden(
             "the hub's counts are of all tenants: ask with a token of every tenant; what is yours "
             "is in /v1/mailboxes"
         )
-    return await context(request).road.mailboxes.stats()
+    return await request.context.road.mailboxes.stats()
 
 
 ROUTES: Final = (mailbox_create, mailbox_list, mailbox_explain, mailbox_delete, hub_stats)

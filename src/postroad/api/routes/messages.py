@@ -6,15 +6,13 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
-from litestar import Response
-from litestar.params import FromPath, HeaderParameter, QueryParameter
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from postroad.api.context import Ask, context, who
-from postroad.api.doors import drop, fetch, give
 from postroad.api.problems import BadRequest, FieldError
 from postroad.api.progress import Answered, answer_in_steps
-from postroad.api.reading import read, takes
+from postroad.api.reading import read
+from postroad.api.request import Request, Response
+from postroad.api.routing import Header, drop, fetch, give
 from postroad.engine.drafting import Send
 from postroad.model.control import Cancelled, CancelledAll, CancelState
 from postroad.model.errors import NotCancelled, UnknownMessage
@@ -114,28 +112,24 @@ def _bad(field: str, text: str) -> BadRequest:
     return BadRequest(f"{field}: {text}", (FieldError(field, text),))
 
 
-@give(
-    "/v1/messages", scope=Scope.send, much=True, status_code=201, operation_class=takes(SendRequest)
-)
+@give("/v1/messages", scope=Scope.send, much=True, status=201, also=(200,), takes=SendRequest)
 async def send(
-    request: Ask,
-    idempotency_key: Annotated[
-        str, HeaderParameter(name="Idempotency-Key", max_length=KEY_MAX)
-    ] = "",
+    request: Request,
+    idempotency_key: Annotated[str, Meta(max_length=KEY_MAX), Header("Idempotency-Key")] = "",
 ) -> Response[Receipt]:
     """Send a message; it is stored when this answers. 200: it was, under the same key."""
-    asked, here, tenant = await read(request, SEND), context(request), who(request).tenant
+    asked, here, tenant = await read(request, SEND), request.context, request.who.tenant
     work = here.road.send_many([to_send(asked, tenant, idempotency_key)])
-    (receipt,) = await here.gate.store(tenant, 1, work)
+    (receipt,) = await here.admission.store(tenant, 1, work)
     here.meter.accepted(int(not receipt.duplicate))
     headers = {"location": f"/v1/messages/{receipt.id}"}
-    return Response(receipt, status_code=200 if receipt.duplicate else 201, headers=headers)
+    return Response(receipt, status=200 if receipt.duplicate else 201, headers=headers)
 
 
-@fetch("/v1/messages/{id:str}", scope=Scope.read)
-async def show(request: Ask, id: FromPath[str]) -> MessageView:  # noqa: A002 - the word that receipts use
+@fetch("/v1/messages/{id}", scope=Scope.read)
+async def show(request: Request, id: str) -> MessageView:  # noqa: A002 - the word that receipts use
     """Where a message is, and what was tried."""
-    said = await context(request).road.explain(id, tenant=who(request).tenant)
+    said = await request.context.road.explain(id, tenant=request.who.tenant)
     return view(said)
 
 
@@ -145,20 +139,20 @@ def view(said: Explanation) -> MessageView:
     return MessageView(**shown)
 
 
-@fetch("/v1/messages/{id:str}/explain", scope=Scope.read)
-async def explain(request: Ask, id: FromPath[str]) -> Explanation:  # noqa: A002
+@fetch("/v1/messages/{id}/explain", scope=Scope.read)
+async def explain(request: Request, id: str) -> Explanation:  # noqa: A002
     """What happened to a message, what holds it back, what comes next."""
-    return await context(request).road.explain(id, tenant=who(request).tenant)
+    return await request.context.road.explain(id, tenant=request.who.tenant)
 
 
-@drop("/v1/messages/{id:str}", scope=Scope.manage, status_code=200)
+@drop("/v1/messages/{id}", scope=Scope.manage)
 async def cancel(
-    request: Ask,
-    id: FromPath[str],  # noqa: A002
-    wait_s: Annotated[float, QueryParameter(ge=0, le=40)] = WAIT_S,
+    request: Request,
+    id: str,  # noqa: A002
+    wait_s: Annotated[float, Meta(ge=0, le=40)] = WAIT_S,
 ) -> Cancelled:
     """Cancel a message: after `cancelled` no try of it starts."""
-    road, tenant = context(request).road, who(request).tenant
+    road, tenant = request.context.road, request.who.tenant
     answer = await road.cancel(id, tenant=tenant, wait=wait_s)
     if answer.state is CancelState.unknown:
         raise UnknownMessage(f"this road knows no message {id} of tenant {tenant!r}")
@@ -167,30 +161,27 @@ async def cancel(
     return answer
 
 
-@give(
-    "/v1/messages:cancel", scope=Scope.manage, status_code=200, operation_class=takes(CancelRequest)
-)
-async def cancel_all(request: Ask) -> Answered[CancelledAll]:
+@give("/v1/messages:cancel", scope=Scope.manage, takes=CancelRequest)
+async def cancel_all(request: Request) -> Answered[CancelledAll]:
     """Cancel all messages of a queue, or of an order key, that are there now and not finished:
     how many became what. To who accepts NDJSON it tells how far it is."""
     asked = await read(request, CANCEL)
     if not asked.queue and not asked.order_key:
         raise _bad("queue", "say which: a queue, an order_key, or both")
-    steps = context(request).road.cancelling(
-        asked.queue, order_key=asked.order_key, tenant=who(request).tenant, wait=WAIT_S
+    steps = request.context.road.cancelling(
+        asked.queue, order_key=asked.order_key, tenant=request.who.tenant, wait=WAIT_S
     )
     return await answer_in_steps(request, steps, lambda said: said)
 
 
 @give(
-    "/v1/messages/{id:str}/settle",
+    "/v1/messages/{id}/settle",
     scope=Scope.manage,
-    status_code=200,
-    operation_class=takes(SettleRequest),
+    takes=SettleRequest,
 )
-async def settle(request: Ask, id: FromPath[str]) -> MessageView:  # noqa: A002
+async def settle(request: Request, id: str) -> MessageView:  # noqa: A002
     """Say what became of an uncertain message: `sent` is delivered, `unsent` is tried again."""
-    asked, road, tenant = await read(request, SETTLE), context(request).road, who(request).tenant
+    asked, road, tenant = await read(request, SETTLE), request.context.road, request.who.tenant
     await road.settle(id, asked.outcome, tenant=tenant)
     return view(await road.explain(id, tenant=tenant))
 

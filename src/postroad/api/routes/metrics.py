@@ -4,12 +4,11 @@ import asyncio
 from contextlib import suppress
 from typing import Final
 
-from litestar import Response
 from msgspec import structs
-from prometheus_client import CONTENT_TYPE_LATEST
 
-from postroad.api.context import Ask, Context, context
-from postroad.api.doors import fetch
+from postroad.api.context import Context
+from postroad.api.request import Request, Response
+from postroad.api.routing import fetch
 from postroad.model.errors import StoreError
 from postroad.ports.broker import Brokered
 
@@ -18,10 +17,10 @@ FRESH_S: Final = 5.0
 LOOK_S: Final = 5.0
 
 
-@fetch("/metrics", scope=None, include_in_schema=False)
-async def metrics(request: Ask) -> Response[bytes]:
+@fetch("/metrics", scope=None, gives_media=("text/plain",))
+async def metrics(request: Request) -> Response[bytes]:
     """All metrics of this process, and how the road stands."""
-    here = context(request)
+    here = request.context
     await _look(here)
     engine = here.road.engine
     here.meter.works(len(engine.lanes) if engine else 0, here.road.store.queries)
@@ -33,7 +32,7 @@ async def metrics(request: Ask) -> Response[bytes]:
     if isinstance(store, Brokered):
         with suppress(StoreError):  # one that is away says so in the log and in /readyz
             here.meter.broker(await store.broker_facts())
-    return Response(here.meter.text(), headers={"content-type": CONTENT_TYPE_LATEST})
+    return Response(here.meter.text(), media_type=here.meter.media_type)
 
 
 async def _look(here: Context) -> None:

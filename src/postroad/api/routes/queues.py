@@ -3,22 +3,21 @@
 from typing import Annotated, Final
 
 import msgspec
-from litestar.params import QueryParameter
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from postroad.api.context import Ask, context, who
-from postroad.api.doors import fetch, give
 from postroad.api.paging import After, Limit
-from postroad.api.reading import read, takes
+from postroad.api.reading import read
+from postroad.api.request import Request
+from postroad.api.routing import fetch, give
 from postroad.model.explain import LaneExplanation, QueueExplanation
 from postroad.model.texts import QUEUE_MAX, QueueName, Rate
 from postroad.model.tokens import Scope
 from postroad.verbs.inspection import LanePage, LevelRow, QueuePage
 
-OneQueue = Annotated[str, QueryParameter(min_length=1, max_length=QUEUE_MAX)]
-LaneNumber = Annotated[int, QueryParameter(ge=1, le=(1 << 62))]
-Cost = Annotated[int, msgspec.Meta(ge=1, le=1_000_000, description="What each try counts as")]
+OneQueue = Annotated[str, Meta(min_length=1, max_length=QUEUE_MAX)]
+LaneNumber = Annotated[int, Meta(ge=1, le=(1 << 62))]
+Cost = Annotated[int, Meta(ge=1, le=1_000_000, description="What each try counts as")]
 
 
 class QueueRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,7 +29,7 @@ class QueueRequest(Struct, frozen=True, forbid_unknown_fields=True):
 class LaneRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Which lane is meant."""
 
-    lane: Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
+    lane: Annotated[int, Meta(ge=1, le=1 << 62)]
 
 
 class QueueLimit(Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,7 +43,7 @@ class QueueLimit(Struct, frozen=True, forbid_unknown_fields=True):
 class LaneLimit(Struct, frozen=True, forbid_unknown_fields=True):
     """How fast all lanes of this lane's credential may be together."""
 
-    lane: Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
+    lane: Annotated[int, Meta(ge=1, le=1 << 62)]
     rate: Rate | None
     cost: Cost = 1
 
@@ -64,106 +63,104 @@ LANE_LIMIT: Final = msgspec.json.Decoder(LaneLimit)
 
 
 @fetch("/v1/queues", scope=Scope.read)
-async def queues(request: Ask, limit: Limit = 100, after: After = "") -> QueuePage:
+async def queues(request: Request, limit: Limit = 100, after: After = "") -> QueuePage:
     """Queues by name, with what waits in each."""
-    tenant = who(request).tenant
-    return await context(request).road.inspect.queues(limit=limit, after=after, tenant=tenant)
+    tenant = request.who.tenant
+    return await request.context.road.inspect.queues(limit=limit, after=after, tenant=tenant)
 
 
 @fetch("/v1/queues:explain", scope=Scope.read)
-async def explain_queue(request: Ask, queue: OneQueue) -> QueueExplanation:
+async def explain_queue(request: Request, queue: OneQueue) -> QueueExplanation:
     """What waits in a queue, what holds it back, what comes next."""
-    return await context(request).road.explain_queue(queue, tenant=who(request).tenant)
+    return await request.context.road.explain_queue(queue, tenant=request.who.tenant)
 
 
 @fetch("/v1/lanes", scope=Scope.read)
-async def lanes(request: Ask, limit: Limit = 100, after: After = "") -> LanePage:
+async def lanes(request: Request, limit: Limit = 100, after: After = "") -> LanePage:
     """Lanes by number: circuit, owner, what waits."""
-    tenant = who(request).tenant
-    return await context(request).road.inspect.lanes(limit=limit, after=after, tenant=tenant)
+    tenant = request.who.tenant
+    return await request.context.road.inspect.lanes(limit=limit, after=after, tenant=tenant)
 
 
 @fetch("/v1/lanes:explain", scope=Scope.read)
-async def explain_lane(request: Ask, lane: LaneNumber) -> LaneExplanation:
+async def explain_lane(request: Request, lane: LaneNumber) -> LaneExplanation:
     """What waits in a lane, what holds it back, who serves it."""
-    return await context(request).road.explain_lane(lane, tenant=who(request).tenant)
+    return await request.context.road.explain_lane(lane, tenant=request.who.tenant)
 
 
 @fetch("/v1/levels", scope=Scope.read)
-async def levels(request: Ask) -> list[LevelRow]:
+async def levels(request: Request) -> list[LevelRow]:
     """The retry-level table with live counts. `queries`, which is of the whole process, is 0 for a
     token of one tenant."""
-    rows = await context(request).road.inspect.levels(tenant=who(request).tenant)
-    if who(request).every_tenant:
+    rows = await request.context.road.inspect.levels(tenant=request.who.tenant)
+    if request.who.every_tenant:
         return rows
     return [replace(row, queries=0) for row in rows]
 
 
-@give("/v1/queues:pause", scope=Scope.manage, status_code=200, operation_class=takes(QueueRequest))
-async def pause_queue(request: Ask) -> Done:
+@give("/v1/queues:pause", scope=Scope.manage, takes=QueueRequest)
+async def pause_queue(request: Request) -> Done:
     """Hold all messages of a queue; new ones are accepted."""
     asked = await read(request, QUEUE)
-    await context(request).road.pause(asked.queue, tenant=who(request).tenant)
+    await request.context.road.pause(asked.queue, tenant=request.who.tenant)
     return Done("paused", queue=asked.queue)
 
 
-@give("/v1/queues:resume", scope=Scope.manage, status_code=200, operation_class=takes(QueueRequest))
-async def resume_queue(request: Ask) -> Done:
+@give("/v1/queues:resume", scope=Scope.manage, takes=QueueRequest)
+async def resume_queue(request: Request) -> Done:
     """Let a paused queue go on."""
     asked = await read(request, QUEUE)
-    await context(request).road.resume(asked.queue, tenant=who(request).tenant)
+    await request.context.road.resume(asked.queue, tenant=request.who.tenant)
     return Done("resumed", queue=asked.queue)
 
 
-@give(
-    "/v1/queues:unblock", scope=Scope.manage, status_code=200, operation_class=takes(QueueRequest)
-)
-async def unblock_queue(request: Ask) -> Done:
+@give("/v1/queues:unblock", scope=Scope.manage, takes=QueueRequest)
+async def unblock_queue(request: Request) -> Done:
     """Lift a queue's hold-off now: quota, unreachable or disabled."""
     asked = await read(request, QUEUE)
-    await context(request).road.unblock(asked.queue, tenant=who(request).tenant)
+    await request.context.road.unblock(asked.queue, tenant=request.who.tenant)
     return Done("unblocked", queue=asked.queue)
 
 
-@give("/v1/queues:limit", scope=Scope.manage, status_code=200, operation_class=takes(QueueLimit))
-async def limit_queue(request: Ask) -> Done:
+@give("/v1/queues:limit", scope=Scope.manage, takes=QueueLimit)
+async def limit_queue(request: Request) -> Done:
     """Start no more tries of a queue than that, from now on, in the whole fleet."""
     asked = await read(request, QUEUE_LIMIT)
-    tenant = who(request).tenant
-    await context(request).road.limit(asked.queue, asked.rate, cost=asked.cost, tenant=tenant)
+    tenant = request.who.tenant
+    await request.context.road.limit(asked.queue, asked.rate, cost=asked.cost, tenant=tenant)
     return Done("limited", queue=asked.queue)
 
 
-@give("/v1/lanes:pause", scope=Scope.manage, status_code=200, operation_class=takes(LaneRequest))
-async def pause_lane(request: Ask) -> Done:
+@give("/v1/lanes:pause", scope=Scope.manage, takes=LaneRequest)
+async def pause_lane(request: Request) -> Done:
     """Hold all queues of a lane."""
     asked = await read(request, LANE)
-    await context(request).road.lanes.pause(asked.lane, tenant=who(request).tenant)
+    await request.context.road.lanes.pause(asked.lane, tenant=request.who.tenant)
     return Done("paused", lane=asked.lane)
 
 
-@give("/v1/lanes:resume", scope=Scope.manage, status_code=200, operation_class=takes(LaneRequest))
-async def resume_lane(request: Ask) -> Done:
+@give("/v1/lanes:resume", scope=Scope.manage, takes=LaneRequest)
+async def resume_lane(request: Request) -> Done:
     """Let a paused lane go on."""
     asked = await read(request, LANE)
-    await context(request).road.lanes.resume(asked.lane, tenant=who(request).tenant)
+    await request.context.road.lanes.resume(asked.lane, tenant=request.who.tenant)
     return Done("resumed", lane=asked.lane)
 
 
-@give("/v1/lanes:unblock", scope=Scope.manage, status_code=200, operation_class=takes(LaneRequest))
-async def unblock_lane(request: Ask) -> Done:
+@give("/v1/lanes:unblock", scope=Scope.manage, takes=LaneRequest)
+async def unblock_lane(request: Request) -> Done:
     """Close a lane's circuit now."""
     asked = await read(request, LANE)
-    await context(request).road.lanes.unblock(asked.lane, tenant=who(request).tenant)
+    await request.context.road.lanes.unblock(asked.lane, tenant=request.who.tenant)
     return Done("unblocked", lane=asked.lane)
 
 
-@give("/v1/lanes:limit", scope=Scope.manage, status_code=200, operation_class=takes(LaneLimit))
-async def limit_lane(request: Ask) -> Done:
+@give("/v1/lanes:limit", scope=Scope.manage, takes=LaneLimit)
+async def limit_lane(request: Request) -> Done:
     """Start no more on all lanes of a lane's credential than that."""
     asked = await read(request, LANE_LIMIT)
-    tenant = who(request).tenant
-    await context(request).road.lanes.limit(asked.lane, asked.rate, cost=asked.cost, tenant=tenant)
+    tenant = request.who.tenant
+    await request.context.road.lanes.limit(asked.lane, asked.rate, cost=asked.cost, tenant=tenant)
     return Done("limited", lane=asked.lane)
 
 

@@ -4,8 +4,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from postroad.api.context import Ask, context, who
-from postroad.api.doors import fetch
+from postroad.api.request import Request
+from postroad.api.routing import fetch
 from postroad.engine.engine import Engine
 from postroad.model.overview import Heap, Standing
 from postroad.model.tokens import Scope
@@ -35,10 +35,10 @@ class Stats(Struct, frozen=True):
 
 
 @fetch("/v1/stats", scope=Scope.read)
-async def stats(request: Ask) -> Stats:
+async def stats(request: Request) -> Stats:
     """How many messages stand where, and what stands in their way."""
-    here = context(request)
-    said = await here.road.inspect.overview(tenant=who(request).tenant)
+    here = request.context
+    said = await here.road.inspect.overview(tenant=request.who.tenant)
     by_standing = {
         standing: sum(heap.count for heap in said.heaps if heap.standing is standing)
         for standing in Standing
@@ -56,8 +56,8 @@ async def stats(request: Ask) -> Stats:
         paused_queues=said.paused_queues,
         oldest_due_ms=min(dues, default=None),
         heaps=said.heaps,
-        tries=_tries(here.road.engine, who(request).tenant),
-        queries=here.road.store.queries if who(request).every_tenant else {},
+        tries=_tries(here.road.engine, request.who.tenant),
+        queries=here.road.store.queries if request.who.every_tenant else {},
         delivers=here.delivers,
     )
 

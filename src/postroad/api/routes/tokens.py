@@ -3,12 +3,11 @@
 from typing import Annotated, Final
 
 import msgspec
-from litestar.params import FromPath
 from msgspec import Meta, Struct
 
-from postroad.api.context import Ask, context, who
-from postroad.api.doors import drop, fetch, give
-from postroad.api.reading import read, takes
+from postroad.api.reading import read
+from postroad.api.request import Request
+from postroad.api.routing import drop, fetch, give
 from postroad.model.texts import Name
 from postroad.model.tokens import Scope, Token
 from postroad.verbs.tokens import NewToken
@@ -27,11 +26,11 @@ class TokenRequest(Struct, frozen=True, forbid_unknown_fields=True):
 MAKE: Final = msgspec.json.Decoder(TokenRequest)
 
 
-@give("/v1/tokens", scope=Scope.admin, status_code=201, operation_class=takes(TokenRequest))
-async def token_make(request: Ask) -> NewToken:
+@give("/v1/tokens", scope=Scope.admin, status=201, takes=TokenRequest)
+async def token_make(request: Request) -> NewToken:
     """Make a token. Its `secret` is in this answer and nowhere else."""
-    asked, asker = await read(request, MAKE), who(request)
-    return await context(request).road.tokens.make(
+    asked, asker = await read(request, MAKE), request.who
+    return await request.context.road.tokens.make(
         asked.name,
         scopes=asked.scopes,
         tenant=asked.tenant or asker.tenant,
@@ -41,17 +40,17 @@ async def token_make(request: Ask) -> NewToken:
 
 
 @fetch("/v1/tokens", scope=Scope.admin)
-async def token_list(request: Ask) -> list[Token]:
+async def token_list(request: Request) -> list[Token]:
     """The tokens of the tenant, or all of them for one who speaks for all."""
-    asker = who(request)
+    asker = request.who
     every = asker.every_tenant and request.headers.get("postroad-tenant") is None
-    return await context(request).road.tokens.list(tenant=None if every else asker.tenant)
+    return await request.context.road.tokens.list(tenant=None if every else asker.tenant)
 
 
-@drop("/v1/tokens/{id:str}", scope=Scope.admin, status_code=204)
-async def token_revoke(request: Ask, id: FromPath[str]) -> None:  # noqa: A002
+@drop("/v1/tokens/{id}", scope=Scope.admin, status=204)
+async def token_revoke(request: Request, id: str) -> None:  # noqa: A002
     """Revoke a token: at once here, within two seconds in other processes."""
-    here, asker = context(request), who(request)
+    here, asker = request.context, request.who
     await here.road.tokens.revoke(id, tenant=None if asker.every_tenant else asker.tenant)
     here.access.forget()
 

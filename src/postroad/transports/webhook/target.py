@@ -1,12 +1,10 @@
-"""A webhook's URL, read once, by the client's own parser, and refused where two readings differ."""
+"""A webhook's URL, read once. Whatever two readers might read in two ways is refused."""
 
 import re
 from ipaddress import ip_address
 from typing import Final
-from urllib.parse import urlsplit
 
 from msgspec import Struct
-from pyreqwest.http import Url
 
 from postroad.model.errors import BadUrl
 from postroad.model.webhook import WebhookRules
@@ -17,63 +15,86 @@ NAME_CHARACTERS_MAX: Final = 253
 # No blanks, controls, quotes or backslashes: parsers disagree about what they mean.
 PLAIN: Final = re.compile(r"[!#-;=?-\[\]_a-z~A-Z]+")
 NAME: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
+NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
+PORT: Final = re.compile(r"[0-9]{1,5}")
+PORT_MAX: Final = 65_535
+USUAL_PORTS: Final = {"http": 80, "https": 443}
 SHOWN_CHARACTERS: Final = 200
 
 
 class Target(Struct, frozen=True):
     """Where a webhook goes."""
 
-    url: Url
     scheme: str
     host: str
-    """As the client spells it; this spelling is what is pinned."""
+    """In small letters; an address as `ipaddress` writes it."""
     port: int
+    path: str
+    """Path and query as they were given; `/` where there is none."""
     literal: Address | None
 
     @property
     def server(self) -> str:
         """Scheme, host and port: what makes a lane."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
+        return f"{self.scheme}://{self._bracketed}:{self.port}"
 
     @property
     def authority(self) -> str:
         """Host and port as a request names them: the port only where it is not the usual one."""
-        return str(self.url.authority)
+        usual = self.port == USUAL_PORTS[self.scheme]
+        return self._bracketed if usual else f"{self._bracketed}:{self.port}"
 
     @property
-    def path(self) -> str:
-        """Path and query as a request names them."""
-        query = self.url.query_string
-        return self.url.path if query is None else f"{self.url.path}?{query}"
+    def url(self) -> str:
+        """All of it, in one spelling."""
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+    @property
+    def _bracketed(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
 
 
 def read(text: str, rules: WebhookRules) -> Target:
     """The target of a URL, or a BadUrl that says why it is none."""
     _check_text(text)
-    try:
-        url = Url.parse(text)
-        parts = urlsplit(text)
-        spelled, spelled_port = parts.hostname or "", parts.port
-    except ValueError as error:
-        raise _bad(text, str(error)) from None
-    if url.username or url.password is not None or "@" in parts.netloc:
-        raise _bad(text, "it carries a user or password: set headers with road.webhooks.set")
-    if url.scheme != "https" and not (url.scheme == "http" and rules.http):
+    scheme, mark, rest = text.partition("://")
+    scheme = scheme.lower()
+    if not mark or (scheme != "https" and not (scheme == "http" and rules.http)):
         raise _bad(text, "only https:// is taken; settings.webhooks.http lets http:// in")
-    host = (url.host_str or "").strip("[]")
-    literal = _literal(host)
-    if literal is None and (len(host) > NAME_CHARACTERS_MAX or not NAME.fullmatch(host)):
-        raise _bad(text, f"{host!r} is no name of a server (nor may it end with a dot)")
-    if spelled != host and (literal is None or literal != _literal(spelled)):
-        raise _bad(text, f"{spelled!r} is an odd way to write {host}")
-    port = url.port_or_known_default or 0
-    if url.port is not None and spelled_port != url.port:
-        raise _bad(text, f"its port can be read as {spelled_port} and as {url.port}")
+    end = min(at for at in (rest.find("/"), rest.find("?"), len(rest)) if at >= 0)
+    authority, path = rest[:end], rest[end:]
+    if "@" in authority:
+        raise _bad(text, "it carries a user or password: set headers with road.webhooks.set")
+    host, literal, port_text = _read_authority(text, authority)
+    port = _read_port(text, port_text) if port_text else USUAL_PORTS[scheme]
     taken = rules.ports and (*rules.ports, *((80,) if rules.http else ()))
     if taken and port not in taken:
         raise _bad(text, f"port {port} is not one of {taken}: see settings.webhooks.ports")
-    return Target(url, url.scheme, host, port, literal)
+    return Target(scheme, host, port, path if path.startswith("/") else f"/{path}", literal)
+
+
+def _read_authority(text: str, authority: str) -> tuple[str, Address | None, str]:
+    """The host in its one spelling, the address that it is, and the text of the port."""
+    if authority.startswith("["):
+        inside, mark, after = authority[1:].partition("]")
+        literal = _literal(inside) if ":" in inside and "%" not in inside else None
+        if literal is None or not mark or (after and not after.startswith(":")):
+            raise _bad(text, f"{authority!r} is no IPv6 address")
+        return str(literal), literal, after[1:]
+    host, _, port = authority.lower().partition(":")
+    literal = _literal(host)
+    if literal is None and NUMBER.fullmatch(host.rpartition(".")[2]):
+        # Many readers take 0x7f.1 and 2130706433 for addresses, each by rules of its own.
+        raise _bad(text, f"{host!r} is an odd way to write an address: write 1.2.3.4")
+    if literal is None and (len(host) > NAME_CHARACTERS_MAX or not NAME.fullmatch(host)):
+        raise _bad(text, f"{host!r} is no name of a server (nor may it end with a dot)")
+    return host, literal, port
+
+
+def _read_port(text: str, port: str) -> int:
+    if not PORT.fullmatch(port) or not 0 < int(port) <= PORT_MAX:
+        raise _bad(text, f"{port[:SHOWN_CHARACTERS]!r} is no port: give a number up to {PORT_MAX}")
+    return int(port)
 
 
 def _check_text(text: str) -> None:

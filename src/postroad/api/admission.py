@@ -1,4 +1,4 @@
-"""The gate of the intake: what cannot be stored in time is refused, and told when to come back."""
+"""Admission to the intake: what cannot be stored in time is refused, with a time to come back."""
 
 import asyncio
 from collections import Counter
@@ -11,7 +11,7 @@ from postroad.observe.metrics import Meter
 T = TypeVar("T")
 
 
-class Gate:
+class Admission:
     """Counts messages on their way into the store. One tenant may have half of the room."""
 
     def __init__(self, meter: Meter, most: int, wait_s: float) -> None:

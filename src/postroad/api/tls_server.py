@@ -15,7 +15,7 @@ PAUSE_S: Final = 0.1
 """Between two tries to accept when the machine has nothing left for a connection."""
 
 
-class SecureServer:
+class TlsServer:
     """Accepts connections on a port and shakes hands; has what uvicorn asks of a server."""
 
     def __init__(
@@ -29,7 +29,7 @@ class SecureServer:
         self._house = connections
         self._context = context
         self._clock = clock
-        self._greetings: set[asyncio.Task[None]] = set()
+        self._handshakes: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
 
     def listen(self, taken: socket.socket) -> None:
@@ -56,28 +56,28 @@ class SecureServer:
             except OSError:  # it went while it waited, or there is no descriptor
                 await self._clock.sleep(PAUSE_S)
                 continue
-            greeting = Greeting(line, str(where[0]), loop.time() + self._house.patience.head_s)
-            if not self._house.admit(greeting):
+            handshake = Handshake(line, str(where[0]), loop.time() + self._house.patience.head_s)
+            if not self._house.admit(handshake):
                 line.close()
                 continue
-            task = loop.create_task(self._shake(greeting))
-            self._greetings.add(task)
-            task.add_done_callback(self._greetings.discard)
+            task = loop.create_task(self._shake(handshake))
+            self._handshakes.add(task)
+            task.add_done_callback(self._handshakes.discard)
 
-    async def _shake(self, greeting: "Greeting") -> None:
+    async def _shake(self, handshake: "Handshake") -> None:
         loop, protocol = asyncio.get_running_loop(), self._made()
-        protocol.greeting = greeting
+        protocol.handshake = handshake
         try:
             _ = await loop.connect_accepted_socket(  # from now on the protocol knows its transport
-                lambda: protocol, greeting.line, ssl=self._context
+                lambda: protocol, handshake.line, ssl=self._context
             )
         except (OSError, EOFError):  # ssl.SSLError is one: no TLS, or none that we know
-            greeting.line.close()
+            handshake.line.close()
         finally:
-            self._house.forget(greeting)
+            self._house.forget(handshake)
 
 
-class Greeting:
+class Handshake:
     """A connection before its handshake is done."""
 
     def __init__(self, line: socket.socket, address: str, until_s: float) -> None:

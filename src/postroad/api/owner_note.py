@@ -14,7 +14,7 @@ from postroad.stores.privacy import open_to_all, read_private, write_private
 BYTES_MAX: Final = 64 << 10
 
 
-class Door(Struct, frozen=True):
+class OwnerNote(Struct, frozen=True):
     """Where the owner of a road's file listens, and a token of its own; only its user may read.
     `cert` is what it shows over TLS."""
 
@@ -30,7 +30,7 @@ def note_of(dsn: str) -> Path | None:
     return file.with_name(f"{file.name}.door") if file is not None else None
 
 
-def leave_note(dsn: str, door: Door) -> None:
+def leave_note(dsn: str, door: OwnerNote) -> None:
     """Say where we are. Written whole or not at all, readable by our user alone."""
     note, road = note_of(dsn), file_of(dsn)
     if note is None or road is None:
@@ -56,7 +56,7 @@ def remove_note(dsn: str) -> None:
             note.unlink(missing_ok=True)
 
 
-def read_note(dsn: str) -> Door | None:
+def read_note(dsn: str) -> OwnerNote | None:
     """Where the owner is; what a killed one left is of no use, and found out by asking. One that
     somebody else may have written is refused: it would lead commands, with all they carry, to
     whomever it names."""
@@ -64,6 +64,6 @@ def read_note(dsn: str) -> Door | None:
     if note is None or road is None:
         return None
     try:
-        return msgspec.json.decode(read_private(note, road, BYTES_MAX) or b"", type=Door)
+        return msgspec.json.decode(read_private(note, road, BYTES_MAX) or b"", type=OwnerNote)
     except msgspec.MsgspecError:
         return None

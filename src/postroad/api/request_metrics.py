@@ -2,26 +2,22 @@
 
 from typing import Any
 
-from litestar import Litestar
-
-from postroad.observe import traces
+from postroad.api.in_process import ASGI
+from postroad.observe import tracing
 from postroad.observe.metrics import Meter
 from postroad.ports.clock import Clock
 
 
-class Watched:
-    """An ASGI application that watches the one inside."""
+class RequestMetrics:
+    """An ASGI application that counts and traces the requests to another one."""
 
-    def __init__(self, app: Litestar, meter: Meter, clock: Clock) -> None:
+    def __init__(self, app: ASGI, meter: Meter, clock: Clock) -> None:
         self._app = app
         self._meter = meter
         self._clock = clock
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """One request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         start_s, status = self._clock.steady_s(), 0
 
         async def tell(event: Any) -> None:
@@ -32,7 +28,9 @@ class Watched:
                     event["headers"] = [*event["headers"], (b"connection", b"close")]
             await send(event)
 
-        if traces.active():
+        if tracing.active():
+            from postroad.observe import traces
+
             headers = {name.decode(): text.decode("latin-1") for name, text in scope["headers"]}
             with traces.asked(scope["method"], "request", headers) as span:
                 await self._app(scope, receive, tell)

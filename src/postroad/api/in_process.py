@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 ASGI = Callable[[Any, Any, Any], Awaitable[None]]
-INSIDE: Final = ("inside", 0)
+IN_PROCESS: Final = ("inside", 0)
 """Who asks from here: no network can have brought it."""
 
 
@@ -63,8 +63,8 @@ async def ask(
         "root_path": "",
         "query_string": asked.query_text.encode(),
         "headers": [(name.lower().encode(), text.encode()) for name, text in given.items()],
-        "client": INSIDE,
-        "server": INSIDE,
+        "client": IN_PROCESS,
+        "server": IN_PROCESS,
     }
     said: list[Any] = []
     done = asyncio.Event()

@@ -1,0 +1,111 @@
+"""One HTTP request as routes see it, and the answers that they give."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import msgspec
+
+from postroad.api.problems import BadRequest
+from postroad.model.errors import BodyTooLarge
+from postroad.model.tokens import Who
+
+if TYPE_CHECKING:
+    from postroad.api.context import Context
+
+JSON: Final = "application/json"
+T = TypeVar("T")
+
+
+class Request:
+    """A request over ASGI. The body is read when a route asks for it, within the route's limit."""
+
+    who: Who
+    """Whose token it carries; set where the route needs one."""
+    body_bytes_max: int
+
+    def __init__(self, scope: Any, receive: Any, context: "Context") -> None:
+        self.context = context
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.query: bytes = scope["query_string"]
+        self.client: tuple[str, int] | None = scope.get("client")
+        self.headers: dict[str, str] = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        self._receive = receive
+
+    @property
+    def content_length(self) -> int:
+        """The announced size of the body; 0 when it comes in chunks."""
+        text = self.headers.get("content-length", "")
+        return int(text) if text.isdecimal() else 0
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """Yield the body in pieces as they arrive."""
+        if self.content_length > self.body_bytes_max:
+            raise self._too_large()
+        size, more = 0, True
+        while more:
+            event = await self._receive()
+            if event["type"] == "http.disconnect":
+                raise BadRequest("the request broke off before its end")
+            piece: bytes = event.get("body", b"")
+            size, more = size + len(piece), event.get("more_body", False)
+            if size > self.body_bytes_max:
+                raise self._too_large()
+            yield piece
+
+    async def body(self) -> bytes:
+        """Read the whole body."""
+        return b"".join([piece async for piece in self.stream()])
+
+    async def disconnected(self) -> None:
+        """Wait until the client is gone."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    def _too_large(self) -> BodyTooLarge:
+        return BodyTooLarge(
+            f"the request has more than {self.body_bytes_max} bytes: send less at once"
+        )
+
+
+class Response(Generic[T]):
+    """An answer that is known as a whole. Bytes are sent as they are, everything else as JSON."""
+
+    def __init__(
+        self,
+        content: T,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        media_type: str = JSON,
+    ) -> None:
+        self.status = status
+        self.content = b"" if content is None else content
+        self.headers = {"content-type": media_type, **(headers or {})}
+
+    async def send(self, _request: Request, send: Any) -> None:
+        """Write it."""
+        content = self.content
+        data = content if isinstance(content, bytes) else msgspec.json.encode(content)
+        if self.status == 204:
+            del self.headers["content-type"]
+        else:
+            self.headers["content-length"] = str(len(data))
+        await send(head(self.status, self.headers))
+        await send({"type": "http.response.body", "body": data})
+
+
+class Stream:
+    """An answer in pieces, ended early when the client goes away."""
+
+    def __init__(self, pieces: AsyncIterator[bytes], media_type: str) -> None:
+        self.status = 200
+        self.pieces = pieces
+        self.headers = {"content-type": media_type}
+
+
+def head(status: int, headers: Mapping[str, str]) -> dict[str, Any]:
+    """The first event of an answer."""
+    pairs = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()]
+    return {"type": "http.response.start", "status": status, "headers": pairs}

@@ -1,0 +1,192 @@
+"""Routes: which function answers which request, which scope it needs, and how much it reads."""
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec import NODEFAULT, Struct
+
+from postroad.api.problems import BadRequest, FieldError, NotFound
+from postroad.api.reading import bad_field
+from postroad.api.request import JSON, Request
+from postroad.model.tokens import Scope
+
+PUBLIC_BYTES_MAX: Final = 64 << 10
+SMALL_BYTES_MAX: Final = 1 << 20
+"""The largest body of a route that needs no token, and of one that needs one."""
+PARAMETERS_MAX: Final = 100
+PATH_CHARACTERS_SHOWN: Final = 200
+
+
+class Header(Struct, frozen=True):
+    """Marks a parameter that comes in a header of this name."""
+
+    name: str
+
+
+class Parameter(Struct, frozen=True):
+    """One parameter of a route, by the name that the client uses."""
+
+    name: str
+    place: str
+    """`path`, `query` or `header`."""
+    kind: Any
+    default: Any
+
+
+class Route:
+    """One method of one path, and the function that answers it. Its parameters are those of the
+    function: named in the path, marked as a header, or else of the query."""
+
+    def __init__(self, method: str, path: str, handler: Callable[..., Any], facts: "Facts") -> None:
+        self.method = method
+        self.path = path
+        self.handler = handler
+        self.facts = facts
+        self.parts = tuple(path.split("/"))
+        hints = get_type_hints(handler, include_extras=True)
+        self.answer = hints.pop("return")
+        signature = inspect.signature(handler).parameters
+        self.takes_request = "request" in signature
+        self._names = [name for name in signature if name != "request"]
+        found = [
+            self._parameter(name, hints[name], signature[name].default) for name in self._names
+        ]
+        self.parameters: dict[str, Parameter] = {each.name: each for each in found}
+        self._query = {each.name for each in found if each.place == "query"}
+        self._headers = [each.name for each in found if each.place == "header"]
+        fields = [
+            (name, each.kind, each.default) for name, each in zip(self._names, found, strict=True)
+        ]
+        renamed = {name: each.name for name, each in zip(self._names, found, strict=True)}
+        self._values = msgspec.defstruct(f"{handler.__name__}_parameters", fields, rename=renamed)
+        msgspec.json.Decoder(self._values)  # a type that cannot be read fails now
+
+    def _parameter(self, name: str, kind: Any, default: Any) -> Parameter:
+        default = NODEFAULT if default is inspect.Parameter.empty else default
+        if f"{{{name}}}" in self.parts:
+            return Parameter(name, "path", kind, default)
+        marks = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+        header = next((mark for mark in marks if isinstance(mark, Header)), None)
+        if header is not None:
+            return Parameter(header.name, "header", kind, default)
+        return Parameter(name, "query", kind, default)
+
+    def match(self, parts: tuple[str, ...]) -> dict[str, str] | None:
+        """The values in a path of as many parts; None when it is another path."""
+        found = {}
+        for own, given in zip(self.parts, parts, strict=True):
+            if own[:1] == "{" and given:
+                found[own[1:-1]] = given
+            elif own != given:
+                return None
+        return found
+
+    def read(self, request: Request, path: dict[str, str]) -> list[Any]:
+        """The arguments of the function, checked against their types."""
+        values: dict[str, str] = dict(path)
+        for name, value in read_query(request.query) if request.query else ():
+            if name not in self._query:
+                raise BadRequest(
+                    f"{name}: there is no such parameter", (FieldError(name, "unknown parameter"),)
+                )
+            values[name] = value
+        for name in self._headers:
+            if (given := request.headers.get(name.lower())) is not None:
+                values[name] = given
+        try:
+            read = msgspec.convert(values, self._values, strict=False)
+        except msgspec.ValidationError as error:
+            wrong = bad_field(str(error))
+            if wrong.fields and wrong.fields[0].field in path:
+                raise nothing_at(request.path) from None
+            raise wrong from None
+        arguments = [getattr(read, name) for name in self._names]
+        return [request, *arguments] if self.takes_request else arguments
+
+
+class Facts(Struct, frozen=True):
+    """What is declared about a route beside its function."""
+
+    scope: Scope | None
+    status: int = 200
+    takes: Any = None
+    """The type of its body, which the function reads itself."""
+    takes_media: str = JSON
+    also: tuple[int, ...] = ()
+    """Other statuses that it gives the same answer with."""
+    gives_media: tuple[str, ...] = ()
+    """What it answers with beside JSON."""
+    bytes_max: int = SMALL_BYTES_MAX
+    """The largest body; 0: as the setting request_bytes_max says."""
+
+
+def fetch(path: str, *, scope: Scope | None, **facts: Any) -> Callable[..., Route]:
+    """Declare a route that only reads."""
+    return _declare("GET", path, Facts(scope, **facts))
+
+
+def give(
+    path: str, *, scope: Scope | None, much: bool = False, **facts: Any
+) -> Callable[..., Route]:
+    """Declare a route that takes or changes something. With `much` its body may be as large as the
+    setting request_bytes_max says; without a token it may be small."""
+    small = SMALL_BYTES_MAX if scope else PUBLIC_BYTES_MAX
+    facts.setdefault("bytes_max", 0 if much else small)
+    return _declare("POST", path, Facts(scope, **facts))
+
+
+def drop(path: str, *, scope: Scope | None, **facts: Any) -> Callable[..., Route]:
+    """Declare a route that ends something."""
+    return _declare("DELETE", path, Facts(scope, **facts))
+
+
+def _declare(method: str, path: str, facts: Facts) -> Callable[..., Route]:
+    return lambda handler: Route(method, path, handler, facts)
+
+
+class Router:
+    """Finds the routes of a path, by its number of parts."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._by_length: dict[int, list[Route]] = {}
+        self._plain: dict[str, dict[str, Route]] = {}
+        for route in routes:
+            if "{" in route.path:
+                self._by_length.setdefault(len(route.parts), []).append(route)
+            else:
+                self._plain.setdefault(route.path, {})[route.method] = route
+
+    def find(self, path: str) -> tuple[dict[str, Route], dict[str, str]]:
+        """The routes at a path by their methods, and the values in the path."""
+        plain = self._plain.get(path)
+        if plain is not None:
+            return plain, {}
+        parts = tuple(path.split("/"))
+        found: dict[str, Route] = {}
+        values: dict[str, str] = {}
+        for route in self._by_length.get(len(parts), ()):
+            matched = route.match(parts)
+            if matched is not None:
+                found[route.method] = route
+                values = matched
+        return found, values
+
+
+def nothing_at(path: str) -> NotFound:
+    """The answer to a path that no route has."""
+    shown = path[:PATH_CHARACTERS_SHOWN]
+    return NotFound(f"there is nothing at {shown}: see /v1/openapi.json for what there is")
+
+
+def read_query(query: bytes) -> list[tuple[str, str]]:
+    """The parameters of a query, in order."""
+    text = query.decode("latin-1")
+    try:
+        return parse_qsl(
+            text, keep_blank_values=True, errors="replace", max_num_fields=PARAMETERS_MAX
+        )
+    except ValueError:
+        raise BadRequest(f"a query has at most {PARAMETERS_MAX} parameters") from None

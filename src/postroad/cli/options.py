@@ -1,0 +1,179 @@
+"""Commands from functions: annotated parameters become the options and arguments of click."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from inspect import Parameter
+from pathlib import Path
+from types import NoneType
+from typing import Any, Final, get_args, get_origin
+
+import click
+
+from postroad.model.visible import one_line
+
+OPTIONS: Final = "Options"
+WIDTH_MAX: Final = 200
+SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH_MAX}
+
+
+class Option:
+    """Marks a parameter as an option. Without flags it is called as the parameter is."""
+
+    def __init__(
+        self,
+        *flags: str,
+        help: str,  # noqa: A002 - the word of click
+        min: float | None = None,  # noqa: A002
+        max: float | None = None,  # noqa: A002
+        panel: str = OPTIONS,
+    ) -> None:
+        self.flags = flags
+        self.help = help
+        self.range = (min, max)
+        self.panel = panel
+
+    def made(self, name: str, kind: Any, default: Any) -> click.Parameter:
+        """The same for click."""
+        inner, many = _inner(kind)
+        flags = self.flags or (f"--{name.replace('_', '-')}",)
+        return PanelOption(
+            self.panel,
+            [name, *flags],
+            help=self.help,
+            required=default is Parameter.empty,
+            default=None if default is Parameter.empty else default,
+            multiple=many,
+            **({"is_flag": True} if inner is bool else {"type": _type(inner, self.range)}),
+        )
+
+
+class Argument:
+    """Marks a parameter as an argument, which is given without a name."""
+
+    def __init__(
+        self,
+        *,
+        help: str,  # noqa: A002
+        min: float | None = None,  # noqa: A002
+        max: float | None = None,  # noqa: A002
+    ) -> None:
+        self.help = help
+        self.range = (min, max)
+
+    def made(self, name: str, kind: Any, default: Any) -> click.Parameter:
+        """The same for click."""
+        inner, many = _inner(kind)
+        required = default is Parameter.empty
+        options: dict[str, Any] = {"nargs": -1} if many else {}
+        if not required and not many:
+            options["default"] = default
+        kind = _type(inner, self.range)
+        return click.Argument([name], required=required, type=kind, help=self.help, **options)
+
+
+def _inner(kind: Any) -> tuple[Any, bool]:
+    """The type of one value, and whether there may be many."""
+    parts = [each for each in get_args(kind) if each is not NoneType]
+    if get_origin(kind) is list:
+        return parts[0], True
+    return _inner(parts[0]) if NoneType in get_args(kind) else (kind, False)
+
+
+def _type(inner: Any, bounds: tuple[float | None, float | None]) -> click.ParamType[Any]:
+    least, most = bounds
+    if bounds == (None, None) and inner in (int, float):
+        return click.INT if inner is int else click.FLOAT
+    if inner is int:
+        low = None if least is None else int(least)
+        return click.IntRange(low, None if most is None else int(most))
+    if inner is float:
+        return click.FloatRange(least, most)
+    return click.Path(path_type=Path) if inner is Path else click.STRING
+
+
+def made(parameter: Parameter) -> click.Parameter:
+    """A parameter of a function for click: its annotation has the mark."""
+    kind, mark = get_args(parameter.annotation)[:2]
+    found: click.Parameter = mark.made(parameter.name, kind, parameter.default)
+    return found
+
+
+class PanelOption(click.Option):
+    """An option in a named part of the help."""
+
+    def __init__(self, panel: str, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.panel = panel
+
+
+class Command(click.Command):
+    """A command whose help has its own options and the shared ones apart."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write these parts."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for each in self.get_params(ctx):
+            record = each.get_help_record(ctx) if isinstance(each, click.Option) else None
+            if record is not None:
+                panels.setdefault(getattr(each, "panel", OPTIONS), []).append(record)
+        _write(formatter, panels)
+
+
+class Group(click.Group):
+    """A group of commands, listed by panels, each with its whole help. Usage errors show control
+    characters instead of sending them."""
+
+    def __init__(self, name: str, text: str, params: Sequence[click.Parameter] = ()) -> None:
+        super().__init__(
+            name, help=text, params=list(params), no_args_is_help=True, context_settings=SETTINGS
+        )
+        self._panels: dict[str, str] = {}
+
+    def put(self, command: click.Command, panel: str) -> None:
+        """Add a command to a panel of the list."""
+        self.add_command(command)
+        self._panels[command.name or ""] = panel
+
+    def subgroup(self, name: str, panel: str, text: str) -> "Group":
+        """Add a group of commands under a name."""
+        inner = Group(name, text)
+        self.put(inner, panel)
+        return inner
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Their names in the order in which they were added."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            text = (self.commands[name].help or "").partition("\n")[0]
+            panels.setdefault(self._panels[name], []).append((name, text))
+        _write(formatter, panels)
+
+    def make_context(self, *given: Any, **options: Any) -> click.Context:
+        """Read the command line."""
+        with _shown():
+            return super().make_context(*given, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with _shown():
+            return super().invoke(ctx)
+
+
+def _write(formatter: click.HelpFormatter, panels: dict[str, list[tuple[str, str]]]) -> None:
+    for panel, records in panels.items():
+        with formatter.section(panel):
+            formatter.write_dl(records)
+
+
+@contextmanager
+def _shown() -> Iterator[None]:
+    """Show control characters in the message of a usage error instead of sending them."""
+    try:
+        yield
+    except click.ClickException as error:
+        error.message = one_line(error.message)  # type: ignore[misc]
+        raise
