@@ -19,6 +19,8 @@ from postroad.model.tokens import Scope
 from postroad.verbs.sending import Receipt
 
 NDJSON: Final = "application/x-ndjson"
+LINES_MAX: Final = 10_000
+"""Lines of one batch; the answer has a line for each."""
 FULL: Final = re.compile(rb"\S")
 CHUNK: Final = 1_000
 """Messages stored by one transaction: 100 gave 60 % of the pace, 5,000 no more."""
@@ -56,10 +58,9 @@ async def batch(request: Request) -> Stream:
     """Send many: each line is a message, and is stored or refused for itself. Answers a line each,
     in order, and then a summary."""
     here, tenant = request.context, request.who.tenant
-    most = here.settings.batch_lines_max
-    lines = lines_of(await request.body(), most)
-    if len(lines) > most:
-        raise BodyTooLarge(f"the batch has more than {most} lines, the limit: send less")
+    lines = lines_of(await request.body(), LINES_MAX)
+    if len(lines) > LINES_MAX:
+        raise BodyTooLarge(f"the batch has more than {LINES_MAX} lines, the limit: send less")
     return Stream(_answers(here, tenant, lines), media_type=NDJSON)
 
 
