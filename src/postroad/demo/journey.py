@@ -1,4 +1,4 @@
-"""The demo's job: one road, one sender, all recipients, until everything has arrived or died."""
+"""The demo: one road and one sender, until every message is delivered or dead."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,7 @@ SENDING_S: Final = 420.0
 STEP_S: Final = 6.0
 FRAME_S: Final = 0.125
 PATIENCE_S: Final = 120.0
-"""Past this, in real time, the demo ends with what still waits: it never hangs."""
+"""After this real time the demo ends, whatever still waits: it never hangs."""
 
 SHARES: Final = (
     *(("good.example", user, 7) for user in ("ann", "ben", "cid", "dora", "eve")),
@@ -41,11 +41,11 @@ SHARES: Final = (
 LOCAL: Final = WebhookRules(allow=("127.0.0.1/32",), http=True, ports=())
 SECRET: Final = "whsec_" + "VGhlIGRlbW8ncyBzZWNyZXQsIG5vdCBzZWNyZXQ="
 TIMEOUT_S: Final = 600.0
-"""In the demo's time, which passes faster: the slow server takes two minutes of it."""
+"""In the demo's time, which is faster than real time: the slow server takes two minutes."""
 
 
 class DemoRun(Struct, frozen=True):
-    """How many messages, on which file, and how fast time passes."""
+    """How many messages, in which file, and how fast time passes."""
 
     messages: int
     path: Path
@@ -56,7 +56,7 @@ Show = Callable[[RoadSnapshot], None]
 
 
 async def run(demo: DemoRun, show: Show) -> list[str]:
-    """Send and deliver; answers the ids of the receipts, which is what "accepted" means."""
+    """Send and deliver; returns the ids of the receipts: these messages were accepted."""
     clock = SystemClock(demo.speed)
     parts = Parts(clock=clock, log=make_log("warning"), resolve=_here)
     limits = real_leases(Limits(), demo.speed)
@@ -95,12 +95,12 @@ async def _deliver(
 
 
 async def _here(_name: str) -> list[str]:
-    """All of the demo's names are on this machine."""
+    """Resolve all names of the demo to this machine."""
     return ["127.0.0.1"]
 
 
 def real_leases(limits: Limits, speed: float) -> Limits:
-    """Leases are for processes that die or hang, which they do in real time."""
+    """Leases in real time, because processes die and hang in real time."""
     return replace(
         limits,
         beat_ms=int(limits.beat_ms * speed),
@@ -110,7 +110,7 @@ def real_leases(limits: Limits, speed: float) -> Limits:
 
 
 async def make_thumbnail(job: Job) -> None:
-    """The one recipient that is a handler; at times it asks for another moment."""
+    """The one recipient that is a handler. It postpones some messages."""
     if job.body["number"] % 7 == 0 and job.attempt == 1:
         raise RetryLater(45, "the picture is not there yet")
 
@@ -121,7 +121,7 @@ def queue_of(host: str, user: str, ports: dict[str, int]) -> str:
 
 
 def plan(messages: int, ports: dict[str, int]) -> list[Send]:
-    """All messages, well mixed, to each queue its share."""
+    """All messages in mixed order, to each queue its share."""
     hundred = [queue_of(host, user, ports) for host, user, share in SHARES for _ in range(share)]
     # 37 has no divisor in common with 100: each block of a hundred is a full shuffle.
     return [Send(hundred[n * 37 % 100], DemoBody(n)) for n in range(messages)]

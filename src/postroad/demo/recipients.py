@@ -1,4 +1,4 @@
-"""The demo's recipients: scripted HTTP servers, each as the first word of its name says."""
+"""The demo's recipients: scripted HTTP servers that behave as their names say."""
 
 import math
 from collections import Counter, defaultdict
@@ -19,7 +19,7 @@ QUOTA_WINDOW_S: Final = 240.0
 
 
 class DemoBody(Struct, frozen=True):
-    """What the demo sends: its number, on which the script depends, so that runs are alike."""
+    """The body of a message: its number, from which the servers draw, so that runs are alike."""
 
     number: int
 

@@ -28,7 +28,7 @@ OUTCOMES: Final = (
 
 
 class DemoScreen:
-    """Shows sights of the road as they come."""
+    """Shows snapshots of the road as they come."""
 
     def __init__(self, console: Console, speed: float, *, plain: bool) -> None:
         self._console = console
@@ -55,7 +55,7 @@ class DemoScreen:
             self._live.stop()
 
     def show(self, snapshot: RoadSnapshot) -> None:
-        """One look at the road."""
+        """Show one snapshot."""
         for line in news(self._last, snapshot) if self._last else ():
             self._news.append(_clocked(snapshot, line))
             if self._live is None:

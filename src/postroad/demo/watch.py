@@ -80,7 +80,7 @@ class RoadSnapshot(Struct, frozen=True):
 
 
 class RoadObserver:
-    """Looks at a road that is open in this process, without touching it."""
+    """Takes snapshots of a road that is open in this process, without changing it."""
 
     def __init__(self, path: Path, road: Postroad, to_send: int, accepted: Sequence[str]) -> None:
         self._road = road
@@ -103,7 +103,7 @@ class RoadObserver:
         self._file.close()
 
     def look(self) -> RoadSnapshot:
-        """The road now."""
+        """Take a snapshot."""
         now_ms = self._road.store.clock.now_ms()
         with self._file:  # one transaction: the counts fit together
             waiting, levels = self._waiting()
@@ -171,7 +171,7 @@ class RoadObserver:
 
 
 def news(old: RoadSnapshot, new: RoadSnapshot) -> list[str]:
-    """What changed at servers and queues between two looks, in words."""
+    """What changed at servers and queues between two snapshots, in words."""
     before = {lane.server: lane for lane in old.lanes}
     told: list[str] = []
     for lane in new.lanes:

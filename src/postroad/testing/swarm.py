@@ -1,4 +1,4 @@
-"""The swarm: a world whose size, load, faults and users are all drawn from the seed."""
+"""The swarm: a simulated fleet whose size, load, faults and users are drawn from the seed."""
 
 import asyncio
 import random
@@ -26,13 +26,12 @@ LANES: Final = range(1, len(SERVERS) + 1)
 
 
 async def swarm(world: World) -> None:
-    """Faults for a while, then none: safety is checked all the way, liveness at the end."""
+    """Faults for a while, then none. Safety is checked all the time, liveness at the end."""
     await _live(world, lambda _beside: None)
 
 
 async def limited_swarm(world: World) -> None:
-    """As the swarm, under limits that come and go; and whoever knows what became of an uncertain
-    message says so."""
+    """As the swarm, with rate limits that come and go, and uncertain messages that are settled."""
     await _limit_some(world)
     await _live(world, lambda tasks: _know_better(world, tasks))
 
@@ -62,13 +61,13 @@ async def _live(world: World, also: Callable[["BackgroundTasks"], None]) -> None
 
 
 class BackgroundTasks:
-    """What goes on tasks the story; a store that is away is nobody's failure."""
+    """Tasks that run beside the story. A store that is away does not fail them."""
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Task[None]] = []
 
     def run(self, what: Coroutine[object, object, object]) -> None:
-        """Begin it."""
+        """Start a task."""
 
         async def patient() -> None:
             try:
@@ -79,12 +78,12 @@ class BackgroundTasks:
         self._tasks.append(asyncio.get_running_loop().create_task(patient()))
 
     async def ended(self) -> None:
-        """All of it has ended."""
+        """Wait until all tasks have ended."""
         await asyncio.gather(*self._tasks)
 
 
 async def _calm(world: World) -> None:
-    """No fault, no pause, good recipients, and somebody to serve them."""
+    """End all faults and pauses, make all recipients good, and have an engine run."""
     for server in SERVERS:
         world.behaviours[server] = receivers.good()
     for queue in QUEUES:
@@ -193,7 +192,8 @@ async def _hold(
 
 
 async def _cancel(world: World, number: int) -> None:
-    """Asked of some process of the fleet; one that sends it itself says that this is the last."""
+    """Cancel through some process of the fleet; one that is sending it says that this is the last
+    try."""
     roads = [world.client, *(member.road for _, member in sorted(world.members.items()))]
     road = world.loop.rng.choice(roads)
     answer = await road.cancel(to_text(number))
@@ -231,7 +231,7 @@ def _know_better(world: World, tasks: BackgroundTasks) -> None:
 
 
 async def _settle(world: World) -> None:
-    """`sent` if its recipient has it; `unsent` if nobody is left who could still send it."""
+    """Settle as `sent` if the recipient has it, as `unsent` if no process can still send it."""
     states = await world.store.states()
     handled = {receipt.message for receipt in world.ledger.book if receipt.handled}
     alive = {member.road.owner for member in world.members.values()}

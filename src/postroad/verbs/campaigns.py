@@ -1,4 +1,4 @@
-"""Campaigns as a program uses them: create, import, preview, start, stop, settle, export."""
+"""Campaigns: create, import, preview, start, stop, settle, export."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
@@ -42,16 +42,16 @@ from postroad.verbs.credentials import CredentialAdmin, moment_ms
 
 JOBS_MAX: Final = 64
 SLICE: Final = 1_000
-"""Recipients settled by one transaction: others write between two of them."""
+"""Recipients that one transaction settles; other writers go between two of them."""
 NAME_CHARACTERS_MAX: Final = 200
 CHECKS: Final[dict[str, Check]] = {"twilio": PHONES, "webhook": URLS}
 
 Turn = Callable[[Credential, int], Awaitable[None]]
-"""Waits until a call of that cost may start with a credential."""
+"""Waits until a call of this cost may start with a credential."""
 
 
 class CampaignStatus(Struct, frozen=True):
-    """How a campaign stands. `eta_s` is 0 when nothing is left or known."""
+    """The state, counts and rate of a campaign. `eta_s` is 0 if nothing is left or known."""
 
     id: int
     name: str
@@ -69,7 +69,7 @@ class CampaignStatus(Struct, frozen=True):
 
 @bounded
 class CampaignAdmin:
-    """One template to many recipients."""
+    """Send one template to many recipients."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class CampaignAdmin:
         self._clock = clock
         self.limits = ImportLimits()
         self._pace = ResultPace()
-        """When a campaign was last looked at, how many results it had, and its rate then."""
+        """Counts of results at the last look, for rates."""
 
     async def create(
         self,
@@ -99,7 +99,7 @@ class CampaignAdmin:
         halt: HaltRule | None = None,
         tenant: str = DEFAULT_TENANT,
     ) -> CampaignStatus:
-        """A draft without recipients. `jobs`: how many senders may work on it at once."""
+        """Create a draft without recipients. `jobs`: how many senders may work on it at once."""
         if not name or len(name) > NAME_CHARACTERS_MAX or not name.isprintable():
             raise BadInput(f"name {name!r}: give 1 to {NAME_CHARACTERS_MAX} letters")
         if not 1 <= jobs <= JOBS_MAX:
@@ -115,16 +115,16 @@ class CampaignAdmin:
     async def list(
         self, *, after: int = 0, limit: int = 100, tenant: str = DEFAULT_TENANT
     ) -> Sequence[CampaignStatus]:
-        """A tenant's campaigns, in the order in which they were made."""
+        """A tenant's campaigns, the oldest first."""
         found = await self._store.campaigns(tenant, after, limit)
         return [await self._status(one) for one in found]
 
     async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
-        """How it stands, its rate since it was last asked, and when it will be done."""
+        """The status of a campaign, with its rate since the last call and when it will be done."""
         return await self._status(await self._get(name, tenant))
 
     async def exact(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Counts:
-        """Counted recipient by recipient."""
+        """Count the recipients one by one."""
         return await self._store.exact((await self._get(name, tenant)).id)
 
     # Recipients
@@ -139,8 +139,8 @@ class CampaignAdmin:
         progress: Progress | None = None,
         tenant: str = DEFAULT_TENANT,
     ) -> Imported:
-        """Take the recipients of a CSV file: all valid ones, or, unless invalid ones are to be
-        skipped, nothing. After a kill the same call goes on where it was."""
+        """Import the recipients of a CSV file. An invalid line fails the import, unless
+        `skip_invalid`. After a crash the same call continues it."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.change, name)
         credential = await self._credential(campaign)
@@ -152,13 +152,13 @@ class CampaignAdmin:
         )
 
     async def discard_import(self, name: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Nothing stays of an import that was not finished."""
+        """Discard an unfinished import."""
         campaign = await self._get(name, tenant)
         if not await self._store.end_import(campaign.id, keep=False):
             raise WrongState(f"no import of campaign {name!r} is under way")
 
     async def preview(self, name: str, row: int = 1, *, tenant: str = DEFAULT_TENANT) -> Letter:
-        """The message for one recipient, by its number."""
+        """The message for one recipient, by the recipient's number."""
         campaign = await self._get(name, tenant)
         template_of(campaign.spec.template).check(campaign.columns)
         found = await self._store.rows(campaign.id, row - 1, 1)
@@ -169,7 +169,7 @@ class CampaignAdmin:
     async def test_send(
         self, name: str, to: str, row: int = 1, *, tenant: str = DEFAULT_TENANT
     ) -> Answer:
-        """Send one recipient's message to somebody else; it counts for nothing."""
+        """Send the message of one recipient to somebody else, as a test; no state changes."""
         campaign = await self._get(name, tenant)
         letter = await self.preview(name, row, tenant=tenant)
         credential = await self._credential(campaign)
@@ -184,7 +184,7 @@ class CampaignAdmin:
             await channel.close()
 
     async def dry_run(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Estimate:
-        """What a start would do: how many, which not, what it costs, how long it takes."""
+        """Estimate a start: how many recipients, which are invalid, the cost and the duration."""
         campaign = await self._get(name, tenant)
         await self._startable(campaign)
         return await estimate(self._store, campaign, await self._credential(campaign))
@@ -192,7 +192,7 @@ class CampaignAdmin:
     # Going and stopping
 
     async def start(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
-        """Send, from now on."""
+        """Start sending now."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.start, name)
         await self._startable(campaign)
@@ -201,7 +201,7 @@ class CampaignAdmin:
     async def schedule(
         self, name: str, at: datetime, *, tenant: str = DEFAULT_TENANT
     ) -> CampaignStatus:
-        """Send from a time on, which has a zone and is not past."""
+        """Schedule the start. The time has a zone and is in the future."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.schedule, name)
         at_ms = moment_ms(at)
@@ -211,13 +211,13 @@ class CampaignAdmin:
         return await self._move(campaign, Verb.schedule, at_ms=at_ms)
 
     async def stop(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
-        """Begin no more calls, until it is resumed: over restarts too."""
+        """Stop sending until it is resumed, also over restarts."""
         return await self._move(await self._get(name, tenant), Verb.stop, "stopped by hand")
 
     async def resume(
         self, name: str, *, override: bool = False, tenant: str = DEFAULT_TENANT
     ) -> CampaignStatus:
-        """Go on with what was certainly not sent. `override`: it halts by itself no more."""
+        """Resume with what was certainly not sent. `override`: never halt it automatically."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.resume, name)
         await self._startable(campaign)
@@ -226,14 +226,14 @@ class CampaignAdmin:
         return await self._move(campaign, Verb.resume)
 
     async def retry(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
-        """Send again to those that certainly failed; never to uncertain ones."""
+        """Send again to recipients that certainly failed, never to uncertain ones."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.retry, name)
         await self._startable(campaign)
         return await self._move(campaign, Verb.retry)
 
     async def cancel(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
-        """End it for ever."""
+        """Cancel it for good."""
         return await self._move(await self._get(name, tenant), Verb.cancel, "cancelled by hand")
 
     # What is known
@@ -246,8 +246,8 @@ class CampaignAdmin:
         *,
         tenant: str = DEFAULT_TENANT,
     ) -> int:
-        """Say of uncertain recipients (all, or those of these numbers) that they were `sent`, or
-        `unsent`: then resuming sends to them."""
+        """Settle uncertain recipients, all or those with these numbers, as `sent` or `unsent`.
+        Resuming sends to the unsent ones."""
         if state not in (RowState.sent, RowState.unsent):
             raise BadInput(f"{state!r}: uncertain ones are settled as 'sent' or 'unsent'")
         campaign = await self._get(name, tenant)
@@ -261,8 +261,8 @@ class CampaignAdmin:
         return done
 
     async def lookup(self, name: str, *, tenant: str = DEFAULT_TENANT) -> int:
-        """Ask the provider about uncertain recipients; answers how many it has. The others stay
-        as they are."""
+        """Ask the provider about uncertain recipients; returns how many it knows. The others stay
+        uncertain."""
         campaign = await self._get(name, tenant)
         credential = await self._credential(campaign)
         writer, channel = Writer(campaign, credential), await self._credentials.open(credential)
@@ -282,8 +282,8 @@ class CampaignAdmin:
     async def callback(
         self, campaign: int, n: int, form: Mapping[str, str], signature: str
     ) -> bool:
-        """A provider's word about one message; False when it is not signed with the credential's
-        token for the address that it was given, or about nothing that we know."""
+        """Take a provider's callback about one message. False if it is not signed with the
+        credential's token for the right address, or is about nothing that we know."""
         credential = await self._store.credential_of(campaign)
         if credential is None or not is_called_back(credential):
             return False
@@ -306,14 +306,14 @@ class CampaignAdmin:
         limit: int = 100,
         tenant: str = DEFAULT_TENANT,
     ) -> Sequence[Recipient]:
-        """Recipients in order, each with all that is known about it."""
+        """A page of recipients in order."""
         campaign = await self._get(name, tenant)
         return await self._store.page(campaign.id, _state(state), after, limit)
 
     async def export(
         self, name: str, form: str = "csv", *, state: str = "", tenant: str = DEFAULT_TENANT
     ) -> AsyncIterator[str]:
-        """The results as `csv` or `ndjson`, in pieces."""
+        """Export the results as `csv` or `ndjson`, in pieces."""
         campaign = await self._get(name, tenant)
         async for piece in export(self._store, campaign.id, form, _state(state)):
             yield piece
@@ -356,7 +356,7 @@ class CampaignAdmin:
             await self._imported(campaign)
             now = await self._store.campaign_by_id(campaign.id)
             if now is not None and now.state in MOVES[verb][0]:
-                raise WrongState(f"campaign {campaign.name!r} is being finalised: ask again soon")
+                raise WrongState(f"campaign {campaign.name!r} is being finalised: try again soon")
             check_move(now.state if now else campaign.state, verb, campaign.name)
         await self._store.ring()
         return await self.show(campaign.name, tenant=campaign.tenant)

@@ -1,4 +1,4 @@
-"""Register functions: as the handler of a queue, or to be called by the clock."""
+"""Registering functions as handlers of queues, or to be called by a timetable."""
 
 import inspect
 from collections.abc import Callable
@@ -24,7 +24,7 @@ G = TypeVar("G", bound=Callable[..., object])
 
 
 class HandlerOptions(TypedDict, total=False):
-    """How a handler's messages are treated."""
+    """Options of a handler."""
 
     retries: int
     ladder: Ladder
@@ -36,14 +36,14 @@ class HandlerOptions(TypedDict, total=False):
 
 
 class Registry:
-    """The functions of one road."""
+    """The registered functions of one road."""
 
     def __init__(self, handlers: HandlerTransport) -> None:
         self.functions = handlers
         self.timetables: list[Timetable] = []
 
     def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
-        """Register a function, plain or async, as the recipient of a queue."""
+        """Register a function, plain or async, as the handler of a queue."""
         policy, concurrency = _policy(name, options)
 
         def register(function: F) -> F:
@@ -63,8 +63,7 @@ class Registry:
         name: str = "",
         **options: Unpack[HandlerOptions],
     ) -> Callable[[G], G]:
-        """Have a function called by the clock, once in the whole fleet at each tick. `missed`
-        says what is done about ticks that nobody was there for: "latest", "all" or "skip"."""
+        """Register a function to be called at the times of a cron line."""
         check_plan(cron, tz)
         if missed not in Missed.__members__:
             raise BadInput(f"missed={missed!r}: give {', '.join(map(repr, Missed.__members__))}")
@@ -83,7 +82,7 @@ class Registry:
         return register
 
     def adopt(self, other: "Registry") -> None:
-        """Take over what is registered elsewhere."""
+        """Add everything that another registry has."""
         for name, handler in other.functions.handlers.items():
             self._add(name, handler)
         self.timetables += other.timetables
@@ -106,14 +105,14 @@ class Registry:
 
 
 def _wants(function: Callable[..., object]) -> bool:
-    """Whether a function that the clock calls takes the tick's message."""
+    """Whether a function of a timetable takes a message."""
     try:
         inspect.signature(function).bind()
     except TypeError:
         if takes_message(function):
             return True
         raise BadInput(
-            f"{function!r} is called by the clock, with nothing or the message"
+            f"{function!r}: a function of a timetable takes no argument, or the message"
         ) from None
     except ValueError:  # written in C, without a signature
         pass
@@ -135,7 +134,7 @@ def _without_message(function: Callable[..., object]) -> Handle:
 
 
 def _check(name: object, options: HandlerOptions) -> None:
-    """BadInput for what only a type checker would have told."""
+    """Raise BadInput for mistakes that only a type checker would have found."""
     if not isinstance(name, str):
         raise BadInput(f"{name!r} is not a name: write @road.handler('welcome') over the function")
     if not name or "://" in name or len(name) > 200 or not name.isprintable():

@@ -51,7 +51,7 @@ class CampaignRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TestRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """DeadWhere one recipient's message is to go instead."""
+    """Where one recipient's message is to go instead."""
 
     to: Annotated[QueueName, Meta(min_length=1)]
     row: Annotated[int, Meta(ge=1, le=BIG)] = 1
