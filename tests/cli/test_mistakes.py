@@ -172,8 +172,8 @@ def test_a_word_that_is_not_known_is_answered_with_those_that_are(
 def test_the_list_of_commands_has_no_line_breaks_of_the_source() -> None:
     """At this width every line of it is one command."""
     lines = postroad("--help").stdout.splitlines()
-    (hub,) = [line for line in lines if "Serve mailboxes" in line]
-    assert "the setting hub_listen says where it listens.)" in hub
+    (hub,) = [line for line in lines if "Run the hub alone" in line]
+    assert "The setting hub_listen says where it listens; commands on this machine" in hub
 
 
 def test_what_a_killed_server_left_behind_does_not_lead_to_another_road(
