@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from types import TracebackType
 from typing import Literal, Self, Unpack
 
 import apsw
@@ -152,12 +151,7 @@ class Postroad:
             raise
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._sending.close()
         await self._reopening.close()
         try:
@@ -173,7 +167,7 @@ class Postroad:
     def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
         """Register a function, plain or async, as the recipient of a queue. Options: `retries`,
         `ladder`, `timeout`, `concurrency`, `ordered`, `on_exhausted`, `at_most_once`."""
-        return self.registry.handler(name, **options)
+        return self.registry.handler(name, options)
 
     def every(
         self,
@@ -186,7 +180,7 @@ class Postroad:
     ) -> Callable[[G], G]:
         """Call a function at the times of a cron line, once in the whole fleet. `missed` says
         what happens to times at which no process ran: "latest", "all" or "skip"."""
-        return self.registry.every(cron, tz=tz, missed=missed, name=name, **options)
+        return self.registry.every(cron, tz, missed, name, options)
 
     # Send
 
@@ -258,7 +252,7 @@ class Postroad:
         wait: Span = 40.0,
     ) -> AsyncIterator[CancelledAll]:
         """As `cancel_all`, step by step: the counts so far after each slice."""
-        return self._controls.cancelling(queue, order_key=order_key, tenant=tenant, wait=wait)
+        return self._controls.cancelling(queue, order_key, tenant, wait)
 
     async def settle(
         self,

@@ -6,7 +6,6 @@ import http.client
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit
 
@@ -78,12 +77,7 @@ class RoadClient:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._runner is not None:
             if self._road is not None:
                 self._runner.run(self._road.__aexit__(None, None, None))

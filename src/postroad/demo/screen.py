@@ -1,7 +1,6 @@
 """What the demo shows: a live picture on a terminal, plain lines elsewhere, and the summary."""
 
 from collections import deque
-from types import TracebackType
 from typing import Final, Self
 
 from rich.console import Console, Group, RenderableType
@@ -45,12 +44,7 @@ class DemoScreen:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
 

@@ -43,12 +43,7 @@ class Controls:
         return Cancelled(id, await self._cancel(to_number(id), tenant, until_s))
 
     def cancelling(
-        self,
-        queue: str = "",
-        *,
-        order_key: str = "",
-        tenant: str = DEFAULT_TENANT,
-        wait: Span = 40.0,
+        self, queue: str, order_key: str, tenant: str, wait: Span
     ) -> AsyncIterator[CancelledAll]:
         """Cancel the unfinished messages of a queue or order key; counts them after each slice."""
         clock = self._store.clock

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from difflib import get_close_matches
-from typing import TypedDict, TypeVar, Unpack
+from typing import TypedDict, TypeVar
 
 from msgspec.structs import replace
 
@@ -42,7 +42,7 @@ class Registry:
         self.functions = handlers
         self.timetables: list[Timetable] = []
 
-    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
+    def handler(self, name: str, options: HandlerOptions) -> Callable[[F], F]:
         """Register a function, plain or async, as the handler of a queue."""
         policy, concurrency = _policy(name, options)
 
@@ -55,13 +55,7 @@ class Registry:
         return register
 
     def every(
-        self,
-        cron: str,
-        *,
-        tz: str = "UTC",
-        missed: str = "latest",
-        name: str = "",
-        **options: Unpack[HandlerOptions],
+        self, cron: str, tz: str, missed: str, name: str, options: HandlerOptions
     ) -> Callable[[G], G]:
         """Register a function to be called at the times of a cron line."""
         check_plan(cron, tz)
