@@ -9,7 +9,7 @@ START := $(shell date +%s)
 # all that it imports: `postroad --version` took 0.8 s of CPU, and takes 0.3 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo up test lint suite ahead bench proof reference lock audit clean run-venv dev-venv
+.PHONY: demo up test quick wide lint suite ahead bench proof reference lock audit clean run-venv dev-venv
 .DEFAULT_GOAL := demo
 
 # The whole server on SQLite in ./road/, until interrupted. ARGS="--app tasks:road" brings handlers.
@@ -22,6 +22,14 @@ demo: run-venv
 test:
 	@$(MAKE) --no-print-directory -j2 lint suite
 	@echo "make test: $$(($$(date +%s) - $(START))) s in all"
+
+# The inner loop: what changed is linted; types; and the tests that need no server.
+quick: dev-venv
+	@$(BIN)/python scripts/quick.py
+
+# The same tests on every other Python that the classifiers name.
+wide:
+	@$(PYTHON) scripts/wide.py
 
 lint: dev-venv
 	@$(BIN)/ruff check .

@@ -19,10 +19,10 @@ FILL_SHARE = 0.3
 """Of a run's time: sending is faster than draining."""
 PADDING = "x" * 180
 WARM = 100
-NO_OPS_A_SECOND, BUSY_A_SECOND = 80_000, 15_000
-"""How many messages one and two processes are compared by, for each second of a run: no-ops, and those
-of a handler that computes for 100 µs. No-ops last for more than two seconds then: two processes that
-start together have their shares after a third of one."""
+BUSY_A_SECOND = 15_000
+"""Messages for each second of a run by which two processes are compared with one, with handlers that
+compute for 100 µs. Two processes that start together need a third of a second to share the lanes, so
+the drain must last much longer than that."""
 COUNTS = """
 select (select count(*) from postroad.history where state = 'delivered'),
        (select count(*) from postroad.message)
@@ -72,13 +72,12 @@ def drain(
     return uvloop.run(_drain(folder, seconds, server, workers, recording, batch, callers))
 
 
-def drain_long(
+def drain_busy(
     folder: Path, seconds: float, *, server: str, workers: int, busy_us: int
 ) -> list[Taken]:
-    """So many messages that a start does not matter, as shipped; their handlers may take some time
-    of the processor."""
-    count = max(200, int(seconds * (BUSY_A_SECOND if busy_us else NO_OPS_A_SECOND)))
-    return uvloop.run(_drain_long(folder, count, server, workers, busy_us))
+    """Drain messages whose handlers compute for a while, so many that the start does not matter."""
+    count = max(200, int(seconds * BUSY_A_SECOND))
+    return uvloop.run(_drain_busy(folder, count, server, workers, busy_us))
 
 
 async def _drain(
@@ -121,7 +120,7 @@ async def _drain(
     ]
 
 
-async def _drain_long(
+async def _drain_busy(
     folder: Path, count: int, server: str, workers: int, busy_us: int
 ) -> list[Taken]:
     async with database(server) as dsn:
@@ -142,9 +141,7 @@ async def _drain_long(
         await connection.close()
     cpu_s = sum(worker.cpu_s for worker in crew.workers)
     counts = (count, delivered - waiting, 2 * len(set(arrived)) - len(arrived))
-    name = f"{workers}-process{'es' if workers > 1 else ''}" + (
-        "-of-busy-handlers" if busy_us else ""
-    )
+    name = f"{workers}-busy-process{'es' if workers > 1 else ''}"
     return [Taken(name, *counts, count, took_s, cpu_s, *promised)]
 
 

@@ -16,8 +16,8 @@ from subprocess import PIPE, Popen
 import msgspec
 
 ROOT = Path(__file__).parents[1]
-EVERY_S = 0.002
-LATE_S = 0.006
+EVERY_US = 2_000
+LATE_US = 6_000
 
 Span = tuple[int, int]
 
@@ -30,11 +30,11 @@ def watch() -> list[Span]:
     def beat(processor: int) -> None:
         os.sched_setaffinity(0, {processor})  # of this thread
         while not over.is_set():
-            due_s = time.time() + EVERY_S
-            time.sleep(EVERY_S)
-            now_s = time.time()
-            if now_s - due_s > LATE_S:
-                spans.append((int(due_s * 1e6), int(now_s * 1e6)))
+            due_us = time.time_ns() // 1_000 + EVERY_US
+            time.sleep(EVERY_US / 1e6)
+            now_us = time.time_ns() // 1_000
+            if now_us - due_us > LATE_US:
+                spans.append((due_us, now_us))
 
     threads = [threading.Thread(target=beat, args=(n,)) for n in os.sched_getaffinity(0)]
     for thread in threads:

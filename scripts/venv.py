@@ -1,6 +1,7 @@
 """Makes .venv from the lock, or does nothing when it is already right.
 
-`python3 scripts/venv.py run` installs what the engine needs, `… dev` what the tests need on top.
+`python3 scripts/venv.py run` installs what the engine needs, `… dev` what the tests need on top;
+a third word names another folder than .venv.
 Only the standard library: this runs before anything is installed.
 """
 
@@ -18,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-VENV = ROOT / ".venv"
+VENV = ROOT / (sys.argv[2:] or [".venv"])[0]
 PYTHON = VENV / "bin" / "python"
 SETS = ("run", "dev")
 OLDEST = (3, 11)
@@ -58,7 +59,7 @@ def make_venv() -> None:
     if VENV.exists():
         shutil.rmtree(VENV)
     step(
-        "making .venv",
+        f"making {VENV.name}",
         (sys.executable, "-m", "venv", VENV),
         hint="Python's venv module is missing or broken; on Debian and Ubuntu:"
         f" apt install python3-venv (this is Python {sys.version.split()[0]})",
@@ -118,8 +119,8 @@ if __name__ == "__main__":
             f"Postroad needs Python {OLDEST[0]}.{OLDEST[1]} or newer; this is"
             f" {sys.version.split()[0]}. Try: make PYTHON=python3.11 …"
         )
-    if sys.argv[1:] not in (["run"], ["dev"]):
-        sys.exit("usage: venv.py run|dev")
+    if sys.argv[1:2] not in (["run"], ["dev"]):
+        sys.exit("usage: venv.py run|dev [FOLDER]")
     # Two makes at once in one checkout take turns.
     with lock("run").open() as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)

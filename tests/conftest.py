@@ -1,8 +1,10 @@
 """The run's own rules: nothing is skipped, and what it ran on is printed.
 
 A test that cannot run here has not been run: a skip, an xfail or a rerun fails the whole run.
+`--serverless` leaves out every test that needs PostgreSQL or RabbitMQ; `make quick` asks for it.
 """
 
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,14 +17,34 @@ if TYPE_CHECKING:
 
 VERSIONS = pytest.StashKey[list[str]]()
 DODGED = pytest.StashKey[list[str]]()
+SECONDS = pytest.StashKey[dict[str, float]]()
+SERVERS = frozenset({"server", "broker", "own_broker"})
 # What a worker process hands to the one that prints, when pytest-xdist splits the run.
 PARCEL = "postroad_server_versions"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    words = "only the tests that need neither PostgreSQL nor RabbitMQ"
+    parser.addoption("--serverless", action="store_true", help=words)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts what it runs in the background with Ctrl+C ignored, and every process that a
+    # test starts would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.stash[SECONDS] = {}
     config.stash[VERSIONS] = [f"SQLite {apsw.sqlite_lib_version()}"]
     config.stash[DODGED] = []
     config.pluginmanager.register(Rules(config), "postroad-rules")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("serverless"):
+        return
+    left_out = {item for item in items if SERVERS & set(getattr(item, "fixturenames", ()))}
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")
@@ -78,6 +100,9 @@ class Rules:
             self.config.stash[DODGED].append(f"skipped {report.nodeid}")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        folder = report.nodeid.removeprefix("tests/").partition("/")[0]
+        seconds = self.config.stash[SECONDS]
+        seconds[folder] = seconds.get(folder, 0) + report.duration
         if hasattr(report, "wasxfail"):
             self.config.stash[DODGED].append(f"xfail {report.nodeid}")
         elif report.outcome not in ("passed", "failed"):
@@ -100,5 +125,8 @@ class Rules:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for dodge in self.config.stash[DODGED]:
             terminalreporter.line(f"not run, so the run fails: {dodge}", red=True)
+        took = sorted(self.config.stash[SECONDS].items(), key=lambda folder: -folder[1])
+        each = [f"{name} {seconds:.0f}" for name, seconds in took]
+        terminalreporter.line(f"seconds by folder, all test processes added up: {', '.join(each)}")
         versions = self.config.stash[VERSIONS]
         terminalreporter.line(f"servers used: {', '.join(sorted(set(versions)))}")

@@ -5,7 +5,7 @@ import random
 import signal
 import time
 
-from bench.stillness import LATE_S, Spans, Stillness
+from bench.stillness import LATE_US, Spans, Stillness
 
 
 def test_overlap_is_found_as_by_looking_at_every_span() -> None:
@@ -31,5 +31,5 @@ def test_a_watch_that_was_stopped_says_so() -> None:
         os.kill(still.process.pid, signal.SIGCONT)
         time.sleep(0.1)
     spans = still.end()
-    assert all(b - a > LATE_S * 1e6 for a, b in spans)
+    assert all(b - a > LATE_US for a, b in spans)
     assert any(Spans(spans).within(us, us + 1_000) for us in stopped_us)

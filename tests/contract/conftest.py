@@ -50,6 +50,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         module = metafunc.module.__name__.rpartition(".")[2]
         left_out = is_left_out(module, metafunc.function.__name__)
         rigs = [*RIGS, "postgres", *([] if left_out else ["rabbitmq"])]
+        if metafunc.config.getoption("serverless"):
+            rigs = [*RIGS]
         metafunc.parametrize("bench", rigs, indirect=True)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 TEST = re.compile(r"`([\w./-]+\.py)::([\w:]+)(?:\[[^`]*\])?`")
 ITEM = re.compile(r"`make (proof ITEM|bench NAME)=([\w-]+)[^`]*`")
+WORD = re.compile(r"\| \*\*([^*|]+)\*\* \| ([^|]+) \|")
 DECISION_FILE = re.compile(r"(\d{3})-[a-z0-9]+(-[a-z0-9]+)*\.md")
 
 
@@ -96,3 +97,56 @@ def misfiled_decisions(root: Path) -> list[str]:
         if numbers[named[1]] == 2:
             breaches.append(f"{place}: number {named[1]} is taken")
     return breaches
+
+
+def glossary_breaches(root: Path, paper: str = "docs/glossary.md") -> list[str]:
+    """Rows of the glossary that define nothing, or a word that another row defines."""
+    lines: dict[str, int] = {}
+    breaches = []
+    for number, row in promise_rows((root / paper).read_text()):
+        place = f"{paper}:{number}"
+        defined = WORD.fullmatch(row.strip())
+        if not defined or not defined[2].strip().endswith("."):
+            breaches.append(f"{place}: is not `| **word** | A sentence. |`")
+        elif defined[1] in lines:
+            breaches.append(f"{place}: `{defined[1]}` is defined in line {lines[defined[1]]}")
+        else:
+            lines[defined[1]] = number
+    return breaches
+
+
+def glossary_words(root: Path, paper: str = "docs/glossary.md") -> set[str]:
+    """The words that the glossary defines."""
+    rows = promise_rows((root / paper).read_text())
+    return {defined[1] for _, row in rows if (defined := WORD.fullmatch(row.strip()))}
+
+
+def private_words(root: Path, papers: list[str], banned: dict[str, str]) -> list[str]:
+    """Lines of papers with a word that a reader would have to look up, and the word to use."""
+    return [
+        f"{paper}:{number}: `{found}`: write {better}"
+        for paper in papers
+        for number, line in enumerate((root / paper).read_text().splitlines(), 1)
+        for word, better in banned.items()
+        for found in re.findall(rf"(?<![\w-])(?:{word})(?![\w-])", line, re.IGNORECASE)
+    ]
+
+
+def long_decisions(root: Path, lines_max: int) -> list[str]:
+    """Decisions that are longer than one page."""
+    return [
+        f"{path.relative_to(root)}: {length} lines"
+        for path in sorted((root / "docs" / "decisions").glob("*.md"))
+        if (length := len(path.read_text().splitlines())) > lines_max
+    ]
+
+
+def missing_files(root: Path, paper: str = "docs/architecture.md") -> list[str]:
+    """Modules that a paper names and that neither the package nor the project has."""
+    package = root / "src" / "postroad"
+    known = {path.name for path in package.rglob("*.py")}
+    return [
+        f"{paper}: there is no {name}"
+        for name in re.findall(r"`([\w/]+\.py)`", (root / paper).read_text())
+        if not ((package / name).exists() or (root / name).exists() or name in known)
+    ]

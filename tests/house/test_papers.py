@@ -10,7 +10,45 @@ ROOT = Path(__file__).parents[2]
 HEAD = "# Promises\n\n| promise | proof |\n| --- | :-- |\n"
 
 
-@pytest.mark.parametrize("paper", ["docs/promises.md", "docs/threat-model.md"])
+PROVEN = ["docs/promises.md", "docs/invariants.md", "docs/threat-model.md"]
+PAGE_LINES = 50
+PLAIN = sorted(
+    str(path.relative_to(ROOT))
+    for place in ("*.md", "docs/*.md", "docs/guide/*.md", "docs/decisions/*.md")
+    for path in ROOT.glob(place)
+)
+DOMAIN = {
+    *("lane", "queue", "rung", "ladder", "level", "block", "hold", "circuit", "probe", "epoch"),
+    *("outcome", "order group", "rate slot", "ledger", "lease", "owner", "bell", "dead set"),
+    *("history", "uncertain", "receipt", "campaign", "sender", "credential", "mailbox", "hub"),
+    *("tenant", "room", "capacity", "try", "session", "transport", "seal", "hop", "outbox"),
+}
+"""Words that no reader can guess, and that must not lose their row."""
+BANNED = {
+    "afar": "`broker_state`, or what lies beside the broker",
+    "ears?": "`SignalTrap` or `NotifyListener`",
+    "ghosts?": "what it holds",
+    "hungry": "what it waits for",
+    "curious": "what it asks",
+    "starved": "waiting for capacity",
+    "order(?:ed)? slots?": "order group",
+    "limits\\.room|`room`|the room": "capacity, `in_flight_max`",
+    "anew": "again",
+    "vett?ed": "checked",
+    "mended": "repaired",
+    "zombies?": "an owner that lost its lane",
+    "poison": "a message that kills its process",
+    "in company": "beside other tenants",
+    "one door": "one place",
+    "hung up on": "disconnected",
+    "taken up again": "continued",
+    "without a word": "what was not logged",
+    "unheard": "what is logged",
+}
+"""Words of our own, as patterns, with what the papers say instead."""
+
+
+@pytest.mark.parametrize("paper", PROVEN)
 def test_every_promise_names_a_proof_that_exists(paper: str) -> None:
     breaches = papers.unproven_promises(ROOT, paper)
     assert not breaches, "\n".join(breaches)
@@ -27,6 +65,28 @@ def test_the_threat_model_has_a_table_for_every_actor() -> None:
 
 def test_every_decision_has_a_number_and_a_title() -> None:
     breaches = papers.misfiled_decisions(ROOT)
+    assert not breaches, "\n".join(breaches)
+
+
+def test_a_decision_is_one_page() -> None:
+    breaches = papers.long_decisions(ROOT, PAGE_LINES)
+    assert not breaches, "\n".join(breaches)
+
+
+def test_every_word_of_the_glossary_is_defined_once() -> None:
+    breaches = papers.glossary_breaches(ROOT)
+    assert not breaches, "\n".join(breaches)
+    assert papers.glossary_words(ROOT) >= DOMAIN
+
+
+@pytest.mark.parametrize("paper", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_a_file_that_a_paper_names_exists(paper: str) -> None:
+    breaches = papers.missing_files(ROOT, paper)
+    assert not breaches, "\n".join(breaches)
+
+
+def test_the_papers_use_no_private_words() -> None:
+    breaches = papers.private_words(ROOT, PLAIN, BANNED)
     assert not breaches, "\n".join(breaches)
 
 
@@ -99,3 +159,33 @@ def test_a_misfiled_decision_is_named(project: Path) -> None:
         "docs/decisions/003-bell.md: does not open with `# 003. Title`",
         "docs/decisions/lanes.md: not named NNN-title.md",
     ]
+
+
+def test_a_word_that_is_defined_twice_or_not_at_all_is_named(project: Path) -> None:
+    rows = ["| **lane** | A session. |", "| rung | A row. |", "| **lane** | A road. |"]
+    head = "| word | meaning |\n| --- | --- |\n"
+    (project / "docs/glossary.md").write_text(head + "\n".join(rows) + "\n")
+    assert papers.glossary_breaches(project) == [
+        "docs/glossary.md:4: is not `| **word** | A sentence. |`",
+        "docs/glossary.md:5: `lane` is defined in line 3",
+    ]
+    assert papers.glossary_words(project) == {"lane"}
+
+
+def test_a_file_that_is_gone_is_named(project: Path) -> None:
+    (project / "src/postroad/engine").mkdir(parents=True)
+    (project / "src/postroad/engine/lane.py").touch()
+    text = "`engine/lane.py`, `lane.py`, `tests/test_a.py`, `engine/ahead.py`, `ahead.py`\n"
+    (project / "docs/architecture.md").write_text(text)
+    assert papers.missing_files(project) == [
+        "docs/architecture.md: there is no engine/ahead.py",
+        "docs/architecture.md: there is no ahead.py",
+    ]
+
+
+def test_a_private_word_and_a_long_decision_are_named(project: Path) -> None:
+    (project / "README.md").write_text("The Ears listen.\nYears pass.\n")
+    found = papers.private_words(project, ["README.md"], {"ears?": "`SignalTrap`"})
+    assert found == ["README.md:1: `Ears`: write `SignalTrap`"]
+    (project / "docs/decisions/001-long.md").write_text("# 001. Long\n" * 51)
+    assert papers.long_decisions(project, 50) == ["docs/decisions/001-long.md: 51 lines"]
