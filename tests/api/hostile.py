@@ -70,7 +70,7 @@ PARTS = (
 
 def fields(route: Route) -> list[str]:
     """The fields that a body may have."""
-    kind = route.facts.takes
+    kind = route.takes
     return [each.encode_name for each in structs.fields(kind)] if kind else []
 
 

@@ -9,8 +9,8 @@ from typing import Any, Self
 import msgspec
 from msgspec import structs
 
-from postroad.api.connections import Patience
-from postroad.api.serving import PATIENCE, Server
+from postroad.api.connections import ConnectionLimits
+from postroad.api.serving import CONNECTION_LIMITS, Server
 from postroad.config import Settings, address
 from tests.api.stand import Stand
 
@@ -21,16 +21,20 @@ class Served(Stand):
     """`async with Served(folder, origins=(…)):`; `line()` connects."""
 
     def __init__(
-        self, folder: Path, dsn: str = "", patience: Patience = PATIENCE, **settings: Any
+        self,
+        folder: Path,
+        dsn: str = "",
+        limits: ConnectionLimits = CONNECTION_LIMITS,
+        **settings: Any,
     ) -> None:
-        self._patience = patience
+        self._limits = limits
         given = structs.replace(Settings(), listen="127.0.0.1:0", **settings)
         super().__init__(folder, given, dsn)
         self._lines: list[Line] = []
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()
-        self.server = Server(self.road, self.settings, delivers=False, patience=self._patience)
+        self.server = Server(self.road, self.settings, delivers=False, limits=self._limits)
         self.context = self.server.context
         self.server.bind()
         listens = asyncio.Event()

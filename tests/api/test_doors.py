@@ -63,10 +63,10 @@ def test_only_a_port_of_this_machine_alone_knows_its_names_by_itself() -> None:
         "localhost": False,
         "0.0.0.0": True,
     }.items():
-        assert Hosts((), listens).takes("road.internal") is any_name
-        assert Hosts((), listens).takes("127.0.0.1:8600")
-        assert Hosts(("*",), listens).takes("road.internal")
-        assert not Hosts(("other",), listens).takes("road.internal")
+        assert Hosts((), listens).allows("road.internal") is any_name
+        assert Hosts((), listens).allows("127.0.0.1:8600")
+        assert Hosts(("*",), listens).allows("road.internal")
+        assert not Hosts(("other",), listens).allows("road.internal")
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from postroad.api import listening
-from postroad.api.connections import Patience
-from postroad.api.listening import Strict
+from postroad.api.connections import ConnectionLimits
+from postroad.api.listening import StrictProtocol
 from tests.api.served import Line, Served
 from tests.servers.certificates import certify
 
-QUICK = Patience(head_s=0.3, body_s=0.3)
+QUICK = ConnectionLimits(head_s=0.3, body_s=0.3)
 TOLD = "connections to the API were ended"
 
 
@@ -36,7 +36,7 @@ async def drip(line: Line, piece: bytes, every_s: float = 0.05) -> bytes:
 async def test_heads_that_never_end_are_ended_and_said_in_one_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    async with Served(tmp_path, patience=QUICK) as stand:
+    async with Served(tmp_path, limits=QUICK) as stand:
         silent, half, slow, blank = [await stand.line() for _ in range(4)]
         half.send(b"GET /healthz HTTP/1.1\r\nHost: local")
         ends = await asyncio.gather(
@@ -54,7 +54,7 @@ async def test_heads_that_never_end_are_ended_and_said_in_one_line(
 
 
 async def test_a_body_that_stands_still_is_ended_and_one_that_moves_is_not(tmp_path: Path) -> None:
-    async with Served(tmp_path, patience=QUICK) as stand:
+    async with Served(tmp_path, limits=QUICK) as stand:
         good = b'{"queue": "good", "body": "%s"}' % (b"x" * 40_000)
         moving, still, drop = [await stand.line() for _ in range(3)]
         head = stand.head("POST", "/v1/messages", f"Content-Length: {len(good)}")
@@ -74,8 +74,8 @@ async def test_a_body_that_stands_still_is_ended_and_one_that_moves_is_not(tmp_p
 async def test_without_the_deadlines_they_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Strict, "overdue", lambda _self, _now: "")
-    async with Served(tmp_path, patience=QUICK) as stand:
+    monkeypatch.setattr(StrictProtocol, "overdue", lambda _self, _now: "")
+    async with Served(tmp_path, limits=QUICK) as stand:
         half = await stand.line()
         half.send(b"GET /healthz HTTP/1.1\r\n")
         with pytest.raises(TimeoutError):
@@ -89,7 +89,7 @@ async def test_an_answer_that_nobody_reads_is_ended(
 ) -> None:
     monkeypatch.setattr(listening, "STALL_S", 0.2)
     monkeypatch.setattr(listening, "LEAST_BYTES_S", 1 << 30)
-    async with Served(tmp_path, patience=QUICK) as stand:
+    async with Served(tmp_path, limits=QUICK) as stand:
         line = await stand.line()
         line.writer.transport.pause_reading()  # type: ignore[attr-defined]
 
@@ -110,14 +110,14 @@ async def test_the_last_answer_is_read_whole_by_one_who_reads_slowly(
 ) -> None:
     """What was left of it when the lingering was over was thrown away."""
     monkeypatch.setattr(listening, "LINGER_S", 0.1)
-    made = Strict.connection_made
+    made = StrictProtocol.connection_made
 
-    def small(strict: Strict, transport: asyncio.Transport) -> None:
+    def small(strict: StrictProtocol, transport: asyncio.Transport) -> None:
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
         made(strict, transport)
 
-    monkeypatch.setattr(Strict, "connection_made", small)
-    async with Served(tmp_path, patience=QUICK) as stand:
+    monkeypatch.setattr(StrictProtocol, "connection_made", small)
+    async with Served(tmp_path, limits=QUICK) as stand:
         way = socket.socket()
         way.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         way.connect((stand.host, stand.port))
@@ -132,7 +132,7 @@ async def test_the_last_answer_is_read_whole_by_one_who_reads_slowly(
 async def test_silent_ones_make_room_for_those_who_speak(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    async with Served(tmp_path, patience=Patience(per_address=5)) as stand:
+    async with Served(tmp_path, limits=ConnectionLimits(per_address=5)) as stand:
         lines = [await stand.line() for _ in range(40)]
         for line in lines[:-5]:
             assert await line.ended() == b""
@@ -157,7 +157,7 @@ async def test_handshakes_that_never_end_are_counted_and_ended(
 ) -> None:
     cert, key = certify(tmp_path)
     files: dict[str, Any] = {"tls_cert_file": cert, "tls_key_file": key}
-    async with Served(tmp_path, patience=Patience(0.3, 0.3, 3), **files) as stand:
+    async with Served(tmp_path, limits=ConnectionLimits(0.3, 0.3, 3), **files) as stand:
         lines = [await stand.line() for _ in range(6)]
         lines[-1].send(b"\x16\x03\x01")  # the beginning of a hello
         for line in lines:
@@ -178,7 +178,7 @@ async def test_a_handshake_does_not_count_beside_its_own_connection(tmp_path: Pa
     """The last place of an address was refused to TLS: its handshake stood in the way."""
     cert, key = certify(tmp_path)
     files: dict[str, Any] = {"tls_cert_file": cert, "tls_key_file": key}
-    async with Served(tmp_path, patience=Patience(per_address=1), **files) as stand:
+    async with Served(tmp_path, limits=ConnectionLimits(per_address=1), **files) as stand:
         trusting = ssl.create_default_context(cafile=cert)
         line = Line(*await asyncio.open_connection(stand.host, stand.port, ssl=trusting))
         line.send(stand.head("GET", "/healthz"))

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from postroad.api.listening import Strict
+from postroad.api.listening import StrictProtocol
 from postroad.model.credential import Credential, CredentialSpec
 from tests.api.served import Served
 
@@ -85,7 +85,7 @@ async def test_tiny_chunks_are_bounded_and_what_comes_behind_a_body_is_no_header
             return (await line.ended() if line.is_open() else b"")[:400]
 
         assert b"chunks are too small" in await flood()
-        monkeypatch.setattr(Strict, "_framing_too_much", lambda _: False)
+        monkeypatch.setattr(StrictProtocol, "_framing_too_much", lambda _: False)
         monkeypatch.setattr("tests.api.served.WAIT_S", 3.0)
         line = await stand.line()
         line.send(stand.head("POST", "/v1/messages:batch", chunked))

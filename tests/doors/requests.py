@@ -4,23 +4,16 @@ import tempfile
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qsl
 
 from postroad import config
-from postroad.api.problems import BadRequest, field_error, kind
+from postroad.api.app import ROUTES
+from postroad.api.problems import BadRequest, NotFound, field_error, kind
 from postroad.api.reading import decode
-from postroad.api.routes import (
-    batch,
-    campaigns,
-    credentials,
-    dead,
-    endpoints,
-    mailboxes,
-    messages,
-    queues,
-    tokens,
-)
+from postroad.api.routes import batch, campaigns, messages
+from postroad.api.routing import Router, read_query
 from postroad.campaigns.checking import PHONES, URLS, Table, wrong
 from postroad.campaigns.message import FIELDS
 from postroad.campaigns.reading import BadFile, Reader, open_source
@@ -42,33 +35,8 @@ from postroad.verbs.cron import check_plan
 from tests.doors.answers import DEEP
 from tests.doors.shape import BARE, Door
 
-REQUESTS = {
-    "api/routes/messages.py": (messages.SEND, messages.CANCEL, messages.SETTLE),
-    "api/routes/queues.py": (queues.QUEUE, queues.LANE, queues.QUEUE_LIMIT, queues.LANE_LIMIT),
-    "api/routes/endpoints.py": (endpoints.SET,),
-    "api/routes/credentials.py": (credentials.PUT,),
-    "api/routes/tokens.py": (tokens.MAKE,),
-    "api/routes/mailboxes.py": (mailboxes.MAKE,),
-    "api/routes/dead.py": (dead.REPLAY, dead.PURGE),
-    "api/routes/campaigns.py": (
-        campaigns.CREATE,
-        campaigns.TEST,
-        campaigns.SCHEDULE,
-        campaigns.RESUME,
-        campaigns.SETTLE,
-    ),
-}
-DECODERS: tuple[Any, ...] = tuple(decoder for each in REQUESTS.values() for decoder in each)
-NAMED = tuple(
-    f"{file}:{name}"
-    for file, module in zip(
-        REQUESTS,
-        (messages, queues, endpoints, credentials, tokens, mailboxes, dead, campaigns),
-        strict=True,
-    )
-    for name in vars(module)
-    if any(vars(module)[name] is decoder for decoder in REQUESTS[file])
-)
+DECODERS: tuple[Any, ...] = tuple(route.decoder for route in ROUTES if route.decoder is not None)
+ROUTER = Router(ROUTES)
 FIELD = b'{"queue":"a","body":1,"'
 RING = KeyRing([("a", b"k" * 32)], bytes)
 JOB: Any = _decoder(dict[str, list[int]])
@@ -78,6 +46,18 @@ def asked(data: bytes) -> None:
     for decoder in DECODERS:
         with suppress(BadRequest):
             decode(data, decoder)
+
+
+def targeted(data: bytes) -> None:
+    """A path and a query, as routes read them."""
+    ROUTER.find(data.decode("latin-1"))
+    given: Any = SimpleNamespace(query=data, headers={"idempotency-key": data.decode("latin-1")})
+    given.path = "/"
+    with suppress(BadRequest):
+        read_query(data)
+    for route in ROUTES:
+        with suppress(BadRequest, NotFound):
+            route._read(given, {"id": data.decode("latin-1"), "campaign": "1", "n": "9" * 300})
 
 
 def quoted(data: bytes) -> None:
@@ -134,7 +114,7 @@ DOORS = (
         "a request",
         asked,
         (
-            *NAMED,
+            "api/routes/messages.py:SEND",
             "api/reading.py:AT",
             "api/reading.py:UNKNOWN",
             "api/reading.py:MISSING",
@@ -154,6 +134,19 @@ DOORS = (
             ),
             "a name that quotes a place": lambda n: FIELD + b" - at `$." * (n // 9) + b'":1}',
             "a name that quotes a name": lambda n: FIELD + b"unknown field `" * (n // 15) + b'":1}',
+        },
+        size=32_768,
+    ),
+    Door(
+        "the path and the query of a request",
+        targeted,
+        ("api/routing.py:Route", "api/routing.py:Router", "api/routing.py:read_query"),
+        frames=(BARE, (b"/v1/messages/", b"/explain"), (b"limit=", b""), (b"since=", b"&after=x")),
+        shapes={
+            "many": lambda n: b"a=b&" * (n // 4),
+            "many of one": lambda n: b"limit=1&" * (n // 8),
+            "parts": lambda n: b"/v1" * (n // 3),
+            "quoted": lambda n: b"after=" + b"%41" * (n // 3),
         },
         size=32_768,
     ),

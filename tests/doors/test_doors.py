@@ -22,6 +22,8 @@ OURS = {
     "campaigns/postgres/": "rows that this release wrote",
     "campaigns/rows.py:": "rows that this release wrote",
     "campaigns/importing.py:_next": "JSON that was written a line before",
+    "api/openapi.py:": "docstrings of our own",
+    "ports/sql.py:": "statements of our own",
     "api/in_process.py:ask": "a request that this process makes to itself",
     "transports/webhook/connections.py:Connections": "it makes connections, and reads nothing",
     "transports/webhook/endpoints.py:": "settings that this release wrote and sealed",

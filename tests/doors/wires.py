@@ -12,7 +12,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from postroad.api.hosts import Hosts, Proxies
-from postroad.api.listening import Strict
+from postroad.api.listening import StrictProtocol
 from postroad.hub.access import Keys
 from postroad.hub.frames import JSON, MSGPACK, Codec
 from postroad.hub.http import Http
@@ -104,7 +104,7 @@ def asked_of_the_hub(data: bytes, size: int = 0) -> None:
 
 def hosted(data: bytes) -> None:
     text = data.decode("latin-1")
-    Hosts((), "127.0.0.1").takes(text)
+    Hosts((), "127.0.0.1").allows(text)
     Hosts((), text)
     Proxies(("10.0.0.0/8",)).has(text)
 
@@ -116,15 +116,15 @@ def hubs(data: bytes) -> None:
 
 def asked_of_the_api(data: bytes, size: int = 0) -> None:
     def act() -> None:
-        patience = SimpleNamespace(head_s=10.0, body_s=10.0, idle_s=10.0)
+        limits = SimpleNamespace(head_s=10.0, body_s=10.0, idle_s=10.0)
         house: Any = SimpleNamespace(
-            patience=patience,
+            limits=limits,
             admit=lambda _one: True,
             forget=lambda _one: None,
-            speaks=lambda _one: None,
-            is_silent=lambda _one: None,
+            is_busy=lambda _one: None,
+            is_idle=lambda _one: None,
         )
-        wire = Strict(house, config=API, server_state=ServerState(), app_state={})
+        wire = StrictProtocol(house, config=API, server_state=ServerState(), app_state={})
         wire.connection_made(Line())  # type: ignore[arg-type]
         in_pieces(lambda: wire.data_received, data, size or len(data))
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
@@ -226,7 +226,7 @@ DOORS = (
     Door(
         "a request to the API",
         asked_of_the_api,
-        ("api/listening.py:Strict",),
+        ("api/listening.py:StrictProtocol",),
         size=15_000,
         frames=(
             BARE,

@@ -1,4 +1,4 @@
-"""Who may ask what: bearer tokens, other sites' pages, and the patience with wrong tokens."""
+"""Access checks: bearer tokens and their scopes, host and origin, and a limit on wrong tokens."""
 
 from collections import OrderedDict
 from hmac import compare_digest
@@ -18,16 +18,16 @@ from postroad.ports.secret import secret_bytes
 from postroad.verbs.tokens import TokenAdmin, check_tenant
 
 KNOWN_S: Final = 2.0
-"""How long a token that was looked up is believed; what a revoked one has left elsewhere."""
+"""How long a token is cached; a revoked one may work that long in other processes."""
 KNOWN_MAX: Final = 10_000
 WRONG_MAX: Final = 10
 WRONG_S: Final = 60.0
-"""So many wrong tokens a minute from one address, then nothing new of it is looked at."""
+"""After so many wrong tokens a minute from one address, no unknown token of it is looked up."""
 TENANT_HEADER: Final = "postroad-tenant"
 
 
 class Access:
-    """Tells who asks. `local` is a token of this process alone, for commands on this machine."""
+    """Finds out who asks. `local` is a token of this process, for commands on this machine."""
 
     def __init__(
         self, tokens: TokenAdmin, clock: Clock, origins: tuple[str, ...], hosts: Hosts
@@ -56,7 +56,7 @@ class Access:
 
     def _check_host(self, asker: Request) -> None:
         host = asker.headers.get("host", "")
-        if host and asker.client != IN_PROCESS and not self._hosts.takes(host):
+        if host and asker.client != IN_PROCESS and not self._hosts.allows(host):
             raise Forbidden(
                 f"this server has no name {host[:100]!r}: see the setting allowed_hosts"
             )
@@ -83,7 +83,7 @@ class Access:
             return known[1]
         address = network(asker.client[0]) if asker.client else ""
         if known is None:
-            self._check_patience(address, now_s)
+            self._check_wrong_tokens(address, now_s)
         found = await self._tokens.who(text)
         if found is None:
             self._known.pop(key, None)
@@ -97,7 +97,7 @@ class Access:
     def _is_over(self, found: Who) -> bool:
         return found.ends_at_ms is not None and found.ends_at_ms <= self._clock.now_ms()
 
-    def _check_patience(self, address: str, now_s: float) -> None:
+    def _check_wrong_tokens(self, address: str, now_s: float) -> None:
         recent = [at for at in self._wrong.get(address, ()) if now_s - at < WRONG_S]
         if len(recent) >= WRONG_MAX:
             raise TooManyTries("too many wrong access tokens from your address: wait a minute")
@@ -119,5 +119,5 @@ class Access:
         return structs.replace(found, tenant=tenant)
 
     def forget(self) -> None:
-        """A token was revoked here: all are looked up again."""
+        """Empty the cache: a token was revoked here."""
         self._known.clear()

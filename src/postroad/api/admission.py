@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Admission:
-    """Counts messages on their way into the store. One tenant may have half of the room."""
+    """Limits the messages that wait to be stored. One tenant may have half of the capacity."""
 
     def __init__(self, meter: Meter, most: int, wait_s: float) -> None:
         self._meter = meter
@@ -21,7 +21,7 @@ class Admission:
         self.waiting: Counter[str] = Counter()
 
     async def store(self, tenant: str, count: int, work: Coroutine[Any, Any, T]) -> T:
-        """Do it, within the time that there is."""
+        """Await the work of storing, within its time limit."""
         try:
             self._admit(tenant, count)
         except Overloaded:

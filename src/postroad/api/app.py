@@ -93,7 +93,7 @@ class Application:
         if route is None:
             return _other_method(request.method, ", ".join(sorted(routes)))
         request.body_bytes_max = route.facts.bytes_max or self.context.settings.request_bytes_max
-        said = await route.handler(*route.read(request, values))
+        said = await route.call(request, values)
         if isinstance(said, Response | Stream):
             return said
         return Response(said, route.facts.status)

@@ -1,4 +1,4 @@
-"""Who is connected to the API: how many, how many of one address, and who takes too long."""
+"""Limits on connections to the API: how many, how many of one address, and how slow."""
 
 import asyncio
 import math
@@ -18,28 +18,28 @@ MOST: Final = 4_096
 1,024 that is 512 sends in flight, 256 idle ones of webhooks, and 256 here."""
 SWEEP_S: Final = 1.0
 SPELL_S: Final = 60.0
-"""Connections that are ended are told in one line at once, and then in one a minute."""
+"""Ended connections are logged once at once, and then once a minute."""
 
 
-class Patience(Struct, frozen=True):
-    """How long is waited for a head (or a TLS handshake) and for a body, and how many connections
-    one address may have."""
+class ConnectionLimits(Struct, frozen=True):
+    """How long a head (or a TLS handshake) and a body may take, and how many connections one
+    address may have."""
 
     head_s: float = 10.0
     body_s: float = 30.0
     per_address: int = 256
 
 
-class Line(Protocol):
-    """One connection, as it is looked after here."""
+class Connection(Protocol):
+    """What the limits need of a connection."""
 
     address: str
 
     def overdue(self, now_s: float) -> str:
-        """What has taken too long by now, in a few words; nothing when all is well."""
+        """Say what has taken too long by now; nothing when all is well."""
 
     def end(self) -> None:
-        """Say so to the client, and close soon."""
+        """Tell the client, and close soon."""
 
     def drop(self) -> None:
         """Close it now."""
@@ -47,19 +47,22 @@ class Line(Protocol):
 
 class Connections:
     """All connections of one server, under one timer. When there are too many, the one that was
-    silent for longest goes first, so that slow ones keep nobody out."""
+    idle for longest goes first, so that slow ones keep nobody out."""
 
     def __init__(
-        self, patience: Patience, log: Log, spared: Callable[[str], bool] = lambda _: False
+        self,
+        limits: ConnectionLimits,
+        log: Log,
+        is_trusted: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        self.patience = patience
+        self.limits = limits
         self.most = descriptors_for_us()
-        self._each = max(1, min(patience.per_address, self.most * 3 // 4))
+        self._each = max(1, min(limits.per_address, self.most * 3 // 4))
         self._log = log
-        self._spared = spared
-        self._open: dict[Line, str] = {}
+        self._is_trusted = is_trusted
+        self._open: dict[Connection, str] = {}
         self._by_source: Counter[str] = Counter()
-        self._silent: dict[Line, None] = {}
+        self._idle: dict[Connection, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._ended: Counter[str] = Counter()
         self._told_s = -math.inf
@@ -67,54 +70,54 @@ class Connections:
     def __len__(self) -> int:
         return len(self._open)
 
-    def admit(self, line: Line) -> bool:
-        """Take in a new one, at the cost of a silent one when there is no room; False when all
+    def admit(self, connection: Connection) -> bool:
+        """Accept a new connection, dropping an idle one when there is no capacity; False when all
         the others are busy."""
-        source = network(line.address)
-        if self._by_source[source] >= self._each and not self._spared(line.address):
-            silent = next((one for one in self._silent if self._open[one] == source), None)
-            if not self._make_room(silent, "too many connections of one address", line.address):
+        source = network(connection.address)
+        if self._by_source[source] >= self._each and not self._is_trusted(connection.address):
+            idle = next((one for one in self._idle if self._open[one] == source), None)
+            if not self._drop_idle(idle, "too many connections of one address", connection.address):
                 return False
         elif len(self._open) >= self.most:
-            silent = next(iter(self._silent), None)
-            if not self._make_room(silent, "too many connections", line.address):
+            idle = next(iter(self._idle), None)
+            if not self._drop_idle(idle, "too many connections", connection.address):
                 return False
-        self._open[line] = source
+        self._open[connection] = source
         self._by_source[source] += 1
-        self._silent[line] = None
+        self._idle[connection] = None
         if self._timer is None:
             self._set_timer()
         return True
 
-    def _make_room(self, silent: Line | None, why: str, address: str) -> bool:
+    def _drop_idle(self, idle: Connection | None, why: str, address: str) -> bool:
         self.note(why, address)
-        if silent is None:
+        if idle is None:
             return False
-        self.forget(silent)
-        silent.drop()
+        self.forget(idle)
+        idle.drop()
         return True
 
-    def forget(self, line: Line) -> None:
-        """It is gone."""
-        source = self._open.pop(line, None)
+    def forget(self, connection: Connection) -> None:
+        """Remove a connection that is closed."""
+        source = self._open.pop(connection, None)
         if source is None:
             return
-        self._silent.pop(line, None)
+        self._idle.pop(connection, None)
         self._by_source[source] -= 1
         if not self._by_source[source]:
             del self._by_source[source]
 
-    def speaks(self, line: Line) -> None:
-        """A request has come whole, up to its body."""
-        self._silent.pop(line, None)
+    def is_busy(self, connection: Connection) -> None:
+        """Mark a connection whose request has arrived up to its body."""
+        self._idle.pop(connection, None)
 
-    def is_silent(self, line: Line) -> None:
-        """Its request is answered, and there is no other yet."""
-        if line in self._open:
-            self._silent[line] = None
+    def is_idle(self, connection: Connection) -> None:
+        """Mark a connection whose request is answered and that has sent no other."""
+        if connection in self._open:
+            self._idle[connection] = None
 
     def note(self, why: str, address: str) -> None:
-        """A connection was ended, or not taken. One line a spell, not one each."""
+        """Count a connection that was ended or refused, and log the counts once a minute."""
         self._ended[why] += 1
         now_s = asyncio.get_running_loop().time()
         if now_s - self._told_s >= SPELL_S:
@@ -129,16 +132,16 @@ class Connections:
         self._ended.clear()
 
     def _set_timer(self) -> None:
-        every_s = min(SWEEP_S, self.patience.head_s / 4, self.patience.body_s / 4)
+        every_s = min(SWEEP_S, self.limits.head_s / 4, self.limits.body_s / 4)
         self._timer = asyncio.get_running_loop().call_later(every_s, self._sweep)
 
     def _sweep(self) -> None:
         now_s = asyncio.get_running_loop().time()
-        for line in [*self._open]:
-            why = line.overdue(now_s)
+        for connection in [*self._open]:
+            why = connection.overdue(now_s)
             if why:
-                self.note(why, line.address)
-                line.end()
+                self.note(why, connection.address)
+                connection.end()
         if self._ended and now_s - self._told_s >= SPELL_S:
             self._told_s = now_s
             self._tell("")
@@ -148,7 +151,7 @@ class Connections:
 
 
 def descriptors_for_us() -> int:
-    """How many connections there may be."""
+    """The number of connections that the file descriptors of this process allow."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return MOST

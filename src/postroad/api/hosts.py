@@ -1,5 +1,5 @@
-"""Which names of this server are taken: a page of another site must not reach it by a name of its
-own that was pointed at this machine (DNS rebinding)."""
+"""Which `Host` names are answered, against DNS rebinding: a page of another site must not reach
+this server by a name of its own that points to this machine."""
 
 from collections.abc import Iterable
 from ipaddress import ip_address, ip_network
@@ -18,7 +18,7 @@ class Hosts:
         # Whoever opens a port to others reaches it by names that we cannot know.
         self._any = ANY in self._named or not (self._named or _is_loopback(listens_on))
 
-    def takes(self, header: str) -> bool:
+    def allows(self, header: str) -> bool:
         """Whether a request with this `Host` is answered."""
         return self._any or self._known(_name(header))
 
@@ -47,13 +47,13 @@ def _is_loopback(host: str) -> bool:
 
 
 class Proxies:
-    """The addresses whose word about their clients counts."""
+    """The proxies whose `X-Forwarded-For` is believed."""
 
     def __init__(self, named: Iterable[str]) -> None:
         self._networks = [ip_network(each) for each in named]
 
     def has(self, address: str) -> bool:
-        """Whether it is one of them."""
+        """Whether an address is one of them."""
         return _is_address(address) and any(
             ip_address(address) in network for network in self._networks
         )

@@ -1,4 +1,4 @@
-"""Asks the application without a network: the same routes, in this process and its loop."""
+"""Requests to the application without a network, in this process and its loop."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,18 +10,18 @@ from msgspec import Struct
 
 ASGI = Callable[[Any, Any, Any], Awaitable[None]]
 IN_PROCESS: Final = ("inside", 0)
-"""Who asks from here: no network can have brought it."""
+"""The client of such a request; no network can bring this address."""
 
 
 class Answer(Struct, frozen=True):
-    """What a server answered."""
+    """The answer of a server."""
 
     status: int
     headers: dict[str, str]
     content: bytes
 
     def json(self) -> Any:
-        """The answer as data."""
+        """Decode the content."""
         return msgspec.json.decode(self.content)
 
 
@@ -43,14 +43,14 @@ class Asked(Struct, frozen=True):
 
 
 def part(text: str) -> str:
-    """What somebody typed, as one part of a path."""
+    """Quote a text as one part of a path."""
     return quote(text, safe="", errors="replace")
 
 
 async def ask(
     app: ASGI, asked: Asked, heard: Callable[[bytes], None] = lambda _piece: None
 ) -> Answer:
-    """One request, answered; `heard` gets the pieces of the answer as they come."""
+    """Send one request; `heard` gets the pieces of the answer as they come."""
     given = {"content-type": "application/json", "host": "inside", **asked.headers}
     scope: dict[str, Any] = {
         "type": "http",
@@ -72,7 +72,7 @@ async def ask(
 
     async def receive() -> Any:
         if not body:
-            await done.wait()  # who asks stays until the answer is whole
+            await done.wait()  # the client stays until the answer is whole
             return {"type": "http.disconnect"}
         return body.pop()
 

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as the API takes it: strict, bounded, and with an end to everything that is slow."""
+"""HTTP/1.1 for the API: strict, bounded, and with a deadline for everything that a client sends."""
 
 import asyncio
 import math
@@ -10,7 +10,7 @@ import httptools
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from postroad.api.connections import Connections, Line
+from postroad.api.connections import Connection, Connections
 from postroad.api.problems import Problem
 
 HEAD_BYTES_MAX: Final = 64 << 10
@@ -37,67 +37,69 @@ REASONS: Final = {
 
 
 class Phase(Enum):
-    """What a connection is waiting for."""
+    """What a connection waits for."""
 
-    silent = auto()
+    idle = auto()
     head = auto()
     body = auto()
     answer = auto()
-    left = auto()
+    closing = auto()
 
 
 class BadHead(Exception):
-    """A head that is refused; its answer."""
+    """A head that is refused, and the status of its answer."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
         self.status = status
 
 
-class Strict(HttpToolsProtocol):
+class StrictProtocol(HttpToolsProtocol):
     """uvicorn's protocol with deadlines and bounds. llhttp refuses what two readers may read in two
     ways: lengths beside chunks, two lengths, folded lines, lone CR or LF."""
 
     def __init__(self, connections: Connections, **uvicorn: Any) -> None:
         super().__init__(**uvicorn)
         self.address = ""
-        self.handshake: Line | None = None
-        """What it was counted as while hands were shaken."""
-        self._house = connections
+        self.handshake: Connection | None = None
+        """Its entry in `Connections` during the TLS handshake."""
+        self._connections = connections
         self._phase = Phase.head
         self._until_s = math.inf
         self._looked_s = 0.0
         self._stalled_until_s = math.inf
         self._wire_bytes = self._body_bytes = 0
 
-    # What the transport says
+    # Called by the transport
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client is here; it has to say something soon."""
+        """Start the deadline for the first request."""
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""
-        self._until_s = self.loop.time() + self._house.patience.head_s
+        self._until_s = self.loop.time() + self._connections.limits.head_s
         if self.handshake is not None:
-            self._house.forget(self.handshake)
-        if not self._house.admit(self):
-            transport.write(answer_of(503, "this server has too many connections: try again later"))
+            self._connections.forget(self.handshake)
+        if not self._connections.admit(self):
+            transport.write(
+                problem_bytes(503, "this server has too many connections: try again later")
+            )
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone, and so is whoever waits for the rest of its body."""
-        self._house.forget(self)
+        """Release the connection, and whoever waits for the rest of its body."""
+        self._connections.forget(self)
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on, within bounds."""
+        """Feed the parser, within the limits."""
         self._wire_bytes += len(data)
-        if self._phase is Phase.left:
+        if self._phase is Phase.closing:
             if self._wire_bytes > LINGER_BYTES_MAX:
                 self.transport.abort()
             return
         self._unset_keepalive_if_required()
-        if self._phase is Phase.silent:
+        if self._phase is Phase.idle:
             self._head_begins()
             self._wire_bytes = len(data)
         elif self._phase is Phase.body:
@@ -127,46 +129,46 @@ class Strict(HttpToolsProtocol):
             self._refuse(400, f"this is no HTTP/1.1 request: {str(error)[:200]}")
 
     def pause_writing(self) -> None:
-        """The client reads too slowly; from here on it is timed."""
+        """Start the deadline of a client that reads too slowly."""
         waiting = self.transport.get_write_buffer_size()
         self._stalled_until_s = self.loop.time() + STALL_S + waiting / LEAST_BYTES_S
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """It has read."""
+        """End that deadline: the client reads again."""
         self._stalled_until_s = math.inf
         super().resume_writing()
 
-    # What the parser says
+    # Called by the parser
 
     def _head_begins(self) -> None:
         self._phase = Phase.head
         self._wire_bytes = 0
-        self._until_s = self.loop.time() + self._house.patience.head_s
+        self._until_s = self.loop.time() + self._connections.limits.head_s
 
     def on_message_begin(self) -> None:
-        """A request begins; it may follow another at once."""
+        """Start a request; it may follow another at once."""
         if self._phase is not Phase.head:
             self._head_begins()
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header of the head. What comes behind a body is nobody's."""
+        """Take a header of the head; trailers behind a body are ignored."""
         if self._phase is Phase.head:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The head is whole: check it, then let the application begin."""
+        """Check the head, then start the application."""
         self._check_head()
         self._phase = Phase.body
         self._until_s = self._looked_s = self.loop.time()
-        self._until_s += self._house.patience.body_s
+        self._until_s += self._connections.limits.body_s
         self._wire_bytes = self._body_bytes = 0
         if len(self.pipeline) >= PIPELINED_MAX:
             raise BadHead(400, "too many requests at once: wait for answers")
-        self._house.speaks(self)
+        self._connections.is_busy(self)
         super().on_headers_complete()
-        self.cycle.transport = Answering(self.transport, self._leave)  # type: ignore[assignment]
+        self.cycle.transport = ResponseTransport(self.transport, self._close_after_reading)  # type: ignore[assignment]
         self.scope["exchange"] = self.cycle  # type: ignore[typeddict-unknown-key]
 
     def _check_head(self) -> None:
@@ -187,31 +189,31 @@ class Strict(HttpToolsProtocol):
                 raise BadHead(400, "a body is sent with Content-Length, or in chunks")
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body."""
+        """Pass on a piece of the body."""
         self._body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is whole: now it is for us to answer, however long that takes."""
+        """End the deadline of the request: from here on the server may take its time."""
         self._phase = Phase.answer
         self._until_s = math.inf
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """The answer is written."""
-        if self._phase is Phase.left:
+        """Wait for the next request."""
+        if self._phase is Phase.closing:
             self.server_state.total_requests += 1
             return
         super().on_response_complete()
         if self._phase is Phase.answer and not self.pipeline:
-            self._phase = Phase.silent
-            self._house.is_silent(self)
+            self._phase = Phase.idle
+            self._connections.is_idle(self)
 
-    # How it ends
+    # Deadlines and closing
 
     def overdue(self, now_s: float) -> str:
-        """What takes too long."""
-        if self._phase is Phase.left:
+        """Say what has taken too long."""
+        if self._phase is Phase.closing:
             if not self.transport.get_write_buffer_size():
                 self._until_s = min(self._until_s, now_s + LINGER_S)
             if now_s > self._until_s:
@@ -229,7 +231,7 @@ class Strict(HttpToolsProtocol):
         return "no whole body" if self._phase is Phase.body else "no whole head"
 
     def end(self) -> None:
-        """Say so to a client that hears, then close."""
+        """Answer 408 where the client can read it, then close."""
         if self._phase is Phase.body or (self._phase is Phase.head and self._wire_bytes):
             self._refuse(408, "the request did not come in time")
         else:
@@ -240,22 +242,22 @@ class Strict(HttpToolsProtocol):
         self.transport.abort()
 
     def _refuse(self, status: int, text: str) -> None:
-        """Answer without asking the application, and hear no more."""
-        if self._would_be_anothers():
+        """Answer without the application, and close."""
+        if self._would_answer_another_request():
             self.transport.abort()  # this would be read as the answer to another request
             return
-        self.transport.write(answer_of(status, text))
-        self._leave()
+        self.transport.write(problem_bytes(status, text))
+        self._close_after_reading()
 
-    def _would_be_anothers(self) -> bool:
+    def _would_answer_another_request(self) -> bool:
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None or cycle.response_complete:
             return False
         return bool(self.pipeline) or self._phase is not Phase.body or cycle.response_started
 
-    def _leave(self) -> None:
-        """No more is answered here. Closing lasts until the client has read, for a while."""
-        self._phase = Phase.left
+    def _close_after_reading(self) -> None:
+        """Close once the client has read the answer, or after LINGER_S."""
+        self._phase = Phase.closing
         unread_s = self.transport.get_write_buffer_size() / LEAST_BYTES_S
         self._until_s = self.loop.time() + unread_s + LINGER_S
         self._wire_bytes = 0
@@ -271,8 +273,8 @@ class Strict(HttpToolsProtocol):
             self.transport.close()
 
 
-class Answering:
-    """What an answer is written to. Closing it leaves the connection, which is not a reset."""
+class ResponseTransport:
+    """The transport that a response is written to. Closing it closes gently, without a reset."""
 
     def __init__(self, transport: asyncio.Transport, leave: Callable[[], None]) -> None:
         self.write = transport.write
@@ -280,8 +282,8 @@ class Answering:
         self.close = leave
 
 
-def answer_of(status: int, text: str) -> bytes:
-    """A problem as it goes over the wire, the last thing on its connection."""
+def problem_bytes(status: int, text: str) -> bytes:
+    """The bytes of a problem answer, the last one on its connection."""
     word = REASONS[status]
     title = word.replace("-", " ").capitalize()
     content = msgspec.json.encode(Problem(f"urn:postroad:problem:{word}", title, status, text))

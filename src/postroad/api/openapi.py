@@ -48,7 +48,7 @@ class Schemas:
         self._kinds: list[Any] = [Problem]
         for route in routes:
             self._kinds += [each.kind for each in route.parameters.values()]
-            self._kinds += [route.facts.takes] if route.facts.takes else []
+            self._kinds += [route.takes] if route.takes else []
             self._kinds += given_by(route)
         found, self.components = msgspec.json.schema_components(
             self._kinds, schema_hook=_anything, ref_template=REFERENCE
@@ -86,8 +86,8 @@ def _operation(route: Route, schemas: Schemas) -> Json:
         said["security"] = []
     if route.parameters:
         said["parameters"] = [_parameter(each, schemas) for each in route.parameters.values()]
-    if route.facts.takes:
-        body = {route.facts.takes_media: {"schema": schemas.of(route.facts.takes)}}
+    if route.takes:
+        body = {route.facts.takes_media: {"schema": schemas.of(route.takes)}}
         said["requestBody"] = {"content": body, "required": True}
     problem = {MEDIA_TYPE: {"schema": schemas.of(Problem)}}
     said["responses"] = _good(route, schemas) | {

@@ -30,8 +30,8 @@ def note_of(dsn: str) -> Path | None:
     return file.with_name(f"{file.name}.door") if file is not None else None
 
 
-def leave_note(dsn: str, door: OwnerNote) -> None:
-    """Say where we are. Written whole or not at all, readable by our user alone."""
+def leave_note(dsn: str, content: OwnerNote) -> None:
+    """Write the note: whole or not at all, readable by our user alone."""
     note, road = note_of(dsn), file_of(dsn)
     if note is None or road is None:
         return
@@ -40,7 +40,7 @@ def leave_note(dsn: str, door: OwnerNote) -> None:
             raise UnsafeFile(
                 f"every user may replace files in {note.parent}: `chmod o-w {note.parent}`"
             )
-        write_private(note, msgspec.json.encode(door), road)
+        write_private(note, msgspec.json.encode(content), road)
     except OSError as error:
         raise UnsafeFile(
             f"cannot write {error.filename or note}: {error.strerror}; see who put it there "
@@ -49,7 +49,7 @@ def leave_note(dsn: str, door: OwnerNote) -> None:
 
 
 def remove_note(dsn: str) -> None:
-    """We are going."""
+    """Remove the note of a server that stops."""
     note = note_of(dsn)
     if note is not None:
         with suppress(OSError):  # not ours to remove: then it is not believed either
@@ -57,9 +57,8 @@ def remove_note(dsn: str) -> None:
 
 
 def read_note(dsn: str) -> OwnerNote | None:
-    """Where the owner is; what a killed one left is of no use, and found out by asking. One that
-    somebody else may have written is refused: it would lead commands, with all they carry, to
-    whomever it names."""
+    """Read where the owner listens. A note that a killed process left is found out by asking there.
+    One that somebody else may have written is refused: it could lead commands to a stranger."""
     note, road = note_of(dsn), file_of(dsn)
     if note is None or road is None:
         return None

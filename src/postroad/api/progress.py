@@ -1,4 +1,4 @@
-"""Changes of many messages: one answer at the end, or, to who takes NDJSON, a line now and then."""
+"""Answers to changes of many messages: one at the end, or progress lines to who accepts NDJSON."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, TypeVar
@@ -17,7 +17,7 @@ S = TypeVar("S", bound=Struct)
 Answered = Response[S] | Stream
 
 
-class Line(Struct, frozen=True):
+class ProgressLine(Struct, frozen=True):
     """How far it is. The last line has `done`, or a problem: without either it was cut off, and
     what was said so far is done."""
 
@@ -49,12 +49,12 @@ async def _lines(
             said = shown(step)
             if clock.steady_s() >= tell_s:
                 tell_s = clock.steady_s() + TELL_S
-                yield _line(Line(done=False, said=said))
+                yield _line(ProgressLine(done=False, said=said))
     except PostroadError as error:
-        yield _line(Line(done=False, said=said, problem=problem(error)))
+        yield _line(ProgressLine(done=False, said=said, problem=problem(error)))
         return
-    yield _line(Line(done=True, said=said))
+    yield _line(ProgressLine(done=True, said=said))
 
 
-def _line(line: Line) -> bytes:
+def _line(line: ProgressLine) -> bytes:
     return msgspec.json.encode(line) + b"\n"

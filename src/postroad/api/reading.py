@@ -6,18 +6,12 @@ from typing import Final, TypeVar
 import msgspec
 
 from postroad.api.problems import BadRequest, field_error
-from postroad.api.request import Request
 
 T = TypeVar("T")
 SHOWN_CHARACTERS: Final = 300
 AT: Final = re.compile(r" - at `\$\.?(?P<field>[^`]*)`$")
 UNKNOWN: Final = re.compile(r"unknown field `(?P<field>[^`]*)`")
 MISSING: Final = re.compile(r"missing required field `(?P<field>[^`]*)`")
-
-
-async def read(request: Request, decoder: "msgspec.json.Decoder[T]") -> T:
-    """Decode the body of a request."""
-    return decode(await request.body(), decoder)
 
 
 def decode(text: bytes, decoder: "msgspec.json.Decoder[T]") -> T:

@@ -11,6 +11,7 @@ from postroad.model.tokens import Who
 
 if TYPE_CHECKING:
     from postroad.api.context import Context
+    from postroad.app import Postroad
 
 JSON: Final = "application/json"
 T = TypeVar("T")
@@ -33,6 +34,16 @@ class Request:
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
         self._receive = receive
+
+    @property
+    def road(self) -> "Postroad":
+        """The road of the server."""
+        return self.context.road
+
+    @property
+    def tenant(self) -> str:
+        """Whose queues are meant: the token's tenant, or the one that it names."""
+        return self.who.tenant
 
     @property
     def content_length(self) -> int:

@@ -17,7 +17,7 @@ class RequestMetrics:
         self._clock = clock
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """One request."""
+        """Pass on one request, and count it."""
         start_s, status = self._clock.steady_s(), 0
 
         async def tell(event: Any) -> None:
@@ -43,17 +43,17 @@ class RequestMetrics:
 
 
 def _unread(scope: Any) -> bool:
-    """Whether the request still comes: an answer given now is the last one on its connection."""
+    """Whether the body has not arrived whole: an answer given now is the last on its connection."""
     exchange = scope.get("exchange")
     return exchange is not None and exchange.more_body
 
 
 def route_of(scope: Any) -> str:
-    """The route as it is written, never as it was asked: an id is no label."""
+    """The path of the route, never of the request: an id must not become a label."""
     return str(scope.get("path_template") or "none")
 
 
 def method_of(scope: Any) -> str:
-    """One of those that there are; a client may make up others."""
+    """The method, or `other`: a client may make up methods."""
     known = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
     return scope["method"] if scope["method"] in known else "other"

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import NODEFAULT, Struct
 
 from postroad.api.problems import BadRequest, FieldError, NotFound
-from postroad.api.reading import bad_field
+from postroad.api.reading import bad_field, decode
 from postroad.api.request import JSON, Request
 from postroad.model.tokens import Scope
 
@@ -38,7 +38,7 @@ class Parameter(Struct, frozen=True):
 
 class Route:
     """One method of one path, and the function that answers it. Its parameters are those of the
-    function: named in the path, marked as a header, or else of the query."""
+    function: named in the path, marked as a header, or else of the query; a struct is the body."""
 
     def __init__(self, method: str, path: str, handler: Callable[..., Any], facts: "Facts") -> None:
         self.method = method
@@ -49,8 +49,11 @@ class Route:
         hints = get_type_hints(handler, include_extras=True)
         self.answer = hints.pop("return")
         signature = inspect.signature(handler).parameters
-        self.takes_request = "request" in signature
-        self._names = [name for name in signature if name != "request"]
+        self._bodies = [name for name, hint in hints.items() if _is_struct(hint)]
+        self.takes = hints[self._bodies[0]] if self._bodies else facts.takes
+        self.decoder = msgspec.json.Decoder(self.takes) if self._bodies else None
+        self._takes_request = "request" in signature
+        self._names = [name for name in signature if name not in ("request", *self._bodies)]
         found = [
             self._parameter(name, hints[name], signature[name].default) for name in self._names
         ]
@@ -84,8 +87,16 @@ class Route:
                 return None
         return found
 
-    def read(self, request: Request, path: dict[str, str]) -> list[Any]:
-        """The arguments of the function, checked against their types."""
+    async def call(self, request: Request, path: dict[str, str]) -> Any:
+        """Call the function with its arguments, checked against their types; then with the body."""
+        given = self._read(request, path)
+        if self._takes_request:
+            given["request"] = request
+        if self.decoder is not None:
+            given[self._bodies[0]] = decode(await request.body(), self.decoder)
+        return await self.handler(**given)
+
+    def _read(self, request: Request, path: dict[str, str]) -> dict[str, Any]:
         values: dict[str, str] = dict(path)
         for name, value in read_query(request.query) if request.query else ():
             if name not in self._query:
@@ -103,8 +114,11 @@ class Route:
             if wrong.fields and wrong.fields[0].field in path:
                 raise nothing_at(request.path) from None
             raise wrong from None
-        arguments = [getattr(read, name) for name in self._names]
-        return [request, *arguments] if self.takes_request else arguments
+        return {name: getattr(read, name) for name in self._names}
+
+
+def _is_struct(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Struct)
 
 
 class Facts(Struct, frozen=True):
@@ -113,7 +127,7 @@ class Facts(Struct, frozen=True):
     scope: Scope | None
     status: int = 200
     takes: Any = None
-    """The type of its body, which the function reads itself."""
+    """The type of a body that the function reads itself."""
     takes_media: str = JSON
     also: tuple[int, ...] = ()
     """Other statuses that it gives the same answer with."""

@@ -12,10 +12,10 @@ from typing import Final
 import uvicorn
 
 from postroad.api.app import Application
-from postroad.api.connections import Connections, Patience
+from postroad.api.connections import ConnectionLimits, Connections
 from postroad.api.context import Context
 from postroad.api.hosts import Proxies
-from postroad.api.listening import Strict
+from postroad.api.listening import StrictProtocol
 from postroad.api.owner_note import OwnerNote, leave_note, remove_note
 from postroad.api.request_metrics import RequestMetrics
 from postroad.api.tls_server import TlsServer
@@ -29,7 +29,7 @@ from postroad.ports.tls import certificate, server_tls
 
 BACKLOG: Final = 2_048
 GRACE_S: Final = 10
-PATIENCE: Final = Patience()
+CONNECTION_LIMITS: Final = ConnectionLimits()
 KEEP_ALIVE_S: Final = 5
 
 
@@ -43,16 +43,16 @@ class Server:
         *,
         delivers: bool,
         station: Station | None = None,
-        patience: Patience = PATIENCE,
+        limits: ConnectionLimits = CONNECTION_LIMITS,
     ) -> None:
         self.road = road
-        road.hears_signals = False  # they are heard here
+        road.hears_signals = False  # the server handles them
         road.watchdog_s = 0.0
         self.context = Context(road, settings, road.log)
         self.context.delivers = delivers
         self._settings = settings
         self.station = station
-        self._patience = patience
+        self._limits = limits
         self._socket: socket.socket | None = None
         self._web: uvicorn.Server | None = None
         self._ends: list[asyncio.Task[None]] = []
@@ -61,7 +61,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The address of the server."""
         if self._socket is None:
             raise AssertionError("not bound yet")
         host, port = self._socket.getsockname()[:2]
@@ -69,7 +69,7 @@ class Server:
         return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     def bind(self) -> socket.socket:
-        """Take the port, or say who might have it."""
+        """Bind the port, or say why that fails."""
         host, port = address(self._settings.listen)
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         # Named as TCP: only then asyncio sends small answers at once, not 40 ms later.
@@ -89,7 +89,7 @@ class Server:
         return taken
 
     def close(self) -> None:
-        """Give the port back."""
+        """Close the port."""
         if self._socket is not None:
             self._socket.close()
 
@@ -105,9 +105,9 @@ class Server:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
         cert = certificate(self._settings.tls_cert_file)
-        door = OwnerNote(self.url, self.context.access.local, os.getpid(), cert)
+        note = OwnerNote(self.url, self.context.access.local, os.getpid(), cert)
         try:
-            leave_note(self.road.dsn, door)
+            leave_note(self.road.dsn, note)
         except UnsafeFile as error:
             self.road.log.warning("commands find this server only with --server", error=str(error))
         try:
@@ -119,10 +119,10 @@ class Server:
     def _make_web(self) -> "Web":
         settings = self._settings
         proxies = Proxies(settings.trusted_proxies)
-        connections = Connections(self._patience, self.road.log, proxies.has)
+        connections = Connections(self._limits, self.road.log, proxies.has)
         config = uvicorn.Config(
             RequestMetrics(Application(self.context), self.context.meter, self.road.store.clock),
-            http=Strict,
+            http=StrictProtocol,
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -155,7 +155,7 @@ class Server:
             raise self._broken
 
     def _broke(self, error: BaseException) -> None:
-        """A task of the store died: without it this server would go on in silence."""
+        """Stop the server with the error of a store's task that died."""
         self._broken = error
         self.stop()
 
@@ -202,7 +202,7 @@ async def named() -> AsyncIterator[None]:
 
 
 class Web(uvicorn.Server):
-    """uvicorn, with signals and connections looked after by us."""
+    """uvicorn with our own signal handlers and connection limits."""
 
     def __init__(
         self,
@@ -229,8 +229,8 @@ class Web(uvicorn.Server):
             self.servers = [own]  # type: ignore[list-item]
         self.started = True
 
-    def _plain(self) -> Strict:
-        return Strict(
+    def _plain(self) -> StrictProtocol:
+        return StrictProtocol(
             self._connections,
             config=self.config,
             server_state=self.server_state,
@@ -239,5 +239,5 @@ class Web(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Ours are in place."""
+        """Leave signals alone: the server has handlers of its own."""
         yield

@@ -1,4 +1,4 @@
-"""TLS begun by us, so that handshakes are counted and timed as requests are."""
+"""TLS handshakes for the API, limited in number and time as requests are."""
 
 import asyncio
 import socket
@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from postroad.api.connections import Connections
-from postroad.api.listening import Strict
+from postroad.api.listening import StrictProtocol
 from postroad.ports.clock import Clock
 
 PAUSE_S: Final = 0.1
@@ -16,34 +16,34 @@ PAUSE_S: Final = 0.1
 
 
 class TlsServer:
-    """Accepts connections on a port and shakes hands; has what uvicorn asks of a server."""
+    """Accepts connections and does their handshakes; has what uvicorn asks of a server."""
 
     def __init__(
         self,
-        made: Callable[[], Strict],
+        made: Callable[[], StrictProtocol],
         connections: Connections,
         context: ssl.SSLContext,
         clock: Clock,
     ) -> None:
         self._made = made
-        self._house = connections
+        self._connections = connections
         self._context = context
         self._clock = clock
         self._handshakes: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
 
     def listen(self, taken: socket.socket) -> None:
-        """Begin."""
+        """Start to accept."""
         taken.setblocking(False)
         self._task = asyncio.get_running_loop().create_task(self._accept(taken))
 
     def close(self) -> None:
-        """Take no more."""
+        """Stop accepting."""
         if self._task is not None:
             self._task.cancel()
 
     async def wait_closed(self) -> None:
-        """Until that is so."""
+        """Wait until accepting has stopped."""
         if self._task is not None:
             with suppress(asyncio.CancelledError):
                 await self._task
@@ -52,13 +52,15 @@ class TlsServer:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                line, where = await loop.sock_accept(taken)
+                accepted, where = await loop.sock_accept(taken)
             except OSError:  # it went while it waited, or there is no descriptor
                 await self._clock.sleep(PAUSE_S)
                 continue
-            handshake = Handshake(line, str(where[0]), loop.time() + self._house.patience.head_s)
-            if not self._house.admit(handshake):
-                line.close()
+            handshake = Handshake(
+                accepted, str(where[0]), loop.time() + self._connections.limits.head_s
+            )
+            if not self._connections.admit(handshake):
+                accepted.close()
                 continue
             task = loop.create_task(self._shake(handshake))
             self._handshakes.add(task)
@@ -69,24 +71,24 @@ class TlsServer:
         protocol.handshake = handshake
         try:
             _ = await loop.connect_accepted_socket(  # from now on the protocol knows its transport
-                lambda: protocol, handshake.line, ssl=self._context
+                lambda: protocol, handshake.socket, ssl=self._context
             )
         except (OSError, EOFError):  # ssl.SSLError is one: no TLS, or none that we know
-            handshake.line.close()
+            handshake.socket.close()
         finally:
-            self._house.forget(handshake)
+            self._connections.forget(handshake)
 
 
 class Handshake:
-    """A connection before its handshake is done."""
+    """A connection during its handshake."""
 
-    def __init__(self, line: socket.socket, address: str, until_s: float) -> None:
-        self.line = line
+    def __init__(self, accepted: socket.socket, address: str, until_s: float) -> None:
+        self.socket = accepted
         self.address = address
         self._until_s = until_s
 
     def overdue(self, now_s: float) -> str:
-        """Whether the handshake takes too long."""
+        """Say whether the handshake takes too long."""
         return "no TLS handshake" if now_s > self._until_s else ""
 
     def end(self) -> None:
@@ -94,6 +96,6 @@ class Handshake:
         self.drop()
 
     def drop(self) -> None:
-        """Close it: the handshake fails then, and lets go of the rest."""
+        """Close it; the handshake then fails and releases the rest."""
         with suppress(OSError):
-            self.line.shutdown(socket.SHUT_RDWR)
+            self.socket.shutdown(socket.SHUT_RDWR)

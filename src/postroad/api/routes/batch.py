@@ -26,7 +26,7 @@ CHUNK: Final = 1_000
 """Messages stored by one transaction: 100 gave 60 % of the pace, 5,000 no more."""
 
 
-class Line(Struct, frozen=True, omit_defaults=True):
+class LineAnswer(Struct, frozen=True, omit_defaults=True):
     """The answer to one line: a receipt, or what is wrong with it. Lines count from 1."""
 
     line: int
@@ -57,7 +57,7 @@ class Summary(Struct, frozen=True):
 async def batch(request: Request) -> Stream:
     """Send many: each line is a message, and is stored or refused for itself. Answers a line each,
     in order, and then a summary."""
-    here, tenant = request.context, request.who.tenant
+    here, tenant = request.context, request.tenant
     lines = lines_of(await request.body(), LINES_MAX)
     if len(lines) > LINES_MAX:
         raise BodyTooLarge(f"the batch has more than {LINES_MAX} lines, the limit: send less")
@@ -93,7 +93,7 @@ async def _answers(
     yield msgspec.json.encode(Summary(True, stored, duplicates, refused)) + b"\n"
 
 
-async def store(here: Context, tenant: str, lines: Sequence[tuple[int, bytes]]) -> list[Line]:
+async def store(here: Context, tenant: str, lines: Sequence[tuple[int, bytes]]) -> list[LineAnswer]:
     """Store the good ones in one transaction; an answer for each."""
     sends: dict[int, Send] = {}
     said: dict[int, Receipt | PostroadError] = {}
@@ -111,12 +111,12 @@ async def store(here: Context, tenant: str, lines: Sequence[tuple[int, bytes]]) 
     return [_line(number, said[number]) for number, _ in lines]
 
 
-def _line(number: int, said: Receipt | PostroadError) -> Line:
+def _line(number: int, said: Receipt | PostroadError) -> LineAnswer:
     if isinstance(said, Receipt):
         status = 200 if said.duplicate else 201
-        return Line(number, status, said.id, said.queue, said.duplicate)
+        return LineAnswer(number, status, said.id, said.queue, said.duplicate)
     told = problem(said)
-    return Line(number, told.status, problem=told)
+    return LineAnswer(number, told.status, problem=told)
 
 
 ROUTES: Final = (batch,)

@@ -7,10 +7,8 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Final
 from urllib.parse import parse_qsl
 
-import msgspec
 from msgspec import Meta, Struct
 
-from postroad.api.reading import read
 from postroad.api.request import Request, Response, Stream
 from postroad.api.routing import drop, fetch, give
 from postroad.campaigns.estimate import Estimate
@@ -82,21 +80,13 @@ class Settled(Struct, frozen=True):
     settled: int
 
 
-CREATE: Final = msgspec.json.Decoder(CampaignRequest)
-TEST: Final = msgspec.json.Decoder(TestRequest)
-SCHEDULE: Final = msgspec.json.Decoder(ScheduleRequest)
-RESUME: Final = msgspec.json.Decoder(ResumeRequest)
-SETTLE: Final = msgspec.json.Decoder(SettleRequest)
-
-
 def _here(request: Request) -> tuple[CampaignAdmin, str]:
-    return request.context.road.campaigns, request.who.tenant
+    return request.road.campaigns, request.tenant
 
 
-@give("/v1/campaigns", scope=Scope.manage, status=201, takes=CampaignRequest)
-async def campaign_create(request: Request) -> CampaignStatus:
+@give("/v1/campaigns", scope=Scope.manage, status=201)
+async def campaign_create(request: Request, asked: CampaignRequest) -> CampaignStatus:
     """Make a draft without recipients."""
-    asked = await read(request, CREATE)
     campaigns, tenant = _here(request)
     return await campaigns.create(
         asked.name,
@@ -192,14 +182,9 @@ async def campaign_preview(request: Request, name: str, row: Number = 1) -> Lett
     return await campaigns.preview(name, row, tenant=tenant)
 
 
-@give(
-    "/v1/campaigns/{name}/test",
-    scope=Scope.manage,
-    takes=TestRequest,
-)
-async def campaign_test(request: Request, name: str) -> Answer:
+@give("/v1/campaigns/{name}/test", scope=Scope.manage)
+async def campaign_test(request: Request, asked: TestRequest, name: str) -> Answer:
     """Send one recipient's message to somebody else; it counts for nothing."""
-    asked = await read(request, TEST)
     campaigns, tenant = _here(request)
     return await campaigns.test_send(name, asked.to, asked.row, tenant=tenant)
 
@@ -211,26 +196,16 @@ async def campaign_estimate(request: Request, name: str) -> Estimate:
     return await campaigns.dry_run(name, tenant=tenant)
 
 
-@give(
-    "/v1/campaigns/{name}/schedule",
-    scope=Scope.manage,
-    takes=ScheduleRequest,
-)
-async def campaign_schedule(request: Request, name: str) -> CampaignStatus:
+@give("/v1/campaigns/{name}/schedule", scope=Scope.manage)
+async def campaign_schedule(request: Request, asked: ScheduleRequest, name: str) -> CampaignStatus:
     """Send from a time on."""
-    asked = await read(request, SCHEDULE)
     campaigns, tenant = _here(request)
     return await campaigns.schedule(name, asked.at, tenant=tenant)
 
 
-@give(
-    "/v1/campaigns/{name}/resume",
-    scope=Scope.manage,
-    takes=ResumeRequest,
-)
-async def campaign_resume(request: Request, name: str) -> CampaignStatus:
+@give("/v1/campaigns/{name}/resume", scope=Scope.manage)
+async def campaign_resume(request: Request, asked: ResumeRequest, name: str) -> CampaignStatus:
     """Go on with what was certainly not sent."""
-    asked = await read(request, RESUME)
     campaigns, tenant = _here(request)
     return await campaigns.resume(name, override=asked.override, tenant=tenant)
 
@@ -263,15 +238,9 @@ async def campaign_cancel(request: Request, name: str) -> CampaignStatus:
     return await campaigns.cancel(name, tenant=tenant)
 
 
-@give(
-    "/v1/campaigns/{name}/settle",
-    scope=Scope.manage,
-    much=True,
-    takes=SettleRequest,
-)
-async def campaign_settle(request: Request, name: str) -> Settled:
+@give("/v1/campaigns/{name}/settle", scope=Scope.manage, much=True)
+async def campaign_settle(request: Request, asked: SettleRequest, name: str) -> Settled:
     """Say of uncertain recipients that they were sent, or unsent."""
-    asked = await read(request, SETTLE)
     campaigns, tenant = _here(request)
     return Settled(await campaigns.settle(name, asked.state, asked.rows, tenant=tenant))
 
@@ -318,7 +287,7 @@ async def campaign_export(
 async def campaign_callback(request: Request, campaign: int, n: int) -> Response[None]:
     """A provider's word about one message, signed with the credential's token."""
     stranger = Forbidden("this is not signed by the provider of a message that this road has sent")
-    road = request.context.road
+    road = request.road
     signature = request.headers.get("x-twilio-signature", "")
     signable = len(signature) == SIGNATURE_LETTERS and 0 < campaign < BIG and 0 < n < BIG
     credential = await road.bulk.store.credential_of(campaign) if signable else None

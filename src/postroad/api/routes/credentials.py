@@ -3,10 +3,8 @@
 from datetime import datetime
 from typing import Annotated, Final
 
-import msgspec
 from msgspec import Meta, Struct
 
-from postroad.api.reading import read
 from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, give
 from postroad.model.credential import CredentialSpec
@@ -37,18 +35,9 @@ class Checked(Struct, frozen=True):
     account: str
 
 
-PUT: Final = msgspec.json.Decoder(CredentialRequest)
-
-
-@give(
-    "/v1/credentials",
-    scope=Scope.manage,
-    status=201,
-    takes=CredentialRequest,
-)
-async def credential_put(request: Request) -> CredentialView:
+@give("/v1/credentials", scope=Scope.manage, status=201)
+async def credential_put(request: Request, asked: CredentialRequest) -> CredentialView:
     """Keep a credential, instead of one of the same name."""
-    asked = await read(request, PUT)
     spec = CredentialSpec(
         asked.server,
         asked.account,
@@ -59,27 +48,27 @@ async def credential_put(request: Request) -> CredentialView:
         moment_ms(asked.expires_at) if asked.expires_at else 0,
         asked.callback,
     )
-    credentials, tenant = request.context.road.credentials, request.who.tenant
+    credentials, tenant = request.road.credentials, request.tenant
     return await credentials.put(asked.name, spec, asked.secret, kind=asked.kind, tenant=tenant)
 
 
 @fetch("/v1/credentials", scope=Scope.read)
 async def credential_list(request: Request) -> list[CredentialView]:
     """All of them, without their secrets."""
-    return list(await request.context.road.credentials.list(tenant=request.who.tenant))
+    return list(await request.road.credentials.list(tenant=request.tenant))
 
 
 @give("/v1/credentials/{name}/check", scope=Scope.manage)
 async def credential_check(request: Request, name: str) -> Checked:
     """Whether it works now."""
-    found = await request.context.road.credentials.check(name, tenant=request.who.tenant)
+    found = await request.road.credentials.check(name, tenant=request.tenant)
     return Checked(found)
 
 
 @drop("/v1/credentials/{name}", scope=Scope.manage, status=204)
 async def credential_delete(request: Request, name: str) -> None:
     """Forget one that no campaign needs."""
-    await request.context.road.credentials.delete(name, tenant=request.who.tenant)
+    await request.road.credentials.delete(name, tenant=request.tenant)
 
 
 ROUTES: Final = (credential_put, credential_list, credential_check, credential_delete)

@@ -9,7 +9,6 @@ from msgspec import Meta, Raw, Struct
 
 from postroad.api.paging import After
 from postroad.api.progress import Answered, answer_in_steps
-from postroad.api.reading import read
 from postroad.api.request import Request
 from postroad.api.routing import fetch, give
 from postroad.model.dead import DeadLetter, DeadMessage, Page, ReplayMode
@@ -64,10 +63,6 @@ class Letter(Struct, frozen=True):
     tries: tuple[Try, ...]
 
 
-REPLAY: Final = msgspec.json.Decoder(ReplayRequest)
-PURGE: Final = msgspec.json.Decoder(PurgeRequest)
-
-
 @fetch("/v1/dead", scope=Scope.read)
 async def dead_list(
     request: Request,
@@ -81,14 +76,14 @@ async def dead_list(
 ) -> Page:
     """The dead, the latest death first."""
     where = DeadWhere(queue=queue, reason=reason, error=error, since=since, until=until)
-    where["tenant"] = request.who.tenant
-    return await request.context.road.dead.list(limit=limit, after=after, **where)
+    where["tenant"] = request.tenant
+    return await request.road.dead.list(limit=limit, after=after, **where)
 
 
 @fetch("/v1/dead/{id}", scope=Scope.read)
 async def dead_show(request: Request, id: str) -> Letter:  # noqa: A002
     """One dead message with its body, headers and all tries."""
-    letter = await request.context.road.dead.show(id, tenant=request.who.tenant)
+    letter = await request.road.dead.show(id, tenant=request.tenant)
     return _letter(letter)
 
 
@@ -102,17 +97,11 @@ def _letter(letter: DeadLetter) -> Letter:
     return Letter(letter.message, letter.headers, body, other, letter.tries)
 
 
-@give(
-    "/v1/dead:replay",
-    scope=Scope.manage,
-    much=True,
-    takes=ReplayRequest,
-)
-async def dead_replay(request: Request) -> Answered[Counted]:
+@give("/v1/dead:replay", scope=Scope.manage, much=True)
+async def dead_replay(request: Request, asked: ReplayRequest) -> Answered[Counted]:
     """Send the dead again: named ones in one transaction, others in slices. To who accepts NDJSON
     it tells how far it is."""
-    asked = await read(request, REPLAY)
-    steps = request.context.road.dead.replaying(
+    steps = request.road.dead.replaying(
         ids=asked.ids,
         count=asked.count,
         mode=asked.mode,
@@ -122,17 +111,11 @@ async def dead_replay(request: Request) -> Answered[Counted]:
     return await answer_in_steps(request, steps, lambda count: Counted(count, asked.dry_run))
 
 
-@give(
-    "/v1/dead:purge",
-    scope=Scope.manage,
-    much=True,
-    takes=PurgeRequest,
-)
-async def dead_purge(request: Request) -> Answered[Counted]:
+@give("/v1/dead:purge", scope=Scope.manage, much=True)
+async def dead_purge(request: Request, asked: PurgeRequest) -> Answered[Counted]:
     """Forget the dead, for ever: named ones in one transaction, others in slices. To who accepts
     NDJSON it tells how far it is."""
-    asked = await read(request, PURGE)
-    steps = request.context.road.dead.purging(
+    steps = request.road.dead.purging(
         ids=asked.ids, count=asked.count, dry_run=asked.dry_run, **_where(request, asked)
     )
     return await answer_in_steps(request, steps, lambda count: Counted(count, asked.dry_run))
@@ -146,7 +129,7 @@ def _where(request: Request, asked: Which) -> DeadWhere:
         since=asked.since,
         until=asked.until,
     )
-    where["tenant"] = request.who.tenant
+    where["tenant"] = request.tenant
     return where
 
 

@@ -2,11 +2,9 @@
 
 from typing import Annotated, Any, Final
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from postroad.api.paging import After, Limit
-from postroad.api.reading import read
 from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, give
 from postroad.model.ladder import Ladder
@@ -57,17 +55,13 @@ class AttemptView(Struct, frozen=True):
     """The beginning of it, as far as it is text."""
 
 
-SET: Final = msgspec.json.Decoder(EndpointRequest)
-
-
-@give("/v1/endpoints", scope=Scope.manage, takes=EndpointRequest)
-async def endpoint_set(request: Request) -> HookFacts:
+@give("/v1/endpoints", scope=Scope.manage)
+async def endpoint_set(request: Request, asked: EndpointRequest) -> HookFacts:
     """Set how a webhook is called, and make its queue when it is new."""
-    asked = await read(request, SET)
     options: dict[str, Any] = structs.asdict(asked)
     url = options.pop("url")
     given = {name: value for name, value in options.items() if value is not UNSET}
-    webhooks, tenant = request.context.road.webhooks, request.who.tenant
+    webhooks, tenant = request.road.webhooks, request.tenant
     await webhooks.set(url, tenant=tenant, **given)
     return await webhooks.get(url, tenant=tenant)
 
@@ -78,7 +72,7 @@ async def endpoint_list(
 ) -> HookFacts | HookPage:
     """What is set for a webhook, or a page of all that something is set for; secrets are counted,
     not shown."""
-    webhooks, tenant = request.context.road.webhooks, request.who.tenant
+    webhooks, tenant = request.road.webhooks, request.tenant
     if url is not None:
         return await webhooks.get(url, tenant=tenant)
     return await webhooks.list(limit=limit, after=after, tenant=tenant)
@@ -87,13 +81,13 @@ async def endpoint_list(
 @drop("/v1/endpoints", scope=Scope.manage, status=204)
 async def endpoint_delete(request: Request, url: Address) -> None:
     """Forget what is set for a webhook. Its queue stays: what waits is sent without it."""
-    await request.context.road.webhooks.delete(url, tenant=request.who.tenant)
+    await request.road.webhooks.delete(url, tenant=request.tenant)
 
 
 @fetch("/v1/messages/{id}/attempts", scope=Scope.read)
 async def attempts(request: Request, id: str) -> list[AttemptView]:  # noqa: A002
     """Every try of a webhook's message, from the log; secrets are out."""
-    road, tenant = request.context.road, request.who.tenant
+    road, tenant = request.road, request.tenant
     found = await road.webhooks.attempts(id, tenant=tenant)
     if not found:
         _ = await road.explain(id, tenant=tenant)  # whether there is such a message

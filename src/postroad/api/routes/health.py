@@ -37,7 +37,7 @@ async def readyz(request: Request) -> Response[Health]:
 
 
 async def _store(request: Request) -> str:
-    store = request.context.road.store
+    store = request.road.store
     try:
         async with asyncio.timeout(READY_S):
             _ = await store.token_find("")  # only that the store answers

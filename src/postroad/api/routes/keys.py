@@ -15,7 +15,7 @@ async def keys_rotate(request: Request) -> Rotated:
     asked again when it broke off."""
     if not request.who.every_tenant:
         raise Forbidden("the keys seal the secrets of every tenant: your token is for one")
-    return await request.context.road.sealing.rotate()
+    return await request.road.sealing.rotate()
 
 
 ROUTES: Final = (keys_rotate,)

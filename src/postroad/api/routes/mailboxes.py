@@ -2,11 +2,9 @@
 
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from postroad.api.paging import After, Limit
-from postroad.api.reading import read
 from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, give
 from postroad.hub.shown import Explained, Shown
@@ -22,34 +20,31 @@ class MailboxRequest(Struct, frozen=True, forbid_unknown_fields=True):
     ttl_s: Seconds | None = None
 
 
-MAKE: Final = msgspec.json.Decoder(MailboxRequest)
-
-
-@give("/v1/mailboxes", scope=Scope.manage, status=201, takes=MailboxRequest)
-async def mailbox_create(request: Request) -> NewMailbox:
+@give("/v1/mailboxes", scope=Scope.manage, status=201)
+async def mailbox_create(request: Request, asked: MailboxRequest) -> NewMailbox:
     """Make a mailbox. Its tokens are in this answer and nowhere else."""
-    asked, tenant = await read(request, MAKE), request.who.tenant
-    boxes = request.context.road.mailboxes
+    tenant = request.tenant
+    boxes = request.road.mailboxes
     return await boxes.create(quota=asked.quota or 0, ttl_s=asked.ttl_s or 0, tenant=tenant)
 
 
 @fetch("/v1/mailboxes", scope=Scope.read)
 async def mailbox_list(request: Request, limit: Limit = 100, after: After = "") -> MailboxPage:
     """Mailboxes by name, with what lies in each."""
-    boxes = request.context.road.mailboxes
-    return await boxes.list(limit=limit, after=after, tenant=request.who.tenant)
+    boxes = request.road.mailboxes
+    return await boxes.list(limit=limit, after=after, tenant=request.tenant)
 
 
 @fetch("/v1/mailboxes/{box}", scope=Scope.read)
 async def mailbox_explain(request: Request, box: str) -> Explained:
     """What waits in a mailbox, and why it goes or does not."""
-    return await request.context.road.mailboxes.explain(box, tenant=request.who.tenant)
+    return await request.road.mailboxes.explain(box, tenant=request.tenant)
 
 
 @drop("/v1/mailboxes/{box}", scope=Scope.manage, status=204)
 async def mailbox_delete(request: Request, box: str) -> None:
     """Delete a mailbox with all that is in it."""
-    await request.context.road.mailboxes.delete(box, tenant=request.who.tenant)
+    await request.road.mailboxes.delete(box, tenant=request.tenant)
 
 
 @fetch("/v1/hub", scope=Scope.read)
@@ -61,7 +56,7 @@ async def hub_stats(request: Request) -> Shown:
             "the hub's counts are of all tenants: ask with a token of every tenant; what is yours "
             "is in /v1/mailboxes"
         )
-    return await request.context.road.mailboxes.stats()
+    return await request.road.mailboxes.stats()
 
 
 ROUTES: Final = (mailbox_create, mailbox_list, mailbox_explain, mailbox_delete, hub_stats)

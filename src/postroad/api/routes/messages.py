@@ -10,7 +10,6 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from postroad.api.problems import BadRequest, FieldError
 from postroad.api.progress import Answered, answer_in_steps
-from postroad.api.reading import read
 from postroad.api.request import Request, Response
 from postroad.api.routing import Header, drop, fetch, give
 from postroad.engine.drafting import Send
@@ -56,8 +55,6 @@ class SettleRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 SEND: Final = msgspec.json.Decoder(SendRequest)
-CANCEL: Final = msgspec.json.Decoder(CancelRequest)
-SETTLE: Final = msgspec.json.Decoder(SettleRequest)
 
 
 class MessageView(Struct, frozen=True):
@@ -112,13 +109,14 @@ def _bad(field: str, text: str) -> BadRequest:
     return BadRequest(f"{field}: {text}", (FieldError(field, text),))
 
 
-@give("/v1/messages", scope=Scope.send, much=True, status=201, also=(200,), takes=SendRequest)
+@give("/v1/messages", scope=Scope.send, much=True, status=201, also=(200,))
 async def send(
     request: Request,
+    asked: SendRequest,
     idempotency_key: Annotated[str, Meta(max_length=KEY_MAX), Header("Idempotency-Key")] = "",
 ) -> Response[Receipt]:
     """Send a message; it is stored when this answers. 200: it was, under the same key."""
-    asked, here, tenant = await read(request, SEND), request.context, request.who.tenant
+    here, tenant = request.context, request.tenant
     work = here.road.send_many([to_send(asked, tenant, idempotency_key)])
     (receipt,) = await here.admission.store(tenant, 1, work)
     here.meter.accepted(int(not receipt.duplicate))
@@ -129,7 +127,7 @@ async def send(
 @fetch("/v1/messages/{id}", scope=Scope.read)
 async def show(request: Request, id: str) -> MessageView:  # noqa: A002 - the word that receipts use
     """Where a message is, and what was tried."""
-    said = await request.context.road.explain(id, tenant=request.who.tenant)
+    said = await request.road.explain(id, tenant=request.tenant)
     return view(said)
 
 
@@ -142,7 +140,7 @@ def view(said: Explanation) -> MessageView:
 @fetch("/v1/messages/{id}/explain", scope=Scope.read)
 async def explain(request: Request, id: str) -> Explanation:  # noqa: A002
     """What happened to a message, what holds it back, what comes next."""
-    return await request.context.road.explain(id, tenant=request.who.tenant)
+    return await request.road.explain(id, tenant=request.tenant)
 
 
 @drop("/v1/messages/{id}", scope=Scope.manage)
@@ -152,7 +150,7 @@ async def cancel(
     wait_s: Annotated[float, Meta(ge=0, le=40)] = WAIT_S,
 ) -> Cancelled:
     """Cancel a message: after `cancelled` no try of it starts."""
-    road, tenant = request.context.road, request.who.tenant
+    road, tenant = request.road, request.tenant
     answer = await road.cancel(id, tenant=tenant, wait=wait_s)
     if answer.state is CancelState.unknown:
         raise UnknownMessage(f"this road knows no message {id} of tenant {tenant!r}")
@@ -161,27 +159,22 @@ async def cancel(
     return answer
 
 
-@give("/v1/messages:cancel", scope=Scope.manage, takes=CancelRequest)
-async def cancel_all(request: Request) -> Answered[CancelledAll]:
+@give("/v1/messages:cancel", scope=Scope.manage)
+async def cancel_all(request: Request, asked: CancelRequest) -> Answered[CancelledAll]:
     """Cancel all messages of a queue, or of an order key, that are there now and not finished:
     how many became what. To who accepts NDJSON it tells how far it is."""
-    asked = await read(request, CANCEL)
     if not asked.queue and not asked.order_key:
         raise _bad("queue", "say which: a queue, an order_key, or both")
-    steps = request.context.road.cancelling(
-        asked.queue, order_key=asked.order_key, tenant=request.who.tenant, wait=WAIT_S
+    steps = request.road.cancelling(
+        asked.queue, order_key=asked.order_key, tenant=request.tenant, wait=WAIT_S
     )
     return await answer_in_steps(request, steps, lambda said: said)
 
 
-@give(
-    "/v1/messages/{id}/settle",
-    scope=Scope.manage,
-    takes=SettleRequest,
-)
-async def settle(request: Request, id: str) -> MessageView:  # noqa: A002
+@give("/v1/messages/{id}/settle", scope=Scope.manage)
+async def settle(request: Request, asked: SettleRequest, id: str) -> MessageView:  # noqa: A002
     """Say what became of an uncertain message: `sent` is delivered, `unsent` is tried again."""
-    asked, road, tenant = await read(request, SETTLE), request.context.road, request.who.tenant
+    road, tenant = request.road, request.tenant
     await road.settle(id, asked.outcome, tenant=tenant)
     return view(await road.explain(id, tenant=tenant))
 

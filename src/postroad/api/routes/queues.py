@@ -2,12 +2,10 @@
 
 from typing import Annotated, Final
 
-import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from postroad.api.paging import After, Limit
-from postroad.api.reading import read
 from postroad.api.request import Request
 from postroad.api.routing import fetch, give
 from postroad.model.explain import LaneExplanation, QueueExplanation
@@ -56,111 +54,97 @@ class Done(Struct, frozen=True):
     lane: int = 0
 
 
-QUEUE: Final = msgspec.json.Decoder(QueueRequest)
-LANE: Final = msgspec.json.Decoder(LaneRequest)
-QUEUE_LIMIT: Final = msgspec.json.Decoder(QueueLimit)
-LANE_LIMIT: Final = msgspec.json.Decoder(LaneLimit)
-
-
 @fetch("/v1/queues", scope=Scope.read)
 async def queues(request: Request, limit: Limit = 100, after: After = "") -> QueuePage:
     """Queues by name, with what waits in each."""
-    tenant = request.who.tenant
-    return await request.context.road.inspect.queues(limit=limit, after=after, tenant=tenant)
+    tenant = request.tenant
+    return await request.road.inspect.queues(limit=limit, after=after, tenant=tenant)
 
 
 @fetch("/v1/queues:explain", scope=Scope.read)
 async def explain_queue(request: Request, queue: OneQueue) -> QueueExplanation:
     """What waits in a queue, what holds it back, what comes next."""
-    return await request.context.road.explain_queue(queue, tenant=request.who.tenant)
+    return await request.road.explain_queue(queue, tenant=request.tenant)
 
 
 @fetch("/v1/lanes", scope=Scope.read)
 async def lanes(request: Request, limit: Limit = 100, after: After = "") -> LanePage:
     """Lanes by number: circuit, owner, what waits."""
-    tenant = request.who.tenant
-    return await request.context.road.inspect.lanes(limit=limit, after=after, tenant=tenant)
+    tenant = request.tenant
+    return await request.road.inspect.lanes(limit=limit, after=after, tenant=tenant)
 
 
 @fetch("/v1/lanes:explain", scope=Scope.read)
 async def explain_lane(request: Request, lane: LaneNumber) -> LaneExplanation:
     """What waits in a lane, what holds it back, who serves it."""
-    return await request.context.road.explain_lane(lane, tenant=request.who.tenant)
+    return await request.road.explain_lane(lane, tenant=request.tenant)
 
 
 @fetch("/v1/levels", scope=Scope.read)
 async def levels(request: Request) -> list[LevelRow]:
     """The retry-level table with live counts. `queries`, which is of the whole process, is 0 for a
     token of one tenant."""
-    rows = await request.context.road.inspect.levels(tenant=request.who.tenant)
+    rows = await request.road.inspect.levels(tenant=request.tenant)
     if request.who.every_tenant:
         return rows
     return [replace(row, queries=0) for row in rows]
 
 
-@give("/v1/queues:pause", scope=Scope.manage, takes=QueueRequest)
-async def pause_queue(request: Request) -> Done:
+@give("/v1/queues:pause", scope=Scope.manage)
+async def pause_queue(request: Request, asked: QueueRequest) -> Done:
     """Hold all messages of a queue; new ones are accepted."""
-    asked = await read(request, QUEUE)
-    await request.context.road.pause(asked.queue, tenant=request.who.tenant)
+    await request.road.pause(asked.queue, tenant=request.tenant)
     return Done("paused", queue=asked.queue)
 
 
-@give("/v1/queues:resume", scope=Scope.manage, takes=QueueRequest)
-async def resume_queue(request: Request) -> Done:
+@give("/v1/queues:resume", scope=Scope.manage)
+async def resume_queue(request: Request, asked: QueueRequest) -> Done:
     """Let a paused queue go on."""
-    asked = await read(request, QUEUE)
-    await request.context.road.resume(asked.queue, tenant=request.who.tenant)
+    await request.road.resume(asked.queue, tenant=request.tenant)
     return Done("resumed", queue=asked.queue)
 
 
-@give("/v1/queues:unblock", scope=Scope.manage, takes=QueueRequest)
-async def unblock_queue(request: Request) -> Done:
+@give("/v1/queues:unblock", scope=Scope.manage)
+async def unblock_queue(request: Request, asked: QueueRequest) -> Done:
     """Lift a queue's hold-off now: quota, unreachable or disabled."""
-    asked = await read(request, QUEUE)
-    await request.context.road.unblock(asked.queue, tenant=request.who.tenant)
+    await request.road.unblock(asked.queue, tenant=request.tenant)
     return Done("unblocked", queue=asked.queue)
 
 
-@give("/v1/queues:limit", scope=Scope.manage, takes=QueueLimit)
-async def limit_queue(request: Request) -> Done:
+@give("/v1/queues:limit", scope=Scope.manage)
+async def limit_queue(request: Request, asked: QueueLimit) -> Done:
     """Start no more tries of a queue than that, from now on, in the whole fleet."""
-    asked = await read(request, QUEUE_LIMIT)
-    tenant = request.who.tenant
-    await request.context.road.limit(asked.queue, asked.rate, cost=asked.cost, tenant=tenant)
+    tenant = request.tenant
+    await request.road.limit(asked.queue, asked.rate, cost=asked.cost, tenant=tenant)
     return Done("limited", queue=asked.queue)
 
 
-@give("/v1/lanes:pause", scope=Scope.manage, takes=LaneRequest)
-async def pause_lane(request: Request) -> Done:
+@give("/v1/lanes:pause", scope=Scope.manage)
+async def pause_lane(request: Request, asked: LaneRequest) -> Done:
     """Hold all queues of a lane."""
-    asked = await read(request, LANE)
-    await request.context.road.lanes.pause(asked.lane, tenant=request.who.tenant)
+    await request.road.lanes.pause(asked.lane, tenant=request.tenant)
     return Done("paused", lane=asked.lane)
 
 
-@give("/v1/lanes:resume", scope=Scope.manage, takes=LaneRequest)
-async def resume_lane(request: Request) -> Done:
+@give("/v1/lanes:resume", scope=Scope.manage)
+async def resume_lane(request: Request, asked: LaneRequest) -> Done:
     """Let a paused lane go on."""
-    asked = await read(request, LANE)
-    await request.context.road.lanes.resume(asked.lane, tenant=request.who.tenant)
+    await request.road.lanes.resume(asked.lane, tenant=request.tenant)
     return Done("resumed", lane=asked.lane)
 
 
-@give("/v1/lanes:unblock", scope=Scope.manage, takes=LaneRequest)
-async def unblock_lane(request: Request) -> Done:
+@give("/v1/lanes:unblock", scope=Scope.manage)
+async def unblock_lane(request: Request, asked: LaneRequest) -> Done:
     """Close a lane's circuit now."""
-    asked = await read(request, LANE)
-    await request.context.road.lanes.unblock(asked.lane, tenant=request.who.tenant)
+    await request.road.lanes.unblock(asked.lane, tenant=request.tenant)
     return Done("unblocked", lane=asked.lane)
 
 
-@give("/v1/lanes:limit", scope=Scope.manage, takes=LaneLimit)
-async def limit_lane(request: Request) -> Done:
+@give("/v1/lanes:limit", scope=Scope.manage)
+async def limit_lane(request: Request, asked: LaneLimit) -> Done:
     """Start no more on all lanes of a lane's credential than that."""
-    asked = await read(request, LANE_LIMIT)
-    tenant = request.who.tenant
-    await request.context.road.lanes.limit(asked.lane, asked.rate, cost=asked.cost, tenant=tenant)
+    tenant = request.tenant
+    await request.road.lanes.limit(asked.lane, asked.rate, cost=asked.cost, tenant=tenant)
     return Done("limited", lane=asked.lane)
 
 

@@ -38,7 +38,7 @@ class Stats(Struct, frozen=True):
 async def stats(request: Request) -> Stats:
     """How many messages stand where, and what stands in their way."""
     here = request.context
-    said = await here.road.inspect.overview(tenant=request.who.tenant)
+    said = await here.road.inspect.overview(tenant=request.tenant)
     by_standing = {
         standing: sum(heap.count for heap in said.heaps if heap.standing is standing)
         for standing in Standing
@@ -56,7 +56,7 @@ async def stats(request: Request) -> Stats:
         paused_queues=said.paused_queues,
         oldest_due_ms=min(dues, default=None),
         heaps=said.heaps,
-        tries=_tries(here.road.engine, request.who.tenant),
+        tries=_tries(here.road.engine, request.tenant),
         queries=here.road.store.queries if request.who.every_tenant else {},
         delivers=here.delivers,
     )

@@ -2,10 +2,8 @@
 
 from typing import Annotated, Final
 
-import msgspec
 from msgspec import Meta, Struct
 
-from postroad.api.reading import read
 from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, give
 from postroad.model.texts import Name
@@ -23,14 +21,11 @@ class TokenRequest(Struct, frozen=True, forbid_unknown_fields=True):
     lasts_s: Annotated[float, Meta(ge=1, le=3_162_240_000)] | None = None
 
 
-MAKE: Final = msgspec.json.Decoder(TokenRequest)
-
-
-@give("/v1/tokens", scope=Scope.admin, status=201, takes=TokenRequest)
-async def token_make(request: Request) -> NewToken:
+@give("/v1/tokens", scope=Scope.admin, status=201)
+async def token_make(request: Request, asked: TokenRequest) -> NewToken:
     """Make a token. Its `secret` is in this answer and nowhere else."""
-    asked, asker = await read(request, MAKE), request.who
-    return await request.context.road.tokens.make(
+    asker = request.who
+    return await request.road.tokens.make(
         asked.name,
         scopes=asked.scopes,
         tenant=asked.tenant or asker.tenant,
@@ -44,7 +39,7 @@ async def token_list(request: Request) -> list[Token]:
     """The tokens of the tenant, or all of them for one who speaks for all."""
     asker = request.who
     every = asker.every_tenant and request.headers.get("postroad-tenant") is None
-    return await request.context.road.tokens.list(tenant=None if every else asker.tenant)
+    return await request.road.tokens.list(tenant=None if every else asker.tenant)
 
 
 @drop("/v1/tokens/{id}", scope=Scope.admin, status=204)
