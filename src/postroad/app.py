@@ -35,7 +35,7 @@ from postroad.verbs.bulk import Bulk
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.credentials import CredentialAdmin
-from postroad.verbs.dead import DeadSet
+from postroad.verbs.dead import DeadMessages
 from postroad.verbs.explaining import Explainer
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
@@ -75,7 +75,7 @@ class Postroad:
     """
 
     defaults = Settings()
-    dead = VerbGroup(DeadSet)
+    dead = VerbGroup(DeadMessages)
     lanes = VerbGroup(LaneControls)
     inspect = VerbGroup(Inspection)
     webhooks = VerbGroup(WebhookAdmin)
@@ -123,7 +123,7 @@ class Postroad:
         self._controls = Controls(store, self._last_tries)
         self._explainer = Explainer(store, store.clock, self._sends)
         self.lanes = LaneControls(store)
-        self.dead = DeadSet(store)
+        self.dead = DeadMessages(store)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenAdmin(store, store.clock)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)

@@ -31,7 +31,7 @@ from postroad.transports.job import Message
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import LaneControls
 from postroad.verbs.credentials import CredentialAdmin
-from postroad.verbs.dead import DeadSet
+from postroad.verbs.dead import DeadMessages
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxAdmin
@@ -71,8 +71,8 @@ def blocking(
 class BlockingDead(Verbs):
     """List, show, replay and purge the messages that will not be tried again."""
 
-    list, show = blocking(DeadSet.list), blocking(DeadSet.show)
-    replay, purge = blocking(DeadSet.replay), blocking(DeadSet.purge)
+    list, show = blocking(DeadMessages.list), blocking(DeadMessages.show)
+    replay, purge = blocking(DeadMessages.replay), blocking(DeadMessages.purge)
 
 
 class BlockingLanes(Verbs):

@@ -18,7 +18,7 @@ from postroad.verbs.bounding import bounded
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.credentials import CredentialAdmin
-from postroad.verbs.dead import DeadSet, DeadWhere
+from postroad.verbs.dead import DeadMessages, DeadWhere
 from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxAdmin
 from postroad.verbs.tokens import TokenAdmin
@@ -30,7 +30,7 @@ VERBS = (
     Controls,
     LaneControls,
     CredentialAdmin,
-    DeadSet,
+    DeadMessages,
     Inspection,
     MailboxAdmin,
     TokenAdmin,

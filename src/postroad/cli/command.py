@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from postroad.api.problems import Problem, problem
 from postroad.cli.client import RequestRefused, RoadClient
-from postroad.cli.options import SETTINGS, Command, Group, Option, made
+from postroad.cli.options import SETTINGS, Group, Option, PanelCommand, made
 from postroad.cli.printing import as_json, failed, out
 from postroad.config import FILE, Loaded, Settings, load
 from postroad.model.entities import DEFAULT_TENANT
@@ -206,7 +206,7 @@ def command(group: Group, name: str, panel: str = "", **options: Any) -> Callabl
         text = options.get("help") or inspect.cleandoc(function.__doc__ or "").replace("\n", " ")
         params = [made(each) for each in parameters]
         group.put(
-            Command(name, callback=run, params=params, help=text, context_settings=SETTINGS),
+            PanelCommand(name, callback=run, params=params, help=text, context_settings=SETTINGS),
             panel or "Commands",
         )
         return function

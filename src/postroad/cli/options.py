@@ -106,7 +106,7 @@ class PanelOption(click.Option):
         self.panel = panel
 
 
-class Command(click.Command):
+class PanelCommand(click.Command):
     """A command whose help has its own options and the shared ones apart."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

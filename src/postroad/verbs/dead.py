@@ -47,7 +47,7 @@ class Change(Protocol):
 
 
 @bounded
-class DeadSet:
+class DeadMessages:
     """List, show, replay and purge the messages that will not be tried again."""
 
     def __init__(self, store: Store) -> None:
