@@ -125,9 +125,10 @@ class Sending:
     async def send(self, send: Send, *, confirm: bool = True) -> Receipt:
         """Store one message. A broker may be asked not to confirm; elsewhere that gains nothing,
         and the message is stored all the same."""
+        traced = tracing.active()
         if self._far is None:
-            return (await self.send_many([send]))[0]
-        if not tracing.active():
+            return (await (self.send_many if traced else self._send_many)([send]))[0]
+        if not traced:
             return await self._send_far(self._far, send, confirm=confirm)
         with tracing.sending(1) as carried:
             return await self._send_far(self._far, _with(send, carried), confirm=confirm)
