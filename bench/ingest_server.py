@@ -10,7 +10,7 @@ import uvloop
 
 from bench.posting import cpu_s
 from postroad import Postroad, Receipt, Send
-from postroad.api.serving import Server
+from postroad.api.serving import ApiServer
 from postroad.config import Settings
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.store import SqliteStore
@@ -27,7 +27,7 @@ async def main(path: str, *, storing: bool) -> None:
         token = (await road.tokens.make("bench")).secret
         if not storing:
             road.send_many = _answer_at_once  # type: ignore[assignment]
-        with closing(Server(road, settings, delivers=False)) as server:
+        with closing(ApiServer(road, settings, delivers=False)) as server:
             server.bind()
             await server.run(lambda: _say({"url": server.url, "token": token}))
         _say({**await durability(road), "cpu_s": cpu_s()})

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import structs
 
 from postroad.api.connections import ConnectionLimits
-from postroad.api.serving import CONNECTION_LIMITS, Server
+from postroad.api.serving import CONNECTION_LIMITS, ApiServer
 from postroad.config import Settings, address
 from tests.api.stand import Stand
 
@@ -34,7 +34,7 @@ class Served(Stand):
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()
-        self.server = Server(self.road, self.settings, delivers=False, limits=self._limits)
+        self.server = ApiServer(self.road, self.settings, delivers=False, limits=self._limits)
         self.context = self.server.context
         self.server.bind()
         listens = asyncio.Event()

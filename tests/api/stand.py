@@ -9,7 +9,7 @@ import msgspec
 from postroad import Message, Postroad, Reject
 from postroad.api.app import Application
 from postroad.api.context import Context
-from postroad.api.in_process import Answer, Asked, ask
+from postroad.api.in_process import ApiAnswer, ApiRequest, ask
 from postroad.config import Settings
 from postroad.model.tokens import EVERY_TENANT
 
@@ -46,7 +46,7 @@ class Stand:
 
     async def say(
         self, method: str, path: str, data: object = None, *, token: str | None = None, **more: Any
-    ) -> Answer:
+    ) -> ApiAnswer:
         content = data if isinstance(data, bytes) else b""
         if data is not None and not isinstance(data, bytes):
             content = msgspec.json.encode(data)
@@ -54,7 +54,7 @@ class Stand:
         given = self.token if token is None else token
         if given:
             headers.setdefault("authorization", f"Bearer {given}")
-        asked = Asked(method, path, more.pop("query", {}), content, headers)
+        asked = ApiRequest(method, path, more.pop("query", {}), content, headers)
         assert not more
         return await ask(self.app, asked)
 
@@ -64,13 +64,13 @@ class Stand:
         return str(answer.json()["id"])
 
 
-def fields(answer: Answer) -> list[str]:
+def fields(answer: ApiAnswer) -> list[str]:
     """The fields that a problem names."""
     assert answer.headers["content-type"] == "application/problem+json", answer
     return [each["field"] for each in answer.json()["errors"]]
 
 
-def kind(answer: Answer) -> str:
+def kind(answer: ApiAnswer) -> str:
     """The last word of a problem's type."""
     assert answer.headers["content-type"] == "application/problem+json", answer
     told = answer.json()

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from postroad.api.in_process import Answer
+from postroad.api.in_process import ApiAnswer
 from postroad.api.routes import batch
 from postroad.api.routes.batch import lines_of
 from tests.api.stand import Stand, kind
 
 
-def lines(answer: Answer) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def lines(answer: ApiAnswer) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The answers, and the summary at the end."""
     assert answer.status == 200, answer.content
     assert answer.headers["content-type"].startswith("application/x-ndjson")

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import ProxyTracerProvider
 
-from postroad.api.in_process import Asked, ask
+from postroad.api.in_process import ApiRequest, ask
 from postroad.api.request_metrics import RequestMetrics
 from postroad.model.errors import StoreUnavailable
 from postroad.observe.log import make_log
@@ -33,7 +33,7 @@ async def test_metrics_tell_what_was_tried_and_how_all_messages_stand(stand: Sta
     headers = {"authorization": f"Bearer {stand.token}"}
     for queue in ("good", "good", "bad", "nope"):
         data = json.dumps({"queue": queue, "body": 1}).encode()
-        await ask(app, Asked("POST", "/v1/messages", content=data, headers=headers))
+        await ask(app, ApiRequest("POST", "/v1/messages", content=data, headers=headers))
     await stand.road.run(until_idle=True)
     await stand.send()
     await stand.say("POST", "/v1/queues:pause", {"queue": "good"})
@@ -76,8 +76,8 @@ async def test_a_try_is_a_span_of_its_own_linked_to_the_send(
     mine = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     headers = {"authorization": f"Bearer {stand.token}", "traceparent": mine}
     data = b'{"queue": "good", "body": "secret-body", "key": "k"}'
-    first = await ask(app, Asked("POST", "/v1/messages", content=data, headers=headers))
-    again = await ask(app, Asked("POST", "/v1/messages", content=data, headers=headers))
+    first = await ask(app, ApiRequest("POST", "/v1/messages", content=data, headers=headers))
+    again = await ask(app, ApiRequest("POST", "/v1/messages", content=data, headers=headers))
     assert (first.status, again.status) == (201, 200)  # the trace is no part of what a key means
     await stand.road.run(until_idle=True)
     by_name = {span.name: span for span in spans.get_finished_spans()}

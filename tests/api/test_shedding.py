@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from postroad.api.admission import Admission
+from postroad.api.admission import IntakeAdmission
 from postroad.config import Settings
 from postroad.model.entities import Accepted, Draft
 from postroad.model.errors import Crowded, DiskFull, Overloaded, StoreUnavailable
@@ -38,7 +38,7 @@ async def test_what_is_not_stored_in_time_is_refused_and_a_key_makes_it_safe(
 
 
 async def test_when_the_room_is_full_nothing_more_waits_and_one_tenant_has_half() -> None:
-    admission, go = Admission(Meter(), 10, 60), asyncio.Event()
+    admission, go = IntakeAdmission(Meter(), 10, 60), asyncio.Event()
 
     async def work() -> str:
         await go.wait()

@@ -22,8 +22,8 @@ PROGRAM = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, ({most}, {most}))
 if {guarded} is False:
-    from postroad.api.connections import Connections
-    Connections.admit = lambda self, line: True
+    from postroad.api.connections import ApiConnections
+    ApiConnections.admit = lambda self, line: True
 from postroad.cli.main import main
 main()
 """

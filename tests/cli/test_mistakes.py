@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from postroad.api.in_process import Answer, Asked
+from postroad.api.in_process import ApiAnswer, ApiRequest
 from postroad.api.owner_note import OwnerNote, leave_note, read_note
 from postroad.cli import client
 from postroad.cli.client import RoadClient
@@ -283,7 +283,7 @@ def test_an_answer_to_a_batch_that_was_cut_off_is_no_success(
     (folder / "lines").write_text('{"queue": "good", "body": 1}\n' * 3)
     whole = RoadClient.answer
 
-    def cut(self: RoadClient, asked: Asked) -> Answer:
+    def cut(self: RoadClient, asked: ApiRequest) -> ApiAnswer:
         answer = whole(self, asked)
         return structs.replace(answer, content=b"\n".join(answer.content.splitlines()[:2]))
 

@@ -15,7 +15,7 @@ def test_interrupts_reach_what_tests_start_where_the_shell_ignores_them() -> Non
         "-q",
         "tests/cli/test_up.py",
         "-k",
-        "interrupt and typer",
+        "interrupt and click",
     )
     shell = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
     ended = subprocess.run((*shell, *words), cwd=ROOT, capture_output=True, text=True, check=False)

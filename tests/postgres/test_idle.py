@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from postroad import Postroad
-from postroad.api.serving import Server
+from postroad.api.serving import ApiServer
 from postroad.app import Parts
 from postroad.config import Settings
 from postroad.hub.serving import Station, Where
@@ -45,7 +45,7 @@ async def _idle(dsn: str, seconds: float) -> Counter[str]:
         await road.send("job", 1)
         station = Station(store, store.clock, road.log, Where())
         await station.start()
-        server = Server(road, settings, delivers=True, station=station)
+        server = ApiServer(road, settings, delivers=True, station=station)
         serving = asyncio.create_task(server.run(lambda: None))
         async with asyncio.timeout(30):
             while "record" not in store.queries:

@@ -15,7 +15,7 @@ from postroad import Message, Postroad, PostroadError, Reject
 from postroad import sync as blocking
 from postroad.api.app import Application
 from postroad.api.context import Context
-from postroad.api.in_process import Asked, ask
+from postroad.api.in_process import ApiRequest, ask
 from postroad.engine.drafting import Send
 from postroad.model.errors import BrokerBlocked, BrokerLost, QueueFull, Unroutable
 from postroad.model.tokens import EVERY_TENANT
@@ -96,7 +96,7 @@ class Doors:
         return [told["id"]]
 
     async def _ask(self, path: str, sent: object) -> Any:
-        asked = Asked("POST", path, {}, msgspec.json.encode(sent) + b"\n", self._headers)
+        asked = ApiRequest("POST", path, {}, msgspec.json.encode(sent) + b"\n", self._headers)
         answer = await ask(self._app, asked)
         told = msgspec.json.decode(answer.content.splitlines()[0])
         if answer.status >= 300:

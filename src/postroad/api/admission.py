@@ -11,7 +11,7 @@ from postroad.observe.metrics import Meter
 T = TypeVar("T")
 
 
-class Admission:
+class IntakeAdmission:
     """Limits the messages that wait to be stored. One tenant may have half of the capacity."""
 
     def __init__(self, meter: Meter, most: int, wait_s: float) -> None:

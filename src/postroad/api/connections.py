@@ -30,7 +30,7 @@ class ConnectionLimits(Struct, frozen=True):
     per_address: int = 256
 
 
-class Connection(Protocol):
+class LimitedConnection(Protocol):
     """What the limits need of a connection."""
 
     address: str
@@ -45,7 +45,7 @@ class Connection(Protocol):
         """Close it now."""
 
 
-class Connections:
+class ApiConnections:
     """All connections of one server, under one timer. When there are too many, the one that was
     idle for longest goes first, so that slow ones keep nobody out."""
 
@@ -60,9 +60,9 @@ class Connections:
         self._each = max(1, min(limits.per_address, self.most * 3 // 4))
         self._log = log
         self._is_trusted = is_trusted
-        self._open: dict[Connection, str] = {}
+        self._open: dict[LimitedConnection, str] = {}
         self._by_source: Counter[str] = Counter()
-        self._idle: dict[Connection, None] = {}
+        self._idle: dict[LimitedConnection, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._ended: Counter[str] = Counter()
         self._told_s = -math.inf
@@ -70,7 +70,7 @@ class Connections:
     def __len__(self) -> int:
         return len(self._open)
 
-    def admit(self, connection: Connection) -> bool:
+    def admit(self, connection: LimitedConnection) -> bool:
         """Accept a new connection, dropping an idle one when there is no capacity; False when all
         the others are busy."""
         source = network(connection.address)
@@ -89,7 +89,7 @@ class Connections:
             self._set_timer()
         return True
 
-    def _drop_idle(self, idle: Connection | None, why: str, address: str) -> bool:
+    def _drop_idle(self, idle: LimitedConnection | None, why: str, address: str) -> bool:
         self.note(why, address)
         if idle is None:
             return False
@@ -97,7 +97,7 @@ class Connections:
         idle.drop()
         return True
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: LimitedConnection) -> None:
         """Remove a connection that is closed."""
         source = self._open.pop(connection, None)
         if source is None:
@@ -107,11 +107,11 @@ class Connections:
         if not self._by_source[source]:
             del self._by_source[source]
 
-    def is_busy(self, connection: Connection) -> None:
+    def is_busy(self, connection: LimitedConnection) -> None:
         """Mark a connection whose request has arrived up to its body."""
         self._idle.pop(connection, None)
 
-    def is_idle(self, connection: Connection) -> None:
+    def is_idle(self, connection: LimitedConnection) -> None:
         """Mark a connection whose request is answered and that has sent no other."""
         if connection in self._open:
             self._idle[connection] = None

@@ -1,7 +1,7 @@
 """What all routes of a server share."""
 
 from postroad.api.access import Access
-from postroad.api.admission import Admission
+from postroad.api.admission import IntakeAdmission
 from postroad.api.hosts import Hosts
 from postroad.app import Postroad
 from postroad.config import Settings, address
@@ -19,7 +19,7 @@ class Context:
         hosts = Hosts(settings.allowed_hosts, address(settings.listen)[0])
         self.access = Access(road.tokens, road.store.clock, settings.origins, hosts)
         self.meter = road.meter = road.meter or Meter()
-        self.admission = Admission(self.meter, settings.intake_max, settings.store_wait_s)
+        self.admission = IntakeAdmission(self.meter, settings.intake_max, settings.store_wait_s)
         self.delivers = False
         """Whether this process also delivers."""
         self.stopping = False

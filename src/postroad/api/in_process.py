@@ -13,7 +13,7 @@ IN_PROCESS: Final = ("inside", 0)
 """The client of such a request; no network can bring this address."""
 
 
-class Answer(Struct, frozen=True):
+class ApiAnswer(Struct, frozen=True):
     """The answer of a server."""
 
     status: int
@@ -25,7 +25,7 @@ class Answer(Struct, frozen=True):
         return msgspec.json.decode(self.content)
 
 
-class Asked(Struct, frozen=True):
+class ApiRequest(Struct, frozen=True):
     """A request: the path as it goes over the wire (`part` quotes what is not ours), the query's
     values as texts, or None for what is left out."""
 
@@ -48,8 +48,8 @@ def part(text: str) -> str:
 
 
 async def ask(
-    app: ASGI, asked: Asked, heard: Callable[[bytes], None] = lambda _piece: None
-) -> Answer:
+    app: ASGI, asked: ApiRequest, heard: Callable[[bytes], None] = lambda _piece: None
+) -> ApiAnswer:
     """Send one request; `heard` gets the pieces of the answer as they come."""
     given = {"content-type": "application/json", "host": "inside", **asked.headers}
     scope: dict[str, Any] = {
@@ -85,4 +85,4 @@ async def ask(
     await app(scope, receive, send)
     start = said[0]
     headers = {name.decode(): text.decode() for name, text in start["headers"]}
-    return Answer(start["status"], headers, b"".join(each.get("body", b"") for each in said[1:]))
+    return ApiAnswer(start["status"], headers, b"".join(each.get("body", b"") for each in said[1:]))

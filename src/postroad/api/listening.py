@@ -10,7 +10,7 @@ import httptools
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from postroad.api.connections import Connection, Connections
+from postroad.api.connections import ApiConnections, LimitedConnection
 from postroad.api.problems import Problem
 
 HEAD_BYTES_MAX: Final = 64 << 10
@@ -58,11 +58,11 @@ class StrictProtocol(HttpToolsProtocol):
     """uvicorn's protocol with deadlines and bounds. llhttp refuses what two readers may read in two
     ways: lengths beside chunks, two lengths, folded lines, lone CR or LF."""
 
-    def __init__(self, connections: Connections, **uvicorn: Any) -> None:
+    def __init__(self, connections: ApiConnections, **uvicorn: Any) -> None:
         super().__init__(**uvicorn)
         self.address = ""
-        self.handshake: Connection | None = None
-        """Its entry in `Connections` during the TLS handshake."""
+        self.handshake: LimitedConnection | None = None
+        """Its entry in `ApiConnections` during the TLS handshake."""
         self._connections = connections
         self._phase = Phase.head
         self._until_s = math.inf

@@ -17,7 +17,7 @@ PUBLIC_BYTES_MAX: Final = 64 << 10
 SMALL_BYTES_MAX: Final = 1 << 20
 """The largest body of a route that needs no token, and of one that needs one."""
 PARAMETERS_MAX: Final = 100
-PATH_CHARACTERS_SHOWN: Final = 200
+CHARACTERS_SHOWN: Final = 200
 
 
 class Header(Struct, frozen=True):
@@ -100,8 +100,10 @@ class Route:
         values: dict[str, str] = dict(path)
         for name, value in read_query(request.query) if request.query else ():
             if name not in self._query:
+                shown = name[:CHARACTERS_SHOWN]
                 raise BadRequest(
-                    f"{name}: there is no such parameter", (FieldError(name, "unknown parameter"),)
+                    f"{shown}: there is no such parameter",
+                    (FieldError(shown, "unknown parameter"),),
                 )
             values[name] = value
         for name in self._headers:
@@ -191,7 +193,7 @@ class Router:
 
 def nothing_at(path: str) -> NotFound:
     """The answer to a path that no route has."""
-    shown = path[:PATH_CHARACTERS_SHOWN]
+    shown = path[:CHARACTERS_SHOWN]
     return NotFound(f"there is nothing at {shown}: see /v1/openapi.json for what there is")
 
 

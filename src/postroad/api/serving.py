@@ -12,7 +12,7 @@ from typing import Final
 import uvicorn
 
 from postroad.api.app import Application
-from postroad.api.connections import ConnectionLimits, Connections
+from postroad.api.connections import ApiConnections, ConnectionLimits
 from postroad.api.context import Context
 from postroad.api.hosts import Proxies
 from postroad.api.listening import StrictProtocol
@@ -33,7 +33,7 @@ CONNECTION_LIMITS: Final = ConnectionLimits()
 KEEP_ALIVE_S: Final = 5
 
 
-class Server:
+class ApiServer:
     """`delivers`: its engine runs too. `station`: a hub is served too."""
 
     def __init__(
@@ -119,7 +119,7 @@ class Server:
     def _make_web(self) -> "Web":
         settings = self._settings
         proxies = Proxies(settings.trusted_proxies)
-        connections = Connections(self._limits, self.road.log, proxies.has)
+        connections = ApiConnections(self._limits, self.road.log, proxies.has)
         config = uvicorn.Config(
             RequestMetrics(Application(self.context), self.context.meter, self.road.store.clock),
             http=StrictProtocol,
@@ -207,7 +207,7 @@ class Web(uvicorn.Server):
     def __init__(
         self,
         config: uvicorn.Config,
-        connections: Connections,
+        connections: ApiConnections,
         secure: ssl.SSLContext | None,
         clock: Clock,
     ) -> None:

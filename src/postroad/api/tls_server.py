@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from postroad.api.connections import Connections
+from postroad.api.connections import ApiConnections
 from postroad.api.listening import StrictProtocol
 from postroad.ports.clock import Clock
 
@@ -21,7 +21,7 @@ class TlsServer:
     def __init__(
         self,
         made: Callable[[], StrictProtocol],
-        connections: Connections,
+        connections: ApiConnections,
         context: ssl.SSLContext,
         clock: Clock,
     ) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, BinaryIO, Final
 import msgspec
 from click.exceptions import Exit
 
-from postroad.api.in_process import Asked
+from postroad.api.in_process import ApiRequest
 from postroad.cli.client import RoadClient
 from postroad.cli.command import Invocation, command
 from postroad.cli.options import Argument, Group
@@ -79,7 +79,9 @@ def _answers(road: RoadClient, first: int, chunk: bytes) -> list[dict[str, Any]]
     which = f"lines {first + 1} to {first + len(chunk.splitlines())}"
     headers = {"content-type": "application/x-ndjson"}
     try:
-        answer = road.answer(Asked("POST", "/v1/messages:batch", content=chunk, headers=headers))
+        answer = road.answer(
+            ApiRequest("POST", "/v1/messages:batch", content=chunk, headers=headers)
+        )
     except StoreUnavailable as error:
         raise StoreUnavailable(f"{which} may be stored, all before are: {error}") from None
     answers = [msgspec.json.decode(line) for line in answer.content.splitlines()]

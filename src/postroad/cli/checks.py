@@ -9,7 +9,7 @@ from typing import Any, Final
 import apsw
 from msgspec import Struct
 
-from postroad.api.in_process import Asked
+from postroad.api.in_process import ApiRequest
 from postroad.api.owner_note import read_note
 from postroad.cli.client import RequestRefused
 from postroad.cli.command import Invocation
@@ -99,7 +99,7 @@ def _running(call: Invocation) -> list[Finding]:
     """Ask the process that owns the file; no findings if it does not answer."""
     try:
         with call.connect() as road:
-            answer = road.answer(Asked("GET", "/readyz"), taken=(503,))
+            answer = road.answer(ApiRequest("GET", "/readyz"), taken=(503,))
             ready = answer.json()
             parts = ", ".join(f"{name} {state}" for name, state in ready["parts"].items())
             if answer.status != 200:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import structs
 
-from postroad.api.in_process import ASGI, Answer, Asked, ask, part
+from postroad.api.in_process import ASGI, ApiAnswer, ApiRequest, ask, part
 from postroad.api.owner_note import read_note, remove_note
 from postroad.api.problems import Problem
 from postroad.config import Settings
@@ -65,7 +65,7 @@ class RoadClient:
         self._runner: asyncio.Runner | None = None
         self._road: Postroad | None = None
         self._unheard = ""  # what came of asking the owner of the file
-        self._ask: Callable[[Asked], Answer] = self._over_http
+        self._ask: Callable[[ApiRequest], ApiAnswer] = self._over_http
         self._app: ASGI | None = None
 
     def __enter__(self) -> Self:
@@ -96,10 +96,10 @@ class RoadClient:
         content = data if isinstance(data, bytes) else b""
         if data is not None and not isinstance(data, bytes):
             content = _json(data)
-        answer = self.answer(Asked(method, path, query or {}, content, headers or {}))
+        answer = self.answer(ApiRequest(method, path, query or {}, content, headers or {}))
         return answer.json() if answer.content else None
 
-    def answer(self, asked: Asked, *, taken: tuple[int, ...] = ()) -> Answer:
+    def answer(self, asked: ApiRequest, *, taken: tuple[int, ...] = ()) -> ApiAnswer:
         """Make a request and return the whole answer. A problem raises RequestRefused, unless its
         status is among `taken`."""
         answer = self._ask(self._signed(asked))
@@ -108,7 +108,7 @@ class RoadClient:
     def follow(self, path: str, data: object, told: Callable[[Any], None]) -> Any:
         """Change many messages. `told` is called with the progress; returns the final answer."""
         headers = {"accept": NDJSON}
-        asked = self._signed(Asked("POST", path, {}, _json(data), headers))
+        asked = self._signed(ApiRequest("POST", path, {}, _json(data), headers))
         reader = ProgressReader(told)
         if self._app is not None and self._runner is not None:
             _ = _good(self._runner.run(ask(self._app, asked, reader.hear)))  # it was heard
@@ -128,7 +128,7 @@ class RoadClient:
             work = verb(name, path, progress=told, tenant=self._tenant, **query)
             return msgspec.to_builtins(self._runner.run(work))
         headers = {"content-type": "text/csv"}
-        asked = Asked("POST", f"/v1/campaigns/{part(name)}/import", query, b"", headers)
+        asked = ApiRequest("POST", f"/v1/campaigns/{part(name)}/import", query, b"", headers)
         size = path.stat().st_size
         with path.open("rb") as file:
             parts = UploadedFile(file, lambda done: told("send", done, size))
@@ -143,14 +143,14 @@ class RoadClient:
                 yield text.encode()
             return
         path = f"/v1/campaigns/{part(name)}/export"
-        asked = self._signed(Asked("GET", path, {"form": form, "only": state}))
+        asked = self._signed(ApiRequest("GET", path, {"form": form, "only": state}))
         with self._reply(asked) as reply:
             if reply.status >= 400:
                 _ = _good(_read(reply))  # a refusal is raised
             while piece := reply.read(CHUNK_BYTES):
                 yield piece
 
-    def _signed(self, asked: Asked) -> Asked:
+    def _signed(self, asked: ApiRequest) -> ApiRequest:
         if not all(is_whole(text) for text in asked.query.values() if isinstance(text, str)):
             raise BadInput(NO_TEXT)
         return structs.replace(asked, headers={**self._access(), **asked.headers})
@@ -172,7 +172,7 @@ class RoadClient:
         self._server, self._token, self._cert = door.url, door.token, door.cert
         known = {"authorization": f"Bearer {door.token}"}
         try:
-            answer = self._over_http(Asked("GET", "/v1/tokens", headers=known))
+            answer = self._over_http(ApiRequest("GET", "/v1/tokens", headers=known))
         except StoreUnavailable as error:
             self._unheard = str(error)  # a killed process left the note, most likely
             return False
@@ -204,13 +204,13 @@ class RoadClient:
         self._token = context.access.local
         self._ask = lambda asked: runner.run(ask(app, asked))
 
-    def _over_http(self, asked: Asked, file: "UploadedFile | None" = None) -> Answer:
+    def _over_http(self, asked: ApiRequest, file: "UploadedFile | None" = None) -> ApiAnswer:
         with self._reply(asked, file) as reply:
             return _read(reply)
 
     @contextmanager
     def _reply(
-        self, asked: Asked, file: "UploadedFile | None" = None
+        self, asked: ApiRequest, file: "UploadedFile | None" = None
     ) -> Iterator[http.client.HTTPResponse]:
         line, base = _dialled(self._server, self._ca_file, self._cert)
         doubt = ""
@@ -301,18 +301,18 @@ async def _next(pieces: AsyncIterator[str]) -> str:
     return await anext(pieces, "")
 
 
-def _read(reply: http.client.HTTPResponse) -> Answer:
+def _read(reply: http.client.HTTPResponse) -> ApiAnswer:
     names = {name.lower(): text for name, text in reply.getheaders()}
-    return Answer(reply.status, names, reply.read())
+    return ApiAnswer(reply.status, names, reply.read())
 
 
-def _good(answer: Answer) -> Answer:
+def _good(answer: ApiAnswer) -> ApiAnswer:
     if answer.status >= 400:
         raise RequestRefused(_problem(answer))
     return answer
 
 
-def _problem(answer: Answer) -> Problem:
+def _problem(answer: ApiAnswer) -> Problem:
     try:
         return msgspec.json.decode(answer.content, type=Problem)
     except msgspec.MsgspecError:

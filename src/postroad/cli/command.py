@@ -157,7 +157,7 @@ Commands = dict[str, Callable[..., None]]
 
 
 class SharedOptions(Struct, frozen=True):
-    """SharedOptions that some commands share: a parameter of such a type stands for its fields."""
+    """Options that some commands share: a parameter of such a type stands for its fields."""
 
 
 def _spread(parameter: inspect.Parameter) -> list[inspect.Parameter]:

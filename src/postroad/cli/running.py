@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import structs
 
-from postroad.api.serving import Server
+from postroad.api.serving import ApiServer
 from postroad.app import Postroad
 from postroad.cli.command import Invocation
 from postroad.cli.printing import SafeConsole, out, styled
@@ -84,13 +84,13 @@ def _station(road: Postroad, settings: Settings, *, any_port: bool) -> Station:
 
 def _server(
     road: Postroad, settings: Settings, station: Station | None, *, delivers: bool
-) -> Server:
+) -> ApiServer:
     if not settings.dsn.startswith("sqlite:"):  # which has keys of its own
         require_keys(road.keys)
-    return Server(road, settings, delivers=delivers, station=station)
+    return ApiServer(road, settings, delivers=delivers, station=station)
 
 
-async def _until_stopped(server: Server, station: Station | None, *, api: bool) -> None:
+async def _until_stopped(server: ApiServer, station: Station | None, *, api: bool) -> None:
     async with server.road as road:  # first: whose road is in use has its port taken as well
         _ = server.bind()  # the server keeps it
         said = out()

@@ -67,14 +67,14 @@ class ResumeRequest(Struct, frozen=True, forbid_unknown_fields=True):
     override: bool = False
 
 
-class SettleRequest(Struct, frozen=True, forbid_unknown_fields=True):
+class SettleRecipientsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """What uncertain recipients are; without numbers: all of them."""
 
     state: Annotated[str, Meta(pattern="^(sent|unsent)$")]
     rows: tuple[Annotated[int, Meta(ge=1, le=BIG)], ...] = ()
 
 
-class Settled(Struct, frozen=True):
+class SettledRecipients(Struct, frozen=True):
     """How many."""
 
     settled: int
@@ -239,17 +239,19 @@ async def campaign_cancel(request: Request, name: str) -> CampaignStatus:
 
 
 @give("/v1/campaigns/{name}/settle", scope=Scope.manage, much=True)
-async def campaign_settle(request: Request, asked: SettleRequest, name: str) -> Settled:
+async def campaign_settle(
+    request: Request, asked: SettleRecipientsRequest, name: str
+) -> SettledRecipients:
     """Say of uncertain recipients that they were sent, or unsent."""
     campaigns, tenant = _here(request)
-    return Settled(await campaigns.settle(name, asked.state, asked.rows, tenant=tenant))
+    return SettledRecipients(await campaigns.settle(name, asked.state, asked.rows, tenant=tenant))
 
 
 @give("/v1/campaigns/{name}/lookup", scope=Scope.manage)
-async def campaign_lookup(request: Request, name: str) -> Settled:
+async def campaign_lookup(request: Request, name: str) -> SettledRecipients:
     """Ask the provider about uncertain recipients."""
     campaigns, tenant = _here(request)
-    return Settled(await campaigns.lookup(name, tenant=tenant))
+    return SettledRecipients(await campaigns.lookup(name, tenant=tenant))
 
 
 @fetch("/v1/campaigns/{name}/recipients", scope=Scope.read)

@@ -53,7 +53,7 @@ class Counted(Struct, frozen=True):
     dry_run: bool
 
 
-class Letter(Struct, frozen=True):
+class DeadLetterView(Struct, frozen=True):
     """A dead message with all that was sent and tried; a body that is not JSON is in base64."""
 
     message: DeadMessage
@@ -81,20 +81,20 @@ async def dead_list(
 
 
 @fetch("/v1/dead/{id}", scope=Scope.read)
-async def dead_show(request: Request, id: str) -> Letter:  # noqa: A002
+async def dead_show(request: Request, id: str) -> DeadLetterView:  # noqa: A002
     """One dead message with its body, headers and all tries."""
     letter = await request.road.dead.show(id, tenant=request.tenant)
     return _letter(letter)
 
 
-def _letter(letter: DeadLetter) -> Letter:
+def _letter(letter: DeadLetter) -> DeadLetterView:
     try:
         letter.body.decode()
         msgspec.json.decode(letter.body)
         body, other = Raw(letter.body), ""
     except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
         body, other = Raw(b"null"), b64encode(letter.body).decode()
-    return Letter(letter.message, letter.headers, body, other, letter.tries)
+    return DeadLetterView(letter.message, letter.headers, body, other, letter.tries)
 
 
 @give("/v1/dead:replay", scope=Scope.manage, much=True)

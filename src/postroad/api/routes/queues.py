@@ -46,7 +46,7 @@ class LaneLimit(Struct, frozen=True, forbid_unknown_fields=True):
     cost: Cost = 1
 
 
-class Done(Struct, frozen=True):
+class ControlAnswer(Struct, frozen=True):
     """What was done to what."""
 
     done: str
@@ -91,61 +91,61 @@ async def levels(request: Request) -> list[LevelRow]:
 
 
 @give("/v1/queues:pause", scope=Scope.manage)
-async def pause_queue(request: Request, asked: QueueRequest) -> Done:
+async def pause_queue(request: Request, asked: QueueRequest) -> ControlAnswer:
     """Hold all messages of a queue; new ones are accepted."""
     await request.road.pause(asked.queue, tenant=request.tenant)
-    return Done("paused", queue=asked.queue)
+    return ControlAnswer("paused", queue=asked.queue)
 
 
 @give("/v1/queues:resume", scope=Scope.manage)
-async def resume_queue(request: Request, asked: QueueRequest) -> Done:
+async def resume_queue(request: Request, asked: QueueRequest) -> ControlAnswer:
     """Let a paused queue go on."""
     await request.road.resume(asked.queue, tenant=request.tenant)
-    return Done("resumed", queue=asked.queue)
+    return ControlAnswer("resumed", queue=asked.queue)
 
 
 @give("/v1/queues:unblock", scope=Scope.manage)
-async def unblock_queue(request: Request, asked: QueueRequest) -> Done:
+async def unblock_queue(request: Request, asked: QueueRequest) -> ControlAnswer:
     """Lift a queue's hold-off now: quota, unreachable or disabled."""
     await request.road.unblock(asked.queue, tenant=request.tenant)
-    return Done("unblocked", queue=asked.queue)
+    return ControlAnswer("unblocked", queue=asked.queue)
 
 
 @give("/v1/queues:limit", scope=Scope.manage)
-async def limit_queue(request: Request, asked: QueueLimit) -> Done:
+async def limit_queue(request: Request, asked: QueueLimit) -> ControlAnswer:
     """Start no more tries of a queue than that, from now on, in the whole fleet."""
     tenant = request.tenant
     await request.road.limit(asked.queue, asked.rate, cost=asked.cost, tenant=tenant)
-    return Done("limited", queue=asked.queue)
+    return ControlAnswer("limited", queue=asked.queue)
 
 
 @give("/v1/lanes:pause", scope=Scope.manage)
-async def pause_lane(request: Request, asked: LaneRequest) -> Done:
+async def pause_lane(request: Request, asked: LaneRequest) -> ControlAnswer:
     """Hold all queues of a lane."""
     await request.road.lanes.pause(asked.lane, tenant=request.tenant)
-    return Done("paused", lane=asked.lane)
+    return ControlAnswer("paused", lane=asked.lane)
 
 
 @give("/v1/lanes:resume", scope=Scope.manage)
-async def resume_lane(request: Request, asked: LaneRequest) -> Done:
+async def resume_lane(request: Request, asked: LaneRequest) -> ControlAnswer:
     """Let a paused lane go on."""
     await request.road.lanes.resume(asked.lane, tenant=request.tenant)
-    return Done("resumed", lane=asked.lane)
+    return ControlAnswer("resumed", lane=asked.lane)
 
 
 @give("/v1/lanes:unblock", scope=Scope.manage)
-async def unblock_lane(request: Request, asked: LaneRequest) -> Done:
+async def unblock_lane(request: Request, asked: LaneRequest) -> ControlAnswer:
     """Close a lane's circuit now."""
     await request.road.lanes.unblock(asked.lane, tenant=request.tenant)
-    return Done("unblocked", lane=asked.lane)
+    return ControlAnswer("unblocked", lane=asked.lane)
 
 
 @give("/v1/lanes:limit", scope=Scope.manage)
-async def limit_lane(request: Request, asked: LaneLimit) -> Done:
+async def limit_lane(request: Request, asked: LaneLimit) -> ControlAnswer:
     """Start no more on all lanes of a lane's credential than that."""
     tenant = request.tenant
     await request.road.lanes.limit(asked.lane, asked.rate, cost=asked.cost, tenant=tenant)
-    return Done("limited", lane=asked.lane)
+    return ControlAnswer("limited", lane=asked.lane)
 
 
 ROUTES: Final = (
