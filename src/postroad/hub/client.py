@@ -3,7 +3,6 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from msgspec import Struct
@@ -60,8 +59,8 @@ class Received(Struct, frozen=True):
         return await self.client.ack(self.box, self.id)
 
 
-class Told(Struct):
-    """What a program wants to know besides messages."""
+class HubCallbacks(Struct):
+    """Functions that a client calls when a mailbox ends, is full or takes messages again."""
 
     ended: Callable[[str, str], None] = lambda _box, _why: None
     full: Callable[[str], None] = lambda _box: None
@@ -78,7 +77,7 @@ class HubClient:
         self,
         url: str,
         *,
-        told: Told | None = None,
+        callbacks: HubCallbacks | None = None,
         clock: Clock | None = None,
         chance: Chance | None = None,
         reach: "Reach | None" = None,
@@ -87,7 +86,7 @@ class HubClient:
         self.url = url
         self._reach = reach
         self._tls = tls
-        self.told = told or Told()
+        self.callbacks = callbacks or HubCallbacks()
         self.reconnects = 0
         self._clock = clock or SystemClock()
         self._chance = chance or system_chance()
@@ -107,12 +106,7 @@ class HubClient:
         await self.open()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def open(self) -> None:
@@ -227,7 +221,7 @@ class HubClient:
         asked = [(box, self._tokens[box]) for box in self._inbox.let_go(self._tokens)]
         try:
             for box in await self._subscribe(asked) if asked else ():
-                self.told.ended(box, "refused")
+                self.callbacks.ended(box, "refused")
         except HubError:
             return False  # it is gone, and all are subscribed to again when it is back
         return bool(asked)
@@ -252,13 +246,13 @@ class HubClient:
                 self._news.set()
             case End(box=box, why=why) if box in self._tokens:
                 del self._tokens[box]
-                self.told.ended(box, why)
+                self.callbacks.ended(box, why)
             case Quota(box=box) if box in self._senders:
                 self._watched[box] = None
-                self.told.full(box)
+                self.callbacks.full(box)
             case Continue(box=box) if box in self._watched:
                 del self._watched[box]
-                self.told.continued(box)
+                self.callbacks.continued(box)
             case _:
                 self._inbox.stray()  # nobody asked
         if self._calls is not None and self._inbox.flooded(len(self._tokens)):
@@ -297,7 +291,7 @@ class HubClient:
             return False
         try:
             for name in await self._subscribe(list(self._tokens.items())):
-                self.told.ended(name, "refused")  # its mailbox or token went meanwhile
+                self.callbacks.ended(name, "refused")  # its mailbox or token went meanwhile
             await self._watch_again([(box, self._senders[box]) for box in self._watched])
         except HubError:
             # Left open, it would be told that its mailboxes were taken over: by our next one.

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from postroad.hub.client import HubClient, Told
+from postroad.hub.client import HubCallbacks, HubClient
 from postroad.model.entities import LaneKey, Message, Policy, Queue
 from postroad.model.errors import (
     BadInput,
@@ -167,9 +167,11 @@ class Way:
         self.places.setdefault(mailbox, set()).add(place)
         async with self._lock:
             if self._client is None:
-                told = Told(full=self.full.add, continued=self._go_on)
+                callbacks = HubCallbacks(full=self.full.add, continued=self._go_on)
                 hub = self.hub
-                client = HubClient(hub.url, told=told, reach=hub.addresses, tls=await hub.tls())
+                client = HubClient(
+                    hub.url, callbacks=callbacks, reach=hub.addresses, tls=await hub.tls()
+                )
                 await client.open()
                 self._client = client
             return self._client
