@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from postroad.api.problems import kind, status_of
-from postroad.cli.frame import exit_code
-from postroad.cli.groups import app
+from postroad.cli.command import exit_code
+from postroad.cli.root import app
 from postroad.model import errors
 from postroad.observe.names import METRICS
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
-SHARED = ("json", "dsn", "server", "token_file", "tenant", "config", "set", "help")
+SHARED = ("json", "dsn", "server", "token_file", "ca_file", "tenant", "config", "set", "help")
 NOTE = "<!-- Written by scripts/reference.py from the code. -->"
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from rich.console import Console, RenderableType
 from rich.terminal_theme import SVG_EXPORT_THEME
 
-from postroad.demo.journey import Trip, run
-from postroad.demo.screen import Screen
-from postroad.demo.watch import Sight
+from postroad.demo.journey import DemoRun, run
+from postroad.demo.screen import DemoScreen
+from postroad.demo.watch import RoadSnapshot
 
 WIDTH = 104
 MOMENT_S = 215.0
@@ -22,15 +22,15 @@ def take() -> RenderableType:
     """Runs the demo unseen and answers what it showed at the moment."""
     pictures: list[RenderableType] = []
     unseen = Console(file=io.StringIO(), width=WIDTH, height=40, force_terminal=True)
-    screen = Screen(unseen, 60, plain=False)
+    screen = DemoScreen(unseen, 60, plain=False)
 
-    def show(sight: Sight) -> None:
-        screen.show(sight)
-        if sight.since_start_s >= MOMENT_S and not pictures:
-            pictures.append(screen.picture(sight))
+    def show(snapshot: RoadSnapshot) -> None:
+        screen.show(snapshot)
+        if snapshot.since_start_s >= MOMENT_S and not pictures:
+            pictures.append(screen.picture(snapshot))
 
     with tempfile.TemporaryDirectory() as folder, screen:
-        asyncio.run(run(Trip(600, Path(folder) / "road.db", 60), show))
+        asyncio.run(run(DemoRun(600, Path(folder) / "road.db", 60), show))
     return pictures[0]
 
 

@@ -1,34 +1,80 @@
-"""Postroad: hand it a message for somebody else's server, and it gets there."""
+"""Postroad: hand it a message for somebody else's server, and it gets there.
+
+What a program imports is here; errors are in `postroad.errors`, the blocking face in
+`postroad.sync`.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from postroad.app import Postroad
+    from postroad.config import Settings
     from postroad.engine.drafting import Send
+    from postroad.hub.client import HubCallbacks, HubClient
+    from postroad.model.campaign import HaltRule
+    from postroad.model.credential import CredentialSpec
     from postroad.model.errors import PostroadError, Reject, RetryLater
+    from postroad.model.hubs import KnownHub
+    from postroad.model.ladder import Exponential, Steps
+    from postroad.model.limits import Limits
+    from postroad.model.tenant_limits import TenantLimits
+    from postroad.model.webhook import HeaderNames, WebhookRules
     from postroad.transports.job import Message
+    from postroad.transports.webhook.signing import Signer, public_key
     from postroad.verbs.sending import Receipt
 
-__all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
+__all__ = [
+    "CredentialSpec",
+    "Exponential",
+    "HaltRule",
+    "HeaderNames",
+    "HubCallbacks",
+    "HubClient",
+    "KnownHub",
+    "Limits",
+    "Message",
+    "Postroad",
+    "PostroadError",
+    "Receipt",
+    "Reject",
+    "RetryLater",
+    "Send",
+    "Settings",
+    "Signer",
+    "Steps",
+    "TenantLimits",
+    "WebhookRules",
+    "public_key",
+]
 
-HOMES: Final = {
-    "Message": "postroad.transports.job",
-    "Postroad": "postroad.app",
-    "PostroadError": "postroad.model.errors",
-    "Receipt": "postroad.verbs.sending",
-    "Reject": "postroad.model.errors",
-    "RetryLater": "postroad.model.errors",
-    "Send": "postroad.engine.drafting",
+MODULES: Final = {
+    "app": ("Postroad",),
+    "config": ("Settings",),
+    "engine.drafting": ("Send",),
+    "hub.client": ("HubCallbacks", "HubClient"),
+    "model.campaign": ("HaltRule",),
+    "model.credential": ("CredentialSpec",),
+    "model.errors": ("PostroadError", "Reject", "RetryLater"),
+    "model.hubs": ("KnownHub",),
+    "model.ladder": ("Exponential", "Steps"),
+    "model.limits": ("Limits",),
+    "model.tenant_limits": ("TenantLimits",),
+    "model.webhook": ("HeaderNames", "WebhookRules"),
+    "transports.job": ("Message",),
+    "transports.webhook.signing": ("Signer", "public_key"),
+    "verbs.sending": ("Receipt",),
 }
+"""Where each name is defined."""
 
 
 def __getattr__(name: str) -> object:
-    """Found when it is asked for: a command that only asks a server need not load an engine."""
-    if name not in HOMES:
-        raise AttributeError(f"module 'postroad' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(HOMES[name]), name)
-    return found
+    """Import a name when it is first used: a command that only asks a server loads no engine."""
+    for module, names in MODULES.items():
+        if name in names:
+            found = globals()[name] = getattr(import_module(f"postroad.{module}"), name)
+            return found
+    raise AttributeError(f"module 'postroad' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,31 +1,29 @@
-"""The road as a program uses it. This file wires everything, and it alone knows all rooms."""
+"""The road as a program uses it. This file wires everything together; it alone knows all rooms."""
 
-import asyncio
 import os
-from collections.abc import Callable, Collection, Coroutine, Sequence
-from types import TracebackType
-from typing import Self
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from typing import Literal, Self, Unpack
 
 import apsw
 from msgspec import Struct
-from msgspec.structs import replace
 
-from postroad.campaigns.worker import CampaignWorker
 from postroad.config import Settings, checked
+from postroad.engine.drafting import Send
 from postroad.engine.engine import Engine
+from postroad.model.control import Cancelled, CancelledAll
 from postroad.model.entities import DEFAULT_TENANT
-from postroad.model.errors import BadInput, StoreError
-from postroad.observe import tracing
+from postroad.model.errors import BadInput, PostroadError, StoreError
+from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
+from postroad.model.spans import Span
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tasks import Broke, HasTasks
-from postroad.observe.tries import WatchedTransport
+from postroad.observe.tries import watched
 from postroad.observe.watchdog import log_when_stuck
 from postroad.pacing.pacer import Pacer
 from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
 from postroad.ports.log import Log
 from postroad.ports.store import Store
-from postroad.ports.ticks import Ticks
 from postroad.ports.transport import Transport
 from postroad.stores.opening import open_store
 from postroad.transports.failure_log import FailureLog
@@ -34,24 +32,27 @@ from postroad.transports.threads import Calls, Threads
 from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.campaign_service import CampaignService
+from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
-from postroad.verbs.cron import Scheduler
-from postroad.verbs.dead import Dead
-from postroad.verbs.hearing import Ears
+from postroad.verbs.credentials import CredentialAdmin
+from postroad.verbs.dead import DeadMessages
+from postroad.verbs.explaining import Explainer
+from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
-from postroad.verbs.mailboxes import MailboxVerbs, hub_transport
+from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
 from postroad.verbs.own_keys import own_keys
-from postroad.verbs.registering import Registry
+from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
+from postroad.verbs.running import deliver
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
-from postroad.verbs.sending import Sending
-from postroad.verbs.tokens import TokenVerbs
-from postroad.verbs.webhooks import Webhooks, webhook_transport
-from postroad.verbs.why import Why
+from postroad.verbs.sending import Receipt, Sending, SendOptions
+from postroad.verbs.signals import SignalTrap
+from postroad.verbs.tokens import TokenAdmin
+from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
 
 
 class Parts(Struct, frozen=True):
-    """What a test may put in place of the real thing."""
+    """Parts of a road that a test may replace."""
 
     clock: Clock | None = None
     chance: Chance | None = None
@@ -62,9 +63,26 @@ class Parts(Struct, frozen=True):
 
 
 class Postroad:
-    """A road: register handlers, send messages, run."""
+    """A road: register handlers, send messages, run.
+
+        road = Postroad("sqlite:///road.db")
+
+        async with road:
+            await road.send("https://example.com/hook", {"id": 7})
+            await road.run()
+
+    The DSN is the argument, else POSTROAD_DSN, else the one of the settings.
+    """
 
     defaults = Settings()
+    dead = VerbGroup(DeadMessages)
+    lanes = VerbGroup(LaneControls)
+    inspect = VerbGroup(Inspection)
+    webhooks = VerbGroup(WebhookAdmin)
+    campaigns = VerbGroup(CampaignAdmin)
+    credentials = VerbGroup(CredentialAdmin)
+    mailboxes = VerbGroup(MailboxAdmin)
+    tokens = VerbGroup(TokenAdmin)
 
     def __init__(
         self,
@@ -77,54 +95,47 @@ class Postroad:
         self.settings = checked(self.defaults if settings is None else settings)
         self.dsn = dsn or os.environ.get("POSTROAD_DSN") or self.settings.dsn
         parts = parts or Parts()
-        self.log = parts.log or make_log(self.settings.log_level, form=self.settings.log_format)
+        log = self.log = parts.log or make_log(
+            self.settings.log_level, form=self.settings.log_format
+        )
         self._chance = parts.chance or system_chance()
-        self.store = parts.store or open_store(self.dsn, parts.clock or SystemClock())
+        store = self.store = parts.store or open_store(self.dsn, parts.clock or SystemClock())
         self._own_store = parts.store is None
-        failure_log = FailureLog(self.log, self.store.clock)
-        self._handlers = HandlerTransport(failure_log, parts.threads)
+        self._handlers = HandlerTransport(FailureLog(log, store.clock), parts.threads)
         self.registry = Registry(self._handlers)
-        self.handler, self.every = self.registry.handler, self.registry.every
         self.extra_transports = tuple(transports)
-        self.keys = key_ring(self.settings.keys_file)
+        keys = self.keys = key_ring(self.settings.keys_file)
         rules = self.settings.webhooks
-        own = webhook_transport(self.store, self.keys, rules, self.store.clock, parts.resolve)
-        self.hubs = hub_transport(self.store, self.settings.hubs, rules.deny, parts.resolve)
+        own = webhook_transport(store, keys, rules, store.clock, parts.resolve)
+        self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs, *transports)
         self._transports = {transport.name: transport for transport in known}
         self.owner = 0
         limits, body_bytes_max = self.settings.tenants, self.settings.body_bytes_max
-        allowance = self._allowance = Allowance(self.store, limits, body_bytes_max, self.log)
-        self._sending = Sending(self.store, self._transports, self._handlers, self.keys, allowance)
-        self.send, self.send_many = self._sending.send, self._sending.send_many
-        self.send_each, self.send_in = self._sending.send_each, self._sending.send_in
+        allowance = self._allowance = Allowance(store, limits, body_bytes_max, log)
+        self._sending = Sending(store, self._transports, self._handlers, keys, allowance)
         self._stop_asked = False
         self.hears_signals = True
         # 0 in a server, which has a watchdog of its own, and in simulated time.
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
         self.meter: Meter | None = None
-        controls = Controls(self.store, self._last_tries)
-        self.cancel, self.settle = controls.cancel, controls.settle
-        self.cancel_all, self.cancelling = controls.cancel_all, controls.cancelling
-        self.pause, self.resume, self.unblock = controls.pause, controls.resume, controls.unblock
-        self.limit = controls.limit
-        self.lanes, self.dead = LaneControls(self.store), Dead(self.store)
-        self.inspect = Inspection(self.store, self.settings.limits.poll_intervals_s)
-        self.tokens = TokenVerbs(self.store, self.store.clock)
-        self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
+        self.engine: Engine | None = None
+        self._controls = Controls(store, self._last_tries)
+        self._explainer = Explainer(store, store.clock, self._sends)
+        self.lanes = LaneControls(store)
+        self.dead = DeadMessages(store)
+        self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
+        self.tokens = TokenAdmin(store, store.clock)
+        self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         service = self.campaign_service = CampaignService(
-            self.store, self.keys, rules, self.log, own.idle, allowance, parts.resolve
+            store, keys, rules, log, own.idle, allowance, parts.resolve
         )
         self.campaigns, self.credentials = service.campaigns, service.credentials
+        self.mailboxes = MailboxAdmin(store, log, allowance)
         beside = own_keys(self.dsn) if self._own_store else None
-        self.sealing = Sealing(self.keys, self.settings.keys_file, beside, self.log)
-        self.sealing.join((self.webhooks, self.credentials, HeaderSeals(self.store, self.keys)))
-        why = Why(self.store, self.store.clock, self._sends)
-        self.explain = why.explain
-        self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane
-        self.mailboxes = MailboxVerbs(self.store, self.log, allowance)
-        self._reopening = Reopening(self.store, self._transports.values(), self.log)
-        self.engine: Engine | None = None
+        self.sealing = Sealing(keys, self.settings.keys_file, beside, log)
+        self.sealing.join((self.webhooks, self.credentials, HeaderSeals(store, keys)))
+        self._reopening = Reopening(store, self._transports.values(), log)
 
     async def __aenter__(self) -> Self:
         if self._sending.is_open:
@@ -142,45 +153,175 @@ class Postroad:
             raise
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._sending.close()
         await self._reopening.close()
         try:
             await self.store.leave(self.owner)
         except StoreError as gone:
-            self.log.warning("left without a word", error=str(gone))
+            self.log.warning("could not deregister from the store", error=str(gone))
         finally:
             if self._own_store:
                 await self.store.close()
 
+    # Register
+
+    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
+        """Register a function, plain or async, as the recipient of a queue. Options: `retries`,
+        `ladder`, `timeout`, `concurrency`, `ordered`, `on_exhausted`, `at_most_once`."""
+        return self.registry.handler(name, options)
+
+    def every(
+        self,
+        cron: str,
+        *,
+        tz: str = "UTC",
+        missed: str = "latest",
+        name: str = "",
+        **options: Unpack[HandlerOptions],
+    ) -> Callable[[G], G]:
+        """Call a function at the times of a cron line, once in the whole fleet. `missed` says
+        what happens to times at which no process ran: "latest", "all" or "skip"."""
+        return self.registry.every(cron, tz, missed, name, options)
+
+    # Send
+
+    async def send(
+        self, queue: str, body: object, *, confirm: bool = True, **options: Unpack[SendOptions]
+    ) -> Receipt:
+        """Store one message for a queue, a handler's name or an address, and return its receipt.
+        Options: `key`, `order_key`, `deliver_at` or `delay`, `expires_at`, `priority`, `headers`,
+        `tenant`. On RabbitMQ `confirm=False` returns before the broker has confirmed."""
+        return await self._sending.send(Send(queue, body, **options), confirm=confirm)
+
+    async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
+        """Store many messages in one transaction. Bad input among them stores none. After a
+        Conflict of a key, or a refusal by a broker, `error.stored` has the ids of the others."""
+        return await self._sending.send_many(sends)
+
+    async def send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
+        """Store many messages, each on its own: the answer has a receipt or an error for each."""
+        return await self._sending.send_each(sends)
+
+    async def send_in(
+        self, connection: object, queue: str, body: object, **options: Unpack[SendOptions]
+    ) -> Receipt:
+        """Send inside your own open transaction: the message is stored if that commits."""
+        return await self._sending.send_in(connection, Send(queue, body, **options))
+
     def connection(self) -> apsw.Connection:
-        """On SQLite: a connection for your own tables in the road's file, and for `send_in`."""
+        """On SQLite: open a connection for your own tables in the road's file and for `send_in`."""
         from postroad.stores.sqlite.store import SqliteStore
 
         if not isinstance(self.store, SqliteStore):
             raise BadInput("only a SQLite road gives connections: use your own with send_in")
         return self.store.connection()
 
+    # Control
+
+    async def cancel(
+        self,
+        id: str,  # noqa: A002 - the word that receipts use
+        *,
+        tenant: str = DEFAULT_TENANT,
+        wait: Span = 40.0,
+    ) -> Cancelled:
+        """Cancel one message. Once the answer is `cancelled`, no try of it starts. `wait`: how
+        many seconds to wait for the process that may be sending it."""
+        return await self._controls.cancel(id, tenant=tenant, wait=wait)
+
+    async def cancel_all(
+        self,
+        queue: str = "",
+        *,
+        order_key: str = "",
+        tenant: str = DEFAULT_TENANT,
+        wait: Span = 40.0,
+    ) -> CancelledAll:
+        """Cancel the unfinished messages of a queue, or of one order key, that are stored now.
+        The answer counts them by what became of them."""
+        said = CancelledAll()
+        async for step in self.cancelling(queue, order_key=order_key, tenant=tenant, wait=wait):
+            said = step
+        return said
+
+    def cancelling(
+        self,
+        queue: str = "",
+        *,
+        order_key: str = "",
+        tenant: str = DEFAULT_TENANT,
+        wait: Span = 40.0,
+    ) -> AsyncIterator[CancelledAll]:
+        """As `cancel_all`, step by step: the counts so far after each slice."""
+        return self._controls.cancelling(queue, order_key, tenant, wait)
+
+    async def settle(
+        self,
+        id: str,  # noqa: A002
+        outcome: Literal["sent", "unsent"],
+        *,
+        tenant: str = DEFAULT_TENANT,
+    ) -> None:
+        """Settle an uncertain message: `sent` makes it delivered, `unsent` has it tried again."""
+        await self._controls.settle(id, outcome, tenant=tenant)
+
+    async def pause(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
+        """Hold a queue: new messages are accepted, and no try starts."""
+        await self._controls.pause(queue, tenant=tenant)
+
+    async def resume(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
+        """Let a paused queue go on: one message first, twice as many after each success."""
+        await self._controls.resume(queue, tenant=tenant)
+
+    async def unblock(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
+        """Lift a queue's block now: quota, unreachable or disabled."""
+        await self._controls.unblock(queue, tenant=tenant)
+
+    async def limit(
+        self, what: str | int, rate: str | None, *, cost: int = 1, tenant: str = DEFAULT_TENANT
+    ) -> None:
+        """Limit how many tries start, in the whole fleet: of a queue, or, given a lane's number,
+        of all lanes with its credential. `rate` is as `50/s` or `50/s,1000/h`; None lifts the
+        limit. `cost` is what each try counts as."""
+        await self._controls.limit(what, rate, cost=cost, tenant=tenant)
+
+    # Explain
+
+    async def explain(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> Explanation:  # noqa: A002
+        """Explain a message: what happened, what holds it back, what comes next and when."""
+        return await self._explainer.explain(id, tenant=tenant)
+
+    async def explain_queue(self, name: str, *, tenant: str = DEFAULT_TENANT) -> QueueExplanation:
+        """Explain a queue: what waits in it, what holds it back, what comes next."""
+        return await self._explainer.explain_queue(name, tenant=tenant)
+
+    async def explain_lane(
+        self, lane: int, *, tenant: str | None = DEFAULT_TENANT
+    ) -> LaneExplanation:
+        """Explain a lane, by the number that `explain_queue` names."""
+        return await self._explainer.explain_lane(lane, tenant=tenant)
+
+    # Run
+
     async def run(self, *, until_idle: bool = False) -> None:
-        """Deliver, until stopped; or until nothing is due any more."""
+        """Deliver until stopped, or, with `until_idle`, until nothing is due any more. In the main
+        thread SIGTERM and SIGINT stop it in good order."""
         _ = self._sending.taking()  # whether it is open
         if self.engine is not None:
             raise BadInput("this road runs already: one run() at a time")
         if not until_idle:
             log_levels(self.log, self.settings.limits.poll_intervals_s)
             log_guard(self.log, self.settings.webhooks)
-        limits, log, scheduler = self.settings.limits, self.log, self._scheduler()
-        pace = Pacer(self.store, self.store.clock, log)
+        limits, log, store = self.settings.limits, self.log, self.store
+        scheduler = self.registry.scheduler(store, store.clock, self._sending.draft_tick, log)
+        pace = Pacer(store, store.clock, log)
+        transports = watched(self._transports, self.meter, store.clock)
         engine = self.engine = Engine(
-            self.store, self._watched(), self.owner, limits, self._chance, log, pace, self.keys
+            store, transports, self.owner, limits, self._chance, log, pace, self.keys
         )
         self._tell_broken(engine.broke)
-        ears = Ears(self.stop if self.hears_signals else None)
+        trap = SignalTrap(self.stop if self.hears_signals else None)
         try:
             engine.start()
             if scheduler is not None:
@@ -191,13 +332,8 @@ class Postroad:
                 self.owner, pace, limits.drain_s, self.stop
             ) as worker:
                 try:
-                    with ears, log_when_stuck(self.watchdog_s, log):
-                        stopped = engine.until_stopped()
-                        if not until_idle:
-                            await stopped
-                            return
-                        await _first_of(stopped, _idle(worker, scheduler))
-                        await engine.until_idle()
+                    with trap, log_when_stuck(self.watchdog_s, log):
+                        await deliver(engine, worker, scheduler, until_idle=until_idle)
                 finally:
                     worker.stop()  # both begin nothing more, and end together
                     await engine.stop()
@@ -206,29 +342,14 @@ class Postroad:
             self._tell_broken(None)
             self.engine = None
             self._stop_asked = False
-            ears.hand_on()
+            trap.hand_on()
 
     def _tell_broken(self, broke: Broke | None) -> None:
-        """Who is to know when a task of the store's, or of the road's own, dies."""
+        """Set who is told when a task of the store or of the road dies."""
         self._reopening.tasks.tell(broke)
         self._allowance.tasks.tell(broke)
         if isinstance(self.store, HasTasks):
             self.store.tasks.tell(broke)
-
-    def _watched(self) -> dict[str, Transport]:
-        """The transports: counted where a server asks for it, traced where a program does."""
-        if self.meter is None and not tracing.active():
-            return self._transports
-        meter, clock = self.meter or Meter(), self.store.clock
-        return {name: WatchedTransport(t, meter, clock) for name, t in self._transports.items()}
-
-    def _scheduler(self) -> Scheduler | None:
-        entries = [replace(entry) for entry in self.registry.timetables]
-        if not entries:
-            return None
-        if not isinstance(self.store, Ticks):
-            raise BadInput("this store keeps no timetables: road.every needs another one")
-        return Scheduler(self.store, self.store.clock, entries, self._sending.draft_tick, self.log)
 
     def _last_tries(self, numbers: Collection[int]) -> set[int]:
         return set() if self.engine is None else self.engine.last_tries(numbers)
@@ -237,26 +358,7 @@ class Postroad:
         return self.engine is not None and self.engine.sends(number)
 
     def stop(self) -> None:
-        """End `run`: in-flight work is finished, or given back without spending a try."""
+        """End `run`. Tries in flight are finished, or given back without counting as one."""
         self._stop_asked = True
         if self.engine is not None:
             self.engine.ask_to_stop()
-
-
-async def _idle(worker: CampaignWorker, scheduler: Scheduler | None) -> None:
-    if scheduler is not None:
-        await scheduler.caught_up.wait()
-    await worker.idle.wait()
-
-
-async def _first_of(*ways: Coroutine[None, None, None]) -> None:
-    """Until one has ended; what it raised is raised."""
-    tasks = [asyncio.ensure_future(way) for way in ways]
-    try:
-        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-    for task in ended:
-        task.result()

@@ -1,4 +1,4 @@
-"""One frozen settings object, and where its values come from: flags > environment > file."""
+"""One frozen settings object. Its values come from flags, then the environment, then a file."""
 
 import re
 import tomllib
@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from postroad.model.errors import BadSetting
 from postroad.model.hubs import KnownHub, known_hub
-from postroad.model.limits import Limits
+from postroad.model.limits import Limits, Tuning
 from postroad.model.tenant_limits import TenantLimits
 from postroad.model.webhook import WebhookRules
 
@@ -24,15 +24,15 @@ WATCHDOG_S: Final = (0.1, 86_400.0)
 DEFAULT: Final = "default"
 PREFIX: Final = "POSTROAD_"
 TOKEN_CHARACTERS_MIN: Final = 24
-"""Of tokens that people choose: 24 random letters and digits have 142 bits."""
+"""Minimum for tokens that people choose: 24 random letters and digits have 142 bits."""
 NO_SETTINGS: Final = ("ca_file", "config", "keys", "secret", "server", "tenant", "token")
-"""Variables, by the rest of their names, that are no settings."""
+"""Variables that other parts read, without the prefix."""
 OTHERS: Final = re.compile(r"TEST_|(.*_)?(SERVICE_(HOST|PORT)|PORT)(_|$)")
-"""What the tests read, and what Kubernetes sets for a service that is called postroad."""
+"""Variables of the tests, and those that Kubernetes sets for a service named postroad."""
 
 
 class Settings(Struct, frozen=True):
-    """What can be set about a road; every one is in docs/reference/settings.md."""
+    """The settings of a road; docs/reference/settings.md explains each."""
 
     dsn: str = "sqlite:///road.db"
     body_bytes_max: int = 1 << 20
@@ -49,7 +49,6 @@ class Settings(Struct, frozen=True):
     tls_cert_file: str = ""
     tls_key_file: str = ""
     request_bytes_max: int = 32 << 20
-    batch_lines_max: int = 10_000
     intake_max: int = 10_000
     store_wait_s: float = 5.0
     watchdog_s: float = 10.0
@@ -67,25 +66,26 @@ SECTIONS: Final[dict[str, type[Limits | TenantLimits | WebhookRules]]] = {
 
 
 class Loaded(Struct, frozen=True):
-    """The settings, and for each by its dotted name where its value came from."""
+    """The settings, and where the value of each came from, by its dotted name."""
 
     settings: Settings
     sources: dict[str, str]
 
     def chosen(self, name: str) -> bool:
-        """Whether somebody set it."""
+        """Whether its value was given, and is not the default."""
         return self.sources[name] != DEFAULT
 
 
 def names() -> dict[str, Any]:
     """Every setting by its dotted name, with its type."""
-    outer = [(f.name, f) for f in structs.fields(Settings) if f.name not in SECTIONS]
-    inner = [
-        (f"{section}.{field.name}", field)
-        for section, kind in SECTIONS.items()
-        for field in structs.fields(kind)
-    ]
-    return {name: field.type for name, field in (*outer, *inner)}
+    tuning = {f"limits.{name}" for name in Tuning.__struct_fields__}
+    return {name: kind for name, kind in _fields_by_name() if name not in tuning}
+
+
+def _fields_by_name() -> Iterator[tuple[str, Any]]:
+    yield from ((f.name, f.type) for f in structs.fields(Settings) if f.name not in SECTIONS)
+    for section, kind in SECTIONS.items():
+        yield from ((f"{section}.{field.name}", field.type) for field in structs.fields(kind))
 
 
 def variable(name: str) -> str:
@@ -94,7 +94,7 @@ def variable(name: str) -> str:
 
 
 def unknown(environ: Mapping[str, str]) -> dict[str, str]:
-    """Variables that look like ours and that nobody reads, each with what may have been meant."""
+    """Variables that begin with our prefix and are no settings, each with a hint."""
     known = [variable(name).removeprefix(PREFIX) for name in (*names(), *NO_SETTINGS)]
     found: dict[str, str] = {}
     for name in sorted(environ):
@@ -112,7 +112,7 @@ def unknown(environ: Mapping[str, str]) -> dict[str, str]:
 def load(
     flags: Mapping[str, str], environ: Mapping[str, str], file: Path | None, base: Settings
 ) -> Loaded:
-    """The settings as flags, environment and file say; what nobody names is as in `base`."""
+    """Read the settings from flags, environment and file; the others are as in `base`."""
     known = names()
     values: dict[str, Any] = {}
     sources = dict.fromkeys(known, DEFAULT)
@@ -169,7 +169,7 @@ def _convert(name: str, value: Any, label: str, known: Mapping[str, Any]) -> Any
 
 
 def _hubs(value: Any, label: str) -> tuple[KnownHub, ...]:
-    """Tables in a file, lines elsewhere. Errors show no values: tokens are among them."""
+    """Hubs are tables in a file and lines elsewhere. Errors show no values: they hold tokens."""
     if isinstance(value, str):
         value = [part.strip() for part in value.split(",") if part.strip()]
     if not isinstance(value, list | tuple):
@@ -184,7 +184,7 @@ def _hubs(value: Any, label: str) -> tuple[KnownHub, ...]:
 
 
 def checked(settings: object) -> Settings:
-    """What a program gives as settings; BadSetting when types or values make no sense."""
+    """Check the settings that a program gives; BadSetting for wrong types or values."""
     values = _fields(settings, Settings, "settings")
     for section, kind in SECTIONS.items():
         values[section] = _fields(values[section], kind, section)
@@ -206,7 +206,7 @@ def _fields(held: object, kind: type[Struct], name: str) -> dict[str, Any]:
 
 
 def check(settings: Settings) -> None:
-    """BadSetting when values make no sense."""
+    """Raise BadSetting for values that make no sense."""
     for name, choices in (("log_level", LOG_LEVELS), ("log_format", LOG_FORMATS)):
         if getattr(settings, name) not in choices:
             given = getattr(settings, name)
@@ -214,7 +214,7 @@ def check(settings: Settings) -> None:
     _ = address(settings.listen)  # whether it can be read
     _ = address(settings.hub_listen, "hub_listen")  # whether it can be read
     _check_hubs(settings)
-    _check_doors(settings)
+    _check_network(settings)
     for name, number in _numbers(settings):
         may_be_zero = name in ("limits.linger_ms", "watchdog_s") and number == 0
         if not number > 0 and not may_be_zero:  # so that NaN is none
@@ -245,13 +245,13 @@ def _check_hubs(settings: Settings) -> None:
         raise BadSetting(f"hubs: {min(twice)} is named twice")
 
 
-def _check_doors(settings: Settings) -> None:
+def _check_network(settings: Settings) -> None:
     for proxy in settings.trusted_proxies:
         try:
             ip_network(proxy)
         except ValueError:
             raise BadSetting(
-                f"trusted_proxies: {proxy!r} is no address or network: give one as 10.0.0.7 or "
+                f"trusted_proxies: {proxy!r} is not an address or network: give one as 10.0.0.7 or "
                 "10.0.0.0/24"
             ) from None
     for host in settings.allowed_hosts:
@@ -262,7 +262,7 @@ def _check_doors(settings: Settings) -> None:
 
 
 def _numbers(settings: Settings) -> Iterator[tuple[str, float]]:
-    for name, kind in names().items():
+    for name, kind in _fields_by_name():
         section, _, inner = name.rpartition(".")
         value = getattr(getattr(settings, section) if section else settings, inner)
         if kind in (int, float):
@@ -272,7 +272,7 @@ def _numbers(settings: Settings) -> Iterator[tuple[str, float]]:
 
 
 def address(listen: str, name: str = "listen") -> tuple[str, int]:
-    """Host and port of `listen`, or of another setting of its kind."""
+    """The host and port of an address such as `listen`."""
     host, mark, port = listen.rpartition(":")
     number = int(port) if port.isdecimal() and len(port) <= 5 else 65_536
     if not mark or not host or number > 65_535:

@@ -17,7 +17,7 @@ from concurrent.futures import CancelledError, Future, wait
 from contextlib import contextmanager
 from functools import wraps
 from types import FrameType
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 import apsw
 
@@ -28,16 +28,17 @@ from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
 from postroad.ports.transport import Transport
 from postroad.transports.job import Message
-from postroad.verbs.campaigns import CampaignVerbs
-from postroad.verbs.control import Controls, LaneControls
-from postroad.verbs.credentials import CredentialVerbs
-from postroad.verbs.dead import Dead
+from postroad.verbs.campaigns import CampaignAdmin
+from postroad.verbs.control import LaneControls
+from postroad.verbs.credentials import CredentialAdmin
+from postroad.verbs.dead import DeadMessages
+from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
-from postroad.verbs.mailboxes import MailboxVerbs
-from postroad.verbs.sending import Receipt, Sending
-from postroad.verbs.tokens import TokenVerbs
-from postroad.verbs.webhooks import Webhooks
-from postroad.verbs.why import Why
+from postroad.verbs.mailboxes import MailboxAdmin
+from postroad.verbs.registering import F, G, HandlerOptions
+from postroad.verbs.sending import Receipt
+from postroad.verbs.tokens import TokenAdmin
+from postroad.verbs.webhooks import WebhookAdmin
 
 __all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
 
@@ -45,123 +46,93 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Waits(Protocol):
-    """Something with verbs that can be waited for."""
+class Verbs:
+    """Verbs that wait for those of `target`, the same group of the road itself."""
 
-    _target: Any
+    def __init__(self, target: Any, wait: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+        self._target = target
+        self._wait = wait
 
 
 def blocking(
     verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]], via: str = "_wait"
-) -> Callable[Concatenate[Waits, P], R]:
-    """The same verb, waited for: `via` is the method that knows how."""
+) -> Callable[Concatenate[Any, P], R]:
+    """The same verb, waited for. `via` names the method that knows how to wait."""
     name = verb.__name__
 
     @wraps(verb)
-    def call(self: Waits, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         wait: Callable[[Coroutine[Any, Any, R]], R] = getattr(self, via)
         return wait(getattr(self._target, name)(*args, **kwargs))
 
     return call
 
 
-class Verbs:
-    """Verbs of a part of the road."""
-
-    def __init__(self, target: object, wait: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-        self._target = target
-        self._wait = wait
-
-
 class BlockingDead(Verbs):
-    """Messages that will not be tried again: inspect, replay, purge."""
+    """List, show, replay and purge the messages that will not be tried again."""
 
-    list = blocking(Dead.list)
-    show = blocking(Dead.show)
-    replay = blocking(Dead.replay)
-    purge = blocking(Dead.purge)
+    list, show = blocking(DeadMessages.list), blocking(DeadMessages.show)
+    replay, purge = blocking(DeadMessages.replay), blocking(DeadMessages.purge)
 
 
 class BlockingLanes(Verbs):
     """Pause, resume, unblock and limit whole lanes, by their number."""
 
-    limit = blocking(LaneControls.limit)
-    pause = blocking(LaneControls.pause)
-    resume = blocking(LaneControls.resume)
-    unblock = blocking(LaneControls.unblock)
+    pause, resume = blocking(LaneControls.pause), blocking(LaneControls.resume)
+    unblock, limit = blocking(LaneControls.unblock), blocking(LaneControls.limit)
 
 
 class BlockingInspection(Verbs):
-    """How the whole road stands."""
+    """List queues, lanes and retry levels, and count messages."""
 
-    queues = blocking(Inspection.queues)
-    lanes = blocking(Inspection.lanes)
-    overview = blocking(Inspection.overview)
-    levels = blocking(Inspection.levels)
+    queues, lanes = blocking(Inspection.queues), blocking(Inspection.lanes)
+    overview, levels = blocking(Inspection.overview), blocking(Inspection.levels)
 
 
 class BlockingTokens(Verbs):
-    """Access tokens: make, list, revoke."""
+    """Make, list and revoke access tokens."""
 
-    make = blocking(TokenVerbs.make)
-    list = blocking(TokenVerbs.list)
-    revoke = blocking(TokenVerbs.revoke)
-    who = blocking(TokenVerbs.who)
+    make, list = blocking(TokenAdmin.make), blocking(TokenAdmin.list)
+    revoke, who = blocking(TokenAdmin.revoke), blocking(TokenAdmin.who)
 
 
 class BlockingMailboxes(Verbs):
-    """The hub's mailboxes: make, list, explain, delete."""
+    """Make, list, explain and delete the hub's mailboxes."""
 
-    create = blocking(MailboxVerbs.create)
-    list = blocking(MailboxVerbs.list)
-    explain = blocking(MailboxVerbs.explain)
-    delete = blocking(MailboxVerbs.delete)
-    stats = blocking(MailboxVerbs.stats)
+    create, list = blocking(MailboxAdmin.create), blocking(MailboxAdmin.list)
+    explain, delete = blocking(MailboxAdmin.explain), blocking(MailboxAdmin.delete)
+    stats = blocking(MailboxAdmin.stats)
 
 
 class BlockingWebhooks(Verbs):
-    """Settings of webhook queues, and the log of their tries."""
+    """Set how webhooks are called, and read the log of their tries."""
 
-    set = blocking(Webhooks.set)
-    get = blocking(Webhooks.get)
-    attempts = blocking(Webhooks.attempts)
-    list = blocking(Webhooks.list)
-    delete = blocking(Webhooks.delete)
-    rotate_keys = blocking(Webhooks.rotate_keys)
+    set, get = blocking(WebhookAdmin.set), blocking(WebhookAdmin.get)
+    list, delete = blocking(WebhookAdmin.list), blocking(WebhookAdmin.delete)
+    attempts, rotate_keys = blocking(WebhookAdmin.attempts), blocking(WebhookAdmin.rotate_keys)
 
 
 class BlockingCampaigns(Verbs):
-    """One template to many recipients."""
+    """Send one template to many recipients."""
 
-    create = blocking(CampaignVerbs.create)
-    list = blocking(CampaignVerbs.list)
-    show = blocking(CampaignVerbs.show)
-    exact = blocking(CampaignVerbs.exact)
-    import_file = blocking(CampaignVerbs.import_file)
-    discard_import = blocking(CampaignVerbs.discard_import)
-    preview = blocking(CampaignVerbs.preview)
-    test_send = blocking(CampaignVerbs.test_send)
-    dry_run = blocking(CampaignVerbs.dry_run)
-    start = blocking(CampaignVerbs.start)
-    schedule = blocking(CampaignVerbs.schedule)
-    stop = blocking(CampaignVerbs.stop)
-    resume = blocking(CampaignVerbs.resume)
-    retry = blocking(CampaignVerbs.retry)
-    cancel = blocking(CampaignVerbs.cancel)
-    settle = blocking(CampaignVerbs.settle)
-    lookup = blocking(CampaignVerbs.lookup)
-    recipients = blocking(CampaignVerbs.recipients)
+    create, list = blocking(CampaignAdmin.create), blocking(CampaignAdmin.list)
+    show, exact = blocking(CampaignAdmin.show), blocking(CampaignAdmin.exact)
+    import_file = blocking(CampaignAdmin.import_file)
+    discard_import = blocking(CampaignAdmin.discard_import)
+    preview, test_send = blocking(CampaignAdmin.preview), blocking(CampaignAdmin.test_send)
+    dry_run, schedule = blocking(CampaignAdmin.dry_run), blocking(CampaignAdmin.schedule)
+    start, stop = blocking(CampaignAdmin.start), blocking(CampaignAdmin.stop)
+    resume, retry = blocking(CampaignAdmin.resume), blocking(CampaignAdmin.retry)
+    cancel, settle = blocking(CampaignAdmin.cancel), blocking(CampaignAdmin.settle)
+    lookup, recipients = blocking(CampaignAdmin.lookup), blocking(CampaignAdmin.recipients)
 
 
 class BlockingCredentials(Verbs):
-    """Who may send what, how fast."""
+    """Store, check and delete the credentials that campaigns send with."""
 
-    put = blocking(CredentialVerbs.put)
-    show = blocking(CredentialVerbs.show)
-    list = blocking(CredentialVerbs.list)
-    check = blocking(CredentialVerbs.check)
-    delete = blocking(CredentialVerbs.delete)
-    rotate_keys = blocking(CredentialVerbs.rotate_keys)
+    put, show = blocking(CredentialAdmin.put), blocking(CredentialAdmin.show)
+    list, check = blocking(CredentialAdmin.list), blocking(CredentialAdmin.check)
+    delete, rotate_keys = blocking(CredentialAdmin.delete), blocking(CredentialAdmin.rotate_keys)
 
 
 class Face(ABC):
@@ -169,47 +140,61 @@ class Face(ABC):
 
     def __init__(self, road: app.Postroad) -> None:
         self._target = road
-        self.handler, self.every = road.handler, road.every
-        self.dead = BlockingDead(road.dead, self._wait)
-        self.lanes = BlockingLanes(road.lanes, self._wait)
-        self.inspect = BlockingInspection(road.inspect, self._wait)
-        self.tokens = BlockingTokens(road.tokens, self._wait)
-        self.campaigns = BlockingCampaigns(road.campaigns, self._wait)
-        self.credentials = BlockingCredentials(road.credentials, self._wait)
-        self.mailboxes = BlockingMailboxes(road.mailboxes, self._wait)
-        self.webhooks = BlockingWebhooks(road.webhooks, self._wait)
+        for name, group in vars(Face).items():
+            if isinstance(group, VerbGroup):
+                setattr(self, name, group.kind(getattr(road, name), self._wait))
+
+    dead = VerbGroup(BlockingDead)
+    lanes = VerbGroup(BlockingLanes)
+    inspect = VerbGroup(BlockingInspection)
+    webhooks = VerbGroup(BlockingWebhooks)
+    campaigns = VerbGroup(BlockingCampaigns)
+    credentials = VerbGroup(BlockingCredentials)
+    mailboxes = VerbGroup(BlockingMailboxes)
+    tokens = VerbGroup(BlockingTokens)
+
+    send, send_many = blocking(app.Postroad.send), blocking(app.Postroad.send_many)
+    send_each, send_in = blocking(app.Postroad.send_each), blocking(app.Postroad.send_in)
+    cancel, cancel_all = blocking(app.Postroad.cancel), blocking(app.Postroad.cancel_all)
+    settle, limit = blocking(app.Postroad.settle), blocking(app.Postroad.limit)
+    pause, resume = blocking(app.Postroad.pause), blocking(app.Postroad.resume)
+    unblock, explain = blocking(app.Postroad.unblock), blocking(app.Postroad.explain)
+    explain_queue = blocking(app.Postroad.explain_queue)
+    explain_lane = blocking(app.Postroad.explain_lane)
 
     @property
     def postroad(self) -> app.Postroad:
         """The road itself, with its async face."""
         return self._target
 
-    @abstractmethod
-    def _wait(self, verb: Coroutine[Any, Any, R]) -> R:
-        """Live through a verb, and answer what it does."""
+    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
+        """Register a function, plain or async, as the recipient of a queue; the options are those
+        of `postroad.Postroad.handler`."""
+        return self._target.handler(name, **options)
 
-    send = blocking(Sending.send)
-    send_many = blocking(Sending.send_many)
-    send_each = blocking(Sending.send_each)
-    send_in = blocking(Sending.send_in)
-    cancel = blocking(Controls.cancel)
-    cancel_all = blocking(Controls.cancel_all)
-    settle = blocking(Controls.settle)
-    limit = blocking(Controls.limit)
-    pause = blocking(Controls.pause)
-    resume = blocking(Controls.resume)
-    unblock = blocking(Controls.unblock)
-    explain = blocking(Why.explain)
-    explain_queue = blocking(Why.explain_queue)
-    explain_lane = blocking(Why.explain_lane)
+    def every(
+        self,
+        cron: str,
+        *,
+        tz: str = "UTC",
+        missed: str = "latest",
+        name: str = "",
+        **options: Unpack[HandlerOptions],
+    ) -> Callable[[G], G]:
+        """Call a function at the times of a cron line, once in the whole fleet."""
+        return self._target.every(cron, tz=tz, missed=missed, name=name, **options)
 
     def connection(self) -> apsw.Connection:
-        """On SQLite: a connection for your own tables in the road's file, and for `send_in`."""
+        """On SQLite: open a connection for your own tables in the road's file and for `send_in`."""
 
         async def give() -> apsw.Connection:
             return self._target.connection()
 
         return self._wait(give())
+
+    @abstractmethod
+    def _wait(self, verb: Coroutine[Any, Any, R]) -> R:
+        """Run a verb to its end, and return its answer."""
 
 
 class Postroad(Face):
@@ -237,7 +222,7 @@ class Postroad(Face):
         self.close()
 
     def open(self) -> None:
-        """For a process that stays, such as a web server; `with road:` does the same."""
+        """Open the road for good, as a web server does; `with road:` opens and closes it."""
         with self._opening:
             if self._loop is not None:
                 raise BadInput("this road is open already: open it once, any thread may use it")
@@ -252,7 +237,7 @@ class Postroad(Face):
                 raise
 
     def close(self) -> None:
-        """Stop running, and let go of the store."""
+        """Stop running, and close the store."""
         with self._opening:
             if self._loop is None:
                 return
@@ -275,8 +260,8 @@ class Postroad(Face):
         loop.close()
 
     def run(self, *, until_idle: bool = False) -> None:
-        """Deliver, until stopped; or until nothing is due any more. In the main thread SIGTERM
-        and SIGINT end it in good order."""
+        """Deliver until stopped, or, with `until_idle`, until nothing is due any more. In the main
+        thread SIGTERM and SIGINT stop it in good order."""
         with _signals(self.stop):
             running = self._start(self._target.run(until_idle=until_idle))
             self._runs.add(running)
@@ -284,7 +269,7 @@ class Postroad(Face):
             running.result()
 
     def stop(self) -> None:
-        """End `run`: in-flight work is finished, or given back without spending a try."""
+        """End `run`. Tries in flight are finished, or given back without counting as one."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._target.stop)
 

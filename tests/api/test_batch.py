@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
-from msgspec import structs
+import pytest
 
 from postroad.api.in_process import ApiAnswer
+from postroad.api.routes import batch
 from postroad.api.routes.batch import lines_of
-from postroad.config import Settings
 from postroad.ports.clock import SystemClock
 from tests.api.stand import Stand, kind
 
@@ -64,9 +64,11 @@ async def test_a_large_batch_is_stored_whole_and_answered_in_order(stand: Stand)
     assert (await stand.road.store.counts())["waiting"] == 2_500
 
 
-async def test_an_empty_batch_and_one_with_too_many_lines(stand: Stand) -> None:
+async def test_an_empty_batch_and_one_with_too_many_lines(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert lines(await stand.say("POST", "/v1/messages:batch", b""))[1]["stored"] == 0
-    stand.context.settings = structs.replace(Settings(), batch_lines_max=2)
+    monkeypatch.setattr(batch, "LINES_MAX", 2)
     text = b"\n".join([b'{"queue": "good", "body": 1}'] * 3)
     answer = await stand.say("POST", "/v1/messages:batch", text)
     assert (answer.status, kind(answer)) == (413, "body-too-large")

@@ -15,31 +15,31 @@ from postroad.model.credential import CredentialSpec
 from postroad.model.errors import BadInput
 from postroad.model.texts import TEXTS_MAX
 from postroad.verbs.bounding import bounded
-from postroad.verbs.campaigns import CampaignVerbs
+from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
-from postroad.verbs.credentials import CredentialVerbs
-from postroad.verbs.dead import Dead, Where
+from postroad.verbs.credentials import CredentialAdmin
+from postroad.verbs.dead import DeadMessages, DeadWhere
 from postroad.verbs.inspection import Inspection
-from postroad.verbs.mailboxes import MailboxVerbs
-from postroad.verbs.tokens import TokenVerbs
-from postroad.verbs.webhooks import Webhooks
+from postroad.verbs.mailboxes import MailboxAdmin
+from postroad.verbs.tokens import TokenAdmin
+from postroad.verbs.webhooks import WebhookAdmin
 from tests.api.stand import Stand
 
 VERBS = (
-    CampaignVerbs,
+    CampaignAdmin,
     Controls,
     LaneControls,
-    CredentialVerbs,
-    Dead,
+    CredentialAdmin,
+    DeadMessages,
     Inspection,
-    MailboxVerbs,
-    TokenVerbs,
-    Webhooks,
+    MailboxAdmin,
+    TokenAdmin,
+    WebhookAdmin,
 )
 ELSEWHERE = {
     "SendRequest.body_base64": "by body_bytes_max, and by request_bytes_max before it is read",
-    "TokenVerbs.make.scopes": "there are four",
-    "TokenVerbs.who.text": "a header's length; it is only hashed",
+    "TokenAdmin.make.scopes": "there are four",
+    "TokenAdmin.who.text": "a header's length; it is only hashed",
 }
 """Texts that are bounded by something else."""
 
@@ -116,9 +116,9 @@ def test_every_text_that_a_verb_takes_has_a_bound() -> None:
         if (label := f"{kind.__name__}.{name}.{parameter}") not in ELSEWHERE
     ]
     assert loose == []
-    assert {name for name, hint in typing.get_type_hints(Where).items() if _is_text(hint)} <= set(
-        TEXTS_MAX
-    )
+    assert {
+        name for name, hint in typing.get_type_hints(DeadWhere).items() if _is_text(hint)
+    } <= set(TEXTS_MAX)
     texts = {name for name, hint in typing.get_type_hints(CredentialSpec).items() if _is_text(hint)}
     assert texts <= set(TEXTS_MAX)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from postroad.cli import campaigns, groups
+from postroad.cli import campaigns, root
 from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
 from tests.campaigns.stories import numbers, write_csv
 from tests.cli.running import data, postroad, running
@@ -117,7 +117,7 @@ def test_an_export_is_never_held_whole(
         words = ["campaign", "export", "c", "--format", "ndjson"]
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdout", sink)
-            groups.app(words, standalone_mode=False)
+            root.app(words, standalone_mode=False)
 
     with running(folder, *UP):
         put(provider)

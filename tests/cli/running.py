@@ -14,7 +14,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from postroad.api.owner_note import OwnerNote, read_note
-from postroad.cli.groups import app
+from postroad.cli.root import app
 
 PROGRAM = (sys.executable, "-c", "from postroad.cli.main import main; main()")
 WAIT_S = 60.0
@@ -80,7 +80,7 @@ def start(folder: Path, *words: str) -> "subprocess.Popen[str]":
 
 
 def door(process: "subprocess.Popen[str]", folder: Path) -> OwnerNote:
-    """Where it listens, as soon as it does."""
+    """DeadWhere it listens, as soon as it does."""
     until = time.monotonic() + WAIT_S
     while time.monotonic() < until:
         found = read_note(f"sqlite:///{folder}/road/road.db")

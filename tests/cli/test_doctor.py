@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from postroad.cli import examining
+from postroad.cli import checks
 from tests.cli.running import UP, data, postroad, running
 
 
@@ -27,7 +27,7 @@ def test_a_road_in_good_order(road: str) -> None:
         "settings", "listen", "SQLite", "disk", "store", "schema", "clock", "bell",
     }  # fmt: skip
     assert {each["state"] for each in found} == {"ok"}
-    assert "how to mend it" in postroad("doctor").stdout
+    assert "how to fix it" in postroad("doctor").stdout
 
 
 def test_a_road_that_runs_is_asked(folder: Path) -> None:
@@ -52,7 +52,7 @@ def test_what_is_wrong_is_named_with_how_to_mend_it(
 ) -> None:
     path = Path(road.removeprefix("sqlite:///"))
     monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.40.1")
-    monkeypatch.setattr(examining, "DISK_FLOOR_BYTES", 1 << 62)
+    monkeypatch.setattr(checks, "DISK_FLOOR_BYTES", 1 << 62)
     monkeypatch.setenv("POSTROAD_LISTEN", "0.0.0.0:8600")
     result = postroad("doctor", "--json")
     assert result.exit_code == 1

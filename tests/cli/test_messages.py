@@ -2,7 +2,7 @@
 
 import pytest
 
-from postroad.cli.counting import counting
+from postroad.cli.progress import show_progress
 from tests.cli.running import data, postroad
 
 pytestmark = pytest.mark.usefixtures("road")
@@ -71,7 +71,7 @@ def test_a_server_that_does_not_answer_is_unavailable(monkeypatch: pytest.Monkey
 
 
 def test_ctrl_c_says_how_far_a_count_was(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(KeyboardInterrupt), counting("cancelling") as told:
+    with pytest.raises(KeyboardInterrupt), show_progress("cancelling") as told:
         told(10_500)
         raise KeyboardInterrupt
-    assert "cancelling 10,500, perhaps some more" in capsys.readouterr().err
+    assert "cancelling 10,500, perhaps a few more" in capsys.readouterr().err

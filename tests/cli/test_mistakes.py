@@ -14,8 +14,8 @@ from msgspec import structs
 
 from postroad.api.in_process import ApiAnswer, ApiRequest
 from postroad.api.owner_note import OwnerNote, leave_note, read_note
-from postroad.cli import reach
-from postroad.cli.reach import Reach
+from postroad.cli import client
+from postroad.cli.client import RoadClient
 from postroad.stores.naming import shown
 from tests.cli.running import PROGRAM, UP, data, postroad, running, start
 
@@ -24,15 +24,15 @@ HALF = "caf\udce9"
 ELSEWHERE = "http://127.0.0.1:1"
 BROKEN_ENGINE = """
 from postroad import Postroad
-from postroad.app import Postroad as Inside
+from postroad.verbs.registering import Registry
 
 road = Postroad()
 
-def no_timetables(self):
+def no_timetables(*_):
     from postroad.model.errors import BadInput
     raise BadInput("this store keeps no timetables")
 
-Inside._scheduler = no_timetables
+Registry.scheduler = no_timetables
 """
 STORE_AWAY = """
 from postroad import Postroad
@@ -172,8 +172,8 @@ def test_a_word_that_is_not_known_is_answered_with_those_that_are(
 def test_the_list_of_commands_has_no_line_breaks_of_the_source() -> None:
     """At this width every line of it is one command."""
     lines = postroad("--help").stdout.splitlines()
-    (hub,) = [line for line in lines if "Serve mailboxes" in line]
-    assert "the setting hub_listen says where it listens.)" in hub
+    (hub,) = [line for line in lines if "Run the hub alone" in line]
+    assert "The setting hub_listen says where it listens; commands on this machine" in hub
 
 
 def test_what_a_killed_server_left_behind_does_not_lead_to_another_road(
@@ -201,7 +201,7 @@ def test_who_was_not_answered_is_told_that_it_may_have_been_done(
 ) -> None:
     """A send that is repeated without looking would be two messages. What only looks can be
     repeated, and so can what was never asked."""
-    monkeypatch.setattr(reach, "TIMEOUT_S", 0.5)
+    monkeypatch.setattr(client, "TIMEOUT_S", 0.5)
     monkeypatch.setenv("POSTROAD_TOKEN", "prt_x")
     with deaf() as url:
         there = ("--server", url)
@@ -209,7 +209,7 @@ def test_who_was_not_answered_is_told_that_it_may_have_been_done(
             told = postroad(*words, *there)
             assert told.exit_code == 3, told.output
             assert f"no answer from {url} in 0.5 s" in told.stderr
-            assert "may have done it or do it yet: look before you ask again" in told.stderr
+            assert "may still be: check before you repeat it" in told.stderr
         told = postroad("queues", *there)
         assert told.exit_code == 3
         assert "look before" not in told.stderr
@@ -220,7 +220,7 @@ def test_who_was_not_answered_is_told_that_it_may_have_been_done(
 
 def test_a_road_whose_process_hangs_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(folder, *UP) as (process, door):
-        monkeypatch.setattr(reach, "TIMEOUT_S", 0.5)
+        monkeypatch.setattr(client, "TIMEOUT_S", 0.5)
         process.send_signal(signal.SIGSTOP)
         try:
             told = postroad("queues", "--dsn", UP[-1])
@@ -281,13 +281,13 @@ def test_an_answer_to_a_batch_that_was_cut_off_is_no_success(
 ) -> None:
     assert road
     (folder / "lines").write_text('{"queue": "good", "body": 1}\n' * 3)
-    whole = Reach.answer
+    whole = RoadClient.answer
 
-    def cut(self: Reach, asked: ApiRequest) -> ApiAnswer:
+    def cut(self: RoadClient, asked: ApiRequest) -> ApiAnswer:
         answer = whole(self, asked)
         return structs.replace(answer, content=b"\n".join(answer.content.splitlines()[:2]))
 
-    monkeypatch.setattr(Reach, "answer", cut)
+    monkeypatch.setattr(RoadClient, "answer", cut)
     result = postroad("batch", "lines")
     assert result.exit_code == 3, result.output
     assert "lines 1 to 3" in result.stderr

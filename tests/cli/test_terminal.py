@@ -20,8 +20,8 @@ import msgspec
 import pytest
 
 from postroad.cli import printing
-from postroad.cli.groups import app
-from postroad.cli.reach import Reach
+from postroad.cli.client import RoadClient
+from postroad.cli.root import app
 from postroad.model import visible
 from postroad.observe.log import make_log
 from tests.cli.running import UP, running
@@ -216,8 +216,8 @@ def test_an_export_is_exact_in_a_file_and_shown_on_a_terminal(
         printing.pieces(parts)
     assert (tmp_path / "rows").read_bytes() == row
     monkeypatch.setenv("POSTROAD_TOKEN", "prt_x")
-    monkeypatch.setattr(Reach, "__enter__", lambda self: self)
-    monkeypatch.setattr(Reach, "export", lambda *_: iter(parts))
+    monkeypatch.setattr(RoadClient, "__enter__", lambda self: self)
+    monkeypatch.setattr(RoadClient, "export", lambda *_: iter(parts))
     said, code = on_a_terminal("campaign", "export", "x", "--server", "http://x")
     assert (said, code) == (visible.visible(row.decode()), 0)
 

@@ -20,7 +20,7 @@ from postroad.config import Settings
 from postroad.model.keyring import new_key
 from postroad.model.webhook import WebhookRules
 from postroad.transports.webhook.signing import public_key
-from postroad.verbs.webhooks import Webhooks
+from postroad.verbs.webhooks import WebhookAdmin
 from tests.cli.running import data, postroad, running, start
 
 ONE = "whsec_" + b64encode(b"1" * 24).decode()
@@ -216,7 +216,7 @@ def test_keys_rotate_seals_all_with_the_first_key_and_can_be_stopped(
 
     async def read() -> list[Any]:
         async with Postroad(f"sqlite:///{path}", settings=Settings(webhooks=RULES)) as road:
-            webhooks: Webhooks = road.webhooks
+            webhooks: WebhookAdmin = road.webhooks
             return [await webhooks.get(f"http://127.0.0.1:9/{n}") for n in range(7)]
 
     assert all((facts.secrets, facts.headers) == (1, ("x-key",)) for facts in asyncio.run(read()))

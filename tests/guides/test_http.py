@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from postroad.cli.groups import app
+from postroad.cli.root import app
 from tests.api.stand import Stand
 from tests.reference.test_capabilities import commands, routes
 

@@ -28,7 +28,7 @@ def loaded(code: str) -> set[str]:
     ("code", "never"),
     [
         (
-            "import postroad.cli.groups",
+            "import postroad.cli.root",
             OTHERS | {"apsw", "postroad.app", "cryptography"},
         ),
         ("import postroad; postroad.Postroad('sqlite:///x.db')", OTHERS),

@@ -16,7 +16,7 @@ HEARD = {
     "api/serving.py create_task": "a TaskGroup ends the server with what it raised",
     "api/serving.py TaskGroup": "ends the server with what one of it raised",
     "api/app.py ensure_future": "both are awaited, and what writing raised is logged",
-    "app.py ensure_future": AWAITED,
+    "verbs/running.py ensure_future": AWAITED,
     "campaigns/importing.py create_task": AWAITED,
     "engine/intake.py create_task": HANDED,
     "engine/lane_claims.py create_task": AWAITED,

@@ -15,9 +15,9 @@ from postroad.model.mailbox import (
     HubLimits,
     Looked,
     Posted,
+    RefusalCode,
     Refused,
     Taken,
-    Why,
     digest,
 )
 from postroad.stores.sqlite import mailboxes
@@ -105,7 +105,7 @@ class Hall:
     def fail(self) -> None:
         """The store takes nothing."""
         for _, settle in self.core.batch():
-            settle(Refused(Why.unavailable, "away"))
+            settle(Refused(RefusalCode.unavailable, "away"))
 
     def run(self) -> None:
         while self.core.work or self.core.looks:

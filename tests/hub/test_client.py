@@ -9,7 +9,7 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from postroad.hub.client import HubClient, Received, Told
+from postroad.hub.client import HubCallbacks, HubClient, Received
 from postroad.hub.frames import (
     MSGPACK,
     Codec,
@@ -27,7 +27,7 @@ from postroad.hub.frames import Ok as Done
 from postroad.hub.inbox import Inbox
 from postroad.hub.pump import Hub
 from postroad.model.errors import HubAway, HubLost, UnknownMailbox
-from postroad.model.mailbox import Why
+from postroad.model.mailbox import RefusalCode
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
 from postroad.stores.sqlite.store import SqliteStore
@@ -64,7 +64,9 @@ class Scripted:
             self.asked.append(names)
             if self.refuse and len(self.asked) % 2 == 0:
                 self.refuse -= 1
-                await socket.send(CODEC.encode(Error(n=asked.n, code=Why.unavailable, text="busy")))
+                await socket.send(
+                    CODEC.encode(Error(n=asked.n, code=RefusalCode.unavailable, text="busy"))
+                )
                 continue
             for other in before:  # as a hub does: one subscriber a mailbox
                 for name in names:
@@ -99,8 +101,8 @@ async def test_a_mailbox_that_went_while_the_hub_was_away_is_told(tmp_path: Path
     path, ended = tmp_path / "hub.db", list[tuple[str, str]]()
     async with AsyncExitStack() as stack:
         async with serving(path) as served:
-            told = Told(ended=lambda *end: ended.append(end))
-            client = await stack.enter_async_context(HubClient(served.url, told=told))
+            callbacks = HubCallbacks(ended=lambda *end: ended.append(end))
+            client = await stack.enter_async_context(HubClient(served.url, callbacks=callbacks))
             stays, goes = await some_boxes(client, 2)
             tokens = {each.box: each.recipient_token for each in (stays, goes)}
             assert await client.subscribe(tokens) == []

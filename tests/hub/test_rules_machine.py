@@ -21,9 +21,9 @@ from postroad.model.mailbox import (
     Looked,
     Post,
     Posted,
+    RefusalCode,
     Refused,
     Taken,
-    Why,
 )
 from tests.hub.hall import Got, Hall, ack_settle, new_box, recipient, sender
 
@@ -166,10 +166,10 @@ class Rules(RuleBasedStateMachine):
         self.hall.run()
         if not held:
             assert isinstance(got.only, Refused)
-            assert got.only.why is Why.not_subscribed
+            assert got.only.code is RefusalCode.not_subscribed
         elif position != held:
             assert isinstance(got.only, Refused)
-            assert got.only.why is Why.wrong_id
+            assert got.only.code is RefusalCode.wrong_id
         elif name not in self.boxes:
             assert got.only == DENIED
         elif held >= self.boxes[name].next:  # of a mailbox that was deleted and made again
@@ -191,7 +191,7 @@ class Rules(RuleBasedStateMachine):
         mine = self.clients[who]
         if name in mine.subs:
             assert isinstance(got.only, Refused)
-            assert got.only.why is Why.prohibited
+            assert got.only.code is RefusalCode.prohibited
         elif name not in self.boxes:
             assert got.only == DENIED
         else:

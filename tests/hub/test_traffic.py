@@ -31,7 +31,7 @@ async def test_quota_holds_until_the_mailbox_is_empty(tmp_path: Path) -> None:
         async with served.client() as sender, served.client() as recipient:
             (box,) = await some_boxes(sender, 1, quota=3)
             told = asyncio.Queue[str]()
-            sender.told.continued = told.put_nowait
+            sender.callbacks.continued = told.put_nowait
             for n in range(3):
                 await sender.send(box.box, box.sender_token, str(n))
             for _ in range(2):
@@ -96,7 +96,7 @@ async def test_after_a_restart_clients_are_back_with_all_they_had(tmp_path: Path
         assert (await anext(recipient)).id == 1
         with pytest.raises(MailboxFull):
             await sender.send(full.box, full.sender_token, "too much")
-        sender.told.continued = told.put_nowait
+        sender.callbacks.continued = told.put_nowait
     async with serving(path, port=served.port) as again:
         message = await asyncio.wait_for(anext(recipient), 60)
         assert (message.box, message.text) == (full.box, "seen, not acked")

@@ -7,7 +7,7 @@ import pytest
 from aiormq.exceptions import ChannelNotFoundEntity
 
 from postroad import Postroad
-from postroad.cli.examining import examine_broker
+from postroad.cli.checks import check_broker
 from postroad.model.broker import BrokerFacts
 from postroad.observe.metrics import Meter
 from postroad.ports.broker import HasBroker
@@ -36,7 +36,7 @@ async def test_a_message_with_nowhere_to_go_is_shown_until_a_worker_has_dealt_wi
             assert await until(is_there)
         facts = await facts_of(road)
         assert (facts.lost_waiting, facts.workers, facts.blocked) == (1, 0, "")
-        states = {each.part: each.state for each in examine_broker(facts)}
+        states = {each.part: each.state for each in check_broker(facts)}
         assert states == {"broker": "ok", "catch-all": "warn", "collector": "ok"}
 
         async with running(road):
@@ -79,7 +79,7 @@ def test_looking_makes_nothing_on_a_broker_and_beside_it(
 
 def test_the_doctor_says_how_to_mend_what_is_wrong() -> None:
     facts = BrokerFacts("3.10.8", "low on memory", 0, 0, 5_000, 3, 0, 0)
-    found = {each.part: each for each in examine_broker(facts)}
+    found = {each.part: each for each in check_broker(facts)}
     assert {part: each.state for part, each in found.items()} == {
         "broker": "fail",
         "catch-all": "warn",

@@ -7,7 +7,7 @@ from typing import Any
 
 from postroad.api.app import ROUTES
 from postroad.app import Postroad
-from postroad.cli.groups import app
+from postroad.cli.root import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "capabilities.md"
 ROW = re.compile(

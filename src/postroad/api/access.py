@@ -15,7 +15,7 @@ from postroad.model.networks import network
 from postroad.model.tokens import SECRET_BYTES, Scope, Who, digest, write
 from postroad.ports.clock import Clock
 from postroad.ports.secret import secret_bytes
-from postroad.verbs.tokens import TokenVerbs, check_tenant
+from postroad.verbs.tokens import TokenAdmin, check_tenant
 
 KNOWN_S: Final = 2.0
 """How long a token is cached; a revoked one may work that long in other processes."""
@@ -30,7 +30,7 @@ class Access:
     """Finds out who asks. `local` is a token of this process, for commands on this machine."""
 
     def __init__(
-        self, tokens: TokenVerbs, clock: Clock, origins: tuple[str, ...], hosts: Hosts
+        self, tokens: TokenAdmin, clock: Clock, origins: tuple[str, ...], hosts: Hosts
     ) -> None:
         self._tokens = tokens
         self._clock = clock

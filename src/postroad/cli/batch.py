@@ -9,11 +9,11 @@ import msgspec
 from click.exceptions import Exit
 
 from postroad.api.in_process import ApiRequest
-from postroad.cli.counting import counting
-from postroad.cli.frame import CommandCall, command
+from postroad.cli.client import RoadClient
+from postroad.cli.command import Invocation, command
 from postroad.cli.options import Argument, Group
 from postroad.cli.printing import as_json, err, out
-from postroad.cli.reach import Reach
+from postroad.cli.progress import show_progress
 from postroad.model.errors import BadInput, StoreUnavailable
 
 LINES: Final = 5_000
@@ -22,18 +22,18 @@ SHOWN_MAX: Final = 20
 
 
 def add(app: Group) -> None:
-    """These commands."""
+    """Add the command."""
     command(app, "batch", panel="Messages")(batch)
 
 
 def batch(
-    call: CommandCall,
-    file: Annotated[Path, Argument(help="Lines of JSON; - is standard input.")],
+    call: Invocation,
+    file: Annotated[Path, Argument(help="A file with a JSON object a line; - is standard input.")],
 ) -> None:
-    """Send many messages, a line of JSON each: {"queue": …, "body": …}. Good lines are stored and
-    bad ones are told; give each a key, and the whole file can be sent again."""
+    """Send many messages, a line of JSON each: {"queue": …, "body": …}. Good lines are stored, bad
+    ones are printed. If each has a key, the whole file can be sent again."""
     totals = {"stored": 0, "duplicates": 0, "refused": 0}
-    with _opened(file) as source, call.reach() as road, counting("sending") as told:
+    with _opened(file) as source, call.connect() as road, show_progress("sending") as told:
         for first, chunk in _chunks(source):
             *answers, last = _answers(road, first, chunk)
             for answer in answers:
@@ -74,7 +74,7 @@ def _chunks(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
         yield first, b"".join(lines)
 
 
-def _answers(road: Reach, first: int, chunk: bytes) -> list[dict[str, Any]]:
+def _answers(road: RoadClient, first: int, chunk: bytes) -> list[dict[str, Any]]:
     """An answer for each line, and the sum of them."""
     which = f"lines {first + 1} to {first + len(chunk.splitlines())}"
     headers = {"content-type": "application/x-ndjson"}
@@ -90,7 +90,7 @@ def _answers(road: Reach, first: int, chunk: bytes) -> list[dict[str, Any]]:
     return answers
 
 
-def _tell(call: CommandCall, answer: dict[str, Any], refused: int) -> None:
+def _tell(call: Invocation, answer: dict[str, Any], refused: int) -> None:
     if call.json:
         as_json(answer)
     elif "problem" in answer and refused < SHOWN_MAX:

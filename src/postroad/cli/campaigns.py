@@ -1,65 +1,60 @@
 """`postroad campaign`: one template to many recipients, once, at the allowed rate."""
 
 import time
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from postroad.api.in_process import part
-from postroad.cli.frame import CommandCall, command
+from postroad.cli.command import Commands, Invocation, Limit, add_group
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import as_json, err, facts, out, pieces, table, when
+from postroad.cli.printing import err, facts, out, pieces, table, when
 from postroad.model.errors import BadInput
 from postroad.model.sentences import span
 
 Name = Annotated[str, Argument(help="The campaign's name.")]
-Row = Annotated[int, Option(help="The recipient's number.")]
-Override = Annotated[bool, Option(help="It halts by itself no more.")]
-State = Annotated[str, Option(help="unsent, sent, failed or uncertain; else all.")]
+Row = Annotated[int, Option(help="The number of the recipient.")]
+Override = Annotated[bool, Option(help="Never halt this campaign automatically again.")]
+State = Annotated[str, Option(help="Only these: unsent, sent, failed or uncertain.")]
 PAGE: Final = 1_000
 LIVE: Final = ("scheduled", "running")
 PLAIN: Final = {
-    "start": "Send, from now on.",
-    "stop": "Begin no more calls, until it is resumed: over restarts too.",
-    "retry": "Send again to those that certainly failed; never to uncertain ones.",
-    "cancel": "End it for ever.",
+    "start": "Start sending now.",
+    "stop": "Stop sending until it is resumed, also over restarts.",
+    "retry": "Send again to recipients that certainly failed, never to uncertain ones.",
+    "cancel": "Cancel it for good.",
 }
 
 
 def add(app: Group) -> None:
-    """These commands."""
-    group = app.subgroup("campaign", "Campaigns", "Campaigns: one template to many recipients.")
-    for function in (create, show, counts, preview, estimate, schedule, resume, settle):
-        command(group, function.__name__)(function)
-    command(group, "test")(try_message)
-    command(group, "list")(list_campaigns)
-    command(group, "import")(import_file)
-    command(group, "discard")(discard)
-    command(group, "lookup")(lookup)
-    command(group, "recipients")(recipients)
-    command(group, "export")(export)
-    for verb, text in PLAIN.items():
-        command(group, verb, help=text)(_asking(verb))
+    """Add the commands for campaigns."""
+    own = (create, show, counts, preview, estimate, schedule, resume, settle)
+    more = (discard, lookup, recipients, export)
+    commands: Commands = {each.__name__: each for each in (*own, *more)}
+    commands |= {"test": try_message, "list": list_campaigns, "import": import_file}
+    commands |= {verb: _asking(verb, text) for verb, text in PLAIN.items()}
+    text = "Campaigns: one template to many recipients."
+    add_group(app, "campaign", "Campaigns", text, commands)
 
 
 def _path(name: str, verb: str = "") -> str:
     return f"/v1/campaigns/{part(name)}" + (f"/{verb}" if verb else "")
 
 
-def _ask(call: CommandCall, method: str, path: str, data: object = None, **query: object) -> Any:
-    with call.reach() as road:
-        return road.ask(method, path, query, data)
+def _ask(call: Invocation, method: str, path: str, data: object = None, **query: object) -> Any:
+    return call.ask(method, path, query, data)
 
 
 def create(
-    call: CommandCall,
+    call: Invocation,
     name: Name,
-    credential: Annotated[str, Option(help="Which credential sends it.")],
-    template: Annotated[str, Option(help="The text, or @FILE.")],
-    recipient: Annotated[str, Option(help="The column of recipients.")] = "recipient",
-    jobs: Annotated[int, Option(help="How many senders at once.")] = 1,
+    credential: Annotated[str, Option(help="The credential to send with.")],
+    template: Annotated[str, Option(help="The template's text, or @FILE.")],
+    recipient: Annotated[str, Option(help="The column that holds the recipient.")] = "recipient",
+    jobs: Annotated[int, Option(help="How many senders work on it at once.")] = 1,
 ) -> None:
-    """Make a draft without recipients."""
+    """Create a campaign as a draft without recipients."""
     data = {
         "name": name,
         "credential": credential,
@@ -79,15 +74,14 @@ def _text(given: str) -> str:
         raise BadInput(f"cannot read {given[1:]}: {error}") from None
 
 
-def list_campaigns(call: CommandCall) -> None:
-    """All campaigns and how they stand."""
-    with call.reach() as road:
+def list_campaigns(call: Invocation) -> None:
+    """List all campaigns with their states and counts."""
+    with call.connect() as road:
         said = page = road.ask("GET", "/v1/campaigns", {"limit": PAGE})
         while len(page) == PAGE:
             page = road.ask("GET", "/v1/campaigns", {"limit": PAGE, "after": page[-1]["id"]})
             said += page
-    if call.json:
-        as_json(said)
+    if call.printed(said):
         return
     columns = ("campaign", "state", "total#", "sent#", "failed#", "uncertain#", "unsent#")
     names = ("total", "sent", "failed", "uncertain", "unsent")
@@ -96,10 +90,12 @@ def list_campaigns(call: CommandCall) -> None:
 
 
 def show(
-    call: CommandCall, name: Name, watch: Annotated[bool, Option(help="Until it is over.")] = False
+    call: Invocation,
+    name: Name,
+    watch: Annotated[bool, Option(help="Update it until the campaign ends.")] = False,
 ) -> None:
-    """How it stands, how fast it goes, and when it will be done."""
-    with call.reach() as road:
+    """Show its state, counts, rate, and when it will be done."""
+    with call.connect() as road:
         said = road.ask("GET", _path(name))
         while watch and said["state"] in LIVE:
             err().print(_line(said))
@@ -115,9 +111,8 @@ def _line(said: dict[str, Any]) -> str:
     return f"{done}/{counts['total']}  {said['rate']:g}/s  {left} left"
 
 
-def _tell(call: CommandCall, said: dict[str, Any]) -> None:
-    if call.json:
-        as_json(said)
+def _tell(call: Invocation, said: dict[str, Any]) -> None:
+    if call.printed(said):
         return
     counts = said["counts"]
     facts(
@@ -133,23 +128,23 @@ def _tell(call: CommandCall, said: dict[str, Any]) -> None:
     )
 
 
-def counts(call: CommandCall, name: Name) -> None:
-    """Counted recipient by recipient."""
+def counts(call: Invocation, name: Name) -> None:
+    """Count recipients one by one, by state."""
     said = _ask(call, "GET", _path(name, "counts"))
-    if call.json:
-        as_json(said)
-    else:
+    if not call.printed(said):
         facts(said.items())
 
 
 def import_file(
-    call: CommandCall,
+    call: Invocation,
     name: Name,
     file: Annotated[Path, Argument(help="A CSV file; its first line names the columns.")],
-    encoding: Annotated[str, Option(help="Else it is found out, and said.")] = "",
-    skip_invalid: Annotated[bool, Option(help="Leave out invalid lines.")] = False,
+    encoding: Annotated[
+        str, Option(help="The file's encoding; guessed and printed unless given.")
+    ] = "",
+    skip_invalid: Annotated[bool, Option(help="Skip invalid lines.")] = False,
 ) -> None:
-    """Take the recipients of a file: all, or, when a line is invalid, nothing."""
+    """Import recipients from a CSV file. If a line is invalid, nothing is imported."""
     if not file.is_file():
         raise BadInput(f"there is no file {file}")
     query: dict[str, Any] = {"encoding": encoding, "skip_invalid": skip_invalid}
@@ -158,11 +153,10 @@ def import_file(
     def told(step: str, done: int, size: int) -> None:
         screen.progress(f"{step} {done * 100 // max(1, size)} %")
 
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.import_file(name, file, query, told)
     screen.progress("")
-    if call.json:
-        as_json(said)
+    if call.printed(said):
         return
     guessed = " (guessed)" if said["guessed"] else ""
     facts(
@@ -178,20 +172,16 @@ def import_file(
         err().print(f"line {one['line']}: {one['reason']}")
 
 
-def discard(call: CommandCall, name: Name) -> None:
-    """Forget an import that was not finished."""
+def discard(call: Invocation, name: Name) -> None:
+    """Discard an unfinished import."""
     _ = _ask(call, "DELETE", _path(name, "import"))  # a refusal is raised
-    if call.json:
-        as_json({"discarded": name})
-    else:
-        out().print(f"discarded: the unfinished import of {name}")
+    call.reply({"discarded": name}, f"discarded: the unfinished import of {name}")
 
 
-def preview(call: CommandCall, name: Name, row: Row = 1) -> None:
-    """The message for one recipient."""
+def preview(call: Invocation, name: Name, row: Row = 1) -> None:
+    """Show the message for one recipient."""
     said = _ask(call, "GET", _path(name, "preview"), row=row)
-    if call.json:
-        as_json(said)
+    if call.printed(said):
         return
     out().print(said["parcel"]["body"])
     note = f"to {said['parcel']['recipient']}, {said['cost']} segment(s), {said['encoding']}"
@@ -199,24 +189,21 @@ def preview(call: CommandCall, name: Name, row: Row = 1) -> None:
 
 
 def try_message(
-    call: CommandCall,
+    call: Invocation,
     name: Name,
-    to: Annotated[str, Option(help="Who gets it instead.")],
+    to: Annotated[str, Option(help="Who receives it.")],
     row: Row = 1,
 ) -> None:
-    """Send one recipient's message to somebody else; it counts for nothing."""
+    """Send the message of one recipient to somebody else, as a test; no state changes."""
     said = _ask(call, "POST", _path(name, "test"), {"to": to, "row": row})
-    if call.json:
-        as_json(said)
-    else:
+    if not call.printed(said):
         facts((key, said[key]) for key in ("state", "provider_id", "code", "sub_type", "error"))
 
 
-def estimate(call: CommandCall, name: Name) -> None:
-    """A dry run: how many, which not, what it costs, how long it takes."""
+def estimate(call: Invocation, name: Name) -> None:
+    """Estimate a start: how many recipients, which are invalid, the cost and the duration."""
     said = _ask(call, "GET", _path(name, "estimate"))
-    if call.json:
-        as_json(said)
+    if call.printed(said):
         return
     facts(
         [
@@ -232,57 +219,56 @@ def estimate(call: CommandCall, name: Name) -> None:
 
 
 def schedule(
-    call: CommandCall,
+    call: Invocation,
     name: Name,
-    at: Annotated[str, Argument(help="As 2026-12-01T09:00+08:00.")],
+    at: Annotated[str, Argument(help="The time with its zone, as 2026-12-01T09:00+08:00.")],
 ) -> None:
-    """Send from a time on, which has a zone."""
+    """Schedule the start."""
     try:
         moment = datetime.fromisoformat(at)
     except ValueError:
-        raise BadInput(f"{at!r} is no time: write 2026-12-01T09:00+08:00") from None
+        raise BadInput(f"{at!r} is not a time: write 2026-12-01T09:00+08:00") from None
     _tell(call, _ask(call, "POST", _path(name, "schedule"), {"at": moment}))
 
 
-def resume(call: CommandCall, name: Name, override: Override = False) -> None:
-    """Go on with what was certainly not sent."""
+def resume(call: Invocation, name: Name, override: Override = False) -> None:
+    """Resume with the recipients to whom nothing was sent."""
     _tell(call, _ask(call, "POST", _path(name, "resume"), {"override": override}))
 
 
 def settle(
-    call: CommandCall,
+    call: Invocation,
     name: Name,
-    state: Annotated[str, Option("--as", help="sent or unsent.")],
-    row: Annotated[list[int] | None, Option(help="A number; again for more; or all.")] = None,
+    state: Annotated[str, Option("--as", help="What they are: sent or unsent.")],
+    row: Annotated[
+        list[int] | None,
+        Option(help="A recipient's number; may be repeated; all uncertain ones unless given."),
+    ] = None,
 ) -> None:
-    """Say what uncertain recipients are: sent, or unsent."""
+    """Settle uncertain recipients as sent or unsent."""
     said = _ask(call, "POST", _path(name, "settle"), {"state": state, "rows": row or []})
     _settled(call, said)
 
 
-def lookup(call: CommandCall, name: Name) -> None:
-    """Ask the provider about uncertain recipients."""
+def lookup(call: Invocation, name: Name) -> None:
+    """Ask the provider what became of uncertain recipients."""
     _settled(call, _ask(call, "POST", _path(name, "lookup")))
 
 
-def _settled(call: CommandCall, said: dict[str, Any]) -> None:
-    if call.json:
-        as_json(said)
-    else:
-        out().print(f"settled: {said['settled']}")
+def _settled(call: Invocation, said: dict[str, Any]) -> None:
+    call.reply(said, f"settled: {said['settled']}")
 
 
 def recipients(
-    call: CommandCall,
+    call: Invocation,
     name: Name,
     state: State = "",
-    limit: Annotated[int, Option(help="How many at most.")] = 100,
-    after: Annotated[int, Option(help="From behind this number on.")] = 0,
+    limit: Limit = 100,
+    after: Annotated[int, Option(help="Continue after this number.")] = 0,
 ) -> None:
-    """Recipients in order, each with what is known about it."""
+    """List recipients in order, with their states."""
     said = _ask(call, "GET", _path(name, "recipients"), only=state, limit=limit, after=after)
-    if call.json:
-        as_json(said)
+    if call.printed(said):
         return
     columns = ("n#", "line#", "recipient", "state", "status", "code", "why", "sent")
     rows = [
@@ -302,18 +288,19 @@ def recipients(
 
 
 def export(
-    call: CommandCall,
+    call: Invocation,
     name: Name,
     form: Annotated[str, Option("--format", help="csv or ndjson.")] = "csv",
     state: State = "",
 ) -> None:
-    """All results, on standard output."""
-    with call.reach() as road:
+    """Write all results to standard output."""
+    with call.connect() as road:
         pieces(road.export(name, form, state))
 
 
-def _asking(verb: str) -> Any:
-    def run(call: CommandCall, name: Name) -> None:
+def _asking(verb: str, text: str) -> Callable[..., None]:
+    def run(call: Invocation, name: Name) -> None:
         _tell(call, _ask(call, "POST", _path(name, verb)))
 
+    run.__doc__ = text
     return run

@@ -1,4 +1,4 @@
-"""`postroad credential`: who sends, at which provider, how fast."""
+"""`postroad credential`: accounts at providers that campaigns send with, and their rates."""
 
 import os
 import sys
@@ -7,37 +7,38 @@ from typing import Annotated, Any
 import click
 
 from postroad.api.in_process import part
-from postroad.cli.frame import CommandCall, command
+from postroad.cli.command import Commands, Invocation, add_group
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import as_json, out, table, when
+from postroad.cli.printing import table, when
 from postroad.model.errors import BadInput
 
 Name = Annotated[str, Argument(help="The credential's name.")]
 
 
 def add(app: Group) -> None:
-    """These commands."""
-    group = app.subgroup("credential", "Campaigns", "Credentials of campaigns.")
-    command(group, "put")(put)
-    command(group, "list")(list_credentials)
-    command(group, "check")(check)
-    command(group, "delete")(delete)
+    """Add the commands for credentials."""
+    commands: Commands = {"put": put, "list": list_credentials, "check": check, "delete": delete}
+    text = "Credentials that campaigns send with."
+    add_group(app, "credential", "Campaigns", text, commands)
 
 
 def put(
-    call: CommandCall,
+    call: Invocation,
     name: Name,
     kind: Annotated[str, Option(help="twilio or webhook.")] = "twilio",
-    provider: Annotated[str, Option(help="As https://api.twilio.com.")] = "",
-    account: Annotated[str, Option(help="The account's id.")] = "",
-    sender: Annotated[str, Option(help="The number that sends.")] = "",
-    rate: Annotated[str, Option(help="50/s; several with commas.")] = "",
+    provider: Annotated[
+        str, Option(help="The provider's address, as https://api.twilio.com.")
+    ] = "",
+    account: Annotated[str, Option(help="The id of the account there.")] = "",
+    sender: Annotated[str, Option(help="The number that messages come from.")] = "",
+    rate: Annotated[str, Option(help="How fast it may send, as 50/s or 50/s,1000/h.")] = "",
     more: Annotated[
         list[str] | None,
-        Option("--with", help="segments_max, price, callback, expires_at, as NAME=VALUE."),
+        Option("--with", help="More, as NAME=VALUE: segments_max, price, callback or expires_at."),
     ] = None,
 ) -> None:
-    """Keep a credential, tested and sealed. Its secret is read from POSTROAD_SECRET, or asked."""
+    """Check a credential and store it encrypted. Its secret is read from POSTROAD_SECRET, or asked
+    for."""
     secret = os.environ.get("POSTROAD_SECRET") or _asked()
     data: dict[str, Any] = {
         "name": name,
@@ -49,16 +50,12 @@ def put(
         "rate": rate,
         **dict(_pair(each) for each in more or ()),
     }
-    with call.reach() as road:
-        said = road.ask("POST", "/v1/credentials", data=data)
-    if call.json:
-        as_json(said)
-    else:
-        out().print(f"kept: {said['name']} ({said['rate'] or 'no limit'})")
+    said = call.ask("POST", "/v1/credentials", data=data)
+    call.reply(said, f"stored: {said['name']} ({said['rate'] or 'no limit'})")
 
 
 def _asked() -> str:
-    """The secret from whoever sits there; a pipe's first line where nobody does."""
+    """Ask for the secret on a terminal, or read it as the first line of standard input."""
     if sys.stdin.isatty():
         return str(click.prompt("secret", hide_input=True, err=True))
     secret = sys.stdin.readline().strip()
@@ -78,12 +75,10 @@ def _pair(text: str) -> tuple[str, object]:
     return name.strip(), int(number) if number.is_integer() else number
 
 
-def list_credentials(call: CommandCall) -> None:
-    """All of them, without their secrets."""
-    with call.reach() as road:
-        said = road.ask("GET", "/v1/credentials")
-    if call.json:
-        as_json(said)
+def list_credentials(call: Invocation) -> None:
+    """List credentials, without their secrets."""
+    said = call.ask("GET", "/v1/credentials")
+    if call.printed(said):
         return
     columns = ("credential", "kind", "provider", "account", "sender", "rate", "blocked until")
     names = ("name", "kind", "server", "account", "sender", "rate")
@@ -91,21 +86,13 @@ def list_credentials(call: CommandCall) -> None:
     table(columns, rows, "no credentials: `postroad credential put`")
 
 
-def check(call: CommandCall, name: Name) -> None:
-    """Whether it works now."""
-    with call.reach() as road:
-        said = road.ask("POST", f"/v1/credentials/{part(name)}/check")
-    if call.json:
-        as_json(said)
-    else:
-        out().print(f"works: {said['account']}")
+def check(call: Invocation, name: Name) -> None:
+    """Ask the provider whether a credential works."""
+    said = call.ask("POST", f"/v1/credentials/{part(name)}/check")
+    call.reply(said, f"works: {said['account']}")
 
 
-def delete(call: CommandCall, name: Name) -> None:
-    """Forget one that no campaign needs."""
-    with call.reach() as road:
-        _ = road.ask("DELETE", f"/v1/credentials/{part(name)}")  # a refusal is raised
-    if call.json:
-        as_json({"deleted": name})
-    else:
-        out().print(f"deleted: {name}")
+def delete(call: Invocation, name: Name) -> None:
+    """Delete a credential that no campaign uses."""
+    _ = call.ask("DELETE", f"/v1/credentials/{part(name)}")  # a refusal is raised
+    call.reply({"deleted": name}, f"deleted: {name}")

@@ -2,76 +2,84 @@
 
 from typing import Annotated, Any
 
-import click
 import msgspec
 from msgspec import structs
 
 from postroad.api.in_process import part
-from postroad.cli.counting import counting
-from postroad.cli.frame import CommandCall, SharedOptions, command
+from postroad.cli.client import RoadClient
+from postroad.cli.command import (
+    After,
+    Commands,
+    Invocation,
+    Limit,
+    SharedOptions,
+    Yes,
+    add_group,
+    confirmed,
+)
 from postroad.cli.messages import show_tries
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import as_json, facts, out, table, when
-from postroad.cli.reach import Reach
+from postroad.cli.printing import facts, more, out, table, when
+from postroad.cli.progress import show_progress
 from postroad.model.errors import BadInput
 
-Ids = Annotated[list[str] | None, Argument(help="Which; or filters.")]
-Count = Annotated[int, Option(help="At most so many, the longest dead first.")]
-DryRun = Annotated[bool, Option("--dry-run", help="Only count.")]
-Yes = Annotated[bool, Option("--yes", help="Do not ask.")]
+Ids = Annotated[list[str] | None, Argument(help="Ids of messages; or use the filters.")]
+Count = Annotated[int, Option(help="At most this many, the longest dead first.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Only count them.")]
 
 
 class Filter(SharedOptions, frozen=True):
-    """Which of the dead; all that is given must hold."""
+    """Which dead messages: those to which all given options apply."""
 
-    queue: Annotated[str, Option(help="Of this queue.")] = ""
-    reason: Annotated[str, Option(help="rejected, exhausted, expired, …")] = ""
-    error: Annotated[str, Option(help="With this in its error.")] = ""
-    since: Annotated[str, Option(help="Died then or later, as 2026-01-31T12:00:00Z.")] = ""
-    until: Annotated[str, Option(help="Died before.")] = ""
+    queue: Annotated[str, Option(help="Only of this queue.")] = ""
+    reason: Annotated[
+        str, Option(help="Only with this reason: rejected, exhausted, expired, …")
+    ] = ""
+    error: Annotated[str, Option(help="Only with this text in the error.")] = ""
+    since: Annotated[
+        str, Option(help="Only those that died then or later, as 2026-01-31T12:00:00Z.")
+    ] = ""
+    until: Annotated[str, Option(help="Only those that died before this time.")] = ""
 
 
 def add(app: Group) -> None:
-    """These commands."""
-    group = app.subgroup("dead", "Messages", "The dead set: list, show, replay, purge.")
-    command(group, "list")(dead_list)
-    command(group, "show")(dead_show)
-    command(group, "replay")(dead_replay)
-    command(group, "purge")(dead_purge)
+    """Add the commands for the dead set."""
+    commands: Commands = {
+        "list": dead_list,
+        "show": dead_show,
+        "replay": dead_replay,
+        "purge": dead_purge,
+    }
+    add_group(app, "dead", "Messages", "Dead messages: list, show, replay, purge.", commands)
 
 
 def dead_list(
-    call: CommandCall,
+    call: Invocation,
     *,
     where: Filter,
-    limit: Annotated[int, Option(help="How many at most.")] = 100,
-    after: Annotated[str, Option(help="The next page.")] = "",
+    limit: Limit = 100,
+    after: After = "",
 ) -> None:
-    """The dead, the latest death first."""
+    """List dead messages, the latest death first."""
     query = structs.asdict(where) | {"limit": limit, "after": after}
-    with call.reach() as road:
-        said = road.ask("GET", "/v1/dead", query)
-    if call.json:
-        as_json(said)
+    said = call.ask("GET", "/v1/dead", query)
+    if call.printed(said):
         return
     rows = [
         (row["id"], row["queue"], row["reason"], when(row["died_at_ms"]), row["error"][:80])
         for row in said["messages"]
     ]
-    table(("id", "queue", "reason", "died", "error"), rows, "nothing is dead here")
-    if said["after"]:
-        out().print(f"more: --after {said['after']}")
+    table(("id", "queue", "reason", "died", "error"), rows, "no dead messages")
+    more(said["after"])
 
 
 def dead_show(
-    call: CommandCall,
-    id: Annotated[str, Argument(help="msg_…")],  # noqa: A002
+    call: Invocation,
+    id: Annotated[str, Argument(help="The message's id, msg_…")],  # noqa: A002
 ) -> None:
-    """One dead message with its body, headers and all tries."""
-    with call.reach() as road:
-        said = road.ask("GET", f"/v1/dead/{part(id)}")
-    if call.json:
-        as_json(said)
+    """Show a dead message with its body, headers and all tries."""
+    said = call.ask("GET", f"/v1/dead/{part(id)}")
+    if call.printed(said):
         return
     row = said["message"]
     body = said["body_base64"] or msgspec.json.encode(said["body"]).decode()
@@ -84,24 +92,26 @@ def dead_show(
 
 
 def dead_replay(
-    call: CommandCall,
+    call: Invocation,
     ids: Ids = None,
     *,
     where: Filter,
     count: Count = 0,
-    reset: Annotated[bool, Option("--reset", help="The whole ladder, not one try.")] = False,
+    reset: Annotated[
+        bool, Option("--reset", help="Start at retry level 0 again; else one more try.")
+    ] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Send the dead again: named ones in one transaction, others in slices."""
+    """Send dead messages again: named ones in one transaction, those found by filters in slices."""
     data = _which(ids, where, count) | {"dry_run": dry_run}
     data["mode"] = "reset" if reset else "once"
-    with call.reach() as road:
+    with call.connect() as road:
         said = _follow(road, "/v1/dead:replay", data)
     _tell(call, said, "would be sent again" if dry_run else "sent again")
 
 
 def dead_purge(
-    call: CommandCall,
+    call: Invocation,
     ids: Ids = None,
     *,
     where: Filter,
@@ -109,27 +119,20 @@ def dead_purge(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Forget the dead, for ever; counts first, and asks."""
+    """Delete dead messages for good. It counts them first, and asks."""
     data = _which(ids, where, count)
-    with call.reach() as road:
+    with call.connect() as road:
         said = road.ask("POST", "/v1/dead:purge", data={**data, "dry_run": True})
         if not dry_run and said["count"]:
-            if not yes and not _sure(said["count"]):
+            if not yes and not confirmed(f"Delete {said['count']} dead messages for good?"):
                 raise BadInput("nothing was purged: give --yes, or answer the question")
             said = _follow(road, "/v1/dead:purge", data)
     _tell(call, said, "would be purged" if dry_run else "purged")
 
 
-def _follow(road: Reach, path: str, data: dict[str, Any]) -> Any:
-    with counting(path.rpartition(":")[2]) as told:
+def _follow(road: RoadClient, path: str, data: dict[str, Any]) -> Any:
+    with show_progress(path.rpartition(":")[2]) as told:
         return road.follow(path, data, lambda said: told(said["count"]))
-
-
-def _sure(count: int) -> bool:
-    try:
-        return click.confirm(f"Forget {count} dead messages for ever?", err=True)
-    except click.Abort:
-        return False
 
 
 def _which(ids: list[str] | None, where: Filter, count: int) -> dict[str, Any]:
@@ -141,8 +144,5 @@ def _which(ids: list[str] | None, where: Filter, count: int) -> dict[str, Any]:
     return found
 
 
-def _tell(call: CommandCall, said: dict[str, Any], word: str) -> None:
-    if call.json:
-        as_json(said)
-    else:
-        out().print(f"{said['count']} {word}")
+def _tell(call: Invocation, said: dict[str, Any], word: str) -> None:
+    call.reply(said, f"{said['count']} {word}")

@@ -4,23 +4,26 @@ from typing import Annotated
 
 from click.exceptions import Exit
 
-from postroad.cli.frame import CommandCall, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.options import Group, Option
 from postroad.model.extras import Needing
 
 
 def add(app: Group) -> None:
-    """These commands."""
+    """Add the command."""
     command(app, "demo", panel="Run")(demo)
 
 
 def demo(
-    call: CommandCall,
-    messages: Annotated[int, Option(help="How many to send.", min=1)] = 600,
+    call: Invocation,
+    messages: Annotated[int, Option(help="How many messages to send.", min=1)] = 600,
     speed: Annotated[float, Option(help="How much faster time goes.", min=1, max=1000)] = 60,
-    plain: Annotated[bool, Option("--plain", help="Plain lines.")] = False,
+    plain: Annotated[
+        bool, Option("--plain", help="Print plain lines instead of a live picture.")
+    ] = False,
 ) -> None:
-    """See it work: a road of its own, which ends by itself and counts what came of it all."""
+    """Watch a road of its own deliver to good and bad recipients. It ends by itself and counts what
+    became of every message."""
     with Needing("the demo"):
         from postroad.demo.__main__ import main  # a whole road, which takes a while to load
 

@@ -1,31 +1,29 @@
-"""`postroad doctor`: what is set up, what is wrong, and how to mend it."""
+"""`postroad doctor`: what is set up, what is wrong, and how to fix it."""
 
 from typing import Final
 
 from click.exceptions import Exit
 
-from postroad.cli.frame import CommandCall, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.options import Group
-from postroad.cli.printing import as_json, table
+from postroad.cli.printing import table
 
 MARKS: Final = {"ok": "✓", "warn": "!", "fail": "✗"}
 
 
 def add(app: Group) -> None:
-    """These commands."""
+    """Add the command."""
     command(app, "doctor", panel="Look after it")(doctor)
 
 
-def doctor(call: CommandCall) -> None:
-    """Look at settings, store, schema, SQLite, clock, disk and bell; says how to mend each. Ends
-    with 1 when something is broken."""
-    from postroad.cli.examining import examine  # with stores and drivers
+def doctor(call: Invocation) -> None:
+    """Check settings, store, schema, SQLite, clock, disk and notifications, and say how to fix what
+    is wrong. The exit code is 1 if something is broken."""
+    from postroad.cli.checks import run_checks  # with stores and drivers
 
-    findings = examine(call)
-    if call.json:
-        as_json(findings)
-    else:
+    findings = run_checks(call)
+    if not call.printed(findings):
         rows = [(MARKS[each.state], each.part, each.found, each.mend) for each in findings]
-        table(("", "part", "found", "how to mend it"), rows)
+        table(("", "part", "found", "how to fix it"), rows)
     if any(each.state == "fail" for each in findings):
         raise Exit(1)

@@ -1,42 +1,52 @@
-"""`postroad endpoint`: how a webhook is called."""
+"""`postroad endpoint`: how webhooks are called."""
 
 import os
-import shlex
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.frame import CommandCall, command
+from postroad.cli.command import After, Commands, Invocation, Limit, add_group
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import as_json, out, table, when
+from postroad.cli.printing import more, out, table, when
 from postroad.model.errors import BadInput
 
 Url = Annotated[str, Argument(help="The webhook's URL.")]
 
 
 def add(app: Group) -> None:
-    """These commands."""
-    group = app.subgroup("endpoint", "Look after it", "Webhooks: how they are called.")
-    command(group, "set")(set_endpoint)
-    command(group, "show")(show)
-    command(group, "list")(list_endpoints)
-    command(group, "delete")(delete)
-    command(group, "attempts")(attempts)
+    """Add the commands for webhooks."""
+    commands: Commands = {
+        "set": set_endpoint,
+        "show": show,
+        "list": list_endpoints,
+        "delete": delete,
+    }
+    text = "Webhooks: signing keys, headers and timeouts, and the log of tries."
+    add_group(app, "endpoint", "Look after it", text, commands | {"attempts": attempts})
 
 
 def set_endpoint(
-    call: CommandCall,
+    call: Invocation,
     url: Url,
     sign: Annotated[
-        bool, Option("--sign", help="Sign with the keys in POSTROAD_SECRET, by blanks.")
+        bool,
+        Option(
+            "--sign", help="Sign with the keys in POSTROAD_SECRET, which are separated by spaces."
+        ),
     ] = False,
     header: Annotated[
-        list[str] | None, Option(help="NAME=VALUE, sent with every request, stored sealed.")
+        list[str] | None, Option(help="NAME=VALUE to send with every request; stored encrypted.")
     ] = None,
-    reject: Annotated[list[int] | None, Option(help="A status that means never.")] = None,
-    timeout: Annotated[float | None, Option(help="Seconds for a whole try.")] = None,
-    connect_timeout: Annotated[float | None, Option(help="Seconds for its connection.")] = None,
+    reject: Annotated[
+        list[int] | None,
+        Option(help="A status after which a message is never tried again; may be repeated."),
+    ] = None,
+    timeout: Annotated[float | None, Option(help="Seconds that a whole try may take.")] = None,
+    connect_timeout: Annotated[
+        float | None, Option(help="Seconds that connecting may take.")
+    ] = None,
 ) -> None:
-    """Set how a webhook is called, and make its queue when it is new. What is not named stays."""
+    """Set how a webhook is called; its queue is made if it is new. Options that are not given keep
+    their values."""
     data: dict[str, Any] = {"url": url}
     if sign:
         data["secrets"] = _keys()
@@ -44,35 +54,33 @@ def set_endpoint(
         data["headers"] = dict(_pair(each) for each in header)
     named = {"reject": reject, "timeout": timeout, "connect_timeout": connect_timeout}
     data |= {name: value for name, value in named.items() if value is not None}
-    with call.reach() as road:
-        _tell(call, road.ask("POST", "/v1/endpoints", data=data))
+    _tell(call, call.ask("POST", "/v1/endpoints", data=data))
 
 
 def _keys() -> list[str]:
     given = os.environ.get("POSTROAD_SECRET")
     if given is None:
-        raise BadInput("POSTROAD_SECRET is not set: put the keys there; an empty one ends signing")
+        raise BadInput(
+            "POSTROAD_SECRET is not set: put the keys there; if it is empty, signing ends"
+        )
     return given.split()
 
 
-def show(call: CommandCall, url: Url) -> None:
-    """What is set for a webhook; secrets are counted, not shown."""
+def show(call: Invocation, url: Url) -> None:
+    """Show what is set for a webhook; of secrets only how many there are."""
     if not url:
         raise BadInput("give the webhook's URL, or list them: `postroad endpoint list`")
-    with call.reach() as road:
-        _tell(call, road.ask("GET", "/v1/endpoints", {"url": url}))
+    _tell(call, call.ask("GET", "/v1/endpoints", {"url": url}))
 
 
 def list_endpoints(
-    call: CommandCall,
-    limit: Annotated[int, Option(help="How many at most.")] = 100,
-    after: Annotated[str, Option(help="The next page.")] = "",
+    call: Invocation,
+    limit: Limit = 100,
+    after: After = "",
 ) -> None:
-    """The webhooks that something is set for, without their secrets."""
-    with call.reach() as road:
-        said = road.ask("GET", "/v1/endpoints", {"limit": limit, "after": after})
-    if call.json:
-        as_json(said)
+    """List the webhooks that something is set for, without their secrets."""
+    said = call.ask("GET", "/v1/endpoints", {"limit": limit, "after": after})
+    if call.printed(said):
         return
     rows = [
         (
@@ -85,31 +93,24 @@ def list_endpoints(
         )
         for one in said["endpoints"]
     ]
-    columns = ("webhook", "signing keys", "headers", "means never", "timeout", "fault")
+    columns = ("webhook", "signing keys", "headers", "rejected by", "timeout", "fault")
     table(columns, rows, "nothing is set for any webhook: `postroad endpoint set`")
-    if said["after"]:
-        out().print(f"more: --after {shlex.quote(said['after'])}")
+    more(said["after"])
 
 
-def delete(call: CommandCall, url: Url) -> None:
-    """Forget what is set for a webhook. Its queue stays: what waits is sent without it."""
-    with call.reach() as road:
-        _ = road.ask("DELETE", "/v1/endpoints", {"url": url})  # a refusal is raised
-    if call.json:
-        as_json({"deleted": url})
-    else:
-        out().print(f"deleted: {url}")
+def delete(call: Invocation, url: Url) -> None:
+    """Delete what is set for a webhook. Its queue stays: what waits there is still sent."""
+    _ = call.ask("DELETE", "/v1/endpoints", {"url": url})  # a refusal is raised
+    call.reply({"deleted": url}, f"deleted: {url}")
 
 
 def attempts(
-    call: CommandCall,
+    call: Invocation,
     id: Annotated[str, Argument(help="The message's id.")],  # noqa: A002
 ) -> None:
-    """Every try of a message: when, where to, and what came back."""
-    with call.reach() as road:
-        said = road.ask("GET", f"/v1/messages/{part(id)}/attempts")
-    if call.json:
-        as_json(said)
+    """List every try of a message: when, to which address, and what the server answered."""
+    said = call.ask("GET", f"/v1/messages/{part(id)}/attempts")
+    if call.printed(said):
         return
     columns = ("try", "started", "outcome", "status", "took", "address", "fault", "answer")
     rows = [
@@ -135,14 +136,13 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _tell(call: CommandCall, said: dict[str, Any]) -> None:
-    if call.json:
-        as_json(said)
+def _tell(call: Invocation, said: dict[str, Any]) -> None:
+    if call.printed(said):
         return
     names = ", ".join(said["headers"]) or "none"
     rejects = ", ".join(map(str, said["reject"])) or "none"
     out().print(
         f"{said['url']}\nsigning keys: {said['secrets']}\nheaders: {names}\n"
-        f"statuses that mean never: {rejects}\n"
+        f"statuses that reject a message: {rejects}\n"
         f"timeouts: {said['connect_timeout_ms']} ms to connect, {said['timeout_ms']} ms in all",
     )

@@ -1,24 +1,23 @@
-"""`postroad keys`: keys for secrets at rest."""
+"""`postroad keys`: keys that encrypt stored secrets."""
 
 from typing import Annotated
 
-from postroad.cli.frame import CommandCall, command
+from postroad.cli.command import Invocation, add_group
 from postroad.cli.options import Argument, Group
-from postroad.cli.printing import as_json, err, out
+from postroad.cli.printing import err
 from postroad.model.errors import BadInput
 from postroad.ports.entropy import secret_bytes
 
 
 def add(app: Group) -> None:
-    """These commands."""
-    group = app.subgroup("keys", "Look after it", "Keys for secrets at rest.")
-    command(group, "new")(new)
-    command(group, "rotate")(rotate)
+    """Add the commands for keys."""
+    text = "Keys that encrypt stored secrets."
+    add_group(app, "keys", "Look after it", text, {"new": new, "rotate": rotate})
 
 
 def new(
-    call: CommandCall,
-    name: Annotated[str, Argument(help="A name, told from those of other keys.")] = "k1",
+    call: Invocation,
+    name: Annotated[str, Argument(help="A name that no other key has.")] = "k1",
 ) -> None:
     """Make a key. Put it first in POSTROAD_KEYS, or in the file that POSTROAD_KEYS_FILE names."""
     from postroad.model.keyring import new_key  # with the whole of cryptography
@@ -26,19 +25,13 @@ def new(
     if not name.isidentifier():
         raise BadInput(f"{name!r}: give a name of letters, digits and _")
     key = new_key(name, secret_bytes)
-    if call.json:
-        as_json({"key": key})
-        return
-    out().print(key)
-    err().print("shown this once: who has it can read the secrets that it seals")
+    call.reply({"key": key}, key)
+    if not call.json:
+        err().print("keep it secret: whoever has it can read what it encrypts")
 
 
-def rotate(call: CommandCall) -> None:
-    """Seal all secrets with the first key. A server that owns the road reads its own keys again
-    for that. Can be stopped and run again."""
-    with call.reach() as road:
-        said = road.ask("POST", "/v1/keys:rotate")
-    if call.json:
-        as_json(said)
-    else:
-        out().print(f"sealed with {said['key']}: {said['sealed']}")
+def rotate(call: Invocation) -> None:
+    """Encrypt all secrets anew with the first key. A running server reads its keys again first.
+    This can be stopped and run again."""
+    said = call.ask("POST", "/v1/keys:rotate")
+    call.reply(said, f"encrypted with {said['key']}: {said['sealed']}")

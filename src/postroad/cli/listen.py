@@ -1,39 +1,44 @@
-"""`postroad listen`: a receiver on this machine, to see what arrives and to rehearse bad days."""
+"""`postroad listen`: a webhook receiver on this machine, for tests of good and bad answers."""
 
 from typing import Annotated
 
-from postroad.cli.frame import CommandCall, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.options import Argument, Group, Option
 from postroad.model.errors import BadInput
 
 
 def add(app: Group) -> None:
-    """This command."""
+    """Add the command."""
     command(app, "listen", panel="Run")(listen)
 
 
 def listen(
-    call: CommandCall,
-    port: Annotated[int, Argument(help="Where; 0: any free one.", min=0, max=65_535)] = 8700,
+    call: Invocation,
+    port: Annotated[
+        int, Argument(help="The port; 0 takes any free one.", min=0, max=65_535)
+    ] = 8700,
     secret: Annotated[
-        list[str] | None, Option(help="whsec_… or whpk_… to verify with; again for more.")
+        list[str] | None,
+        Option(help="A key to verify signatures with, whsec_… or whpk_…; may be repeated."),
     ] = None,
-    status: Annotated[int, Option(help="Answer this instead of 200.")] = 200,
-    fail: Annotated[str, Option(help="Only this share goes wrong, as in 20%.")] = "",
-    slow: Annotated[str, Option(help="Take so long to answer, as in 2s.")] = "",
-    retry_after: Annotated[str, Option(help="Sent with statuses from 400 on.")] = "",
-    reset: Annotated[bool, Option("--reset", help="Reset the connection instead.")] = False,
+    status: Annotated[int, Option(help="Answer with this status instead of 200.")] = 200,
+    fail: Annotated[str, Option(help="Fail only this share of requests, as 20%.")] = "",
+    slow: Annotated[str, Option(help="Wait this long before the answer, as 2s.")] = "",
+    retry_after: Annotated[str, Option(help="A Retry-After header for statuses from 400 on.")] = "",
+    reset: Annotated[
+        bool, Option("--reset", help="Reset the connection instead of answering.")
+    ] = False,
 ) -> None:
-    """Receive webhooks here: verify signatures, print what came, misbehave when told to."""
-    from postroad.cli import listening  # with the whole of cryptography
-    from postroad.cli.receiver import Manner
+    """Receive webhooks on this machine: verify signatures, print requests, and fail as asked."""
+    from postroad.cli import receiving  # with the whole of cryptography
+    from postroad.cli.receiver import ReceiverOptions
 
-    listening.check(secret or ())
+    receiving.check(secret or ())
     if not 200 <= status <= 599:
-        raise BadInput(f"--status {status}: give one from 200 to 599")
+        raise BadInput(f"--status {status}: give a status from 200 to 599")
     share, slow_s = _share(fail), _seconds(slow)
-    manner = Manner(tuple(secret or ()), status, share, slow_s, retry_after, reset)
-    listening.run(call, port, manner)
+    options = ReceiverOptions(tuple(secret or ()), status, share, slow_s, retry_after, reset)
+    receiving.run(call, port, options)
 
 
 def _share(text: str) -> float:

@@ -3,90 +3,77 @@
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.frame import CommandCall, command
+from postroad.cli.command import After, Commands, Invocation, Limit, add_group
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import as_json, err, out, table
+from postroad.cli.printing import err, more, out, table
 
 Box = Annotated[str, Argument(help="The mailbox's name.")]
 
 
 def add(app: Group) -> None:
-    """These commands."""
-    group = app.subgroup("mailbox", "Look after it", "The hub's mailboxes.")
-    command(group, "create")(create)
-    command(group, "list")(list_mailboxes)
-    command(group, "explain")(explain)
-    command(group, "delete")(delete)
-    command(group, "stats")(stats)
+    """Add the commands for mailboxes."""
+    commands: Commands = {
+        "create": create,
+        "list": list_mailboxes,
+        "explain": explain,
+        "delete": delete,
+    }
+    text = "Mailboxes of the hub: create, list, explain, delete."
+    add_group(app, "mailbox", "Look after it", text, commands | {"stats": stats})
 
 
 def create(
-    call: CommandCall,
-    quota: Annotated[int, Option(help="Messages it holds; 128 unless told.")] = 0,
-    days: Annotated[float, Option(help="How long a message waits; 21 unless told.")] = 0.0,
+    call: Invocation,
+    quota: Annotated[int, Option(help="How many messages it may hold; 128 unless given.")] = 0,
+    days: Annotated[float, Option(help="How many days a message is kept; 21 unless given.")] = 0.0,
 ) -> None:
-    """Make a mailbox. Its two tokens are printed this once and kept nowhere."""
+    """Make a mailbox. Its two tokens are printed only now: they are not stored."""
     data: dict[str, Any] = {}
     if quota:
         data["quota"] = quota
     if days:
         data["ttl_s"] = int(days * 86_400)
-    with call.reach() as road:
-        said = road.ask("POST", "/v1/mailboxes", data=data)
-    if call.json:
-        as_json(said)
+    said = call.ask("POST", "/v1/mailboxes", data=data)
+    if call.printed(said):
         return
     for name in ("box", "sender_token", "recipient_token"):
         out().print(f"{name:<16} {said[name]}")
-    err().print("the tokens are shown this once")
+    err().print("keep the tokens: they are shown only now")
 
 
 def list_mailboxes(
-    call: CommandCall,
-    limit: Annotated[int, Option(help="How many at most.")] = 100,
-    after: Annotated[str, Option(help="From behind this one on.")] = "",
+    call: Invocation,
+    limit: Limit = 100,
+    after: After = "",
 ) -> None:
-    """Mailboxes by name, with what lies in each."""
-    with call.reach() as road:
-        said = road.ask("GET", "/v1/mailboxes", {"limit": limit, "after": after})
-    if call.json:
-        as_json(said)
+    """List mailboxes by name, with how many messages wait in each."""
+    said = call.ask("GET", "/v1/mailboxes", {"limit": limit, "after": after})
+    if call.printed(said):
         return
     rows = [
         (row["box"], row["waiting"], "over its quota" if row["over_quota"] else "")
         for row in said["mailboxes"]
     ]
     table(("mailbox", "waiting#", ""), rows, "no mailboxes: `postroad mailbox create`")
-    if said["after"]:
-        out().print(f"more: --after '{said['after']}'")
+    more(said["after"])
 
 
-def explain(call: CommandCall, box: Box) -> None:
-    """Why does a mailbox's subscriber get nothing?"""
-    with call.reach() as road:
-        said = road.ask("GET", f"/v1/mailboxes/{part(box)}")
-    if call.json:
-        as_json(said)
-    else:
-        out().print(f"{said['state']}: {said['text']}")
+def explain(call: Invocation, box: Box) -> None:
+    """Explain why messages of a mailbox are delivered or not."""
+    said = call.ask("GET", f"/v1/mailboxes/{part(box)}")
+    call.reply(said, f"{said['state']}: {said['text']}")
 
 
-def delete(call: CommandCall, box: Box) -> None:
-    """Delete a mailbox with all that is in it."""
-    with call.reach() as road:
-        _ = road.ask("DELETE", f"/v1/mailboxes/{part(box)}")  # a refusal is raised
-    if call.json:
-        as_json({"deleted": box})
-    else:
-        out().print(f"deleted: {box}")
+def delete(call: Invocation, box: Box) -> None:
+    """Delete a mailbox and its messages."""
+    _ = call.ask("DELETE", f"/v1/mailboxes/{part(box)}")  # a refusal is raised
+    call.reply({"deleted": box}, f"deleted: {box}")
 
 
-def stats(call: CommandCall) -> None:
-    """How the hub stands: connections, subscriptions, what is pending, what is not acked."""
-    with call.reach() as road:
-        said = road.ask("GET", "/v1/hub")
-    if call.json:
-        as_json(said)
+def stats(call: Invocation) -> None:
+    """Show the hub's connections, subscriptions, and messages that wait or are not acknowledged."""
+    said = call.ask("GET", "/v1/hub")
+    if call.printed(said):
         return
     rows = [(name, value) for name, value in said.items() if name != "busiest"]
     table(("of the hub", "now#"), rows)

@@ -4,10 +4,10 @@ import sys
 
 
 def main() -> None:
-    """The program. Loading it takes a moment, in which Ctrl+C must end it as quietly as later."""
+    """Run the program. Ctrl+C ends it quietly, also while it is still loading."""
     try:
-        from postroad.cli.groups import app
         from postroad.cli.printing import crash
+        from postroad.cli.root import app
 
         sys.excepthook = crash
         _ = app()  # it ends the process itself

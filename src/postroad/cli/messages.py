@@ -1,53 +1,53 @@
-"""`postroad send`, and what can be asked of one message."""
+"""`postroad send`, `message` and `cancel-all`."""
 
 import sys
 from typing import Annotated, Any
 
-import click
 import msgspec
 from click.exceptions import Exit
 
 from postroad.api.in_process import part
-from postroad.cli.counting import counting
-from postroad.cli.frame import CommandCall, command
+from postroad.cli.command import Commands, Invocation, Yes, add_group, command, confirmed
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import as_json, err, facts, out, styled, table, when
+from postroad.cli.printing import err, facts, out, styled, table, when
+from postroad.cli.progress import show_progress
 from postroad.model.errors import BadBody, BadInput
 
-Id = Annotated[str, Argument(help="As in the receipt: msg_…")]
+Id = Annotated[str, Argument(help="The message's id, as in its receipt: msg_…")]
 
 
 def add(app: Group) -> None:
-    """These commands."""
+    """Add the commands for messages."""
     command(app, "send", panel="Messages")(send)
-    group = app.subgroup("message", "Messages", "One message: where it is, why, and cancel it.")
-    command(group, "show")(show)
-    command(group, "explain")(explain)
-    command(group, "cancel")(cancel)
-    command(group, "settle")(settle)
+    commands: Commands = {"show": show, "explain": explain, "cancel": cancel, "settle": settle}
+    add_group(app, "message", "Messages", "One message: show, explain, cancel, settle.", commands)
     command(app, "cancel-all", panel="Messages")(cancel_all)
 
 
 def send(
-    call: CommandCall,
-    queue: Annotated[str, Argument(help="A handler's name, or an address.")],
-    body: Annotated[str, Argument(help="JSON; - reads it from standard input.")] = "-",
+    call: Invocation,
+    queue: Annotated[str, Argument(help="A handler's name or an address: https://…, hub://…")],
+    body: Annotated[str, Argument(help="The body as JSON; - reads it from standard input.")] = "-",
     text: Annotated[bool, Option("--text", help="The body is text, not JSON.")] = False,
-    key: Annotated[str, Option(help="Sent once a day under this key.")] = "",
-    order_key: Annotated[str, Option(help="In order with others of this key.")] = "",
-    delay: Annotated[float, Option(help="Seconds from now.")] = 0.0,
+    key: Annotated[
+        str, Option(help="Idempotency key: within a day the same key is stored once.")
+    ] = "",
+    order_key: Annotated[
+        str, Option(help="Deliver in order with other messages of this key.")
+    ] = "",
+    delay: Annotated[float, Option(help="Seconds to wait before the first try.")] = 0.0,
     more: Annotated[
         list[str] | None,
-        Option("--with", help="NAME=VALUE: priority, deliver_at, expires_at, header.X"),
+        Option(
+            "--with", help="More, as NAME=VALUE: priority, deliver_at, expires_at or header.NAME."
+        ),
     ] = None,
 ) -> None:
-    """Send a message: it is stored when this returns."""
+    """Send a message. It is stored when the command ends."""
     data: dict[str, Any] = {"queue": queue, "body": _body(body, text=text)}
     data |= {"key": key, "order_key": order_key, "delay": delay} | _more(more or ())
-    with call.reach() as road:
-        receipt = road.ask("POST", "/v1/messages", data=data)
-    if call.json:
-        as_json(receipt)
+    receipt = call.ask("POST", "/v1/messages", data=data)
+    if call.printed(receipt):
         return
     word = "was stored before, under the same key" if receipt["duplicate"] else "is stored"
     out().print(styled((receipt["id"], "bold"), f" {word}"))
@@ -94,12 +94,10 @@ def _more(pairs: Any) -> dict[str, Any]:
     return found
 
 
-def show(call: CommandCall, id: Id) -> None:  # noqa: A002 - the word that receipts use
-    """Where a message is, and what was tried."""
-    with call.reach() as road:
-        said = road.ask("GET", f"/v1/messages/{part(id)}")
-    if call.json:
-        as_json(said)
+def show(call: Invocation, id: Id) -> None:  # noqa: A002 - the word that receipts use
+    """Show the state of a message and all tries."""
+    said = call.ask("GET", f"/v1/messages/{part(id)}")
+    if call.printed(said):
         return
     state = f"{said['state']} ({said['reason']})" if said["reason"] else said["state"]
     facts(
@@ -117,7 +115,7 @@ def show(call: CommandCall, id: Id) -> None:  # noqa: A002 - the word that recei
 
 
 def show_tries(tries: list[dict[str, Any]]) -> None:
-    """All tries of a message."""
+    """Print a table of tries."""
     if tries:
         columns = ("try#", "at", "level#", "outcome", "status#", "took ms#", "error")
         names = ("number", "started_at_ms", "level", "outcome", "status", "took_ms", "error")
@@ -128,71 +126,53 @@ def show_tries(tries: list[dict[str, Any]]) -> None:
         table(columns, rows)
 
 
-def explain(call: CommandCall, id: Id) -> None:  # noqa: A002
-    """Why does it not arrive? What happened, what holds it back, what comes next."""
-    with call.reach() as road:
-        said = road.ask("GET", f"/v1/messages/{part(id)}/explain")
-    if call.json:
-        as_json(said)
+def explain(call: Invocation, id: Id) -> None:  # noqa: A002
+    """Explain a message: what happened, what holds it back, what comes next."""
+    said = call.ask("GET", f"/v1/messages/{part(id)}/explain")
+    if call.printed(said):
         return
     out().print(said["sentence"])
     show_tries(said["tries"])
 
 
 def cancel(
-    call: CommandCall,
+    call: Invocation,
     id: Id,  # noqa: A002
-    wait: Annotated[float, Option(help="Seconds to wait for the lane's owner.")] = 10.0,
+    wait: Annotated[
+        float, Option(help="Seconds to wait for the process that may be sending it.")
+    ] = 10.0,
 ) -> None:
-    """Cancel a message: after `cancelled` no try of it starts."""
-    with call.reach() as road:
-        said = road.ask("DELETE", f"/v1/messages/{part(id)}", {"wait_s": wait})
-    if call.json:
-        as_json(said)
-    else:
-        out().print(f"{said['id']}: {said['state']}")
+    """Cancel a message. Once the answer is `cancelled`, no try of it starts."""
+    said = call.ask("DELETE", f"/v1/messages/{part(id)}", {"wait_s": wait})
+    call.reply(said, f"{said['id']}: {said['state']}")
     if said["state"] == "pending":
         raise Exit(1)
 
 
 def settle(
-    call: CommandCall,
+    call: Invocation,
     id: Id,  # noqa: A002
-    outcome: Annotated[str, Argument(help="sent, or unsent")],
+    outcome: Annotated[str, Argument(help="sent or unsent.")],
 ) -> None:
-    """Say what became of an uncertain message: `sent` is delivered, `unsent` is tried again."""
-    with call.reach() as road:
-        said = road.ask("POST", f"/v1/messages/{part(id)}/settle", data={"outcome": outcome})
-    if call.json:
-        as_json(said)
-    else:
-        out().print(f"{said['id']}: {said['state']}")
+    """Settle an uncertain message: `sent` makes it delivered, `unsent` has it tried again."""
+    said = call.ask("POST", f"/v1/messages/{part(id)}/settle", data={"outcome": outcome})
+    call.reply(said, f"{said['id']}: {said['state']}")
 
 
 def cancel_all(
-    call: CommandCall,
-    queue: Annotated[str, Argument(help="Of this queue.")] = "",
-    order_key: Annotated[str, Option(help="Of this order key.")] = "",
-    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
+    call: Invocation,
+    queue: Annotated[str, Argument(help="The queue.")] = "",
+    order_key: Annotated[str, Option(help="Only messages of this order key.")] = "",
+    yes: Yes = False,
 ) -> None:
-    """Cancel all messages of a queue, or of an order key, that are there now and not finished."""
+    """Cancel all unfinished messages of a queue or an order key that are stored now."""
     if not queue and not order_key:
         raise BadInput("say which: a queue, or --order-key")
-    if not yes and not _sure(queue or order_key):
+    if not yes and not confirmed(f"Cancel everything of {queue or order_key}?"):
         raise BadInput("nothing was cancelled: give --yes, or answer the question")
     data = {"queue": queue, "order_key": order_key}
-    with call.reach() as road, counting("cancelling") as told:
+    with call.connect() as road, show_progress("cancelling") as told:
         path = "/v1/messages:cancel"
         said = road.follow(path, data, lambda said: told(sum(said.values())))
-    if call.json:
-        as_json(said)
-    else:
-        words = [f"{count} {state}" for state, count in said.items() if count]
-        out().print(", ".join(words) or "nothing to cancel")
-
-
-def _sure(name: str) -> bool:
-    try:
-        return click.confirm(f"Cancel everything of {name}?", err=True)
-    except click.Abort:
-        return False
+    words = [f"{count} {state}" for state, count in said.items() if count]
+    call.reply(said, ", ".join(words) or "nothing to cancel")

@@ -1,8 +1,9 @@
-"""What commands print: data on standard output, everything else on standard error. All of it goes
-through here, so that no text of a stranger steers the terminal that it is shown on."""
+"""What commands print: data on standard output, everything else on standard error. Everything goes
+through here, so that no foreign text can control the terminal."""
 
 import codecs
 import os
+import shlex
 import shutil
 import sys
 import traceback
@@ -29,7 +30,7 @@ class Styled(Struct, frozen=True):
     parts: tuple[tuple[str, str], ...]
 
 
-class Terminal:
+class SafeConsole:
     """Writes lines to a stream, and shows control characters instead of sending them."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -60,25 +61,25 @@ class Terminal:
         self._stream.flush()
 
 
-def out() -> Terminal:
-    """For people, on standard output."""
-    return Terminal(sys.stdout)
+def out() -> SafeConsole:
+    """A console on standard output, for people."""
+    return SafeConsole(sys.stdout)
 
 
-def err() -> Terminal:
-    """For people, on standard error."""
-    return Terminal(sys.stderr)
+def err() -> SafeConsole:
+    """A console on standard error, for people."""
+    return SafeConsole(sys.stderr)
 
 
 def as_json(data: object, *, error: bool = False) -> None:
-    """For programs: one line of JSON."""
+    """Print one line of JSON, for programs."""
     stream = sys.stderr if error else sys.stdout
     stream.write(visible_json(msgspec.json.encode(data).decode()) + "\n")
     stream.flush()
 
 
 def pieces(parts: Iterable[bytes]) -> None:
-    """A file on standard output: byte by byte as it is, but on a terminal."""
+    """Write a file to standard output: its bytes unchanged, or safe text on a terminal."""
     if not sys.stdout.isatty():
         for part in parts:
             sys.stdout.buffer.write(part)
@@ -89,23 +90,23 @@ def pieces(parts: Iterable[bytes]) -> None:
 
 
 def styled(*parts: str | tuple[str, str]) -> Styled:
-    """One line of texts, some with a style of their own."""
+    """Join texts in one line; a pair is a text and its style."""
     given = [(each, "") if isinstance(each, str) else each for each in parts]
     return Styled(tuple((one_line(text), style) for text, style in given))
 
 
 def failed(text: str) -> None:
-    """Why a command ends, in one line of its own."""
+    """Print why a command fails, in one line."""
     err().print(styled(("postroad:", "bold red"), f" {text}"))
 
 
 def crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None, /) -> None:
-    """A fault of ours, which may have a stranger's text in it."""
+    """Print a traceback safely: it may contain foreign text."""
     sys.stderr.write(visible("".join(traceback.format_exception(kind, error, trace))))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "") -> None:
-    """A table for people; right-aligned where a column's name ends in #."""
+    """Print a table; columns whose name ends in # are right-aligned. `empty` is for no rows."""
     lines = grid(columns, rows)
     if len(lines) > 2 or not empty:
         for line in lines:
@@ -115,7 +116,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str =
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> None:
-    """Names and values, one a line."""
+    """Print names and values, one pair a line."""
     for line in grid(("", ""), pairs)[2:]:
         out().print(line)
 
@@ -169,11 +170,17 @@ def wide(text: str) -> int:
     )
 
 
+def more(after: str) -> None:
+    """Say how to see the next page, if there is one."""
+    if after:
+        out().print(f"more: --after {shlex.quote(after)}")
+
+
 def when(at_ms: int | None) -> str:
-    """A time for people."""
+    """A time as people read it."""
     return moment(at_ms) if at_ms else "–"
 
 
 def ago(at_ms: int | None, now_ms: int) -> str:
-    """How long ago, for people."""
+    """How long ago, as people read it."""
     return span(max(0, now_ms - at_ms)) if at_ms else "–"

@@ -1,43 +1,45 @@
-"""Queues, lanes and retry levels: look, pause, resume, unblock, limit."""
+"""`postroad queues`, `lanes`, `levels`, `explain`, `pause`, `resume`, `unblock` and `limit`."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from postroad.cli.frame import CommandCall, command
+from postroad.cli.command import After, Invocation, Limit, command
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import ago, as_json, out, table
+from postroad.cli.printing import ago, more, out, table
 from postroad.model.errors import BadInput
 from postroad.model.sentences import span
 
-Limit = Annotated[int, Option(help="How many at most.")]
-After = Annotated[str, Option(help="From behind this one on.")]
 Queue = Annotated[str, Argument(help="The queue's name.")]
-Rate = Annotated[str, Argument(help="50/s; several with commas; or none.")]
-Cost = Annotated[int, Option(help="What each try counts as.")]
-LaneNumber = Annotated[int, Option("--lane", help="A whole lane, by its number.")]
+Rate = Annotated[
+    str, Argument(help="As 50/s, or 50/s,1000/h for several windows; none lifts the limit.")
+]
+Cost = Annotated[int, Option(help="How many slots of the limit each try takes.")]
+LaneNumber = Annotated[int, Option("--lane", help="A lane instead of a queue, by its number.")]
 
 
 def add(app: Group) -> None:
-    """These commands."""
+    """Add the commands for queues, lanes and retry levels."""
     command(app, "queues", panel="Queues and lanes")(queues)
     command(app, "lanes", panel="Queues and lanes")(lanes)
     command(app, "levels", panel="Queues and lanes")(levels)
     command(app, "explain", panel="Queues and lanes")(explain)
     command(app, "limit", panel="Queues and lanes")(limit)
     for verb, done, text in (
-        ("pause", "paused", "Hold a queue, or a lane: new messages are accepted, none is sent."),
-        ("resume", "resumed", "Let a paused queue, or lane, go on."),
-        ("unblock", "unblocked", "Lift a hold-off now: quota, unreachable, disabled, a circuit."),
+        ("pause", "paused", "Pause a queue or a lane: new messages are accepted, none is sent."),
+        ("resume", "resumed", "Resume a paused queue or lane."),
+        (
+            "unblock",
+            "unblocked",
+            "Lift a block now: quota, unreachable, disabled, or an open circuit.",
+        ),
     ):
         command(app, verb, panel="Queues and lanes", help=text)(_changing(verb, done))
 
 
-def queues(call: CommandCall, limit: Limit = 100, after: After = "") -> None:
-    """Queues by name, with what waits in each and what holds it back."""
-    with call.reach() as road:
-        said = road.ask("GET", "/v1/queues", {"limit": limit, "after": after})
-    if call.json:
-        as_json(said)
+def queues(call: Invocation, limit: Limit = 100, after: After = "") -> None:
+    """List queues by name: how many messages wait, and what holds them back."""
+    said = call.ask("GET", "/v1/queues", {"limit": limit, "after": after})
+    if call.printed(said):
         return
     columns = ("queue", "waiting#", "held#", "blocked#", "dead#", "because")
     rows = [
@@ -45,7 +47,7 @@ def queues(call: CommandCall, limit: Limit = 100, after: After = "") -> None:
         for row in said["queues"]
     ]
     table(columns, rows, "no queues yet: a handler, or the first send to an address, makes one")
-    _more(said["after"])
+    more(said["after"])
 
 
 def _because(row: dict[str, Any]) -> str:
@@ -55,17 +57,10 @@ def _because(row: dict[str, Any]) -> str:
     return "; ".join(words)
 
 
-def _more(after: str) -> None:
-    if after:
-        out().print(f"more: --after '{after}'")
-
-
-def lanes(call: CommandCall, limit: Limit = 100, after: After = "") -> None:
-    """Lanes by number: where they go, who serves them, and what waits."""
-    with call.reach() as road:
-        said = road.ask("GET", "/v1/lanes", {"limit": limit, "after": after})
-    if call.json:
-        as_json(said)
+def lanes(call: Invocation, limit: Limit = 100, after: After = "") -> None:
+    """List lanes by number: where they send to, which process serves them, and what waits."""
+    said = call.ask("GET", "/v1/lanes", {"limit": limit, "after": after})
+    if call.printed(said):
         return
     columns = ("lane#", "to", "shard#", "queues#", "waiting#", "held#", "blocked#", "served by", "")
     rows = [
@@ -83,16 +78,15 @@ def lanes(call: CommandCall, limit: Limit = 100, after: After = "") -> None:
         for row in said["lanes"]
     ]
     table(columns, rows, "no lanes yet: the first queue makes one")
-    _more(said["after"])
+    more(said["after"])
 
 
-def levels(call: CommandCall) -> None:
-    """The retry-level table: what waits at each level, and what asking for it costs."""
-    with call.reach() as road:
+def levels(call: Invocation) -> None:
+    """Show the retry levels: what waits at each, and how many queries polling it takes."""
+    with call.connect() as road:
         said = road.ask("GET", "/v1/levels")
         now_ms = road.ask("GET", "/v1/stats")["now_ms"]
-    if call.json:
-        as_json(said)
+    if call.printed(said):
         return
     columns = (
         "level#", "delay#", "polled every#", "polls/h#", "asked so far#",
@@ -114,32 +108,26 @@ def levels(call: CommandCall) -> None:
     ]
     table(columns, rows)
     total = sum(row["queries_per_hour_polling"] for row in said)
-    out().print(f"{total} queries an hour while the bell is down; with it one poll serves all.")
+    out().print(
+        f"{total} queries an hour while notifications are down; else one poll serves all levels."
+    )
 
 
-def explain(call: CommandCall, queue: Queue = "", lane: LaneNumber = 0) -> None:
-    """Why does a queue, or a lane, wait? What holds it back, and what comes next."""
+def explain(call: Invocation, queue: Queue = "", lane: LaneNumber = 0) -> None:
+    """Explain why a queue or a lane waits: what holds it back, and what comes next."""
     kind, which = _meant(queue, lane)
-    with call.reach() as road:
-        said = road.ask("GET", f"/v1/{kind}s:explain", {kind: which})
-    if call.json:
-        as_json(said)
-    else:
-        out().print(said["sentence"])
+    said = call.ask("GET", f"/v1/{kind}s:explain", {kind: which})
+    call.reply(said, said["sentence"])
 
 
 def limit(
-    call: CommandCall, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, cost: Cost = 1
+    call: Invocation, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, cost: Cost = 1
 ) -> None:
-    """Start no more than that, from now on, in the whole fleet: 50/s, 50/s,1000/h, or none."""
+    """Limit how many tries of a queue or a lane start, in the whole fleet, from now on."""
     kind, which = _meant(queue, lane)
     wish = {kind: which, "rate": None if rate == "none" else rate, "cost": cost}
-    with call.reach() as road:
-        said = road.ask("POST", f"/v1/{kind}s:limit", data=wish)
-    if call.json:
-        as_json(said)
-    else:
-        out().print(f"{kind} {which} from now on: {rate}")
+    said = call.ask("POST", f"/v1/{kind}s:limit", data=wish)
+    call.reply(said, f"{kind} {which} from now on: {rate}")
 
 
 def _meant(queue: str, lane: int) -> tuple[str, str | int]:
@@ -149,14 +137,10 @@ def _meant(queue: str, lane: int) -> tuple[str, str | int]:
 
 
 def _changing(verb: str, done: str) -> Callable[..., None]:
-    def change(call: CommandCall, queue: Queue = "", lane: LaneNumber = 0) -> None:
+    def change(call: Invocation, queue: Queue = "", lane: LaneNumber = 0) -> None:
         kind, which = _meant(queue, lane)
-        with call.reach() as road:
-            said = road.ask("POST", f"/v1/{kind}s:{verb}", data={kind: which})
-        if call.json:
-            as_json(said)
-        else:
-            out().print(f"{done}: {kind} {which}")
+        said = call.ask("POST", f"/v1/{kind}s:{verb}", data={kind: which})
+        call.reply(said, f"{done}: {kind} {which}")
 
     change.__name__ = verb
     return change

@@ -1,4 +1,4 @@
-"""A local receiver of webhooks: verifies, tells, and misbehaves when it is told to."""
+"""A local receiver of webhooks: it verifies signatures, reports requests and fails as asked."""
 
 import asyncio
 import socket
@@ -19,8 +19,8 @@ NO_LINGER: Final = struct.pack("ii", 1, 0)
 """SO_LINGER of zero seconds: closing is a reset."""
 
 
-class Manner(Struct, frozen=True):
-    """How it behaves. `fail`: the share of requests that get `status` instead of 200."""
+class ReceiverOptions(Struct, frozen=True):
+    """How the receiver answers. `fail` is the share of requests that get `status`, not 200."""
 
     secrets: tuple[str, ...] = ()
     status: int = 200
@@ -30,8 +30,8 @@ class Manner(Struct, frozen=True):
     reset: bool = False
 
 
-class Heard(Struct, frozen=True):
-    """One request, and what became of it."""
+class ReceivedRequest(Struct, frozen=True):
+    """One request, and what it was answered."""
 
     method: str
     path: str
@@ -44,18 +44,22 @@ class Heard(Struct, frozen=True):
 
 
 class Receiver:
-    """Takes requests at one port."""
+    """Receives requests on one port."""
 
     def __init__(
-        self, manner: Manner, clock: Clock, chance: Chance, tell: Callable[[Heard], None]
+        self,
+        options: ReceiverOptions,
+        clock: Clock,
+        chance: Chance,
+        tell: Callable[[ReceivedRequest], None],
     ) -> None:
-        self._manner = manner
+        self._options = options
         self._clock = clock
         self._chance = chance
         self._tell = tell
 
     async def start(self, host: str, port: int) -> "tuple[asyncio.Server, int]":
-        """Begin; answers the server and its port."""
+        """Start listening; returns the server and its port."""
         try:
             server = await asyncio.start_server(self._serve, host, port, limit=HEAD_BYTES_MAX)
         except OSError as error:
@@ -80,37 +84,39 @@ class Receiver:
         pairs = [line.partition(":") for line in lines]
         headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
         body = await _body(reader, headers)
-        await self._clock.sleep(self._manner.slow_s)
+        await self._clock.sleep(self._options.slow_s)
         status = self._status()
-        self._tell(Heard(method, path, headers, body, self._checked(headers, body), status))
+        self._tell(
+            ReceivedRequest(method, path, headers, body, self._checked(headers, body), status)
+        )
         if status == 0:
             raw = writer.get_extra_info("socket")
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
             writer.transport.abort()
             return False
-        extra = f"retry-after: {self._manner.retry_after}\r\n" if self._waits(status) else ""
+        extra = f"retry-after: {self._options.retry_after}\r\n" if self._waits(status) else ""
         said = f"HTTP/1.1 {status} .\r\n{extra}content-length: 0\r\n\r\n"
         writer.write(said.encode())
         await writer.drain()
         return headers.get("connection", "").lower() != "close"
 
     def _status(self) -> int:
-        manner = self._manner
-        bad = 0 if manner.reset else manner.status
-        if manner.fail and self._chance.random() >= manner.fail:
+        options = self._options
+        bad = 0 if options.reset else options.status
+        if options.fail and self._chance.random() >= options.fail:
             return 200
-        return bad if manner.reset or manner.status != 200 or not manner.fail else 500
+        return bad if options.reset or options.status != 200 or not options.fail else 500
 
     def _waits(self, status: int) -> bool:
-        return bool(self._manner.retry_after) and status >= 400
+        return bool(self._options.retry_after) and status >= 400
 
     def _checked(self, headers: dict[str, str], body: bytes) -> str:
-        if not self._manner.secrets:
+        if not self._options.secrets:
             return "not checked"
         names = HeaderNames()
         signed = [headers.get(name, "") for name in (names.id, names.timestamp, names.signature)]
         now_s = self._clock.now_ms() / 1000
-        return _fault(self._manner.secrets, signed, body, now_s) or "verified"
+        return _fault(self._options.secrets, signed, body, now_s) or "verified"
 
 
 def _fault(secrets: Sequence[str], signed: Sequence[str], body: bytes, now_s: float) -> str:

@@ -1,4 +1,4 @@
-"""A process that stays: road, API, worker and hub, as far as they are asked for."""
+"""A process that runs until stopped: road, API, worker and hub, as far as they are asked for."""
 
 import gc
 import importlib
@@ -12,8 +12,8 @@ from msgspec import structs
 
 from postroad.api.serving import ApiServer
 from postroad.app import Postroad
-from postroad.cli.frame import CommandCall
-from postroad.cli.printing import Terminal, out, styled
+from postroad.cli.command import Invocation
+from postroad.cli.printing import SafeConsole, out, styled
 from postroad.config import Settings, address, unknown
 from postroad.hub.access import keys, new_token
 from postroad.hub.serving import Station, Where
@@ -38,8 +38,8 @@ FULL_AFTER: Final = 334
 1.3 s, and held up the loop for 30 to 50 ms (decision 045)."""
 
 
-def serve(call: CommandCall, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
-    """Runs until stopped."""
+def serve(call: Invocation, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
+    """Run until stopped."""
     loaded = call.loaded()
     settings = loaded.settings
     if hub and not settings.hub_token:
@@ -54,7 +54,7 @@ def serve(call: CommandCall, app: str, *, api: bool, delivers: bool, hub: bool =
     road = _road(settings, theirs)
     if unread := unknown(os.environ):
         told = ", ".join(f"{name}: {hint}" for name, hint in unread.items())
-        road.log.warning("environment variables that nobody reads", variables=told)
+        road.log.warning("environment variables that are not settings", variables=told)
     station = None
     if hub and (isinstance(road.store, Mailboxes) or not delivers):
         station = _station(road, settings, any_port=not loaded.chosen("hub_listen"))
@@ -99,7 +99,7 @@ async def _until_stopped(server: ApiServer, station: Station | None, *, api: boo
         said.print(styled((f"Postroad {VERSION}", "bold"), f" on {shown(road.dsn)}"))
         if api and not await road.tokens.list(tenant=None):
             new = await road.tokens.make("first", tenant=EVERY_TENANT)
-            said.print(styled("Access token, shown this once: ", (new.secret, "bold")))
+            said.print(styled("Access token, shown only now: ", (new.secret, "bold")))
         role = " and ".join(["the API"] * api + ["a worker"] * server.context.delivers) or "a hub"
         if station is not None:
             station = server.station = await _lead(station, said, alone=role == "a hub")
@@ -120,8 +120,8 @@ async def _until_stopped(server: ApiServer, station: Station | None, *, api: boo
                 await station.stop()
 
 
-async def _lead(station: Station, said: Terminal, *, alone: bool) -> Station | None:
-    """Start the hub. In a fleet one process is it, and the others do without."""
+async def _lead(station: Station, said: SafeConsole, *, alone: bool) -> Station | None:
+    """Start the hub. In a fleet one process runs it; the others go on without."""
     try:
         await station.start()
     except HubInUse as error:
@@ -133,7 +133,7 @@ async def _lead(station: Station, said: Terminal, *, alone: bool) -> Station | N
 
 
 def _send_to_own(road: Postroad, station: Station) -> None:
-    """The road may send to the hub that is served beside it."""
+    """Let the road send to the hub of this process."""
     settings = road.settings
     cert = certificate(settings.tls_cert_file)
     trusted = pinned_tls(cert) if cert else None
@@ -142,7 +142,7 @@ def _send_to_own(road: Postroad, station: Station) -> None:
 
 
 def load_road(name: str) -> Postroad:
-    """The road of a program, as MODULE:NAME."""
+    """Import the road of a program, named as MODULE:NAME."""
     module, mark, attribute = name.partition(":")
     if not mark or not module or not attribute:
         raise BadInput(f"--app {name}: give MODULE:ROAD, as in tasks:road")

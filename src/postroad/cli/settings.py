@@ -1,11 +1,11 @@
-"""`postroad config show`: what is set, and by whom."""
+"""`postroad config show`: every setting, and where its value comes from."""
 
 import os
 from typing import Annotated, Any, Final
 
 from msgspec import structs
 
-from postroad.cli.frame import CommandCall, command
+from postroad.cli.command import Invocation, add_group
 from postroad.cli.options import Group, Option
 from postroad.cli.printing import as_json, err, table
 from postroad.config import Loaded, names, unknown
@@ -15,18 +15,20 @@ SECRET: Final = ("hub_token", "hub_create_token")
 
 
 def add(app: Group) -> None:
-    """These commands."""
-    group = app.subgroup("config", "Look after it", "Settings: flags, then environment, then file.")
-    command(group, "show")(show)
+    """Add the command for settings."""
+    text = "Settings: from flags, then the environment, then a file."
+    add_group(app, "config", "Look after it", text, {"show": show})
 
 
 def show(
-    call: CommandCall,
-    sources: Annotated[bool, Option("--sources", help="Also where each comes from.")] = False,
+    call: Invocation,
+    sources: Annotated[
+        bool, Option("--sources", help="Show also where each value comes from.")
+    ] = False,
 ) -> None:
-    """Every setting with its value; passwords are left out."""
+    """Show every setting with its value, without passwords and tokens."""
     for name, hint in unknown(os.environ).items():
-        err().print(f"nobody reads {name}: {hint}")
+        err().print(f"{name} is not a setting: {hint}")
     loaded = call.loaded()
     values = {name: value_of(loaded, name) for name in names()}
     if call.json:
@@ -38,7 +40,7 @@ def show(
 
 
 def value_of(loaded: Loaded, name: str) -> Any:
-    """A setting by its dotted name, fit to be shown."""
+    """The value of a setting by its dotted name, without secrets."""
     settings = loaded.settings
     if name == "dsn":
         return shown(settings.dsn)

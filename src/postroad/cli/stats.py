@@ -1,21 +1,19 @@
-"""`postroad stats` and `postroad demo`."""
+"""`postroad stats`: counts of messages, blocks and tries."""
 
-from postroad.cli.frame import CommandCall, command
+from postroad.cli.command import Invocation, command
 from postroad.cli.options import Group
-from postroad.cli.printing import ago, as_json, facts
+from postroad.cli.printing import ago, facts
 
 
 def add(app: Group) -> None:
-    """These commands."""
+    """Add the command."""
     command(app, "stats", panel="Look after it")(stats)
 
 
-def stats(call: CommandCall) -> None:
-    """How many messages stand where, and what stands in their way."""
-    with call.reach() as road:
-        said = road.ask("GET", "/v1/stats")
-    if call.json:
-        as_json(said)
+def stats(call: Invocation) -> None:
+    """Count messages by state, and what holds them back."""
+    said = call.ask("GET", "/v1/stats")
+    if call.printed(said):
         return
     names = ("waiting", "held", "blocked", "uncertain")
     shown: list[tuple[str, object]] = [(name, said[name]) for name in names]

@@ -1,51 +1,46 @@
-"""`postroad token`: who may ask the server."""
+"""`postroad token`: who may use the server."""
 
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.frame import CommandCall, command
+from postroad.cli.command import Commands, Invocation, add_group
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import as_json, err, out, table, when
+from postroad.cli.printing import err, out, table, when
 
 
 def add(app: Group) -> None:
-    """These commands."""
-    group = app.subgroup("token", "Look after it", "Access tokens of the server.")
-    command(group, "make")(make)
-    command(group, "list")(list_tokens)
-    command(group, "revoke")(revoke)
+    """Add the commands for tokens."""
+    commands: Commands = {"make": make, "list": list_tokens, "revoke": revoke}
+    add_group(app, "token", "Look after it", "Access tokens of the server.", commands)
 
 
 def make(
-    call: CommandCall,
+    call: Invocation,
     name: Annotated[str, Argument(help="Who will use it, in a few words.")],
     scope: Annotated[
-        list[str] | None, Option(help="send, read, manage, admin; again for more.")
+        list[str] | None,
+        Option(help="send, read, manage or admin; may be repeated; all unless given."),
     ] = None,
-    days: Annotated[float, Option(help="It ends after so many days; else never.")] = 0.0,
+    days: Annotated[float, Option(help="Days until it expires; never unless given.")] = 0.0,
 ) -> None:
-    """Make a token for the tenant. It is printed this once and kept nowhere."""
+    """Make a token for the tenant. It is printed only now: the server stores no copy."""
     data: dict[str, Any] = {"name": name, "tenant": call.tenant}
     if scope:
         data["scopes"] = scope
     if days:
         data["lasts_s"] = days * 86_400
-    with call.reach() as road:
-        said = road.ask("POST", "/v1/tokens", data=data)
-    if call.json:
-        as_json(said)
+    said = call.ask("POST", "/v1/tokens", data=data)
+    if call.printed(said):
         return
     out().print(said["secret"])
     scopes = ", ".join(said["token"]["scopes"])
-    err().print(f"may {scopes} for {said['token']['tenant']}; shown this once")
+    err().print(f"may {scopes} for {said['token']['tenant']}; shown only now")
 
 
-def list_tokens(call: CommandCall) -> None:
-    """All tokens, without their secrets."""
-    with call.reach() as road:
-        said = road.ask("GET", "/v1/tokens")
-    if call.json:
-        as_json(said)
+def list_tokens(call: Invocation) -> None:
+    """List all tokens, without their secrets."""
+    said = call.ask("GET", "/v1/tokens")
+    if call.printed(said):
         return
     rows = [
         (
@@ -62,13 +57,9 @@ def list_tokens(call: CommandCall) -> None:
 
 
 def revoke(
-    call: CommandCall,
-    id: Annotated[str, Argument(help="As in `token list`.")],  # noqa: A002
+    call: Invocation,
+    id: Annotated[str, Argument(help="The token's id, as in `token list`.")],  # noqa: A002
 ) -> None:
-    """From now on it opens nothing."""
-    with call.reach() as road:
-        _ = road.ask("DELETE", f"/v1/tokens/{part(id)}")  # a refusal is raised
-    if call.json:
-        as_json({"revoked": id})
-    else:
-        out().print(f"revoked: {id}")
+    """Revoke a token: it is refused from now on."""
+    _ = call.ask("DELETE", f"/v1/tokens/{part(id)}")  # a refusal is raised
+    call.reply({"revoked": id}, f"revoked: {id}")

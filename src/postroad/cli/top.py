@@ -1,30 +1,30 @@
-"""`postroad top`: the road, live."""
+"""`postroad top`: a live view of the road."""
 
 import threading
 from typing import Annotated, Any
 
-from postroad.cli.frame import CommandCall, command
+from postroad.cli.client import RoadClient
+from postroad.cli.command import Invocation, command
 from postroad.cli.options import Group, Option
 from postroad.cli.printing import ago, as_json, grid, out
-from postroad.cli.reach import Reach
 
 SHOWN_MAX = 15
 
 
 def add(app: Group) -> None:
-    """These commands."""
+    """Add the command."""
     command(app, "top", panel="Look after it")(top)
 
 
 def top(
-    call: CommandCall,
-    once: Annotated[bool, Option("--once", help="Print it, and end.")] = False,
-    every: Annotated[float, Option(help="Seconds between looks.", min=0.1)] = 1.0,
+    call: Invocation,
+    once: Annotated[bool, Option("--once", help="Print it once, and exit.")] = False,
+    every: Annotated[float, Option(help="Seconds between two updates.", min=0.1)] = 1.0,
 ) -> None:
-    """A live view of the road: tries a second, what waits, retry levels, queues in trouble. Ctrl+C
-    ends it. With --json a snapshot a line."""
+    """Show a live view of the road: tries a second, what waits, retry levels, blocked queues.
+    Ctrl+C ends it. With --json it prints a snapshot a line."""
     pause = threading.Event()
-    with call.reach() as road:
+    with call.connect() as road:
         before: dict[str, Any] | None = None
         if once or call.json:
             while True:
@@ -43,8 +43,8 @@ def top(
             return
 
 
-def snapshot(road: Reach) -> dict[str, Any]:
-    """All that is shown, asked now."""
+def snapshot(road: RoadClient) -> dict[str, Any]:
+    """Ask the road for everything that is shown."""
     return {
         "stats": road.ask("GET", "/v1/stats"),
         "levels": road.ask("GET", "/v1/levels"),

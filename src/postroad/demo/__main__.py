@@ -10,8 +10,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from postroad.demo.journey import Trip, run
-from postroad.demo.screen import Screen, summary
+from postroad.demo.journey import DemoRun, run
+from postroad.demo.screen import DemoScreen, summary
 from postroad.demo.tally import tally
 
 
@@ -27,9 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def travel(console: Console, asked: argparse.Namespace, path: Path) -> int:
     """Run, then count."""
-    trip = Trip(asked.messages, path, asked.speed)
-    with Screen(console, trip.speed, plain=asked.plain or not console.is_terminal) as screen:
-        accepted = asyncio.run(run(trip, screen.show))
+    demo = DemoRun(asked.messages, path, asked.speed)
+    with DemoScreen(console, demo.speed, plain=asked.plain or not console.is_terminal) as screen:
+        accepted = asyncio.run(run(demo, screen.show))
     count = tally(path, accepted)
     console.print(summary(count))
     console.print(count.line(), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The demo's job: one road, one sender, all recipients, until everything has arrived or died."""
+"""The demo: one road and one sender, until every message is delivered or dead."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,9 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.app import Parts, Postroad
-from postroad.demo.recipients import LADDER, Parcel
+from postroad.demo.recipients import LADDER, DemoBody
 from postroad.demo.servers import Running, serving
-from postroad.demo.watch import Sight, Watch
+from postroad.demo.watch import RoadObserver, RoadSnapshot
 from postroad.engine.drafting import Send
 from postroad.model.errors import RetryLater
 from postroad.model.limits import Limits
@@ -25,7 +25,7 @@ SENDING_S: Final = 420.0
 STEP_S: Final = 6.0
 FRAME_S: Final = 0.125
 PATIENCE_S: Final = 120.0
-"""Past this, in real time, the demo ends with what still waits: it never hangs."""
+"""After this real time the demo ends, whatever still waits: it never hangs."""
 
 SHARES: Final = (
     *(("good.example", user, 7) for user in ("ann", "ben", "cid", "dora", "eve")),
@@ -41,50 +41,50 @@ SHARES: Final = (
 LOCAL: Final = WebhookRules(allow=("127.0.0.1/32",), http=True, ports=())
 SECRET: Final = "whsec_" + "VGhlIGRlbW8ncyBzZWNyZXQsIG5vdCBzZWNyZXQ="
 TIMEOUT_S: Final = 600.0
-"""In the demo's time, which passes faster: the slow server takes two minutes of it."""
+"""In the demo's time, which is faster than real time: the slow server takes two minutes."""
 
 
-class Trip(Struct, frozen=True):
-    """How many messages, on which file, and how fast time passes."""
+class DemoRun(Struct, frozen=True):
+    """How many messages, in which file, and how fast time passes."""
 
     messages: int
     path: Path
     speed: float
 
 
-Show = Callable[[Sight], None]
+Show = Callable[[RoadSnapshot], None]
 
 
-async def run(trip: Trip, show: Show) -> list[str]:
-    """Send and deliver; answers the ids of the receipts, which is what "accepted" means."""
-    clock = SystemClock(trip.speed)
+async def run(demo: DemoRun, show: Show) -> list[str]:
+    """Send and deliver; returns the ids of the receipts: these messages were accepted."""
+    clock = SystemClock(demo.speed)
     parts = Parts(clock=clock, log=make_log("warning"), resolve=_here)
-    limits = real_leases(Limits(), trip.speed)
+    limits = real_leases(Limits(), demo.speed)
     settings = replace(Postroad.defaults, limits=limits, webhooks=LOCAL)
-    road = Postroad(f"sqlite:///{trip.path}", settings=settings, parts=parts)
+    road = Postroad(f"sqlite:///{demo.path}", settings=settings, parts=parts)
     road.handler(HANDLER, ladder=LADDER)(make_thumbnail)
     accepted: list[str] = []
     # Each user of the limited server gets three messages in a hundred; it takes a third of them.
-    with serving(trip.speed, max(1, trip.messages // 100)) as servers:
+    with serving(demo.speed, max(1, demo.messages // 100)) as servers:
         async with road:
-            await _deliver(road, trip, servers, show, accepted)
+            await _deliver(road, demo, servers, show, accepted)
     return accepted
 
 
 async def _deliver(
-    road: Postroad, trip: Trip, servers: Running, show: Show, accepted: list[str]
+    road: Postroad, demo: DemoRun, servers: Running, show: Show, accepted: list[str]
 ) -> None:
     ports = servers.ports
     for url in dict.fromkeys(queue_of(host, user, ports) for host, user, _ in SHARES if host):
         await road.webhooks.set(
             url, secrets=[SECRET], reject=[422], ladder=LADDER, timeout=TIMEOUT_S
         )
-    sends = plan(trip.messages, ports)
+    sends = plan(demo.messages, ports)
     servers.begin()
     delivering = asyncio.create_task(road.run())
     sending = asyncio.create_task(send_all(road, sends, accepted, delivering))
     try:
-        with Watch(trip.path, road, trip.messages, accepted) as watch:
+        with RoadObserver(demo.path, road, demo.messages, accepted) as watch:
             await watch_until_done(watch, show, sending, delivering)
     except asyncio.CancelledError:
         pass  # Ctrl-C, in the moment before the road itself listens for it
@@ -95,12 +95,12 @@ async def _deliver(
 
 
 async def _here(_name: str) -> list[str]:
-    """All of the demo's names are on this machine."""
+    """Resolve all names of the demo to this machine."""
     return ["127.0.0.1"]
 
 
 def real_leases(limits: Limits, speed: float) -> Limits:
-    """Leases are for processes that die or hang, which they do in real time."""
+    """Leases in real time, because processes die and hang in real time."""
     return replace(
         limits,
         beat_ms=int(limits.beat_ms * speed),
@@ -110,7 +110,7 @@ def real_leases(limits: Limits, speed: float) -> Limits:
 
 
 async def make_thumbnail(job: Job) -> None:
-    """The one recipient that is a handler; at times it asks for another moment."""
+    """The one recipient that is a handler. It postpones some messages."""
     if job.body["number"] % 7 == 0 and job.attempt == 1:
         raise RetryLater(45, "the picture is not there yet")
 
@@ -121,10 +121,10 @@ def queue_of(host: str, user: str, ports: dict[str, int]) -> str:
 
 
 def plan(messages: int, ports: dict[str, int]) -> list[Send]:
-    """All messages, well mixed, to each queue its share."""
+    """All messages in mixed order, to each queue its share."""
     hundred = [queue_of(host, user, ports) for host, user, share in SHARES for _ in range(share)]
     # 37 has no divisor in common with 100: each block of a hundred is a full shuffle.
-    return [Send(hundred[n * 37 % 100], Parcel(n)) for n in range(messages)]
+    return [Send(hundred[n * 37 % 100], DemoBody(n)) for n in range(messages)]
 
 
 async def send_all(
@@ -142,14 +142,14 @@ async def send_all(
 
 
 async def watch_until_done(
-    watch: Watch, show: Show, sending: "asyncio.Task[None]", delivering: "asyncio.Task[None]"
+    watch: RoadObserver, show: Show, sending: "asyncio.Task[None]", delivering: "asyncio.Task[None]"
 ) -> None:
     """Show what happens, until nothing waits any more or someone has pressed Ctrl-C."""
     screen_clock = SystemClock()
     end_s = screen_clock.steady_s() + PATIENCE_S
     while not delivering.done() and screen_clock.steady_s() < end_s:
-        sight = watch.look()
-        show(sight)
-        if sending.done() and sight.waiting == 0:
+        snapshot = watch.look()
+        show(snapshot)
+        if sending.done() and snapshot.waiting == 0:
             return
         await screen_clock.sleep(FRAME_S)

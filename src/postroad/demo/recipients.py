@@ -1,4 +1,4 @@
-"""The demo's recipients: scripted HTTP servers, each as the first word of its name says."""
+"""The demo's recipients: scripted HTTP servers that behave as their names say."""
 
 import math
 from collections import Counter, defaultdict
@@ -18,8 +18,8 @@ BAD_DEPLOY_S: Final = (120.0, 240.0)
 QUOTA_WINDOW_S: Final = 240.0
 
 
-class Parcel(Struct, frozen=True):
-    """What the demo sends: its number, on which the script depends, so that runs are alike."""
+class DemoBody(Struct, frozen=True):
+    """The body of a message: its number, from which the servers draw, so that runs are alike."""
 
     number: int
 
@@ -32,7 +32,7 @@ class Reply(Struct, frozen=True):
 
 
 OK: Final = Reply(200)
-Answer = Callable[[str, Parcel], Awaitable[Reply]]
+Answer = Callable[[str, DemoBody], Awaitable[Reply]]
 
 
 class Servers:
@@ -50,25 +50,25 @@ class Servers:
         every = (self.good, self.slow, self.flaky, self.limited, self.away, self.closed)
         return {f"{answer.__name__}.example": answer for answer in every}
 
-    async def good(self, _user: str, parcel: Parcel) -> Reply:
+    async def good(self, _user: str, body: DemoBody) -> Reply:
         """Takes everything, at once."""
-        await self._clock.sleep(0.2 + parcel.number % 5 / 10)
+        await self._clock.sleep(0.2 + body.number % 5 / 10)
         return OK
 
-    async def slow(self, _user: str, parcel: Parcel) -> Reply:
+    async def slow(self, _user: str, body: DemoBody) -> Reply:
         """Takes everything, after a minute or two: nobody else may wait for it."""
-        await self._clock.sleep(60 + hashed(str(parcel.number), 60))
+        await self._clock.sleep(60 + hashed(str(body.number), 60))
         return OK
 
-    async def flaky(self, user: str, parcel: Parcel) -> Reply:
+    async def flaky(self, user: str, body: DemoBody) -> Reply:
         """Fails three times in ten, for two minutes always, and for one user for ever."""
-        self._tries[parcel.number] += 1
+        self._tries[body.number] += 1
         await self._clock.sleep(1)
-        luck = hashed(f"{parcel.number} for the {self._tries[parcel.number]}th time", 100)
+        luck = hashed(f"{body.number} for the {self._tries[body.number]}th time", 100)
         bad_deploy = BAD_DEPLOY_S[0] < self._age_s() < BAD_DEPLOY_S[1]
         return Reply(500) if user == "never" or bad_deploy or luck < 30 else OK
 
-    async def limited(self, user: str, _parcel: Parcel) -> Reply:
+    async def limited(self, user: str, _parcel: DemoBody) -> Reply:
         """Takes a few in four minutes for each user, then answers 429 with Retry-After."""
         await self._clock.sleep(1)
         now_s = self._clock.steady_s()
@@ -78,11 +78,11 @@ class Servers:
         taken.append(now_s)
         return OK
 
-    async def away(self, _user: str, _parcel: Parcel) -> Reply:
+    async def away(self, _user: str, _parcel: DemoBody) -> Reply:
         """Does not listen in the first minutes (see `servers`)."""
         return OK
 
-    async def closed(self, _user: str, _parcel: Parcel) -> Reply:
+    async def closed(self, _user: str, _parcel: DemoBody) -> Reply:
         """Will never take anything: straight into the dead set."""
         await self._clock.sleep(0.5)
         return Reply(422)

@@ -1,7 +1,6 @@
 """What the demo shows: a live picture on a terminal, plain lines elsewhere, and the summary."""
 
 from collections import deque
-from types import TracebackType
 from typing import Final, Self
 
 from rich.console import Console, Group, RenderableType
@@ -11,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from postroad.demo.recipients import LADDER
-from postroad.demo.tally import Tally
-from postroad.demo.watch import LaneSight, Sight, news, short, spell
+from postroad.demo.tally import DemoCounts
+from postroad.demo.watch import LaneSnapshot, RoadSnapshot, news, short, spell
 
 NEWS_LINES: Final = LADDER.retries + 1
 PLAIN_EVERY_S: Final = 2.0
@@ -27,15 +26,15 @@ OUTCOMES: Final = (
 )
 
 
-class Screen:
-    """Shows sights of the road as they come."""
+class DemoScreen:
+    """Shows snapshots of the road as they come."""
 
     def __init__(self, console: Console, speed: float, *, plain: bool) -> None:
         self._console = console
         self._speed = speed
         self._live = None if plain else Live(console=console, auto_refresh=False, transient=True)
         self._news: deque[Text] = deque(maxlen=NEWS_LINES)
-        self._last: Sight | None = None
+        self._last: RoadSnapshot | None = None
         self._said_s = -PLAIN_EVERY_S * speed
 
     def __enter__(self) -> Self:
@@ -45,36 +44,31 @@ class Screen:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, sight: Sight) -> None:
-        """One look at the road."""
-        for line in news(self._last, sight) if self._last else ():
-            self._news.append(_clocked(sight, line))
+    def show(self, snapshot: RoadSnapshot) -> None:
+        """Show one snapshot."""
+        for line in news(self._last, snapshot) if self._last else ():
+            self._news.append(_clocked(snapshot, line))
             if self._live is None:
                 self._console.print(self._news[-1], soft_wrap=True)
-        self._last = sight
+        self._last = snapshot
         if self._live is not None:
-            self._live.update(self.picture(sight), refresh=True)
-        elif sight.since_start_s - self._said_s >= PLAIN_EVERY_S * self._speed:
-            self._said_s = sight.since_start_s
-            self._console.print(_clocked(sight, plain_line(sight)), soft_wrap=True)
+            self._live.update(self.picture(snapshot), refresh=True)
+        elif snapshot.since_start_s - self._said_s >= PLAIN_EVERY_S * self._speed:
+            self._said_s = snapshot.since_start_s
+            self._console.print(_clocked(snapshot, plain_line(snapshot)), soft_wrap=True)
 
-    def picture(self, sight: Sight) -> RenderableType:
+    def picture(self, snapshot: RoadSnapshot) -> RenderableType:
         """The whole live view."""
         below = Table.grid(padding=(0, 3), expand=True)
         below.add_column(width=25)
         below.add_column(ratio=1)
-        below.add_row(levels(sight), self._news_table())
+        below.add_row(levels(snapshot), self._news_table())
         return Group(
-            heading(self._speed), Text(), progress(sight), Text(), lanes(sight), Text(), below
+            heading(self._speed), Text(), progress(snapshot), Text(), lanes(snapshot), Text(), below
         )
 
     def _news_table(self) -> Table:
@@ -96,42 +90,43 @@ def heading(speed: float) -> Text:
     )
 
 
-def progress(sight: Sight) -> Group:
+def progress(snapshot: RoadSnapshot) -> Group:
     """How far sender and road are, and what tries came to."""
     bar = Table.grid(padding=(0, 1), expand=True)
     bar.add_column()
     bar.add_column(ratio=1)
     bar.add_column(justify="right")
-    finished = sight.delivered + sight.dead
+    finished = snapshot.delivered + snapshot.dead
     for name, done, style in (
-        ("accepted", sight.accepted, "blue"),
+        ("accepted", snapshot.accepted, "blue"),
         ("finished", finished, "green"),
     ):
         fill = ProgressBar(
-            sight.to_send, done, complete_style=style, finished_style=style, style="grey30"
+            snapshot.to_send, done, complete_style=style, finished_style=style, style="grey30"
         )
-        bar.add_row(name, fill, f"{done:>4} of {sight.to_send}")
-    counts = [(sight.outcomes.get(kind, 0), kind, style) for kind, style in OUTCOMES]
+        bar.add_row(name, fill, f"{done:>4} of {snapshot.to_send}")
+    counts = [(snapshot.outcomes.get(kind, 0), kind, style) for kind, style in OUTCOMES]
     tries = Text(", ").join(Text(f"{n} {kind}", style) for n, kind, style in counts if n)
     tries.no_wrap, tries.overflow = True, "ellipsis"
-    time = f"{spell(sight.since_start_s)} on the road, {sight.rate:.0f} deliveries a second; tries:"
+    time = spell(snapshot.since_start_s)
+    time += f" on the road, {snapshot.rate:.0f} deliveries a second; tries:"
     return Group(bar, Text(time), tries)
 
 
-def lanes(sight: Sight) -> Table:
+def lanes(snapshot: RoadSnapshot) -> Table:
     """A row for each server: its lane, and what holds it up."""
     table = _table("Lane", expand=True)
     for name in ("sending", "waiting", "done", "dead"):
         table.add_column(name, justify="right")
     table.add_column("", ratio=1, no_wrap=True, overflow="ellipsis")
-    for lane in sight.lanes:
+    for lane in snapshot.lanes:
         numbers = (lane.in_flight, lane.waiting, lane.delivered, lane.dead)
-        state = lane_state(lane, sight.now_ms)
+        state = lane_state(lane, snapshot.now_ms)
         table.add_row(lane.server, *(Text(str(n), "" if n else "dim") for n in numbers), state)
     return table
 
 
-def lane_state(lane: LaneSight, now_ms: int) -> Text:
+def lane_state(lane: LaneSnapshot, now_ms: int) -> Text:
     """Why a lane's messages wait, if they do, and until when."""
     if lane.opened:
         wait = spell((lane.until_ms - now_ms) / 1000)
@@ -147,14 +142,14 @@ def lane_state(lane: LaneSight, now_ms: int) -> Text:
     return Text("retries wait for their time", "yellow") if lane.waiting else Text("–", "dim")
 
 
-def levels(sight: Sight) -> Table:
+def levels(snapshot: RoadSnapshot) -> Table:
     """How many messages wait at each retry level."""
     table = _table("Level")
     table.add_column("waiting", justify="right")
     table.add_column("")
-    most = max(16, *sight.levels.values(), 0)
+    most = max(16, *snapshot.levels.values(), 0)
     for level in range(LADDER.retries + 1):
-        count = sight.levels.get(level, 0)
+        count = snapshot.levels.get(level, 0)
         bar = "▇" * -(-count * 8 // most)
         table.add_row(str(level), Text(str(count), "" if count else "dim"), Text(bar, "yellow"))
     return table
@@ -166,19 +161,19 @@ def _table(first: str, *, expand: bool = False) -> Table:
     return table
 
 
-def plain_line(sight: Sight) -> str:
+def plain_line(snapshot: RoadSnapshot) -> str:
     """The live view in one line."""
     return (
-        f"{sight.accepted} of {sight.to_send} accepted, {sight.delivered} delivered, "
-        f"{sight.dead} dead, {sight.waiting} waiting"
+        f"{snapshot.accepted} of {snapshot.to_send} accepted, {snapshot.delivered} delivered, "
+        f"{snapshot.dead} dead, {snapshot.waiting} waiting"
     )
 
 
-def _clocked(sight: Sight, line: str) -> Text:
-    return Text.assemble((f"{spell(sight.since_start_s):>5}  ", "dim"), line)
+def _clocked(snapshot: RoadSnapshot, line: str) -> Text:
+    return Text.assemble((f"{spell(snapshot.since_start_s):>5}  ", "dim"), line)
 
 
-def summary(count: Tally) -> Text:
+def summary(count: DemoCounts) -> Text:
     """What came of it all, read from the reopened file."""
     tries = sum(tries for _, _, tries in count.climbs)
     climbs = ", ".join(f"{delivered} at level {level}" for level, delivered, _ in count.climbs)

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from postroad.demo.recipients import AWAY_S, Answer, Parcel, Servers
+from postroad.demo.recipients import AWAY_S, Answer, DemoBody, Servers
 from postroad.ports import loop
 from postroad.ports.clock import SystemClock
 
@@ -96,8 +96,8 @@ async def _one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answe
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     user = head.split(" ", 2)[1].rpartition("/")[2]
     length = int(LENGTH.findall(head)[0])
-    parcel = msgspec.json.decode(await reader.readexactly(length), type=Parcel)
-    reply = await answer(user, parcel)
+    body = msgspec.json.decode(await reader.readexactly(length), type=DemoBody)
+    reply = await answer(user, body)
     after = f"retry-after: {reply.retry_after_s}\r\n" if reply.retry_after_s else ""
     writer.write(f"HTTP/1.1 {reply.status} .\r\n{after}content-length: 0\r\n\r\n".encode())
     await writer.drain()

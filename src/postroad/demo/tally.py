@@ -21,7 +21,7 @@ class Death(Struct, frozen=True):
     count: int
 
 
-class Tally(Struct, frozen=True):
+class DemoCounts(Struct, frozen=True):
     """Where the accepted messages are. `climbs`: level, delivered there, tries they took."""
 
     accepted: int
@@ -40,13 +40,13 @@ class Tally(Struct, frozen=True):
         )
 
 
-def tally(path: Path, accepted: Sequence[str]) -> Tally:
+def tally(path: Path, accepted: Sequence[str]) -> DemoCounts:
     """Look every receipt up in the file."""
     file = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         places: dict[int, str] = dict(_rows(file, "places"))
         found = Counter(places.get(to_number(receipt), "lost") for receipt in accepted)
-        return Tally(
+        return DemoCounts(
             accepted=len(accepted),
             delivered=found["delivered"],
             dead=found["dead"],

@@ -3,7 +3,6 @@
 from collections import Counter, deque
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import apsw
@@ -17,7 +16,7 @@ QUERIES: Final = load("postroad.demo")
 RATE_OVER_S: Final = 3.0
 
 
-class Hold(Struct, frozen=True):
+class QueueHold(Struct, frozen=True):
     """A queue that is held, and why."""
 
     queue: str
@@ -33,7 +32,7 @@ class Hold(Struct, frozen=True):
         return self.queue, self.streak, self.since_ms
 
 
-class LaneSight(Struct, frozen=True):
+class LaneSnapshot(Struct, frozen=True):
     """One server's lane, or all lanes of a handler."""
 
     server: str
@@ -45,17 +44,17 @@ class LaneSight(Struct, frozen=True):
     waiting: int
     delivered: int
     dead: int
-    holds: tuple[Hold, ...]
+    holds: tuple[QueueHold, ...]
 
 
-class Sight(Struct, frozen=True):
+class RoadSnapshot(Struct, frozen=True):
     """The road at one moment."""
 
     now_ms: int
     since_start_s: float
     to_send: int
     accepted: int
-    lanes: tuple[LaneSight, ...]
+    lanes: tuple[LaneSnapshot, ...]
     levels: dict[int, int]
     """Messages that wait, by retry level."""
     outcomes: dict[str, int]
@@ -79,8 +78,8 @@ class Sight(Struct, frozen=True):
         return sum(self.levels.values())
 
 
-class Watch:
-    """Looks at a road that is open in this process, without touching it."""
+class RoadObserver:
+    """Takes snapshots of a road that is open in this process, without changing it."""
 
     def __init__(self, path: Path, road: Postroad, to_send: int, accepted: Sequence[str]) -> None:
         self._road = road
@@ -94,25 +93,20 @@ class Watch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def look(self) -> Sight:
-        """The road now."""
+    def look(self) -> RoadSnapshot:
+        """Take a snapshot."""
         now_ms = self._road.store.clock.now_ms()
         with self._file:  # one transaction: the counts fit together
             waiting, levels = self._waiting()
             finished = Counter({(row[0], row[1]): row[2] for row in self._rows("finished")})
-            holds = [Hold(*row) for row in self._rows("holds", now_ms)]
+            holds = [QueueHold(*row) for row in self._rows("holds", now_ms)]
             rows = self._rows("lanes")
         in_flight = self._in_flight()
         lanes = tuple(
-            LaneSight(
+            LaneSnapshot(
                 host(server),
                 opened,
                 until_ms,
@@ -125,7 +119,7 @@ class Watch:
             )
             for server, opened, until_ms, reason in rows
         )
-        return Sight(
+        return RoadSnapshot(
             now_ms,
             (now_ms - self._start_ms) / 1000,
             self._to_send,
@@ -170,8 +164,8 @@ class Watch:
         return (delivered - before) / (now_s - since_s) if now_s > since_s else 0.0
 
 
-def news(old: Sight, new: Sight) -> list[str]:
-    """What changed at servers and queues between two looks, in words."""
+def news(old: RoadSnapshot, new: RoadSnapshot) -> list[str]:
+    """What changed at servers and queues between two snapshots, in words."""
     before = {lane.server: lane for lane in old.lanes}
     told: list[str] = []
     for lane in new.lanes:
@@ -181,7 +175,7 @@ def news(old: Sight, new: Sight) -> list[str]:
     return told
 
 
-def _circuit_news(opened: int, lane: LaneSight, now_ms: int) -> list[str]:
+def _circuit_news(opened: int, lane: LaneSnapshot, now_ms: int) -> list[str]:
     if lane.opened == opened:
         return []
     if lane.opened == 0:
@@ -192,7 +186,7 @@ def _circuit_news(opened: int, lane: LaneSight, now_ms: int) -> list[str]:
     return [f"{lane.server} probed in vain, next in {wait}"]
 
 
-def _hold_news(holds: Sequence[Hold], lane: LaneSight, now_ms: int) -> list[str]:
+def _hold_news(holds: Sequence[QueueHold], lane: LaneSnapshot, now_ms: int) -> list[str]:
     known = {hold.which for hold in holds}
     free = {hold.queue for hold in holds} - {hold.queue for hold in lane.holds}
     told = [

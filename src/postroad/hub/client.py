@@ -4,7 +4,6 @@ import asyncio
 import ssl
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from msgspec import Struct
@@ -62,8 +61,8 @@ class Received(Struct, frozen=True):
         return await self.client.ack(self.box, self.id)
 
 
-class Told(Struct):
-    """What a program wants to know besides messages."""
+class HubCallbacks(Struct):
+    """Functions that a client calls when a mailbox ends, is full or takes messages again."""
 
     ended: Callable[[str, str], None] = lambda _box, _why: None
     full: Callable[[str], None] = lambda _box: None
@@ -80,7 +79,7 @@ class HubClient:
         self,
         url: str,
         *,
-        told: Told | None = None,
+        callbacks: HubCallbacks | None = None,
         clock: Clock | None = None,
         chance: Chance | None = None,
         reach: "Reach | None" = None,
@@ -89,7 +88,7 @@ class HubClient:
         self.url = url
         self._reach = reach
         self._tls = tls
-        self.told = told or Told()
+        self.callbacks = callbacks or HubCallbacks()
         self.reconnects = 0
         self._clock = clock or SystemClock()
         self._chance = chance or system_chance()
@@ -111,12 +110,7 @@ class HubClient:
         await self.open()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def open(self) -> None:
@@ -242,7 +236,7 @@ class HubClient:
         asked = [(box, self._tokens[box]) for box in self._inbox.let_go(self._tokens)]
         try:
             for box in await self._subscribe(asked) if asked else ():
-                self.told.ended(box, "refused")
+                self.callbacks.ended(box, "refused")
         except HubError:
             return False  # it is gone, and all are subscribed to again when it is back
         return bool(asked)
@@ -267,11 +261,11 @@ class HubClient:
                 self._news.set()
             case End(box=box, why=why) if box in self._tokens:
                 del self._tokens[box]
-                self.told.ended(box, why)
+                self.callbacks.ended(box, why)
             case Quota(box=box, watched=watched) if box in self._senders:
                 if watched:
                     self._watched[box] = None
-                    self.told.full(box)
+                    self.callbacks.full(box)
             case Continue(box=box) if box in self._watched:
                 self._continue(box)
             case _:
@@ -282,7 +276,7 @@ class HubClient:
     def _continue(self, box: str) -> None:
         self._watched.pop(box, None)
         self._forget_sender(box)
-        self.told.continued(box)
+        self.callbacks.continued(box)
 
     def _forget_sender(self, box: str) -> None:
         if not self._sending[box]:
@@ -323,7 +317,7 @@ class HubClient:
             return False
         try:
             for name in await self._subscribe(list(self._tokens.items())):
-                self.told.ended(name, "refused")  # its mailbox or token went meanwhile
+                self.callbacks.ended(name, "refused")  # its mailbox or token went meanwhile
             for box in await self._watch([(box, self._senders[box]) for box in self._watched]):
                 self._continue(box)  # the same: its next send finds out
         except HubError:

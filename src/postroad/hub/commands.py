@@ -38,11 +38,11 @@ from postroad.model.mailbox import (
     Looked,
     Post,
     Posted,
+    RefusalCode,
     Refused,
     Taken,
     Watch,
     Watched,
-    Why,
     digest,
 )
 
@@ -62,7 +62,7 @@ class Commands:
         most = self._hub.limits.batch_max
         if isinstance(asked, Subscribe | Unsubscribe | WatchFor) and len(asked.boxes) > most:
             text = f"{len(asked.boxes)} mailboxes in one frame: name {most} at most"
-            say(Error(n=asked.n, code=Why.too_many, text=text))
+            say(Error(n=asked.n, code=RefusalCode.too_many, text=text))
             return
         match asked:
             case SendTo():
@@ -93,11 +93,13 @@ class Commands:
         n, box = asked.n, asked.box
         body = asked.data if asked.body is None else asked.body.encode()
         if body is None or (asked.body is not None and asked.data is not None):
-            say(Error(n=n, code=Why.malformed, text="give a text in body, or bytes in data"))
+            say(
+                Error(n=n, code=RefusalCode.malformed, text="give a text in body, or bytes in data")
+            )
             return
         if len(body) > self._hub.limits.body_bytes_max:
             text = f"{len(body)} bytes: {self._hub.limits.body_bytes_max} at most"
-            say(Error(n=n, code=Why.too_large, text=text))
+            say(Error(n=n, code=RefusalCode.too_large, text=text))
             return
 
         def told(answer: Answer) -> Event:
@@ -150,7 +152,7 @@ class Commands:
 
     def _create(self, asked: CreateBox, say: Say) -> None:
         if not fits(self._keys.create, digest(asked.token)):
-            say(Error(n=asked.n, code=Why.denied, text=NO_CREATING))
+            say(Error(n=asked.n, code=RefusalCode.denied, text=NO_CREATING))
             return
         box, created = new_box(self._hub.limits, asked.quota, asked.ttl)
         told = replace(created, n=asked.n)
@@ -160,7 +162,7 @@ class Commands:
 def _then(say: Say, n: int, told: Callable[[Answer], Event]) -> Settle:
     def settled(answer: Answer) -> None:
         if isinstance(answer, Refused):
-            say(Error(n=n, code=answer.why, text=answer.text))
+            say(Error(n=n, code=answer.code, text=answer.text))
         else:
             say(told(answer))
 

@@ -20,14 +20,15 @@ from postroad.model.mailbox import (
     Peek,
     Post,
     Posted,
+    RefusalCode,
     Refused,
     Take,
     Taken,
-    Why,
 )
 
 PROHIBITED: Final = Refused(
-    Why.prohibited, "a connection either subscribes to a mailbox or gets from it: unsub first"
+    RefusalCode.prohibited,
+    "a connection either subscribes to a mailbox or gets from it: unsub first",
 )
 
 

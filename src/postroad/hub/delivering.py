@@ -14,15 +14,19 @@ from postroad.model.mailbox import (
     Letter,
     Looked,
     Peek,
+    RefusalCode,
     Refused,
     Take,
     Taken,
-    Why,
 )
 
-NOT_SUBSCRIBED: Final = Refused(Why.not_subscribed, "nothing was delivered here from this mailbox")
-WRONG_ID: Final = Refused(Why.wrong_id, "another message waits for its ack: nothing was deleted")
-TOO_MANY: Final = Refused(Why.too_many, "too many subscriptions on one connection")
+NOT_SUBSCRIBED: Final = Refused(
+    RefusalCode.not_subscribed, "nothing was delivered here from this mailbox"
+)
+WRONG_ID: Final = Refused(
+    RefusalCode.wrong_id, "another message waits for its ack: nothing was deleted"
+)
+TOO_MANY: Final = Refused(RefusalCode.too_many, "too many subscriptions on one connection")
 
 
 class Delivering(Connections):

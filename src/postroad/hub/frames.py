@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from postroad.model.mailbox import Letter, Why
+from postroad.model.mailbox import Letter, RefusalCode
 
 JSON: Final = "postroad.hub.v1.json"
 MSGPACK: Final = "postroad.hub.v1.msgpack"
@@ -197,7 +197,7 @@ class Codec:
         except msgspec.ValidationError as error:
             return self._refuse(payload, error)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return Error(code=Why.malformed, text=f"not a {self.name} frame: {error}")
+            return Error(code=RefusalCode.malformed, text=f"not a {self.name} frame: {error}")
         return asked
 
     def _refuse(self, payload: bytes, error: msgspec.ValidationError) -> Error:
@@ -211,8 +211,10 @@ class Codec:
         do = seen.get("do") if isinstance(seen, dict) else None
         if isinstance(do, str) and do not in known:
             listed = ", ".join(sorted(map(str, known)))
-            return Error(n=n, code=Why.unknown_command, text=f"no such command: use {listed}")
-        return Error(n=n, code=Why.malformed, text=str(error))
+            return Error(
+                n=n, code=RefusalCode.unknown_command, text=f"no such command: use {listed}"
+            )
+        return Error(n=n, code=RefusalCode.malformed, text=str(error))
 
     def event(self, payload: bytes) -> Said:
         """What the hub says."""

@@ -21,10 +21,10 @@ from postroad.model.mailbox import (
     Get,
     Heads,
     Posted,
+    RefusalCode,
     Refused,
     Take,
     Taken,
-    Why,
     digest,
 )
 
@@ -33,11 +33,11 @@ HEAD_END: Final = re.compile(rb"\n\r?\n")
 BLANKS: Final = b" " * 128
 NAME_CHARACTERS_MAX: Final = 64
 STATUS: Final = {
-    Why.denied: 403,
-    Why.wrong_id: 409,
-    Why.unavailable: 503,
-    Why.too_large: 413,
-    Why.malformed: 400,
+    RefusalCode.denied: 403,
+    RefusalCode.wrong_id: 409,
+    RefusalCode.unavailable: 503,
+    RefusalCode.too_large: 413,
+    RefusalCode.malformed: 400,
 }
 Reply = Callable[[int, object], None]
 
@@ -178,7 +178,9 @@ class Http(asyncio.Protocol):
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         text = kind.startswith("text/") or kind == "application/json"
         if text and not _is_text(body):
-            self._refuse(Refused(Why.malformed, f"the body is not UTF-8, but said to be {kind}"))
+            self._refuse(
+                Refused(RefusalCode.malformed, f"the body is not UTF-8, but said to be {kind}")
+            )
             return
 
         def done(answer: Answer) -> None:
@@ -196,7 +198,7 @@ class Http(asyncio.Protocol):
     def _get(self, box: str, headers: dict[str, str], query: dict[str, list[str]]) -> None:
         wait = query.get("wait", ["0"])[0]
         if not wait.isascii() or not wait.isdigit() or len(wait) > 4:
-            self._refuse(Refused(Why.malformed, "wait is a number of seconds"))
+            self._refuse(Refused(RefusalCode.malformed, "wait is a number of seconds"))
             return
 
         def done(answer: Answer) -> None:
@@ -212,7 +214,7 @@ class Http(asyncio.Protocol):
 
     def _ack(self, box: str, headers: dict[str, str], number: str) -> None:
         if not number.isascii() or not number.isdigit() or len(number) > 18:
-            self._refuse(Refused(Why.malformed, "an id is a number"))
+            self._refuse(Refused(RefusalCode.malformed, "an id is a number"))
             return
 
         def done(answer: Answer) -> None:
@@ -225,10 +227,10 @@ class Http(asyncio.Protocol):
         self._hub.core.take(take, done)
 
     def _refuse(self, refused: Refused) -> None:
-        if refused.why is Why.denied and self._wrong(1):
+        if refused.code is RefusalCode.denied and self._wrong(1):
             self._fail(429, "too many wrong tokens from your address: wait a minute")
             return
-        self._reply(STATUS.get(refused.why, 400), {"error": refused.why, "text": refused.text})
+        self._reply(STATUS.get(refused.code, 400), {"error": refused.code, "text": refused.text})
 
     def _reply(self, status: int, content: object) -> None:
         if self._transport is None:

@@ -11,7 +11,7 @@ from postroad.hub.connections import Asks, Settle
 from postroad.hub.core import Core
 from postroad.hub.shown import Explained, Shown, explain, shown
 from postroad.model.errors import HubInUse, StoreError, StoreUnavailable, UnknownMailbox
-from postroad.model.mailbox import Answer, Drop, HubLimits, Looked, Op, Refused, Why
+from postroad.model.mailbox import Answer, Drop, HubLimits, Looked, Op, RefusalCode, Refused
 from postroad.ports.clock import Clock, Timer
 from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
@@ -83,7 +83,7 @@ class Hub:
         hand_over(answered.set_result)
         self.poke()
         answer = await answered
-        if isinstance(answer, Refused) and answer.why is Why.unavailable:
+        if isinstance(answer, Refused) and answer.code is RefusalCode.unavailable:
             raise StoreUnavailable(answer.text)
         return answer
 
@@ -234,5 +234,5 @@ class Hub:
 
 def _unavailable(error: Exception) -> Refused:
     if not isinstance(error, StoreError):
-        return Refused(Why.unavailable, "try again later: something broke inside the hub")
-    return Refused(Why.unavailable, f"try again later: {error}")
+        return Refused(RefusalCode.unavailable, "try again later: something broke inside the hub")
+    return Refused(RefusalCode.unavailable, f"try again later: {error}")

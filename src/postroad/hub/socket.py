@@ -9,7 +9,7 @@ from postroad.hub.frames import Codec, Error, Event, Subscribed, Watching
 from postroad.hub.patience import Patience, Wrong
 from postroad.hub.pings import Pings
 from postroad.hub.pump import Hub
-from postroad.model.mailbox import Why
+from postroad.model.mailbox import RefusalCode
 
 HIGH_BYTES: Final = 64 * 1024
 LOW_BYTES: Final = 16 * 1024
@@ -207,4 +207,4 @@ def _denied(frame: Event) -> int:
     """How many wrong tokens an answer speaks of."""
     if isinstance(frame, Subscribed | Watching):
         return len(frame.refused)
-    return int(isinstance(frame, Error) and frame.code == Why.denied)
+    return int(isinstance(frame, Error) and frame.code == RefusalCode.denied)

@@ -5,13 +5,9 @@ from msgspec import Struct
 from postroad.model.ladder import POLL_INTERVALS_S
 
 
-class Limits(Struct, frozen=True):
-    """How much the engine does at once, how long it waits, and how often it asks."""
+class Tuning(Struct, frozen=True):
+    """Numbers that were chosen by measurement. They are no settings: tests change them."""
 
-    window: int = 64
-    """Sends in flight on one lane."""
-    in_flight_max: int = 512
-    """Sends of one tenant in flight in this process; retries may fill half of them."""
     level_workers: int = 128
     """Sends of one retry level (above 0) in flight in this process."""
     buffer: int = 256
@@ -32,12 +28,23 @@ class Limits(Struct, frozen=True):
     """After so long without a heartbeat an owner starts nothing."""
     safety_poll_s: float = 90.0
     """With a live bell, one poll serves all levels this often."""
+    sweep_batch: int = 500
+    """Expired messages moved by one transaction."""
+    retain_every_s: float = 3_600.0
+    """How often finished work past its time is deleted."""
+
+
+class Limits(Tuning, frozen=True):
+    """How much at once, how long, how often: settings."""
+
+    window: int = 64
+    """Sends in flight on one lane."""
+    in_flight_max: int = 512
+    """Sends of one tenant in flight in this process; retries may fill half of them."""
     poll_intervals_s: tuple[float, ...] = POLL_INTERVALS_S
     """While the bell is down, each level is polled this often."""
     drain_s: float = 10.0
     """How long a stop waits for sends in flight."""
-    sweep_batch: int = 500
-    """Expired messages moved by one transaction."""
     history_ms: int = 7 * 86_400_000
     """How long history keeps a finished message."""
     dead_ms: int = 90 * 86_400_000
@@ -46,5 +53,3 @@ class Limits(Struct, frozen=True):
     """How many messages the dead set keeps; the longest dead go first."""
     queue_unused_ms: int = 30 * 86_400_000
     """How long an empty queue is kept that nobody uses and that has no settings."""
-    retain_every_s: float = 3_600.0
-    """How often finished work past its time is deleted."""

@@ -17,8 +17,8 @@ def digest(token: str) -> bytes:
     return sha256(token.encode()).digest()
 
 
-class Why(StrEnum):
-    """Why something was refused. The words of the protocol's error frames."""
+class RefusalCode(StrEnum):
+    """Why a request was refused, as it stands in error frames."""
 
     malformed = "malformed"
     unknown_command = "unknown_command"
@@ -130,7 +130,7 @@ Op = Create | Post | Peek | Get | Take | Watch | Drop | Expire
 class Refused(Struct, frozen=True):
     """Nothing was done."""
 
-    why: Why
+    code: RefusalCode
     text: str = ""
 
 
@@ -182,7 +182,7 @@ class Watched(Struct, frozen=True):
 
 Answer = Refused | Done | Posted | Full | Looked | Heads | Taken | Watched
 
-DENIED: Final = Refused(Why.denied, "no such mailbox, or the token is not its own")
+DENIED: Final = Refused(RefusalCode.denied, "no such mailbox, or the token is not its own")
 DONE: Final = Done()
 FULL: Final = Full()
 

@@ -25,16 +25,16 @@ from postroad.model.mailbox import (
     Peek,
     Post,
     Posted,
+    RefusalCode,
     Refused,
     Take,
     Taken,
     Watch,
     Watched,
-    Why,
 )
 
 NOBODY: Final = bytes(32)
-WRONG_ID: Final = Refused(Why.wrong_id, "not the oldest message: nothing was deleted")
+WRONG_ID: Final = Refused(RefusalCode.wrong_id, "not the oldest message: nothing was deleted")
 
 
 class Work(Struct):

@@ -11,6 +11,16 @@ from postroad.ports.clock import Clock
 from postroad.ports.transport import HearsCuts, Lingers, Prepares, Session, Transport
 
 
+def watched(
+    transports: dict[str, Transport], meter: Meter | None, clock: Clock
+) -> dict[str, Transport]:
+    """The transports, counted if there is a meter and traced if the program has set up tracing."""
+    if meter is None and not tracing.active():
+        return transports
+    meter = meter or Meter()
+    return {name: WatchedTransport(inner, meter, clock) for name, inner in transports.items()}
+
+
 class WatchedTransport:
     """The same transport, watched."""
 

@@ -1,1 +1,1 @@
-"""For tests of roads: simulated time, scripted receivers, and the ledger that names breaches."""
+"""Tools for tests: simulated time, scripted receivers, and a ledger that finds broken promises."""

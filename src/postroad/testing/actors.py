@@ -1,4 +1,4 @@
-"""Plain functions in simulated time: a thread that runs only while the loop stands still."""
+"""Plain functions in simulated time, in threads that run only while the loop is stopped."""
 
 import asyncio
 import threading
@@ -11,8 +11,8 @@ R = TypeVar("R")
 
 
 class Actor(threading.Thread):
-    """Calls a plain function. Either it runs or the loop does, never both: so what it does takes
-    no simulated time, and the verbs that it waits for take as long as they do there."""
+    """A thread that calls a plain function. Either it runs or the loop does, never both: its own
+    work takes no simulated time, and verbs that it waits for take their simulated time."""
 
     def __init__(self, call: Call, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(name="postroad actor", daemon=True)
@@ -25,7 +25,7 @@ class Actor(threading.Thread):
         self._end: tuple[object, BaseException | None] | None = None
 
     def step(self) -> None:
-        """In the loop: let it run until it ends or asks for something."""
+        """In the loop: run the function until it ends or waits for a verb."""
         self._go.release()
         self._stands.acquire()
         if self._end is not None:
@@ -36,13 +36,13 @@ class Actor(threading.Thread):
             self._reply.add_done_callback(lambda _reply: self.step())
 
     def run(self) -> None:
-        """In its own thread."""
+        """In its own thread: call the function."""
         self._go.acquire()
         self._end = self._call.work()
         self._stands.release()
 
     def ask(self, verb: Coroutine[Any, Any, R]) -> R:
-        """In its own thread: have the loop live through a verb."""
+        """In its own thread: have the loop run a verb, and wait for it."""
         self._asks = verb
         self._stands.release()
         self._go.acquire()
@@ -53,14 +53,14 @@ class Actor(threading.Thread):
 
 
 class Actors:
-    """In place of a handler's threads."""
+    """Replaces the threads of a handler."""
 
     def __init__(self, name: str, most: int) -> None:
         self._name = name
         self._most = most
 
     def call(self, work: Callable[[], object]) -> Call:
-        """Begin one, and let it run as far as it goes by itself."""
+        """Start a function, and run it until it ends or waits."""
         call = Call(work)
         actor = Actor(call, asyncio.get_running_loop())
         actor.start()

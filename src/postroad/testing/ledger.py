@@ -1,4 +1,4 @@
-"""The ledger: what was asked, what was seen; and one checker that names every breach."""
+"""The ledger: what was sent, what was received, and a checker that names broken promises."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -13,16 +13,16 @@ from postroad.model.ladder import JITTER
 from postroad.model.outcome import Kind
 from postroad.model.record import Result
 from postroad.model.states import FINAL, NEVER, State, is_legal
-from postroad.testing.receivers import Receipt
+from postroad.testing.receivers import ReceivedTry
 
 LIVE: Final = frozenset({State.waiting, State.held})
-"""In the store's tables `sending` is one of these."""
+"""States of unfinished messages; in the tables a message in flight has one of these."""
 NOBODY: Final = -1
 HEARD_WITHIN_MS: Final = 2_000
-"""An engine that is well has heard of a pause after so long."""
+"""A healthy engine knows of a pause after this time."""
 
 
-class Sent(Struct, frozen=True):
+class SentMessage(Struct, frozen=True):
     """A message whose sender has a receipt. `once`: its queue wants no second try after doubt."""
 
     number: int
@@ -38,14 +38,14 @@ class Breach(AssertionError):
     """Promises were broken; the text names which, and by what."""
 
 
-class Ledger:
-    """Kept beside the road, from senders' receipts, receivers' books and a witness in the store."""
+class DeliveryLedger:
+    """A record kept from senders' receipts, receivers' books and an observer inside the store."""
 
     def __init__(self) -> None:
-        self.sent: dict[int, Sent] = {}
+        self.sent: dict[int, SentMessage] = {}
         self.asked: set[bytes] = set()
-        """Bodies that were handed over, also those whose receipt never came."""
-        self.book: list[Receipt] = []
+        """Bodies that were sent, also those whose receipt never came."""
+        self.book: list[ReceivedTry] = []
         self.breaches: list[str] = []
         self._holders: dict[str, tuple[int, int]] = {}
         self._tries: list[tuple[int, int]] = []
@@ -61,14 +61,14 @@ class Ledger:
         self._last_try: dict[int, int] = {}
 
     def breach(self, promise: str, text: str) -> None:
-        """A promise was broken."""
+        """Note a broken promise."""
         if (line := f"{promise}: {text}") not in self.breaches:
             self.breaches.append(line)
 
     # What the witnesses say
 
-    def accepted(self, sent: Sent) -> None:
-        """The sender has its receipt."""
+    def accepted(self, sent: SentMessage) -> None:
+        """A sender has a receipt."""
         self.sent[sent.number] = sent
 
     def claimed(self, lane: str, epoch: int, owner: int) -> None:
@@ -79,11 +79,11 @@ class Ledger:
         self._holders[lane] = (epoch, owner)
 
     def holder(self, lane: str) -> int:
-        """Who owns a lane, by the last claim."""
+        """The owner of a lane, by the last claim."""
         return self._holders[lane][1]
 
     def started(self, lane: str, owner: int, number: int, now_ms: int) -> None:
-        """A try starts: only the lane's present owner may, of what is live and not held."""
+        """A try starts. Only the lane's owner may start one, of an unfinished message."""
         _, holder = self._holders.get(lane, (0, owner))
         if holder != owner:
             self.breach("one holder", f"{owner} started {number} on {lane}, which {holder} owns")
@@ -95,7 +95,7 @@ class Ledger:
             self._check_start(lane, number, now_ms)
 
     def _check_start(self, lane: str, number: int, now_ms: int) -> None:
-        """An engine that is well knows what its users asked for."""
+        """A healthy engine respects cancels and pauses."""
         if self._last_try.get(number, NOBODY) not in self._faulty:
             self.breach("cancel", f"{number} was started after the try that was its last")
         sent = self.sent.get(number)
@@ -104,29 +104,29 @@ class Ledger:
                 self.breach("pause", f"{number} was started, and {name} is paused")
 
     def marked(self, number: int) -> None:
-        """A start was noted."""
+        """The start of a message was stored."""
         self._begun.add(number)
 
     def paused(self, name: str, now_ms: int, *, paused: bool) -> None:
-        """A queue or lane is paused, or goes on."""
+        """A queue or lane was paused or resumed."""
         if paused:
             self._paused_ms.setdefault(name, now_ms)
         else:
             self._paused_ms.pop(name, None)
 
     def last_try(self, number: int, owner: int) -> None:
-        """Whoever cancelled was told by its owner that the present try is the last one."""
+        """The owner told the canceller that the present try is the last one."""
         self._last_try[number] = owner
 
     def faulty(self, owner: int) -> None:
-        """This owner crashed or was cut off: what it did not record is in doubt."""
+        """This owner crashed or was cut off: tries that it did not record are in doubt."""
         self._faulty.add(owner)
 
     def recorded(self, owner: int, result: Result, now_ms: int, *, live: bool) -> None:
-        """A result was written by the lane's owner; what has left the live table is final."""
+        """The lane's owner wrote a result. `live` is false if the message is final now."""
         number, line = result.message.id, _line(owner, result)
         if (number, line) in self._results:
-            return  # written twice: the answer to the first was lost
+            return  # written twice, because the answer to the first write was lost
         self._results.add((number, line))
         if _began(result):
             self._known[(number, owner)] += 1
@@ -140,7 +140,7 @@ class Ledger:
             self._taken[result.message.id].add(_line(owner, result))
 
     def moved(self, number: int, states: list[State]) -> None:
-        """A write touched a message; it is in these states now."""
+        """A write changed a message, which has these states now."""
         old = self._states.get(number, State.waiting)
         if len(states) > 1:
             self.breach("legal states", f"{number} is {' and '.join(sorted(states))}")
@@ -166,7 +166,7 @@ class Ledger:
     def tallied(
         self, states: dict[int, State], counts: Mapping[str, int], attempts: Mapping[int, int]
     ) -> None:
-        """What the store says of all messages, by id and in numbers, at one moment."""
+        """Compare the store's states of all messages with its counts, at one moment."""
         by_state = Counter(states.values())
         for state in State:
             if counts.get(state, 0) != by_state[state]:
@@ -184,7 +184,7 @@ class Ledger:
     # What must hold
 
     def check(self, states: dict[int, State], policy: Policy) -> None:
-        """All promises at once; raises a Breach that names those broken."""
+        """Check all promises; raises a Breach that names the broken ones."""
         self._check_loss(states)
         self._check_phantoms()
         self._check_repeats()
@@ -221,11 +221,11 @@ class Ledger:
                 self.breach("repeats", f"{number} was handled {times} times, {doubts} in doubt")
 
     def triers(self, number: int) -> set[int]:
-        """Owners that have started it."""
+        """The owners that have started a message."""
         return {owner for tried, owner in self._tries if tried == number}
 
     def doubts(self, number: int) -> int:
-        """Tries whose end the road could not know: answered so, or cut off with their process."""
+        """How many tries have an unknown end: no answer came, or their process was cut off."""
         cut_off = Counter(
             owner for tried, owner in self._tries if tried == number and owner in self._faulty
         )
@@ -239,7 +239,7 @@ class Ledger:
                 self.breach("deadline", f"{receipt.message} was started when it had expired")
 
     def _check_due(self, policy: Policy) -> None:
-        last: dict[int, Receipt] = {}
+        last: dict[int, ReceivedTry] = {}
         for receipt in sorted(self.book, key=lambda r: (r.started_ms, r.ended_ms)):
             number = receipt.message
             sent, before = self.sent.get(number), last.get(number)
@@ -252,7 +252,7 @@ class Ledger:
             last[number] = receipt
 
     def _check_retry_after(self) -> None:
-        """It counts from the answer; what was in flight then had started before it."""
+        """Retry-After counts from the answer; tries in flight had started before it."""
         starts: dict[str, list[int]] = defaultdict(list)
         for receipt in self.book:
             starts[receipt.queue].append(receipt.started_ms)
@@ -264,7 +264,7 @@ class Ledger:
                 self.breach("never early", f"{receipt.queue} was tried before its Retry-After")
 
     def _check_order(self) -> None:
-        """Of one key, a message is first tried when the one before it is final."""
+        """A message of an order key is first tried when the one before it is final."""
         first: dict[int, int] = {}
         for receipt in self.book:
             started_ms = first.get(receipt.message, receipt.started_ms)
@@ -283,16 +283,16 @@ class Ledger:
 
 
 def _began(result: Result) -> bool:
-    """A message may be cancelled before its try begins."""
+    """Whether a try began: a message may be cancelled before."""
     return result.move is not Move.cancel or result.started_ms > 0
 
 
 def _line(owner: int, result: Result) -> tuple[int, int, int]:
-    """Tells a try of a message from its others."""
+    """A key for one try of a message."""
     return owner, result.message.attempts, result.started_ms
 
 
 def _tries(lines: set[tuple[int, int, int]]) -> int:
-    """How many; a verdict on a try that another owner began stands for that try."""
+    """How many tries; a result for a try that another owner began counts as that try."""
     begun = [attempts for _, attempts, started_ms in lines if started_ms]
     return len(begun) + len({n for _, n, started_ms in lines if not started_ms} - set(begun))

@@ -1,4 +1,4 @@
-"""Limits as the provider's door sees them: no window ever holds more starts than it allows."""
+"""Checks rate limits as a provider sees them: no window holds more starts than allowed."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -10,7 +10,7 @@ from postroad.model.states import NEVER
 
 
 class Held(Struct):
-    """A limit, and how long it stood."""
+    """A limit, and the time that it applied."""
 
     limit: Limit
     from_ms: int
@@ -18,28 +18,28 @@ class Held(Struct):
 
 
 class Rates:
-    """Starts by queue and by lane, and the limits that they stood under."""
+    """The starts of each queue and lane, and the limits that applied."""
 
     def __init__(self) -> None:
         self._starts_ms: dict[str, list[int]] = defaultdict(list)
         self._limits: dict[str, Held] = {}
 
     def limited(self, name: str, limit: Limit, now_ms: int) -> None:
-        """From now on no more than that, of a queue or of a lane."""
+        """A queue or lane is limited from now on."""
         self._limits[name] = Held(limit, now_ms)
 
     def lifted(self, name: str, now_ms: int) -> None:
-        """As many as there are, or another limit, which is not checked."""
+        """The limit ends, or another one applies, which is not checked."""
         if name in self._limits:
             self._limits[name].until_ms = min(now_ms, self._limits[name].until_ms)
 
     def started(self, names: tuple[str, ...], now_ms: int) -> None:
-        """A try leaves, under the limits of these."""
+        """A try starts that counts for these queues and lanes."""
         for name in names:
             self._starts_ms[name].append(now_ms)
 
     def exceeded(self) -> list[str]:
-        """Each limit that was broken, and when."""
+        """Each limit that was exceeded."""
         return [line for name, held in self._limits.items() for line in self._check(name, held)]
 
     def _check(self, name: str, held: Held) -> list[str]:

@@ -1,4 +1,4 @@
-"""Scripted receivers: recipients that behave as told, and keep their own book of what came."""
+"""Scripted receivers: recipients that answer as told and record what they received."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,10 +24,10 @@ QUICK = Policy(
     timeout_ms=20_000,
     skip_exhausted=True,
 )
-"""A whole life of a message fits in minutes."""
+"""A policy whose retries take minutes."""
 
 
-class Receipt(Struct, frozen=True):
+class ReceivedTry(Struct, frozen=True):
     """One try as the receiver saw it. `handled`: it took the message, whatever it answered."""
 
     message: int
@@ -43,10 +43,10 @@ class Receipt(Struct, frozen=True):
 
 
 class Behaviour(Protocol):
-    """What a recipient does with a try: how long, whether it takes it, what it answers."""
+    """How a recipient answers a try."""
 
     def __call__(self, now_ms: int, draw: float) -> tuple[float, bool, Outcome]:
-        """Seconds, handled, outcome."""
+        """Returns the seconds it takes, whether it takes the message, and the outcome."""
 
 
 def good(seconds: float = 0.01) -> Behaviour:
@@ -67,7 +67,7 @@ def doubtful(share: float) -> Behaviour:
 
 
 def rejecting(share: float) -> Behaviour:
-    """Says for a share of the tries that it will never take them."""
+    """Rejects a share of the messages for good."""
     return lambda _now_ms, draw: (
         (0.01, False, rejected("410")) if draw < share else (0.01, True, DELIVERED)
     )
@@ -81,7 +81,7 @@ def away_until(back_ms: int) -> Behaviour:
 
 
 def quota_until(open_ms: int, after_ms: int = 0) -> Behaviour:
-    """Takes no more until a time."""
+    """Is over its quota until a time."""
     return lambda now_ms, _draw: (
         (0.01, False, quota("429", after_ms=after_ms))
         if now_ms < open_ms
@@ -107,9 +107,9 @@ class Receivers:
         self._policy = policy
         self.behaviours = behaviours if behaviours is not None else {}
         """By queue name, or by server."""
-        self.book: list[Receipt] = []
+        self.book: list[ReceivedTry] = []
         self.on_start: Callable[[str, int], None] = lambda _server, _message: None
-        self.on_receipt: Callable[[Receipt], None] = self.book.append
+        self.on_receipt: Callable[[ReceivedTry], None] = self.book.append
 
     def address(self, queue: str, tenant: str) -> LaneKey:
         """The server's lane."""
@@ -139,7 +139,7 @@ class Receivers:
         self.on_start(server, message.id)
         await asyncio.sleep(seconds)  # also when it is 0: whoever crashed at the start stays here
         self.on_receipt(
-            Receipt(
+            ReceivedTry(
                 message=message.id,
                 queue=queue.name,
                 lane=server,
@@ -156,7 +156,7 @@ class Receivers:
 
 
 class ReceiverSession:
-    """An open way to one scripted server."""
+    """A session to one scripted server."""
 
     def __init__(self, receivers: Receivers, server: str) -> None:
         self._receivers = receivers
@@ -167,7 +167,7 @@ class ReceiverSession:
         return await self._receivers.handle(self._server, queue, message)
 
     def overdue(self, seconds: float) -> Outcome:
-        """Cut: nobody knows."""
+        """The outcome of a try that was cut: unknown."""
         return unknown(f"no answer within {seconds:g} s")
 
     async def close(self) -> None:

@@ -27,7 +27,6 @@ from postroad.sync import Face, blocking
 from postroad.testing.actors import Actor, Actors
 from postroad.testing.simloop import SimLoop
 from postroad.transports.job import plain
-from postroad.verbs.sending import Sending
 
 R = TypeVar("R")
 START_MS: Final = 1_767_225_600_000
@@ -46,7 +45,7 @@ end;
 
 
 class Sent(Struct, frozen=True):
-    """A message that was sent in the test."""
+    """A message that the test sent."""
 
     id: str
     queue: str
@@ -55,8 +54,8 @@ class Sent(Struct, frozen=True):
 
 
 class Rehearsal(Face):
-    """Sends, and delivers when told to: time stands still but in `deliver_all`, `advance` and
-    `run`. The start is 2026-01-01 in UTC."""
+    """A road that delivers only in `deliver_all`, `advance` and `run`; otherwise time stands still.
+    It starts at 2026-01-01 in UTC."""
 
     def __init__(self, path: Path, seed: int = 0) -> None:
         self._loop = SimLoop(seed)
@@ -93,18 +92,18 @@ class Rehearsal(Face):
         return datetime.fromtimestamp(START_MS / 1000 + self._loop.time(), UTC)
 
     def adopt(self, other: "app.Postroad | Face") -> None:
-        """Have the handlers and timetables of your program's own road."""
+        """Use the handlers and timetables of your program's own road."""
         source = other if isinstance(other, app.Postroad) else other.postroad
         self._target.registry.adopt(source.registry)
 
     # Sending
 
-    send = blocking(Sending.send, via="_hand_over")
-    send_many = blocking(Sending.send_many, via="_hand_over")
-    send_in = blocking(Sending.send_in, via="_hand_over")
+    send = blocking(app.Postroad.send, via="_hand_over")
+    send_many = blocking(app.Postroad.send_many, via="_hand_over")
+    send_in = blocking(app.Postroad.send_in, via="_hand_over")
 
     def sent(self, queue: str = "") -> list[Sent]:
-        """What was sent so far, in order; to one queue, or to all."""
+        """The messages sent so far, in order; of one queue, or all."""
 
         def read(db: Database) -> list[Row]:
             return db.connection.execute("select * from rehearsal_sent order by id").fetchall()
@@ -117,8 +116,8 @@ class Rehearsal(Face):
     def assert_sent(
         self, queue: str, body: object = ..., *, count: int | None = None
     ) -> list[Sent]:
-        """Fails unless such a message was sent to the queue; `count` times if that is given.
-        Without a body, any counts. Answers those that were."""
+        """Fail unless such a message was sent to the queue, `count` times if that is given.
+        Without a body any message counts. Returns the messages."""
         __tracebackhide__ = True
         all_sent = self.sent(queue)
         found = [one for one in all_sent if body is ... or one.body == _as_read(body)]
@@ -132,8 +131,8 @@ class Rehearsal(Face):
     # Delivering
 
     def deliver_all(self) -> int:
-        """Deliver all that is due, and what its handlers send; answers how many messages were
-        delivered. What waits for a later time waits."""
+        """Deliver all messages that are due, and those that handlers send; returns how many were
+        delivered. Messages for a later time wait."""
 
         async def deliver() -> None:
             await self._quiet()
@@ -145,8 +144,8 @@ class Rehearsal(Face):
         return self._hand_over(self._store.counts())["delivered"] - before["delivered"]
 
     def advance(self, span: Span) -> None:
-        """Let time pass, in seconds or as a timedelta, while the road runs: retries, delays,
-        deadlines and cron come due."""
+        """Let time pass while the road runs, in seconds or as a timedelta: retries, delays,
+        deadlines and timetables come due."""
         seconds = seconds_of(span)
         if not 0 <= seconds <= CENTURY_S:
             raise BadInput(f"advance({span!r}): give seconds or a timedelta, not a negative one")
@@ -158,7 +157,7 @@ class Rehearsal(Face):
         self._live(pass_time())
 
     def run(self, story: Coroutine[Any, Any, R]) -> R:
-        """Live through a coroutine in simulated time, the road running beside it."""
+        """Run a coroutine in simulated time while the road runs."""
 
         async def whole() -> R:
             answer = await story
@@ -187,7 +186,7 @@ class Rehearsal(Face):
             await running
 
     def _live(self, story: Coroutine[Any, Any, R]) -> R:
-        """Time passes, and the road runs."""
+        """Run a coroutine while time passes and the road runs."""
 
         async def whole() -> R:
             pools = self._target._handlers.pools()  # noqa: SLF001
@@ -216,12 +215,12 @@ class Rehearsal(Face):
         self._node.pause(0)  # what was held back goes on
 
     def _wait(self, verb: Coroutine[Any, Any, R]) -> R:
-        """A verb that a running engine may have to answer."""
+        """Run a verb that may need a running engine."""
         apart = self._running is None or isinstance(threading.current_thread(), Actor)
         return self._hand_over(verb) if apart else self._live(verb)
 
     def _hand_over(self, verb: Coroutine[Any, Any, R]) -> R:
-        """A verb that needs nobody else: nothing is delivered meanwhile."""
+        """Run a verb without delivering anything meanwhile."""
         actor = threading.current_thread()
         if isinstance(actor, Actor):
             return actor.ask(verb)
@@ -231,7 +230,7 @@ class Rehearsal(Face):
         return self._loop.run(verb)
 
     async def _quiet(self) -> None:
-        """All that can happen at this instant has happened."""
+        """Wait until nothing more can happen at this instant."""
         loop = self._loop
         while loop._ready or (loop._scheduled and loop._scheduled[0].when() <= loop.time()):  # noqa: ASYNC110, SLF001
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""The swarm: a world whose size, load, faults and users are all drawn from the seed."""
+"""The swarm: a simulated fleet whose size, load, faults and users are drawn from the seed."""
 
 import asyncio
 import random
@@ -26,49 +26,48 @@ LANES: Final = range(1, len(SERVERS) + 1)
 
 
 async def swarm(world: World) -> None:
-    """Faults for a while, then none: safety is checked all the way, liveness at the end."""
+    """Faults for a while, then none. Safety is checked all the time, liveness at the end."""
     await _live(world, lambda _beside: None)
 
 
 async def limited_swarm(world: World) -> None:
-    """As the swarm, under limits that come and go; and whoever knows what became of an uncertain
-    message says so."""
+    """As the swarm, with rate limits that come and go, and uncertain messages that are settled."""
     await _limit_some(world)
-    await _live(world, lambda beside: _know_better(world, beside))
+    await _live(world, lambda tasks: _know_better(world, tasks))
 
 
-async def _live(world: World, also: Callable[["Beside"], None]) -> None:
+async def _live(world: World, also: Callable[["BackgroundTasks"], None]) -> None:
     rng = world.loop.rng
     for server in SERVERS:
         world.behaviours[server] = _behaviour(rng, world.clock.now_ms())
     for n in range(1, rng.randint(1, 4) + 1):
         _ = world.start(f"engine-{n}")  # the world knows it
-    beside = Beside()
-    beside.run(_send(world, rng.randint(20, 60)))
+    tasks = BackgroundTasks()
+    tasks.run(_send(world, rng.randint(20, 60)))
     if rng.random() < 0.5:
         share = rng.choice([0.01, 0.05])
         world.store.faults = lambda: _fault(rng, share)
     for _ in range(rng.randint(2, 8)):
         await asyncio.sleep(rng.uniform(1, 60))
-        _disturb(world, rng, beside)
-        _meddle(world, rng, beside)
-        also(beside)
+        _disturb(world, rng, tasks)
+        _meddle(world, rng, tasks)
+        also(tasks)
     world.store.faults = str
-    await beside.ended()
+    await tasks.ended()
     await _calm(world)
     states = await world.settled(within_s=8 * 3600)
     _check_life(world, states)
     world.check(states)
 
 
-class Beside:
-    """What goes on beside the story; a store that is away is nobody's failure."""
+class BackgroundTasks:
+    """Tasks that run beside the story. A store that is away does not fail them."""
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Task[None]] = []
 
     def run(self, what: Coroutine[object, object, object]) -> None:
-        """Begin it."""
+        """Start a task."""
 
         async def patient() -> None:
             try:
@@ -79,12 +78,12 @@ class Beside:
         self._tasks.append(asyncio.get_running_loop().create_task(patient()))
 
     async def ended(self) -> None:
-        """All of it has ended."""
+        """Wait until all tasks have ended."""
         await asyncio.gather(*self._tasks)
 
 
 async def _calm(world: World) -> None:
-    """No fault, no pause, good recipients, and somebody to serve them."""
+    """End all faults and pauses, make all recipients good, and have an engine run."""
     for server in SERVERS:
         world.behaviours[server] = receivers.good()
     for queue in QUEUES:
@@ -153,7 +152,7 @@ def _deadline(world: World, delay: float) -> datetime:
 # What happens to engines
 
 
-def _disturb(world: World, rng: random.Random, beside: Beside) -> None:
+def _disturb(world: World, rng: random.Random, tasks: BackgroundTasks) -> None:
     names = sorted(world.members)
     draw = rng.random()
     if names and draw < 0.3:
@@ -161,7 +160,7 @@ def _disturb(world: World, rng: random.Random, beside: Beside) -> None:
     elif names and draw < 0.55:
         world.pause(rng.choice(names), rng.uniform(5, 90))
     elif names and draw < 0.7:
-        beside.run(world.stop(rng.choice(names)))
+        tasks.run(world.stop(rng.choice(names)))
     elif len(names) < 4:
         _ = world.start(f"engine-{world.loop.time():.3f}")  # the world knows it
 
@@ -169,19 +168,19 @@ def _disturb(world: World, rng: random.Random, beside: Beside) -> None:
 # What users do
 
 
-def _meddle(world: World, rng: random.Random, beside: Beside) -> None:
+def _meddle(world: World, rng: random.Random, tasks: BackgroundTasks) -> None:
     numbers = sorted(world.ledger.sent)
     for number in rng.sample(numbers, min(len(numbers), rng.randint(0, 3))):
-        beside.run(_cancel(world, number))
+        tasks.run(_cancel(world, number))
     if rng.random() < 0.3:
         queue = rng.choice(QUEUES)
         client = world.client
-        beside.run(
+        tasks.run(
             _hold(rng.uniform(1, 60), lambda: client.pause(queue), lambda: client.resume(queue))
         )
     if rng.random() < 0.2:
         lane, lanes = rng.choice(LANES), world.client.lanes
-        beside.run(_hold(rng.uniform(1, 60), lambda: lanes.pause(lane), lambda: lanes.resume(lane)))
+        tasks.run(_hold(rng.uniform(1, 60), lambda: lanes.pause(lane), lambda: lanes.resume(lane)))
 
 
 async def _hold(
@@ -193,7 +192,8 @@ async def _hold(
 
 
 async def _cancel(world: World, number: int) -> None:
-    """Asked of some process of the fleet; one that sends it itself says that this is the last."""
+    """Cancel through some process of the fleet; one that is sending it says that this is the last
+    try."""
     roads = [world.client, *(member.road for _, member in sorted(world.members.items()))]
     road = world.loop.rng.choice(roads)
     answer = await road.cancel(to_text(number))
@@ -220,18 +220,18 @@ def _what(name: str) -> str | int:
     return LANES[SERVERS.index(name)] if name in SERVERS else name
 
 
-def _know_better(world: World, beside: Beside) -> None:
+def _know_better(world: World, tasks: BackgroundTasks) -> None:
     rng = world.loop.rng
     if rng.random() < 0.3:
         name = rng.choice((*SERVERS, *QUEUES))
         world.rates.lifted(name, world.clock.now_ms())
-        beside.run(world.client.limit(_what(name), rng.choice([None, *LIMITS])))
+        tasks.run(world.client.limit(_what(name), rng.choice([None, *LIMITS])))
     if rng.random() < 0.7:
-        beside.run(_settle(world))
+        tasks.run(_settle(world))
 
 
 async def _settle(world: World) -> None:
-    """`sent` if its recipient has it; `unsent` if nobody is left who could still send it."""
+    """Settle as `sent` if the recipient has it, as `unsent` if no process can still send it."""
     states = await world.store.states()
     handled = {receipt.message for receipt in world.ledger.book if receipt.handled}
     alive = {member.road.owner for member in world.members.values()}

@@ -1,4 +1,4 @@
-"""The real SQLite store with a witness inside its transactions."""
+"""The real SQLite store, observed inside its transactions."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.stores.sqlite.writer import InlineDrive
-from postroad.testing.ledger import Ledger
+from postroad.testing.ledger import DeliveryLedger
 
 T = TypeVar("T")
 PLACES: Final = frozenset({"message", "history", "dead"})
@@ -34,19 +34,18 @@ QUEUE_NAME: Final = "select name from queue where id = ?1"
 
 
 class WatchedStore(SqliteStore):
-    """Tells the ledger who owns what, what became of each message, and what changed that must
-    not."""
+    """Reports owners and states of messages to the ledger, and changes that are not allowed."""
 
-    def __init__(self, path: Path, clock: Clock, ledger: Ledger) -> None:
+    def __init__(self, path: Path, clock: Clock, ledger: DeliveryLedger) -> None:
         super().__init__(path, clock, drive=InlineDrive)
         self._ledger = ledger
         self._touched: dict[int, None] = {}
         self.claims = 0
         self.faults: Callable[[], str] = str
-        """Asked at every write: "before" or "after" the commit the answer is an error."""
+        """Called at every write: "before" or "after" makes it fail before or after the commit."""
 
     async def open(self) -> None:
-        """As the real one, with an ear on its tables."""
+        """Open the store, and observe its tables."""
         await super().open()
         self._databases[0].connection.set_update_hook(self._on_change)
 
@@ -62,7 +61,7 @@ class WatchedStore(SqliteStore):
         limit: int,
         without: Sequence[str] = (),
     ) -> Claim:
-        """As in the real one, and noted inside the transaction's turn."""
+        """Claim lanes, and report the claim inside the transaction."""
         ask = ClaimRequest(levels, pools, limit, frozenset(without), self.clock.now_ms())
 
         def watched(db: Database) -> Claim:
@@ -75,7 +74,7 @@ class WatchedStore(SqliteStore):
         return await self.write("claim", watched)
 
     async def mark(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
-        """As in the real one, and noted."""
+        """Mark the start of messages, and report it."""
 
         def watched(db: Database) -> bool:
             ours = leases.mark(db, lane.id, lane.epoch, owner, ids)
@@ -86,7 +85,7 @@ class WatchedStore(SqliteStore):
         return await self.write("mark", watched, durable=True)
 
     async def record(self, record: Record) -> Recorded:
-        """As in the real one, with the fence watched from inside the transaction."""
+        """Record results, and check inside the transaction that late failures change nothing."""
         now_ms = self.clock.now_ms()
 
         def watched(db: Database) -> Recorded:
@@ -111,7 +110,8 @@ class WatchedStore(SqliteStore):
         return await self.write("record", watched)
 
     def _takes(self, db: Database, result: Result, *, late: bool) -> bool:
-        """A success counts for what is live or dead, a failure only for what is live and ours."""
+        """Whether a result counts: a success for unfinished or dead messages, a failure only for
+        unfinished ones of its own lane."""
         states = set(self._states_of(db, result.message.id))
         if result.move is Move.deliver:
             return not states & {State.delivered, State.cancelled}
@@ -122,7 +122,7 @@ class WatchedStore(SqliteStore):
         return [State(state) for _, state in rows]
 
     async def pause_queue(self, queue: int, *, paused: bool) -> None:
-        """As in the real one, and noted."""
+        """Pause or resume a queue, and report it."""
         now_ms = self.clock.now_ms()
 
         def watched(db: Database) -> None:
@@ -132,7 +132,7 @@ class WatchedStore(SqliteStore):
         await self.write("control", watched)
 
     async def pause_lane(self, lane: int, *, paused: bool) -> None:
-        """As in the real one, and noted."""
+        """Pause or resume a lane, and report it."""
         now_ms = self.clock.now_ms()
 
         def watched(db: Database) -> None:
@@ -170,7 +170,7 @@ class WatchedStore(SqliteStore):
             self._ledger.moved(number, self._states_of(db, number))
 
     async def states(self) -> dict[int, State]:
-        """Every message that the store knows, and where it is; the ledger compares the sums."""
+        """The state of every message; the ledger compares them with the counts."""
         now_ms = self.clock.now_ms()
 
         def read(db: Database) -> dict[int, State]:

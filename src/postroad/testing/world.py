@@ -18,14 +18,14 @@ from postroad.model.spans import seconds_of
 from postroad.model.states import NEVER, State
 from postroad.observe.log import make_log
 from postroad.ports.clock import LoopClock
-from postroad.testing.ledger import LIVE, Ledger, Sent
+from postroad.testing.ledger import LIVE, DeliveryLedger, SentMessage
 from postroad.testing.rates import Rates
-from postroad.testing.receivers import QUICK, Behaviour, Receipt, Receivers
+from postroad.testing.receivers import QUICK, Behaviour, ReceivedTry, Receivers
 from postroad.testing.simloop import Node, SimLoop
 from postroad.testing.watched import WatchedStore
 
 LIFE_S: Final = 60 * 86_400.0
-"""A story that takes longer waits for something that will not come."""
+"""A story that takes longer is stuck."""
 
 
 class Member(Struct):
@@ -39,12 +39,12 @@ class Member(Struct):
 
 
 class World:
-    """Everything on one seed: the loop, the store on a real file, the members, the ledger."""
+    """A simulated fleet on one seed: the loop, the store on a real file, engines, the ledger."""
 
     def __init__(self, loop: SimLoop, folder: Path, limits: Limits | None = None) -> None:
         self.loop = loop
         self.clock = LoopClock()
-        self.ledger = Ledger()
+        self.ledger = DeliveryLedger()
         self.rates = Rates()
         self.store = WatchedStore(folder / "road.db", self.clock, self.ledger)
         self.behaviours: dict[str, Behaviour] = {}
@@ -63,7 +63,7 @@ class World:
         _ = await self._client.__aenter__()  # it answers itself
 
     async def close(self) -> None:
-        """Stop what still lives."""
+        """Stop all engines, and close the store."""
         for member in list(self.members.values()):
             await self.stop(member.name)
         if self._client is not None:
@@ -82,7 +82,7 @@ class World:
         return Postroad(settings=self._settings, transports=[receivers], parts=parts)
 
     def start(self, name: str) -> Member:
-        """A new engine process."""
+        """Start a new engine process."""
         receivers = Receivers(self.clock.now_ms, self.loop.rng.random, self.behaviours)
         road = self._road(receivers)
 
@@ -100,7 +100,7 @@ class World:
         self.members[name] = member
         return member
 
-    def _receipt(self, receipt: Receipt) -> None:
+    def _receipt(self, receipt: ReceivedTry) -> None:
         self.ledger.book.append(receipt)
         self.loop.note("receipt", receipt.message, receipt.kind, receipt.level)
 
@@ -110,7 +110,7 @@ class World:
         return next(name for name, member in self.members.items() if member.road.owner == owner)
 
     def poison(self, member: Member, number: int) -> None:
-        """Starting this message kills the engine that does."""
+        """Crash the engine when it starts this message."""
         told = member.receivers.on_start
 
         def on_start(server: str, started: int) -> None:
@@ -121,21 +121,21 @@ class World:
         member.receivers.on_start = on_start
 
     def crash(self, name: str) -> None:
-        """A process is gone, without a word."""
+        """Crash a process."""
         member = self.members.pop(name)
         member.node.crash()
         self.ledger.faulty(member.road.owner)
         self.loop.note("crash", name)
 
     def pause(self, name: str, seconds: float) -> None:
-        """A process stands still."""
+        """Suspend a process for a while."""
         member = self.members[name]
         member.node.pause(seconds)
         self.ledger.faulty(member.road.owner)
         self.loop.note("pause", name, seconds)
 
     async def stop(self, name: str) -> None:
-        """A process ends in good order."""
+        """Stop a process in good order."""
         member = self.members.pop(name)
         member.road.stop()
         await member.task
@@ -150,7 +150,7 @@ class World:
         (receipt,) = await self.client.send_many([send])
         number = to_number(receipt.id)
         self.ledger.accepted(
-            Sent(
+            SentMessage(
                 number=number,
                 queue=queue,
                 body=body,
@@ -164,7 +164,7 @@ class World:
         return number
 
     async def settled(self, within_s: float) -> dict[int, State]:
-        """Wait until every accepted message is final; answers the states when time is over."""
+        """Wait until every accepted message is final, or time is over; returns all states."""
         until_s = self.loop.time() + within_s
         while True:
             states = await self.store.states()
@@ -174,7 +174,7 @@ class World:
             await asyncio.sleep(5)
 
     def check(self, states: dict[int, State]) -> None:
-        """Hold the ledger against the store, and the starts against their limits."""
+        """Check all promises of the ledger, and all rate limits."""
         for line in self.rates.exceeded():
             self.ledger.breach("pace", line)
         self.ledger.check(states, QUICK)
@@ -194,7 +194,7 @@ async def _live(road: Postroad) -> None:
 def simulate(
     seed: int, story: Callable[[World], Awaitable[None]], limits: Limits | None = None
 ) -> str:
-    """Live through a story in simulated time; answers the digest of what happened."""
+    """Run a story in simulated time; returns a digest of what happened."""
     # A file like any other, but on memory where there is some: fsync is real work for nobody here.
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
     with tempfile.TemporaryDirectory(dir=memory) as folder, SimLoop(seed) as loop:

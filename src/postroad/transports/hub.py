@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
-from postroad.hub.client import HubClient, Told
+from postroad.hub.client import HubCallbacks, HubClient
 from postroad.model.entities import LaneKey, Message, Policy, Queue
 from postroad.model.errors import (
     BadInput,
@@ -175,9 +175,11 @@ class Way:
         """The connection, or HubAway."""
         async with self._lock:
             if self._client is None:
-                told = Told(full=self._is_full, continued=self._go_on)
+                callbacks = HubCallbacks(full=self._is_full, continued=self._go_on)
                 hub = self.hub
-                client = HubClient(hub.url, told=told, reach=hub.addresses, tls=await hub.tls())
+                client = HubClient(
+                    hub.url, callbacks=callbacks, reach=hub.addresses, tls=await hub.tls()
+                )
                 await client.open()
                 self._client = client
             return self._client

@@ -1,4 +1,4 @@
-"""Allowance: whether a tenant may have one more of what is kept for it."""
+"""Limits of tenants: whether a tenant may have more queues, messages, mailboxes and so on."""
 
 import asyncio
 from collections.abc import Iterable
@@ -12,17 +12,17 @@ from postroad.ports.store import Store
 from postroad.ports.usage import Kept
 
 FRESH_S: Final = 10.0
-"""A count of queues or lanes is believed for so long; what is made here meanwhile is added."""
+"""How long a count of queues or lanes is used; what is made here meanwhile is added."""
 SLICE: Final = 10_000
 SLICE_EVERY_S: Final = 1.0
-"""While somebody sends, stored messages are counted in slices, one a second: 10 to 20 ms each on
-SQLite. Ten millions take a quarter of an hour; a road with few is counted every second."""
+"""During sends, stored messages are counted in slices, one a second, which takes 10 to 20 ms each
+on SQLite. Ten million messages take a quarter of an hour; few are counted every second."""
 RAISE: Final = "raise the setting `tenants.{}`, or finish and delete what is not needed"
 
 
 class Allowance:
-    """What one process knows of how much tenants have. It is late, never by much: by FRESH_S for
-    queues and lanes that other processes make, by one walk over all messages for those stored."""
+    """What one process knows of how much tenants have. Queues and lanes that other processes make
+    are seen after FRESH_S at most, stored messages after one count of all messages."""
 
     def __init__(self, store: Store, limits: TenantLimits, body_bytes_max: int, log: Log) -> None:
         self.body_bytes_max = body_bytes_max
@@ -31,20 +31,20 @@ class Allowance:
         self._limits = limits
         self._known: dict[tuple[Kept, str], tuple[float, int]] = {}
         self._full: dict[str, str] = {}
-        """Tenants that have stored as much as they may, and what they are told."""
+        """Tenants that have stored as much as they may, each with its error text."""
         self.tasks = Tasks(log)
         self._walk: asyncio.Task[None] | None = None
         self._used = False
 
     async def one_more(self, kept: Kept, tenant: str) -> None:
-        """TenantFull when it has as many as it may; counted each time."""
+        """Raise TenantFull if a tenant has as many as it may. They are counted each time."""
         most: int = getattr(self._limits, f"{kept}_max")
         if await self._store.tenant_has(kept, tenant, most) >= most:
             raise TenantFull(_told(tenant, most, kept, f"{kept}_max"))
 
     async def has_room(self, kept: Kept, tenant: str, more: int) -> bool:
-        """Whether it may have more: so many, which are then counted as made. From memory where
-        that is fresh; before somebody is refused they are counted again."""
+        """Whether a tenant may have `more`, which then count as made. The count is cached for
+        FRESH_S; before a refusal it is read again."""
         most: int = getattr(self._limits, f"{kept}_max")
         now_s = self._store.clock.steady_s()
         at_s, count = self._known.get((kept, tenant), (now_s - FRESH_S, 0))
@@ -54,12 +54,12 @@ class Allowance:
         return count < most
 
     def refusal(self, kept: Kept, tenant: str) -> TenantFull:
-        """What is told to a tenant that has no room for more of these."""
+        """The error for a tenant that may have no more of these."""
         most: int = getattr(self._limits, f"{kept}_max")
         return TenantFull(_told(tenant, most, kept, f"{kept}_max"))
 
     def sends(self, tenants: Iterable[str]) -> None:
-        """TenantFull when one of these has stored as much as it may."""
+        """Raise TenantFull if one of these tenants has stored as much as it may."""
         self._used = True
         if self._walk is None:
             self._walk = self.tasks.start(self._count(), "count of stored messages")
@@ -70,13 +70,13 @@ class Allowance:
                     raise TenantFull(self._full[tenant])
 
     def stop(self) -> None:
-        """Count no more."""
+        """Stop counting."""
         if self._walk is not None:
             self._walk.cancel()
             self._walk = None
 
     async def _count(self) -> None:
-        """Count slice after slice while somebody sends, and to the end of a walk."""
+        """Count slice after slice during sends, and to the end of a walk."""
         counts: dict[str, tuple[int, int]] = {}
         after = 0
         while self._used or after:
@@ -85,7 +85,7 @@ class Allowance:
             try:
                 part = await self._store.stored(after, SLICE)
             except StoreError:
-                continue  # senders are told themselves
+                continue  # senders get the error themselves
             for tenant, count, size in part.found:
                 old = counts.get(tenant, (0, 0))
                 counts[tenant] = old[0] + count, old[1] + size
@@ -95,7 +95,7 @@ class Allowance:
                 counts = {}
 
     def _walked(self, walk: "asyncio.Task[None]") -> None:
-        """Whatever ended it, the next one that sends begins anew."""
+        """The walk has ended, for whatever reason: the next send starts a new one."""
         if self._walk is walk:
             self._walk = None
 

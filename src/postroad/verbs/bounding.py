@@ -1,5 +1,4 @@
-"""Texts that verbs are given are no longer than they may be, whoever calls: a program, a command or
-a request."""
+"""Checks the length of all texts that verbs get, from a program, a command or a request."""
 
 import inspect
 from collections.abc import Callable
@@ -15,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def bounded(verbs: C) -> C:
-    """Let each public method of a class check its texts first, by the names of its parameters."""
+    """Make each public method of a class check its texts first, by the names of its parameters."""
     for name, method in list(vars(verbs).items()):
         if inspect.isfunction(method) and not name.startswith("_"):
             setattr(verbs, name, _checking(method))

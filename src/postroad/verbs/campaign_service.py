@@ -26,8 +26,8 @@ from postroad.transports.webhook.channel import WebhookChannel
 from postroad.transports.webhook.connections import Idle
 from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.allowance import Allowance
-from postroad.verbs.campaigns import CampaignVerbs
-from postroad.verbs.credentials import CredentialVerbs
+from postroad.verbs.campaigns import CampaignAdmin
+from postroad.verbs.credentials import CredentialAdmin
 
 LEAVE_S: Final = 30.0
 """Besides the time to drain: how long a call may take that began before the stop."""
@@ -55,8 +55,8 @@ class CampaignService:
         self._resolve = resolve
         clock: Clock = road.clock
         self.store = campaign_store(road)
-        self.credentials = CredentialVerbs(self.store, road, ring, self._channel, clock)
-        self.campaigns = CampaignVerbs(self.store, self.credentials, clock, self._turn, allowance)
+        self.credentials = CredentialAdmin(self.store, road, ring, self._channel, clock)
+        self.campaigns = CampaignAdmin(self.store, self.credentials, clock, self._turn, allowance)
 
     @asynccontextmanager
     async def sending(

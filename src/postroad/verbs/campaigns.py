@@ -1,4 +1,4 @@
-"""Campaigns as a program uses them: create, import, preview, start, stop, settle, export."""
+"""Campaigns: create, import, preview, start, stop, settle, export."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
@@ -44,20 +44,20 @@ from postroad.ports.clock import Clock
 from postroad.ports.usage import Kept
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.bounding import bounded
-from postroad.verbs.credentials import CredentialVerbs, moment_ms
+from postroad.verbs.credentials import CredentialAdmin, moment_ms
 
 JOBS_MAX: Final = 64
 SLICE: Final = 1_000
-"""Recipients settled by one transaction: others write between two of them."""
+"""Recipients that one transaction settles; other writers go between two of them."""
 NAME_CHARACTERS_MAX: Final = 200
 CHECKS: Final[dict[str, RecipientCheck]] = {"twilio": PHONES, "webhook": URLS}
 
 Turn = Callable[[Credential, int], Awaitable[None]]
-"""Waits until a call of that cost may start with a credential."""
+"""Waits until a call of this cost may start with a credential."""
 
 
-class CampaignStanding(Struct, frozen=True):
-    """How far a campaign has come. `eta_s` is 0 when nothing is left or the rate is not known."""
+class CampaignStatus(Struct, frozen=True):
+    """The state, counts and rate of a campaign. `eta_s` is 0 if nothing is left or known."""
 
     id: int
     name: str
@@ -74,13 +74,13 @@ class CampaignStanding(Struct, frozen=True):
 
 
 @bounded
-class CampaignVerbs:
-    """What a program and the API ask of campaigns."""
+class CampaignAdmin:
+    """Send one template to many recipients."""
 
     def __init__(
         self,
         store: CampaignStore,
-        credentials: CredentialVerbs,
+        credentials: CredentialAdmin,
         clock: Clock,
         turn: Turn,
         allowance: Allowance,
@@ -103,7 +103,7 @@ class CampaignVerbs:
         jobs: int = 1,
         halt: HaltRule | None = None,
         tenant: str = DEFAULT_TENANT,
-    ) -> CampaignStanding:
+    ) -> CampaignStatus:
         """Create a draft without recipients. `jobs`: how many senders may work on it at once."""
         if not name or len(name) > NAME_CHARACTERS_MAX or not name.isprintable():
             raise BadInput(f"name {name!r}: give 1 to {NAME_CHARACTERS_MAX} letters")
@@ -119,17 +119,17 @@ class CampaignVerbs:
 
     async def list(
         self, *, after: int = 0, limit: int = 100, tenant: str = DEFAULT_TENANT
-    ) -> Sequence[CampaignStanding]:
-        """List a tenant's campaigns in the order in which they were made."""
+    ) -> Sequence[CampaignStatus]:
+        """A tenant's campaigns, the oldest first."""
         found = await self._store.campaigns(tenant, after, limit)
-        return [await self._standing(one) for one in found]
+        return [await self._status(one) for one in found]
 
-    async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStanding:
-        """Show its state and counts, its rate since the last call, and when it will be done."""
-        return await self._standing(await self._get(name, tenant))
+    async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
+        """The status of a campaign, with its rate since the last call and when it will be done."""
+        return await self._status(await self._get(name, tenant))
 
     async def exact(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Counts:
-        """Count its recipients one by one."""
+        """Count the recipients one by one."""
         return await self._store.exact((await self._get(name, tenant)).id)
 
     # Recipients
@@ -144,8 +144,8 @@ class CampaignVerbs:
         progress: Progress | None = None,
         tenant: str = DEFAULT_TENANT,
     ) -> Imported:
-        """Import the recipients of a CSV file. If one is invalid nothing is imported, unless
-        `skip_invalid`. After a kill the same call goes on where it was."""
+        """Import the recipients of a CSV file. An invalid line fails the import, unless
+        `skip_invalid`. After a crash the same call continues it."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.change, name)
         credential = await self._credential(campaign)
@@ -157,7 +157,7 @@ class CampaignVerbs:
         )
 
     async def discard_import(self, name: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Undo an import that was not finished."""
+        """Discard an unfinished import."""
         campaign = await self._get(name, tenant)
         if not await self._store.end_import(campaign.id, keep=False):
             raise WrongState(f"no import of campaign {name!r} is under way")
@@ -165,7 +165,7 @@ class CampaignVerbs:
     async def preview(
         self, name: str, row: int = 1, *, tenant: str = DEFAULT_TENANT
     ) -> RenderedMessage:
-        """Render the message for one recipient, by its number."""
+        """The message for one recipient, by the recipient's number."""
         campaign = await self._get(name, tenant)
         template_of(campaign.spec.template).check(campaign.columns)
         found = await self._store.rows(campaign.id, row - 1, 1)
@@ -176,7 +176,7 @@ class CampaignVerbs:
     async def test_send(
         self, name: str, to: str, row: int = 1, *, tenant: str = DEFAULT_TENANT
     ) -> ChannelAnswer:
-        """Send one recipient's message to another address; it is not counted."""
+        """Send the message of one recipient to somebody else, as a test; no state changes."""
         campaign = await self._get(name, tenant)
         message = await self.preview(name, row, tenant=tenant)
         credential = await self._credential(campaign)
@@ -191,14 +191,14 @@ class CampaignVerbs:
             await channel.close()
 
     async def dry_run(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Estimate:
-        """Estimate a start: how many messages, which cannot be sent, cost and duration."""
+        """Estimate a start: how many recipients, which are invalid, the cost and the duration."""
         campaign = await self._get(name, tenant)
         await self._startable(campaign)
         return await estimate(self._store, campaign, await self._credential(campaign))
 
     # Going and stopping
 
-    async def start(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStanding:
+    async def start(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
         """Start sending now."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.start, name)
@@ -207,8 +207,8 @@ class CampaignVerbs:
 
     async def schedule(
         self, name: str, at: datetime, *, tenant: str = DEFAULT_TENANT
-    ) -> CampaignStanding:
-        """Start sending at a time, which has a zone and is not past."""
+    ) -> CampaignStatus:
+        """Schedule the start. The time has a zone and is in the future."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.schedule, name)
         at_ms = moment_ms(at)
@@ -217,14 +217,14 @@ class CampaignVerbs:
         await self._startable(campaign)
         return await self._move(campaign, Verb.schedule, at_ms=at_ms)
 
-    async def stop(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStanding:
-        """Begin no more calls until it is resumed; a restart does not resume it."""
+    async def stop(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
+        """Stop sending until it is resumed, also over restarts."""
         return await self._move(await self._get(name, tenant), Verb.stop, "stopped by hand")
 
     async def resume(
         self, name: str, *, override: bool = False, tenant: str = DEFAULT_TENANT
-    ) -> CampaignStanding:
-        """Go on with what was certainly not sent. `override`: it no longer halts by itself."""
+    ) -> CampaignStatus:
+        """Resume with what was certainly not sent. `override`: never halt it automatically."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.resume, name)
         await self._startable(campaign)
@@ -232,15 +232,15 @@ class CampaignVerbs:
             await self._store.override(campaign.id)
         return await self._move(campaign, Verb.resume)
 
-    async def retry(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStanding:
-        """Send again to recipients that certainly failed; never to uncertain ones."""
+    async def retry(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
+        """Send again to recipients that certainly failed, never to uncertain ones."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.retry, name)
         await self._startable(campaign)
         return await self._move(campaign, Verb.retry)
 
-    async def cancel(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStanding:
-        """End it for ever."""
+    async def cancel(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
+        """Cancel it for good."""
         return await self._move(await self._get(name, tenant), Verb.cancel, "cancelled by hand")
 
     # What is known
@@ -253,8 +253,8 @@ class CampaignVerbs:
         *,
         tenant: str = DEFAULT_TENANT,
     ) -> int:
-        """Settle uncertain recipients (all, or those of these numbers) as `sent` or `unsent`.
-        Resuming sends to those that are unsent."""
+        """Settle uncertain recipients, all or those with these numbers, as `sent` or `unsent`.
+        Resuming sends to the unsent ones."""
         if state not in (RowState.sent, RowState.unsent):
             raise BadInput(f"{state!r}: uncertain ones are settled as 'sent' or 'unsent'")
         campaign = await self._get(name, tenant)
@@ -268,7 +268,7 @@ class CampaignVerbs:
         return done
 
     async def lookup(self, name: str, *, tenant: str = DEFAULT_TENANT) -> int:
-        """Ask the provider about uncertain recipients; answers how many it knows. The others stay
+        """Ask the provider about uncertain recipients; returns how many it knows. The others stay
         uncertain."""
         campaign = await self._get(name, tenant)
         credential = await self._credential(campaign)
@@ -291,8 +291,8 @@ class CampaignVerbs:
     async def callback(
         self, campaign: int, n: int, form: Mapping[str, str], signature: str
     ) -> bool:
-        """Apply a provider's callback about one message. False: its signature is not the
-        credential's for this address, or the message is not known."""
+        """Take a provider's callback about one message. False if it is not signed with the
+        credential's token for the right address, or is about nothing that we know."""
         credential = await self._store.credential_of(campaign)
         if credential is None or not is_called_back(credential):
             return False
@@ -315,7 +315,7 @@ class CampaignVerbs:
         limit: int = 100,
         tenant: str = DEFAULT_TENANT,
     ) -> Sequence[Recipient]:
-        """Read recipients in order, each with everything that is known about it."""
+        """A page of recipients in order."""
         campaign = await self._get(name, tenant)
         return await self._store.page(campaign.id, _state(state), after, limit)
 
@@ -359,18 +359,18 @@ class CampaignVerbs:
 
     async def _move(
         self, campaign: Campaign, verb: Verb, reason: str = "", at_ms: int = 0
-    ) -> CampaignStanding:
+    ) -> CampaignStatus:
         check_move(campaign.state, verb, campaign.name)
         if not await self._store.move(campaign, verb, reason, at_ms):
             await self._imported(campaign)
             now = await self._store.campaign_by_id(campaign.id)
             if now is not None and now.state in MOVES[verb][0]:
-                raise WrongState(f"campaign {campaign.name!r} is being finalised: ask again soon")
+                raise WrongState(f"campaign {campaign.name!r} is being finalised: try again soon")
             check_move(now.state if now else campaign.state, verb, campaign.name)
         await self._store.ring()
         return await self.show(campaign.name, tenant=campaign.tenant)
 
-    async def _standing(self, campaign: Campaign) -> CampaignStanding:
+    async def _status(self, campaign: Campaign) -> CampaignStatus:
         credential = await self._credential(campaign)
         rate = self._pace.of(campaign, self._clock.steady_s())
         allowed_s = seconds_of(
@@ -378,7 +378,7 @@ class CampaignVerbs:
         )
         running = campaign.state == "running"
         eta_s = max(campaign.counts.unsent / rate if rate else 0.0, allowed_s) if running else 0.0
-        return CampaignStanding(
+        return CampaignStatus(
             campaign.id,
             campaign.name,
             campaign.state,

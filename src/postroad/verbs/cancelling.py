@@ -1,4 +1,4 @@
-"""Cancel all messages of a queue: a walk in slices, and what became of each of them."""
+"""Cancelling all messages of a queue, in slices, and counting what became of them."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
@@ -9,18 +9,18 @@ from postroad.model.control import CancelledAll, CancelState, Cursor, MessageFil
 from postroad.ports.store import Store
 
 SLICE: Final = 500
-"""Messages of one transaction: other writers go between two of them."""
+"""Messages that one transaction cancels; other writers go between two of them."""
 WINDOW: Final = 2_000
-"""Asked of the owners of their lanes and not yet answered: then the walk waits for them."""
+"""Maximum of messages whose lane owners have not answered; then the walk waits."""
 ASK_S, ASK_MAX_S = 0.05, 0.5
 
 LastTries = Callable[[Collection[int]], set[int]]
-"""Those of these messages of which a last try is under way in this process."""
+"""Tells which of some messages this process is trying for the last time."""
 
 
 class CancelAll:
-    """One call. What was accepted before it began is meant, and nothing that came later. Whoever
-    is tried meanwhile may move behind the walk: it is walked again until nothing new is found."""
+    """One call of `cancel_all`. It cancels what was accepted before it began. A message that is
+    tried meanwhile may move behind the walk, so it walks again until it finds nothing new."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class CancelAll:
 
     @property
     def counted(self) -> CancelledAll:
-        """What is known so far."""
+        """The counts so far."""
         done = self._counts
         return CancelledAll(
             cancelled=done[CancelState.cancelled],
@@ -51,8 +51,8 @@ class CancelAll:
         )
 
     async def steps(self) -> AsyncIterator[CancelledAll]:
-        """What is known after each slice; the last word is the answer: every message that is meant
-        has one, or time is up."""
+        """Yield the counts after each slice. The last ones are the answer: every message has a
+        result, or time is up."""
         found_new = True
         while found_new:
             found_new = False
@@ -76,11 +76,11 @@ class CancelAll:
 
     @property
     def _in_time(self) -> bool:
-        """Whether an owner that was asked has answered not long ago."""
+        """Whether an owner has answered within the waiting time."""
         return self._store.clock.steady_s() < self._answered_s + self._wait_s
 
     async def _ask_again(self) -> None:
-        """What the owners of their lanes were asked for; at longer intervals while none answers."""
+        """Ask again what owners were asked for; at longer intervals while none answers."""
         await self._store.clock.sleep(self._ask_s)
         before = len(self._waiting)
         await self._ask(list(islice(self._waiting, WINDOW)))

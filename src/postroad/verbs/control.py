@@ -1,4 +1,4 @@
-"""Stop things: cancel a message, pause a queue or a lane, lift a hold-off."""
+"""Controls: cancel and settle messages; pause, resume, unblock and limit queues and lanes."""
 
 from collections.abc import AsyncIterator
 from typing import Literal
@@ -24,8 +24,8 @@ ASK_EVERY_S = 0.05
 
 @bounded
 class Controls:
-    """The store's verbs with names instead of numbers. `last_tries`: those of these messages of
-    which an engine of this process, which was told to cancel them, has a try under way."""
+    """Controls by names instead of numbers. `last_tries` tells which of some messages an engine of
+    this process, after it was asked to cancel them, is still trying."""
 
     def __init__(self, store: Store, last_tries: LastTries) -> None:
         self._store = store
@@ -38,36 +38,14 @@ class Controls:
         tenant: str = DEFAULT_TENANT,
         wait: Span = 40.0,
     ) -> Cancelled:
-        """Cancel one message. After `cancelled` no try of it starts; `wait` is how long to wait
-        for the owner of its lane, in seconds."""
+        """Cancel one message; wait up to `wait` seconds for the owner of its lane."""
         until_s = self._store.clock.steady_s() + _wait_s(wait)
         return Cancelled(id, await self._cancel(to_number(id), tenant, until_s))
 
-    async def cancel_all(
-        self,
-        queue: str = "",
-        *,
-        order_key: str = "",
-        tenant: str = DEFAULT_TENANT,
-        wait: Span = 40.0,
-    ) -> CancelledAll:
-        """Cancel all messages of a queue, or of one order key, that were there and not finished
-        when this was called, in slices that hold up nobody; answers how many became what. `wait`
-        is how long to wait for owners of their lanes of which none answers."""
-        said = CancelledAll()
-        async for step in self.cancelling(queue, order_key=order_key, tenant=tenant, wait=wait):
-            said = step
-        return said
-
     def cancelling(
-        self,
-        queue: str = "",
-        *,
-        order_key: str = "",
-        tenant: str = DEFAULT_TENANT,
-        wait: Span = 40.0,
+        self, queue: str, order_key: str, tenant: str, wait: Span
     ) -> AsyncIterator[CancelledAll]:
-        """The same, step by step: how far it is after each slice, and at last the answer."""
+        """Cancel the unfinished messages of a queue or order key; counts them after each slice."""
         clock = self._store.clock
         which = MessageFilter(tenant, queue, order_key, clock.now_ms() + 1)
         return CancelAll(self._store, which, self._last_tries, _wait_s(wait)).steps()
@@ -91,8 +69,7 @@ class Controls:
         *,
         tenant: str = DEFAULT_TENANT,
     ) -> None:
-        """Say what became of an uncertain message: `sent` makes it delivered, `unsent` lets it be
-        tried again."""
+        """Settle an uncertain message as `sent` or `unsent`."""
         if outcome not in ("sent", "unsent"):
             raise BadInput(f"{outcome!r}: a message is settled as 'sent' or as 'unsent'")
         if await self._store.settle(tenant, to_number(id), sent=outcome == "sent"):
@@ -103,23 +80,22 @@ class Controls:
         raise NotUncertain(f"{id} is not uncertain: nothing was changed; explain says what it is")
 
     async def pause(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Hold all messages of a queue; what is in flight ends. New ones are accepted."""
+        """Pause a queue. Tries in flight end; new messages are accepted."""
         await self._store.pause_queue(await self._queue(queue, tenant), paused=True)
 
     async def resume(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Let a paused queue go on: one message first, twice as many after each success."""
+        """Resume a paused queue."""
         await self._store.pause_queue(await self._queue(queue, tenant), paused=False)
 
     async def unblock(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Lift a queue's hold-off now: quota, unreachable or disabled."""
+        """Lift a queue's block."""
         await self._store.unblock_queue(await self._queue(queue, tenant))
 
     async def limit(
         self, what: str | int, rate: str | None, *, cost: int = 1, tenant: str = DEFAULT_TENANT
     ) -> None:
-        """Start no more than `rate` says (`50/s`, `50/s,1000/h`; None: as many as there are): of
-        a queue, or, given a lane's number, of all lanes that share its credential. `cost`: what
-        each try counts as. It holds in the whole fleet, from now on."""
+        """Limit the tries of a queue, or, given a lane's number, of all lanes with its
+        credential."""
         if isinstance(what, int):
             await LaneControls(self._store).limit(what, rate, cost=cost, tenant=tenant)
             return
@@ -148,21 +124,21 @@ class LaneControls:
         self._store = store
 
     async def pause(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
-        """Hold all queues of a lane."""
+        """Pause all queues of a lane."""
         await self._store.pause_lane(await self._known(lane, tenant), paused=True)
 
     async def resume(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
-        """Let a paused lane go on."""
+        """Resume a paused lane."""
         await self._store.pause_lane(await self._known(lane, tenant), paused=False)
 
     async def unblock(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
-        """Close a lane's circuit now."""
+        """Close a lane's open circuit."""
         await self._store.unblock_lane(await self._known(lane, tenant))
 
     async def limit(
         self, lane: int, rate: str | None, *, cost: int = 1, tenant: str | None = DEFAULT_TENANT
     ) -> None:
-        """Start no more than `rate` says on all lanes that share the credential of this one."""
+        """Limit the tries of all lanes that share the credential of this one; None lifts it."""
         limit = None if rate is None else read_limit(rate, cost)
         if not await self._store.limit_lane(await self._known(lane, tenant), limit):
             raise UnknownLane(f"this road has no lane {lane} any more")

@@ -43,8 +43,8 @@ class CredentialView(Struct, frozen=True):
 
 
 @bounded
-class CredentialVerbs:
-    """Who may send what, how fast."""
+class CredentialAdmin:
+    """Store, check and delete the credentials that campaigns send with."""
 
     def __init__(
         self, store: Credentials, road: Store, ring: KeyRing, make: Make, clock: Clock
@@ -65,7 +65,7 @@ class CredentialVerbs:
         check: bool = True,
         tenant: str = DEFAULT_TENANT,
     ) -> CredentialView:
-        """Keep a credential, sealed, instead of one of the same name; tested first."""
+        """Check a credential and store it encrypted; it replaces one of the same name."""
         self._look(name, kind, spec)
         if kind == "twilio" and len(secret) < SECRET_CHARACTERS_MIN:
             raise BadInput(
@@ -89,27 +89,27 @@ class CredentialVerbs:
         return await self.show(name, tenant=tenant)
 
     async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CredentialView:
-        """What is known about one, but its secret."""
+        """A credential without its secret."""
         return _view(await self.get(name, tenant))
 
     async def list(self, *, tenant: str = DEFAULT_TENANT) -> list[CredentialView]:
-        """All of them, by name."""
+        """All credentials of a tenant by name, without their secrets."""
         return [_view(one) for one in await self._store.credentials(tenant)]
 
     async def check(self, name: str, *, tenant: str = DEFAULT_TENANT) -> str:
-        """Whether it works now: the account's name, or a BadCredential."""
+        """Ask the provider whether a credential works: the account's name, or BadCredential."""
         credential = await self.get(name, tenant)
         return await self._check(credential, self.secret(credential))
 
     async def delete(self, name: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Forget it."""
+        """Delete a credential that no campaign uses."""
         _ = await self.get(name, tenant)  # whether there is one
         if not await self._store.delete_credential(tenant, name):
             raise BadInput(f"credential {name!r} belongs to a campaign: it stays with it")
 
     async def rotate_keys(self, *, plain_only: bool = False, batch: int = 100) -> int:
-        """Seal all secrets with the first key, or only those that no key has sealed; answers how
-        many. Can be stopped and run again."""
+        """Encrypt all secrets with the first key, or only those that are not encrypted; returns how
+        many changed. It can be stopped and run again."""
         done = after = 0
         while found := await self._store.not_under(self._ring.first, after, batch):
             after = found[-1].id
@@ -123,21 +123,21 @@ class CredentialVerbs:
         return done
 
     async def get(self, name: str, tenant: str) -> Credential:
-        """As stored."""
+        """A credential as it is stored; BadCredential if there is none."""
         credential = await self._store.credential(tenant, name)
         if credential is None:
             raise BadCredential(f"no credential {name!r}: see `postroad credential list`")
         return credential
 
     async def open(self, credential: Credential) -> Channel:
-        """A channel; a BadCredential when it has expired."""
+        """Open a channel with a credential; BadCredential if it has expired."""
         expires_ms = credential.spec.expires_at_ms
         if expires_ms and expires_ms <= self._clock.now_ms():
             raise BadCredential(f"credential {credential.name!r} has expired: put a new one")
         return self._make(credential, self.secret(credential))
 
     def secret(self, credential: Credential) -> str:
-        """What is sealed."""
+        """Decrypt the secret of a credential."""
         return self._ring.open(credential.key, credential.sealed, credential.place).decode()
 
     async def _check(self, credential: Credential, secret: str) -> str:

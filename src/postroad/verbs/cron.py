@@ -1,4 +1,4 @@
-"""Cron: the ticks of a timetable, each decided once in the whole fleet."""
+"""Timetables: each tick is decided once in the whole fleet."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -23,14 +23,14 @@ LATE_MS: Final = 60_000
 BATCH: Final = 500
 """Ticks decided by one transaction; finding them takes 20 to 40 ms."""
 WATCH_S: Final = 300.0
-"""The wall clock is looked at this often, since it may be set or the machine may have slept.
-Nothing is asked of the store."""
+"""How often the wall clock is read, since it may be set or the machine may have slept. This makes
+no query."""
 RETRY_S: Final = 1.0
 SOME_DAY: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def check_plan(cron: str, tz: str) -> None:
-    """BadInput when there is no such timetable, or it has no ticks."""
+    """Raise BadInput for a cron line or time zone that is wrong, or that has no ticks."""
     if not isinstance(cron, str):
         raise BadInput(f"{cron!r} is no timetable: write @road.every('*/5 * * * *')")
     _ = checked("cron", cron), checked("tz", tz)  # whether they are short enough
@@ -52,8 +52,8 @@ def check_plan(cron: str, tz: str) -> None:
 
 
 def ticks_after(schedule: Schedule, after_ms: int) -> Iterator[int]:
-    """The ticks of a timetable after a time. A local time that does not exist on a day comes as
-    soon as the clock goes on; one that exists twice comes the first time."""
+    """The ticks of a timetable after a time. A local time that a day skips comes right after the
+    gap; one that a day has twice comes the first time."""
     after = datetime.fromtimestamp(after_ms / 1000, ZoneInfo(schedule.tz))
     for moment in CronSim(schedule.cron, after):
         # In the hour that a clock repeats, CronSim may start with one that is over.
@@ -62,7 +62,7 @@ def ticks_after(schedule: Schedule, after_ms: int) -> Iterator[int]:
 
 
 def come(schedule: Schedule, decided_ms: int, now_ms: int) -> tuple[list[int], int]:
-    """The ticks that have come and are not decided, at most a batch; and the one after them."""
+    """The ticks that are due and not decided, at most a batch; and the one after them."""
     found: list[int] = []
     for at_ms in ticks_after(schedule, decided_ms):
         if at_ms > now_ms or len(found) == BATCH:
@@ -72,7 +72,7 @@ def come(schedule: Schedule, decided_ms: int, now_ms: int) -> tuple[list[int], i
 
 
 def to_send(found: Sequence[int], next_ms: int, missed: Missed, now_ms: int) -> set[int]:
-    """Which of the ticks that have come get a message."""
+    """Which of the ticks that are due get a message."""
     match missed:
         case Missed.all:
             return set(found)
@@ -82,8 +82,8 @@ def to_send(found: Sequence[int], next_ms: int, missed: Missed, now_ms: int) -> 
             return {at_ms for at_ms in found if now_ms - at_ms <= LATE_MS}
 
 
-class Entry(Struct):
-    """A timetable of this process: its plan, where it stands, and the queue of its messages."""
+class Timetable(Struct):
+    """A timetable of this process: its plan, its last and next ticks, and its queue."""
 
     plan: Schedule
     missed: Missed
@@ -103,7 +103,7 @@ class Scheduler:
         self,
         store: Ticks,
         clock: Clock,
-        entries: Sequence[Entry],
+        entries: Sequence[Timetable],
         drafting: Drafting,
         log: Log,
     ) -> None:
@@ -113,7 +113,7 @@ class Scheduler:
         self._drafting = drafting
         self._log = log
         self.caught_up = asyncio.Event()
-        """What was missed before the start is decided."""
+        """Set when all ticks that were missed before the start are decided."""
 
     async def run(self) -> None:
         """Decide every tick when it comes."""
@@ -124,44 +124,48 @@ class Scheduler:
                 wait_s = (min(wakes_ms) - self._clock.now_ms()) / 1000
                 await self._clock.sleep(max(0.0, min(wait_s, WATCH_S)))
         finally:
-            self.caught_up.set()  # nobody is to wait for what broke
+            self.caught_up.set()  # nobody must wait for a broken scheduler
 
-    async def _serve(self, entry: Entry) -> int:
-        """Decide what has come; answers when to come again."""
+    async def _serve(self, entry: Timetable) -> int:
+        """Decide the ticks that are due; returns the time of the next one."""
         try:
             if not entry.is_open:
                 await self._open(entry)
             while entry.next_ms <= self._clock.now_ms():
                 await self._decide(entry, entry.plan, self._clock.now_ms())
         except StoreError as error:
-            self._log.warning("ticks wait", schedule=entry.plan.name, error=str(error))
+            self._log.warning(
+                "could not decide ticks: trying again", schedule=entry.plan.name, error=str(error)
+            )
             return self._clock.now_ms() + int(RETRY_S * 1000)
         return entry.next_ms
 
-    async def _open(self, entry: Entry) -> None:
+    async def _open(self, entry: Timetable) -> None:
         stored = await self._store.open_schedule(entry.plan)
         entry.decided_ms = entry.next_ms = stored.decided_ms
         if stored.decided_ms > self._clock.now_ms() + LATE_MS:
             # Some process had a clock that was ahead. No tick may come twice, so they wait.
-            self._log.error("no ticks before a time that is not yet", until_ms=stored.decided_ms)
+            self._log.error(
+                "the last tick is in the future: no ticks before it", until_ms=stored.decided_ms
+            )
         if (stored.cron, stored.tz) != (entry.plan.cron, entry.plan.tz):
             await self._change(entry, stored)
         entry.is_open = True
 
-    async def _change(self, entry: Entry, old: Schedule) -> None:
-        """What came by the old plan until now was missed by the old plan."""
+    async def _change(self, entry: Timetable, old: Schedule) -> None:
+        """Decide the ticks of the old plan that were missed, then use the new plan."""
         self._log.info("schedule changed", schedule=old.name, cron=entry.plan.cron, was=old.cron)
         try:
             check_plan(old.cron, old.tz)
         except BadInput as error:
-            self._log.warning("its old plan cannot be read", error=str(error))
+            self._log.warning("cannot read the old plan of a schedule", error=str(error))
             entry.next_ms = NEVER
         while entry.next_ms <= self._clock.now_ms():
             await self._decide(entry, old, self._clock.now_ms())
         now_ms = entry.next_ms = self._clock.now_ms()
         entry.decided_ms = (await self._store.tick(entry.plan, [], now_ms)).decided_ms
 
-    async def _decide(self, entry: Entry, plan: Schedule, now_ms: int) -> None:
+    async def _decide(self, entry: Timetable, plan: Schedule, now_ms: int) -> None:
         found, next_ms = come(plan, entry.decided_ms, now_ms)
         chosen = to_send(found, next_ms, entry.missed, now_ms)
         drafts = {at_ms: await self._draft(entry, plan, at_ms) for at_ms in chosen}
@@ -174,6 +178,6 @@ class Scheduler:
                 )
         entry.next_ms = next_ms
 
-    async def _draft(self, entry: Entry, plan: Schedule, at_ms: int) -> Draft:
+    async def _draft(self, entry: Timetable, plan: Schedule, at_ms: int) -> Draft:
         at = datetime.fromtimestamp(at_ms / 1000, ZoneInfo(plan.tz)).isoformat()
         return await self._drafting(entry.queue, {"schedule": plan.name, "at": at})

@@ -1,4 +1,4 @@
-"""The dead set as a program uses it: list, show, replay, purge."""
+"""The dead set: list, show, replay and purge messages that will not be tried again."""
 
 from collections.abc import AsyncIterator, Iterable
 from datetime import datetime
@@ -19,20 +19,20 @@ from postroad.verbs.paging import check_page
 
 PAGE_MAX: Final = 1_000
 SLICE: Final = 500
-"""Messages changed by one transaction: other writers go between two of them."""
+"""Messages that one transaction changes; other writers go between two of them."""
 IDS_MAX: Final = 10_000
-"""Named messages are changed together, or none is."""
+"""Maximum of named messages: they are changed together or not at all."""
 
 
-class Where(TypedDict, total=False):
-    """Which dead messages; all that is given must hold."""
+class DeadWhere(TypedDict, total=False):
+    """Which dead messages: those to which all given options apply."""
 
     tenant: str | None
     """The owner of the queues; None is every tenant."""
     queue: str | None
     reason: str | None
     error: str | None
-    """Contained in the error, in whatever case."""
+    """Contained in the error, in upper or lower case."""
     since: datetime | None
     """Died at this time or later."""
     until: datetime | None
@@ -40,21 +40,21 @@ class Where(TypedDict, total=False):
 
 
 class Change(Protocol):
-    """A replay, or a purge."""
+    """A replay or a purge."""
 
     async def __call__(self, which: DeadFilter, *, count: int, dry_run: bool) -> int:
-        """Up to so many, the longest dead first; answers how many."""
+        """Change up to `count` messages, the longest dead first; returns how many."""
 
 
 @bounded
-class Dead:
-    """Messages that will not be tried again: inspect, replay, purge."""
+class DeadMessages:
+    """List, show, replay and purge the messages that will not be tried again."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def list(self, *, limit: int = 100, after: str = "", **where: Unpack[Where]) -> Page:
-        """A page, the latest death first; its `after` asks for the next one."""
+    async def list(self, *, limit: int = 100, after: str = "", **where: Unpack[DeadWhere]) -> Page:
+        """A page of dead messages, the latest death first. Give its `after` for the next page."""
         check_page(limit, PAGE_MAX)
         start = place(after) if after else TOP
         found = await self._store.dead_page(_filter(where), start, limit + 1)
@@ -62,8 +62,8 @@ class Dead:
         return Page(messages, cursor(messages[-1]) if len(found) > limit else "")
 
     async def show(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> DeadLetter:  # noqa: A002
-        """One dead message with its body, headers and all tries; of headers that are secrets only
-        the names."""
+        """A dead message with its body, headers and all tries; of secret headers only the
+        names."""
         letter = await self._store.dead_letter(tenant, to_number(id))
         if letter is None:
             raise UnknownMessage(f"{id} is not in the dead set: ask `road.explain` where it is")
@@ -76,11 +76,11 @@ class Dead:
         count: int | None = None,
         mode: str = ReplayMode.once,
         dry_run: bool = False,
-        **where: Unpack[Where],
+        **where: Unpack[DeadWhere],
     ) -> int:
-        """Send the dead again, by ids in one transaction, or by filter in slices that hold up
-        nobody: `once` more, or `reset` for the whole ladder. Answers how many of those that were
-        dead when this was called; `dry_run` only counts."""
+        """Send dead messages again: those with `ids` in one transaction, or those that match in
+        slices. `mode` is `once` for one more try, `reset` for the whole ladder. Returns how many;
+        `dry_run` only counts. Messages that die after the call are left out."""
         steps = self.replaying(ids=ids, count=count, mode=mode, dry_run=dry_run, **where)
         return [done async for done in steps][-1]
 
@@ -91,9 +91,9 @@ class Dead:
         count: int | None = None,
         mode: str = ReplayMode.once,
         dry_run: bool = False,
-        **where: Unpack[Where],
+        **where: Unpack[DeadWhere],
     ) -> AsyncIterator[int]:
-        """The same, step by step: how many so far, and at last how many in all."""
+        """As `replay`, step by step: yields how many so far."""
         if mode not in set(ReplayMode):
             raise BadInput(f"mode={mode!r}: 'once' for one more try, 'reset' for a fresh ladder")
         how = partial(self._store.dead_replay, mode=ReplayMode(mode))
@@ -105,10 +105,10 @@ class Dead:
         ids: Iterable[str] | None = None,
         count: int | None = None,
         dry_run: bool = False,
-        **where: Unpack[Where],
+        **where: Unpack[DeadWhere],
     ) -> int:
-        """Forget the dead for ever, by ids in one transaction, or by filter in slices. Answers how
-        many of those that were dead when this was called; `dry_run` only counts."""
+        """Delete dead messages for good: those with `ids` in one transaction, or those that match
+        in slices. Returns how many; `dry_run` only counts."""
         steps = self.purging(ids=ids, count=count, dry_run=dry_run, **where)
         return [done async for done in steps][-1]
 
@@ -118,16 +118,16 @@ class Dead:
         ids: Iterable[str] | None = None,
         count: int | None = None,
         dry_run: bool = False,
-        **where: Unpack[Where],
+        **where: Unpack[DeadWhere],
     ) -> AsyncIterator[int]:
-        """The same, step by step: how many so far, and at last how many in all."""
+        """As `purge`, step by step: yields how many so far."""
         how = self._store.dead_purge
         return self._in_slices(how, *_meant(where, ids, count), dry_run=dry_run)
 
     async def _in_slices(
         self, how: Change, which: DeadFilter, most: int, *, dry_run: bool
     ) -> AsyncIterator[int]:
-        """What died after this began, as what was replayed may, is not meant."""
+        """Change slice after slice. Messages that die after the start, perhaps again, are left."""
         if which.ids is not None or dry_run:
             yield await how(which, count=most, dry_run=dry_run)
             return
@@ -141,8 +141,10 @@ class Dead:
             yield done
 
 
-def _meant(where: Where, ids: Iterable[str] | None, count: int | None) -> tuple[DeadFilter, int]:
-    """What a change is asked for: never everything by leaving something out."""
+def _meant(
+    where: DeadWhere, ids: Iterable[str] | None, count: int | None
+) -> tuple[DeadFilter, int]:
+    """Which messages to change. An empty filter is refused, so that it cannot mean all."""
     narrowed = {name for name, value in where.items() if value is not None} - {"tenant"}
     if ids is not None:
         if narrowed or count is not None:
@@ -160,7 +162,7 @@ def _meant(where: Where, ids: Iterable[str] | None, count: int | None) -> tuple[
     return _filter(where), NEVER if count is None else min(count, NEVER)
 
 
-def _filter(where: Where, ids: tuple[int, ...] | None = None) -> DeadFilter:
+def _filter(where: DeadWhere, ids: tuple[int, ...] | None = None) -> DeadFilter:
     reason = where.get("reason")
     if reason is not None and reason not in set(DeadReason):
         raise BadInput(f"reason={reason!r}: one of {', '.join(DeadReason)}")

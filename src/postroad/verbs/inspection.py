@@ -1,4 +1,4 @@
-"""How the whole road stands: pages of queues and lanes, sums, retry levels."""
+"""Inspection of a road: pages of queues and lanes, counts, retry levels."""
 
 from collections.abc import Mapping
 
@@ -14,21 +14,21 @@ from postroad.verbs.paging import check_page
 
 
 class QueuePage(Struct, frozen=True):
-    """Queues by name. `after` asks for the next part; "" is the end."""
+    """A page of queues by name. `after` is for the next page; "" is the end."""
 
     queues: tuple[QueueRow, ...]
     after: str = ""
 
 
 class LanePage(Struct, frozen=True):
-    """Lanes by number. `after` asks for the next part; "" is the end."""
+    """A page of lanes by number. `after` is for the next page; "" is the end."""
 
     lanes: tuple[LaneRow, ...]
     after: str = ""
 
 
 class LevelRow(Struct, frozen=True):
-    """One retry level: what waits there, and what asking for it costs."""
+    """One retry level: what waits there, and how many queries polling it takes."""
 
     level: int
     delay_s: float
@@ -45,7 +45,7 @@ class LevelRow(Struct, frozen=True):
 
 @bounded
 class Inspection:
-    """Questions about a road that runs."""
+    """List queues, lanes and retry levels, and count messages."""
 
     def __init__(self, store: Store, intervals_s: tuple[float, ...]) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""Mailboxes: make, list, explain, delete, and how the hub stands."""
+"""Mailboxes of the hub: make, list, explain, delete, and the hub's figures."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -32,7 +32,7 @@ Seconds = Annotated[int, Meta(ge=1, le=31_536_000)]
 def hub_transport(
     store: Store, hubs: Sequence[KnownHub], deny: Sequence[str], resolve: Resolve | None
 ) -> HubTransport:
-    """The way to hubs; it knows whose mailboxes lie in this store."""
+    """The transport to hubs; it knows the tenants of the mailboxes in this store."""
     if not isinstance(store, Mailboxes):
         return HubTransport(hubs, deny=deny, resolve=resolve)
 
@@ -44,7 +44,7 @@ def hub_transport(
 
 
 class NewMailbox(Struct, frozen=True):
-    """A mailbox with its tokens, which are shown this once and kept nowhere."""
+    """A new mailbox with its tokens, which are not stored and cannot be shown again."""
 
     box: str
     sender_token: str
@@ -53,7 +53,7 @@ class NewMailbox(Struct, frozen=True):
 
 
 class MailboxRow(Struct, frozen=True):
-    """What lies in a mailbox."""
+    """A mailbox, and how many messages wait in it."""
 
     box: str
     waiting: int
@@ -61,16 +61,16 @@ class MailboxRow(Struct, frozen=True):
 
 
 class MailboxPage(Struct, frozen=True):
-    """Mailboxes by name. `after` asks for the next part; "" is the end."""
+    """A page of mailboxes by name. `after` is for the next page; "" is the end."""
 
     mailboxes: tuple[MailboxRow, ...]
     after: str = ""
 
 
 @bounded
-class MailboxVerbs:
-    """The mailboxes of one store. `hub` is the one that this process serves, if it does; without
-    it a verb that deletes is the store's hub for as long as that takes."""
+class MailboxAdmin:
+    """Make, list, explain and delete the hub's mailboxes. `hub` is the one of this process; without
+    it `delete` runs a hub for as long as it takes."""
 
     def __init__(self, store: Store, log: Log, allowance: Allowance) -> None:
         self._allowance = allowance
@@ -98,7 +98,7 @@ class MailboxVerbs:
     async def create(
         self, *, quota: int = 0, ttl_s: Span = 0, tenant: str = DEFAULT_TENANT
     ) -> NewMailbox:
-        """A new mailbox; its tokens are in the answer and cannot be asked for again."""
+        """Make a mailbox. Its tokens are in the answer and cannot be read again."""
         kept_s = seconds_of(ttl_s)
         if not 0 <= quota <= 1_000_000 or not 0 <= kept_s <= 31_536_000:
             raise BadInput("quota: up to a million messages; ttl_s: up to a year, in seconds")
@@ -119,7 +119,7 @@ class MailboxVerbs:
         return MailboxPage(shown, shown[-1].box if len(rows) > limit else "")
 
     async def explain(self, box: str, *, tenant: str = DEFAULT_TENANT) -> Explained:
-        """What waits in a mailbox, and why it goes or does not."""
+        """Explain a mailbox: what waits in it, and why it is delivered or not."""
         found = await self._check(box, tenant)
         if self.hub is not None:
             return await self.hub.explain(box)
@@ -127,13 +127,13 @@ class MailboxVerbs:
         return Explained(box, "stored", found.waiting, found.over, text)
 
     async def delete(self, box: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Delete a mailbox with all that is in it; its subscriber is told."""
+        """Delete a mailbox and its messages; its subscriber is told."""
         _ = await self._check(box, tenant)  # whether there is one
         async with self._served() as hub:
             await hub.delete(box)
 
     async def stats(self) -> Shown:
-        """How the hub of this process stands."""
+        """The figures of the hub in this process."""
         if self.hub is None:
             raise NoHubHere("no hub runs in this process: ask the one that runs `postroad hub`")
         return self.hub.shown()

@@ -1,4 +1,4 @@
-"""Keys that a road on SQLite makes for itself, in a file beside it that only its user reads."""
+"""Keys that a road on SQLite makes for itself, in a file beside it that only its user can read."""
 
 import os
 from pathlib import Path
@@ -15,8 +15,8 @@ BYTES_MAX: Final = 1 << 20
 
 
 class OwnKeys:
-    """The file. While the first key is made it has another name: until what lay in the road
-    unsealed is sealed, an unsealed value is no sign that somebody planted it."""
+    """The file of keys. It has another name until all old secrets are encrypted with the first key:
+    before that, a secret in clear is no sign that somebody planted it."""
 
     def __init__(self, road: Path) -> None:
         self._road = road
@@ -24,18 +24,18 @@ class OwnKeys:
         self._draft = keys_begun(road)
 
     def read(self) -> list[tuple[str, bytes]]:
-        """The keys, the one that seals first; none when the road has not made any."""
+        """The keys, the encrypting one first; none if the road has not made any."""
         return self.known() if os.path.lexists(self.path) else []
 
     def known(self) -> list[tuple[str, bytes]]:
-        """The keys, and the one that a start began with which then died or was refused: something
-        may be sealed with it."""
+        """The keys, and one that an interrupted start had made: some secret may be encrypted with
+        it."""
         keys = self._read(self.path)
         return keys + [key for key in self._begun() if key not in keys]
 
     @property
     def lost(self) -> str:
-        """What to do about a file that is not there."""
+        """What to do if the file is missing."""
         return (
             f"If it was this road's own key, put {self.path} back. If that is lost, so is what it "
             f"sealed: put a new key there (`postroad keys new > {self.path}`), then delete "
@@ -43,7 +43,7 @@ class OwnKeys:
         )
 
     def begin(self) -> list[tuple[str, bytes]]:
-        """A first key, or the one that a start before had begun with."""
+        """Make a first key, or take the one that an interrupted start had made."""
         if not self._begun():
             self._write(f"{_new(1)}\n")
         return self._begun()
@@ -52,12 +52,12 @@ class OwnKeys:
         return self._read(self._draft)
 
     def settle(self) -> None:
-        """All is sealed that was not: from now on there are keys."""
+        """Give the file its final name: all secrets are encrypted now."""
         self._draft.replace(self.path)
         _sync_folder(self.path.parent)
 
     def renew(self) -> list[tuple[str, bytes]]:
-        """A new key before the others, which still open what they sealed."""
+        """Add a new key before the others, which still decrypt what they encrypted."""
         known = self.read()
         old = "".join(f"{written_key(*key)}\n" for key in known)
         self._write(f"{_new(len(known) + 1)}\n{old}")
@@ -75,7 +75,7 @@ class OwnKeys:
             ) from None
 
     def _read(self, path: Path) -> list[tuple[str, bytes]]:
-        """None where there is no such file."""
+        """Read the keys of a file; none if there is no such file."""
         data = read_private(path, self._road, BYTES_MAX)
         if data is None:
             return []
@@ -89,14 +89,14 @@ class OwnKeys:
 
 
 def own_keys(dsn: str) -> OwnKeys | None:
-    """Those of a road on SQLite; others are told theirs."""
+    """The own keys of a road on SQLite; None for other stores, which are given keys."""
     file = file_of(dsn) if dsn.startswith("sqlite:") else None
     return OwnKeys(file) if file is not None else None
 
 
 def _new(number: int) -> str:
-    """Named by chance as well: another key must not take the place of one that is lost, or it
-    would be said of what that one sealed that somebody changed it."""
+    """A new key with a random name. If it had the name of a lost key, what that one encrypted would
+    look as if somebody had changed it."""
     return new_key(f"{NAME}{number}_{secret_bytes(3).hex()}", secret_bytes)
 
 

@@ -1,4 +1,4 @@
-"""Pages of what there is much of."""
+"""Limits of pages."""
 
 from typing import Final
 
@@ -8,6 +8,6 @@ PAGE_MAX: Final = 500
 
 
 def check_page(limit: int, most: int = PAGE_MAX) -> None:
-    """How many may be asked for at once."""
+    """Raise BadInput if a page may not have this many rows."""
     if not 1 <= limit <= most:
         raise BadInput(f"limit={limit}: give 1 to {most}, and page with `after`")

@@ -1,25 +1,30 @@
-"""Register functions: as the handler of a queue, or to be called by the clock."""
+"""Registering functions as handlers of queues, or to be called by a timetable."""
 
 import inspect
 from collections.abc import Callable
 from difflib import get_close_matches
-from typing import TypedDict, TypeVar, Unpack
+from typing import TypedDict, TypeVar
+
+from msgspec.structs import replace
 
 from postroad.model.entities import Policy
 from postroad.model.errors import BadInput
 from postroad.model.ladder import DEFAULT_LADDER, Ladder, check_ladder, with_retries
 from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.model.ticks import Missed, Schedule
+from postroad.ports.clock import Clock
+from postroad.ports.log import Log
+from postroad.ports.ticks import Ticks
 from postroad.transports.handler import Handle, Handler, HandlerTransport, is_async
 from postroad.transports.job import Job, body_reader, takes_message
-from postroad.verbs.cron import Entry, check_plan
+from postroad.verbs.cron import Drafting, Scheduler, Timetable, check_plan
 
 F = TypeVar("F", bound=Handle)
 G = TypeVar("G", bound=Callable[..., object])
 
 
 class HandlerOptions(TypedDict, total=False):
-    """How a handler's messages are treated."""
+    """Options of a handler."""
 
     retries: int
     ladder: Ladder
@@ -31,14 +36,14 @@ class HandlerOptions(TypedDict, total=False):
 
 
 class Registry:
-    """The functions of one road."""
+    """The registered functions of one road."""
 
     def __init__(self, handlers: HandlerTransport) -> None:
         self.functions = handlers
-        self.timetables: list[Entry] = []
+        self.timetables: list[Timetable] = []
 
-    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
-        """Register a function, plain or async, as the recipient of a queue."""
+    def handler(self, name: str, options: HandlerOptions) -> Callable[[F], F]:
+        """Register a function, plain or async, as the handler of a queue."""
         policy, concurrency = _policy(name, options)
 
         def register(function: F) -> F:
@@ -50,16 +55,9 @@ class Registry:
         return register
 
     def every(
-        self,
-        cron: str,
-        *,
-        tz: str = "UTC",
-        missed: str = "latest",
-        name: str = "",
-        **options: Unpack[HandlerOptions],
+        self, cron: str, tz: str, missed: str, name: str, options: HandlerOptions
     ) -> Callable[[G], G]:
-        """Have a function called by the clock, once in the whole fleet at each tick. `missed`
-        says what is done about ticks that nobody was there for: "latest", "all" or "skip"."""
+        """Register a function to be called at the times of a cron line."""
         check_plan(cron, tz)
         if missed not in Missed.__members__:
             raise BadInput(f"missed={missed!r}: give {', '.join(map(repr, Missed.__members__))}")
@@ -72,16 +70,27 @@ class Registry:
             policy, concurrency = _policy(queue, options)
             handle = function if _wants(function) else _without_message(function)
             self._add(queue, Handler(handle, policy, concurrency, body_reader(handle)))
-            self.timetables.append(Entry(Schedule(named, cron, tz), Missed(missed), queue))
+            self.timetables.append(Timetable(Schedule(named, cron, tz), Missed(missed), queue))
             return function
 
         return register
 
     def adopt(self, other: "Registry") -> None:
-        """Take over what is registered elsewhere."""
+        """Add everything that another registry has."""
         for name, handler in other.functions.handlers.items():
             self._add(name, handler)
         self.timetables += other.timetables
+
+    def scheduler(
+        self, store: object, clock: Clock, drafting: Drafting, log: Log
+    ) -> Scheduler | None:
+        """The scheduler of the timetables; None without any."""
+        if not self.timetables:
+            return None
+        if not isinstance(store, Ticks):
+            raise BadInput("this store keeps no timetables: road.every needs another one")
+        entries = [replace(entry) for entry in self.timetables]
+        return Scheduler(store, clock, entries, drafting, log)
 
     def _add(self, name: str, handler: Handler) -> None:
         if name in self.functions.handlers:
@@ -90,14 +99,14 @@ class Registry:
 
 
 def _wants(function: Callable[..., object]) -> bool:
-    """Whether a function that the clock calls takes the tick's message."""
+    """Whether a function of a timetable takes a message."""
     try:
         inspect.signature(function).bind()
     except TypeError:
         if takes_message(function):
             return True
         raise BadInput(
-            f"{function!r} is called by the clock, with nothing or the message"
+            f"{function!r}: a function of a timetable takes no argument, or the message"
         ) from None
     except ValueError:  # written in C, without a signature
         pass
@@ -119,7 +128,7 @@ def _without_message(function: Callable[..., object]) -> Handle:
 
 
 def _check(name: object, options: HandlerOptions) -> None:
-    """BadInput for what only a type checker would have told."""
+    """Raise BadInput for mistakes that only a type checker would have found."""
     if not isinstance(name, str):
         raise BadInput(f"{name!r} is not a name: write @road.handler('welcome') over the function")
     if not name or "://" in name or len(name) > 200 or not name.isprintable():

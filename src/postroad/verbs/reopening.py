@@ -1,4 +1,4 @@
-"""A recipient that was over its quota takes messages again: its queue goes on at once."""
+"""Lifts a queue's quota block as soon as its recipient accepts messages again."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -11,12 +11,12 @@ from postroad.ports.store import Store
 from postroad.ports.transport import Reopens, Transport
 
 LOOKS_S: Final = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-"""The word that a mailbox is open may be here before the blocks that it lifts are written: of
-sends that were under way together several are refused, and each writes one."""
+"""When to look for blocks. The news that a mailbox is open may come before the blocks are written:
+several sends that were in flight together are refused, and each writes one."""
 
 
 class Reopening:
-    """Lifts quota blocks when their recipients say so."""
+    """Lifts quota blocks when recipients say that they accept messages again."""
 
     def __init__(self, store: Store, transports: Iterable[Transport], log: Log) -> None:
         self._store = store
@@ -27,11 +27,11 @@ class Reopening:
             each.on_reopen(self.reopen)
 
     def reopen(self, tenant: str, queue: str, still: Callable[[], bool]) -> None:
-        """This queue need not wait."""
+        """Lift the quota block of a queue while `still` is true."""
         _ = self.tasks.start(self._lift(tenant, queue, still), "reopening")  # kept there
 
     async def close(self) -> None:
-        """No more."""
+        """Close the transports, and stop."""
         for each in self._transports:
             await each.close()
         await self.tasks.close()
@@ -41,9 +41,9 @@ class Reopening:
             for wait_s in LOOKS_S:
                 await self._store.clock.sleep(wait_s)
                 if not still():
-                    return  # refused again: another word will come
+                    return  # refused again: the recipient will tell us
                 queue = await self._store.find_queue(tenant, name)
                 if queue and queue.block and queue.block.kind is BlockKind.quota:
                     await self._store.unblock_queue(queue.id)
         except StoreError as error:
-            self._log.warning("a queue stays held", queue=name, error=str(error))
+            self._log.warning("could not lift a quota block", queue=name, error=str(error))

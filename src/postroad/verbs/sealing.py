@@ -1,5 +1,5 @@
-"""The road's key ring: from the environment or a file, never from the database; and what is sealed
-with it."""
+"""The road's key ring, from the environment or a file, never from the database; and the secrets
+that are encrypted with it."""
 
 import os
 from collections.abc import Sequence
@@ -23,30 +23,30 @@ KEPT: Final[tuple[Kept, ...]] = ("message", "dead")
 
 
 class Seals(Protocol):
-    """Keeps secrets."""
+    """A part that stores secrets."""
 
     async def rotate_keys(self, *, plain_only: bool = False) -> int:
-        """Seal all of them with the first key, or only those that no key has sealed; answers how
-        many were not. A BadKey when one is sealed with a key that is not there."""
+        """Encrypt all secrets with the first key, or only those that are not encrypted; returns how
+        many changed. BadKey if the key of one is missing."""
 
 
 class Rotated(Struct, frozen=True):
-    """How many secrets were sealed anew, with which key."""
+    """How many secrets were encrypted anew, with which key."""
 
     key: str
     sealed: int
 
 
 class HeaderSeals:
-    """Headers of messages that are secrets."""
+    """The secret headers of messages."""
 
     def __init__(self, store: HeaderStore, ring: KeyRing) -> None:
         self._store = store
         self._ring = ring
 
     async def rotate_keys(self, *, plain_only: bool = False) -> int:
-        """Seal them with the first key; answers how many messages had others. What a broker holds
-        stays as it is. One that does not open keeps nobody from the others, and is told then."""
+        """Encrypt them with the first key; returns how many messages changed. Messages in a broker
+        stay as they are. Headers that cannot be decrypted are skipped and named at the end."""
         shut: list[str] = []
         done = [await self._rotate(kept, shut, plain_only=plain_only) for kept in KEPT]
         if shut:
@@ -77,25 +77,25 @@ class HeaderSeals:
 
 
 class Sealing:
-    """A road's secrets at rest. `own`: where a road on SQLite keeps keys of its own."""
+    """A road's stored secrets. `own`: the keys that a road on SQLite makes for itself."""
 
     def __init__(self, ring: KeyRing, keys_file: str, own: OwnKeys | None, log: Log) -> None:
         self._ring = ring
         self._given = bool(ring)
-        """Whether somebody gave keys: then no other ones are made."""
+        """Whether keys were given: then none is made."""
         self._keys_file = keys_file
         self._own = own
         self._log = log
         self._seals: tuple[Seals, ...] = ()
 
     def join(self, seals: Sequence[Seals]) -> None:
-        """What is sealed: set once, before the road is opened."""
+        """Set the parts that store secrets, once, before the road is opened."""
         self._seals = tuple(seals)
 
     async def open(self) -> None:
-        """Take the keys of the road's own; one that has none is given one, and what lies there
-        unsealed is sealed with it. The road's file is ours meanwhile. One whose keys are lost is
-        refused: run with another key it would give up what it cannot open."""
+        """Read the road's own keys. A road without any gets one, and its secrets are encrypted with
+        it. A road whose keys are lost is refused: with another key it would give up what it cannot
+        decrypt. Call it while the road's file is locked."""
         if self._own is None:
             return
         if self._given:
@@ -115,8 +115,8 @@ class Sealing:
         self._log.info("made a key for secrets at rest: keep it", file=str(self._own.path))
 
     async def rotate(self) -> Rotated:
-        """Read the keys again, and seal all secrets with the first one, which is a new one where
-        the keys are the road's own. Can be stopped, and run again."""
+        """Read the keys again, and encrypt all secrets with the first one, which is new if the keys
+        are the road's own. It can be stopped and run again."""
         given = find_keys(self._keys_file)
         if given or self._own is None:
             self._ring.learn(given)
@@ -128,12 +128,12 @@ class Sealing:
 
 
 def key_ring(keys_file: str = "") -> KeyRing:
-    """The keys; without any, secrets are stored as they are."""
+    """The key ring; without keys, secrets are stored in clear."""
     return KeyRing(find_keys(keys_file), secret_bytes)
 
 
 def find_keys(keys_file: str) -> list[tuple[str, bytes]]:
-    """Keys from POSTROAD_KEYS, else from the file that POSTROAD_KEYS_FILE or the settings name."""
+    """Read keys from POSTROAD_KEYS, else from the file that POSTROAD_KEYS_FILE or settings name."""
     text = os.environ.get("POSTROAD_KEYS", "")
     path = os.environ.get("POSTROAD_KEYS_FILE") or keys_file
     if not text and path:
@@ -147,7 +147,7 @@ def find_keys(keys_file: str) -> list[tuple[str, bytes]]:
 
 
 def require_keys(ring: KeyRing) -> None:
-    """For a server on a database that others reach: it keeps no secrets in the clear."""
+    """Raise BadKey without keys: a server on a shared database stores no secrets in clear."""
     if not ring:
         raise BadKey(
             "a server needs a key for secrets at rest: make one with `postroad keys new`, and give "

@@ -1,10 +1,10 @@
-"""Handing messages over: which queue, which transport, one commit, a receipt."""
+"""Sending: find the queue and its transport, store the message in one commit, give a receipt."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from copy import copy
 from datetime import datetime
-from typing import Final, TypedDict, TypeVar, Unpack
+from typing import Final, TypedDict, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,19 +36,19 @@ from postroad.verbs.allowance import Allowance
 
 T = TypeVar("T")
 SCHEMES: Final = {"http": "webhook", "https": "webhook"}
-"""Schemes that are not named as their transport is."""
+"""Schemes whose transport has another name."""
 
 
 QUEUES_KNOWN_MAX: Final = 50_000
-"""Queues that a sender keeps in mind, some hundred bytes each; a road may have millions."""
+"""Queues that a sender caches, some hundred bytes each; a road may have millions."""
 AT_ONCE: Final = 64
 """So many of a batch are drafted, or told, in one turn of the loop: 500 took 4 ms."""
 GONE_MAX: Final = 3
-"""So often in a row a queue is made anew that was deleted while it was sent to."""
+"""How often in a row a queue is made again that was deleted during a send."""
 
 
 class Receipt(Struct, frozen=True, gc=False):
-    """The message is stored. `duplicate`: it was stored before, under the same key."""
+    """A receipt: the message is stored. `duplicate`: it was stored before, under the same key."""
 
     id: str
     queue: str
@@ -56,21 +56,21 @@ class Receipt(Struct, frozen=True, gc=False):
 
     @property
     def handed_over(self) -> bool:
-        """Whether it was only handed over: not stored yet, and perhaps never."""
+        """Whether the message was only handed to the broker, which may not have stored it."""
         return False
 
 
 class HandedOver(Receipt, frozen=True, gc=False):
-    """The message was written to the broker, whose confirm was not waited for."""
+    """A receipt of a message that the broker has not confirmed."""
 
     @property
     def handed_over(self) -> bool:
-        """It is on its way: not stored yet, and perhaps never."""
+        """True: the broker may not have stored it."""
         return True
 
 
 class SendOptions(TypedDict, total=False):
-    """How a message is to be sent; the fields of Send."""
+    """Options of a send: the fields of `Send`."""
 
     key: str
     order_key: str
@@ -83,7 +83,7 @@ class SendOptions(TypedDict, total=False):
 
 
 class Sending:
-    """Sends for one road, while it is open."""
+    """Sends messages for one road while it is open."""
 
     def __init__(
         self,
@@ -105,36 +105,33 @@ class Sending:
         self._intake: Intake | None = None
 
     def open(self, owner: int) -> None:
-        """From now on messages are taken."""
+        """Accept messages from now on."""
         self._ids = IdSequence(owner)
         self._intake = Intake(self._store)
 
     @property
     def is_open(self) -> bool:
-        """Whether messages are taken."""
+        """Whether messages are accepted."""
         return self._intake is not None
 
     def close(self) -> None:
-        """No more."""
+        """Accept no more messages."""
         self._intake = None
         self._allowance.stop()
 
     def taking(self) -> Intake:
-        """The way in, or the error that says that it is shut."""
+        """The intake; NotOpen if the road is not open."""
         if self._intake is None:
             raise NotOpen("the road is not open: use it inside `async with road:`")
         return self._intake
 
-    async def send(
-        self, queue: str, body: object, *, confirm: bool = True, **options: Unpack[SendOptions]
-    ) -> Receipt:
-        """Hand over one message; the receipt comes when it is stored. On RabbitMQ `confirm=False`
-        does not wait for that, and the receipt is `handed_over`; elsewhere nothing is gained by
-        it, and it is stored all the same."""
-        send = Send(queue, body, **options)
+    async def send(self, send: Send, *, confirm: bool = True) -> Receipt:
+        """Store one message. A broker may be asked not to confirm; elsewhere that gains nothing,
+        and the message is stored all the same."""
+        traced = tracing.active()
         if self._far is None:
-            return (await self.send_many([send]))[0]
-        if not tracing.active():
+            return (await (self.send_many if traced else self._send_many)([send]))[0]
+        if not traced:
             return await self._send_far(self._far, send, confirm=confirm)
         with tracing.sending(1) as carried:
             return await self._send_far(self._far, _with(send, carried), confirm=confirm)
@@ -152,9 +149,7 @@ class Sending:
         return _receipts([send], await intake.put([drafted]))[0]
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
-        """Hand over many, stored in one transaction; none is when one of them is bad input. A
-        key's Conflict is found in the store, and a queue of a broker may refuse its own alone:
-        `error.stored` has the ids of the others then, in their order."""
+        """Store many messages in one transaction."""
         asked = [send if isinstance(send, Send) else _of_pair(send) for send in sends]
         if not tracing.active():
             return await self._send_many(asked)
@@ -184,13 +179,12 @@ class Sending:
                 self._forget(asked)
 
     def _forget(self, sends: Sequence[Send]) -> None:
-        """One of their queues is gone: all of them are asked for again."""
+        """Drop their queues from the cache: one of them was deleted."""
         for send in sends:
             self._queues.pop((send.tenant, send.queue), None)
 
     async def send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
-        """Hand over many, each for itself: what is good is stored in one transaction, and for
-        each of the others its error is in its place."""
+        """Store what is good in one transaction; the others have their error in their place."""
         if not tracing.active():
             return await self._send_each(sends)
         with tracing.sending(len(sends)) as carried:
@@ -242,16 +236,13 @@ class Sending:
         except PostroadError as error:
             return error
 
-    async def send_in(
-        self, connection: object, queue: str, body: object, **options: Unpack[SendOptions]
-    ) -> Receipt:
-        """Send inside your own open transaction: the message is stored if that commits."""
+    async def send_in(self, connection: object, send: Send) -> Receipt:
+        """Store a message inside the caller's own open transaction."""
         if not isinstance(self._store, Joins):
             raise NotOnRabbitMQ(
                 "send_in: a broker cannot take part in a transaction of your database. Send after "
                 "your commit; or use a road on PostgreSQL or SQLite, which can"
             )
-        send = Send(queue, body, **options)
         self._allowance.sends((send.tenant,))
         gone = 0
         while True:
@@ -292,7 +283,7 @@ class Sending:
         return draft(send, queue, self._ids.next(now_ms), now_ms, self._bytes_max)
 
     async def draft_tick(self, queue: str, body: object) -> Draft:
-        """A timetable's message."""
+        """Draft the message of a timetable."""
         found = await self._queue(DEFAULT_TENANT, queue)
         return self._draft(Send(queue, body), found, self._store.clock.now_ms())
 
@@ -347,12 +338,12 @@ class Sending:
         return QueueSpec(tenant, name, lane, transport.shards, transport.policy(name))
 
     async def open_queue(self, tenant: str, name: str) -> Queue:
-        """The queue as this process knows it, made if need be, whatever its tenant has."""
+        """Open a queue, making it if need be, without regard to the tenant's limits."""
         (queue,) = await self._store.open_queues([self._spec(tenant, name)])
         return self._know(queue)
 
     async def _check_room(self, spec: QueueSpec) -> None:
-        """TenantFull when a new queue or its lanes are more than its tenant may have."""
+        """Raise TenantFull if a new queue or its lanes exceed the limits of its tenant."""
         for kept, more in ((Kept.queues, 1), (Kept.lanes, spec.shards)):
             if await self._allowance.has_room(kept, spec.tenant, more):
                 continue
@@ -360,7 +351,7 @@ class Sending:
                 raise self._allowance.refusal(kept, spec.tenant)
 
     async def open_webhook(self, tenant: str, url: str, policy: Policy, credential: str) -> Queue:
-        """A webhook's queue with this policy; where it is new, on the lane of a credential."""
+        """Open a webhook's queue with this policy; a new one is on the lane of the credential."""
         await self._vet(url, tenant)
         spec = self._spec(tenant, url)
         spec = replace(spec, policy=policy, lane=replace(spec.lane, credential=credential))
@@ -376,7 +367,7 @@ def _of_pair(pair: object) -> Send:
 
 
 def _with(send: Send, carried: Mapping[str, str]) -> Send:
-    """With the sender's trace, so that tries can be linked to it."""
+    """Add the sender's trace headers, so that tries can be linked to them."""
     return replace(send, headers={**(send.headers or {}), **carried}) if carried else send
 
 

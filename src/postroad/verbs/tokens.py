@@ -1,4 +1,4 @@
-"""Access tokens: make, list, revoke, and tell who holds one."""
+"""Access tokens: make, list, revoke, and find the holder of one."""
 
 from collections.abc import Iterable
 from hmac import compare_digest
@@ -27,15 +27,15 @@ NAME_CHARACTERS_MAX = 200
 
 
 class NewToken(Struct, frozen=True):
-    """A token with its text, which is shown this once and kept nowhere."""
+    """A new token with its secret, which is not stored and cannot be shown again."""
 
     token: Token
     secret: str
 
 
 @bounded
-class TokenVerbs:
-    """The tokens of one road."""
+class TokenAdmin:
+    """Make, list and revoke access tokens."""
 
     def __init__(self, store: Tokens, clock: Clock) -> None:
         self._store = store
@@ -50,8 +50,8 @@ class TokenVerbs:
         lasts_s: Span | None = None,
         by: Who | None = None,
     ) -> NewToken:
-        """A new token; its secret is in the answer and cannot be asked for again. One that is made
-        `by` a token's holder has no right that they have not, and ends no later."""
+        """Make a token. Its secret is in the answer and cannot be read again. A token that is made
+        `by` the holder of another has no more rights, and expires no later."""
         if not name or len(name) > NAME_CHARACTERS_MAX:
             raise BadInput("name: say in a few words who will use the token")
         life_s = CENTURY_S if lasts_s is None else seconds_of(lasts_s)
@@ -71,16 +71,16 @@ class TokenVerbs:
         return NewToken(token, text)
 
     async def list(self, *, tenant: str | None = DEFAULT_TENANT) -> list[Token]:
-        """A tenant's tokens, or everybody's (None)."""
+        """The tokens of a tenant; None lists those of all tenants."""
         return await self._store.token_page(tenant)
 
     async def revoke(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> None:  # noqa: A002
-        """From now on it opens nothing."""
+        """Revoke a token: it is refused from now on."""
         if not await self._store.token_drop(tenant, id):
             raise UnknownToken(f"there is no token {id!r}: see `postroad token list`")
 
     async def who(self, text: str) -> Who | None:
-        """Who holds this token; None when nobody does, or no longer."""
+        """The holder of a token; None if it is unknown, revoked or expired."""
         identity = identity_of(text)
         found = await self._store.token_find(identity) if identity else None
         if found is None or not compare_digest(found[1], digest(text)):
@@ -94,7 +94,7 @@ class TokenVerbs:
 
 
 def check_rank(by: Who, tenant: str, scopes: Iterable[Scope], until_ms: int | None) -> int | None:
-    """When a token ends that `by` makes; Forbidden when it would outrank or outlive theirs."""
+    """When a token that `by` makes expires; Forbidden if it had more rights or lasted longer."""
     if tenant != by.tenant and not by.every_tenant:
         raise Forbidden(f"your token is not for the tenant {tenant!r}")
     missing = set(scopes) - by.scopes
@@ -122,7 +122,7 @@ def check_scopes(scopes: Iterable[str]) -> tuple[Scope, ...]:
 
 
 def check_tenant(tenant: str) -> None:
-    """BadInput when this cannot be a tenant's name."""
+    """Raise BadInput if this cannot be the name of a tenant."""
     plain = tenant.isascii() and tenant.replace("-", "").replace("_", "").replace(".", "").isalnum()
     if tenant != EVERY_TENANT and (not plain or len(tenant) > 100):
         raise BadInput(f"tenant {tenant!r}: give letters, digits, '-', '_' and '.', at most 100")

@@ -1,4 +1,4 @@
-"""What people set for webhooks and ask about them: road.webhooks."""
+"""Webhooks: how they are called, and the log of their tries."""
 
 import asyncio
 import hashlib
@@ -38,24 +38,24 @@ TIMEOUT_S_MAX: Final = 600.0
 STATUSES: Final = range(300, 600)
 
 OpenQueue = Callable[[str, str, Policy, str], Awaitable[Queue]]
-"""Make or change a queue: tenant, URL, policy, and the credential of its lane."""
+"""Makes or changes a queue: tenant, URL, policy, and the credential of its lane."""
 
 
 class HookOptions(TypedDict, total=False):
-    """What can be set for a webhook queue; what is not named stays as it is."""
+    """Options of a webhook queue; what is not given keeps its value."""
 
     secrets: Sequence[str]
     """Live signing keys, `whsec_…` or `whsk_…`: each of them signs every request."""
     headers: dict[str, str]
-    """Sent with every request; stored sealed."""
+    """Sent with every request; stored encrypted."""
     reject: Sequence[int]
-    """Statuses that mean "never": dead at once."""
+    """Statuses after which a message is dead at once."""
     connect_timeout: Span
     timeout: Span
     """From the start of a try to the end of its answer, in seconds or as a timedelta."""
     names: HeaderNames
     ladder: Ladder
-    """When a failed try is repeated; what nobody sets is the default ladder."""
+    """When a failed try is repeated; else the default ladder."""
 
 
 class HookFacts(Struct, frozen=True):
@@ -73,7 +73,7 @@ class HookFacts(Struct, frozen=True):
 
 
 class HookPage(Struct, frozen=True):
-    """Webhooks by URL. `after` asks for the next part; "" is the end."""
+    """A page of webhooks by URL. `after` is for the next page; "" is the end."""
 
     endpoints: tuple[HookFacts, ...]
     after: str = ""
@@ -82,13 +82,13 @@ class HookPage(Struct, frozen=True):
 def webhook_transport(
     store: Store, ring: KeyRing, rules: WebhookRules, clock: Clock, resolve: Resolve | None
 ) -> WebhookTransport:
-    """The transport of a road."""
+    """The webhook transport of a road."""
     return WebhookTransport(rules, Endpoints(store, ring, rules, clock), clock, resolve=resolve)
 
 
 @bounded
-class Webhooks:
-    """Settings of webhook queues, and the log of their tries."""
+class WebhookAdmin:
+    """Set how webhooks are called, and read the log of their tries."""
 
     def __init__(
         self, store: Store, transport: WebhookTransport, ring: KeyRing, open_queue: OpenQueue
@@ -101,8 +101,8 @@ class Webhooks:
     async def set(
         self, url: str, *, tenant: str = DEFAULT_TENANT, **options: Unpack[HookOptions]
     ) -> None:
-        """Set how a webhook is called, and make its queue when it is new. Counts at once in this
-        process and within two seconds in others."""
+        """Set how a webhook is called, and make its queue if it is new. It takes effect at once in
+        this process and within two seconds in others."""
         if not url.startswith(("https://", "http://")):
             raise BadUrl(f"{url!r} is not a webhook: give its URL, as in https://example.com/hook")
         queue = await self._store.find_queue(tenant, url)
@@ -122,7 +122,7 @@ class Webhooks:
         self._transport.endpoints.forget()
 
     async def get(self, url: str, *, tenant: str = DEFAULT_TENANT) -> HookFacts:
-        """What is set; secrets are counted, not shown."""
+        """What is set for a webhook; of secrets only how many there are."""
         queue = await self._store.find_queue(tenant, url)
         if queue is None:
             raise UnknownQueue(f"this road has no webhook {url!r} of tenant {tenant!r}")
@@ -135,15 +135,15 @@ class Webhooks:
     async def list(
         self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
     ) -> HookPage:
-        """The webhooks that something is set for, by URL; secrets are counted, not shown."""
+        """A page of the webhooks that something is set for, without their secrets."""
         check_page(limit)
         found = await self._store.hook_page(tenant, after, limit + 1)
         shown = tuple(self._shown(url, row) for url, row in found[:limit])
         return HookPage(shown, shown[-1].url if len(found) > limit else "")
 
     async def delete(self, url: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Forget what is set for a webhook, its secrets too. Its queue stays, and what
-        waits there is sent as if nothing had ever been set: pause it, or cancel that before."""
+        """Delete what is set for a webhook, its secrets too. Its queue stays, and what waits there
+        is sent without them: pause the queue or cancel its messages before."""
         queue = await self._store.find_queue(tenant, url)
         if queue is None or not await self._store.read_hooks([queue.id]):
             raise UnknownQueue(f"nothing is set for a webhook {url!r} of tenant {tenant!r}")
@@ -155,9 +155,8 @@ class Webhooks:
         self._transport.endpoints.forget()
 
     async def rotate_keys(self, *, plain_only: bool = False, batch: int = ROTATE_BATCH) -> int:
-        """Seal all secrets with the ring's first key, or only those that no key has sealed;
-        answers how many were not. Can be stopped at any time and run again: each row is changed
-        by itself."""
+        """Encrypt all secrets with the ring's first key, or only those that are not encrypted;
+        returns how many changed. It can be stopped at any time and run again."""
         after, done = 0, 0
         while rows := await self._store.hooks_not_under(self._ring.first, after, batch):
             for row in rows:
@@ -255,7 +254,7 @@ def _names(names: HeaderNames) -> HeaderNames:
 
 
 async def _credential(url: str, authorization: str) -> str:
-    """Tells lanes apart without telling the secret: slow to guess, the same in every process."""
+    """A hash of the secret that tells lanes apart: slow to guess, the same in every process."""
     if not authorization:
         return ""
     salt = hashlib.sha256("/".join(url.split("/")[:3]).encode()).digest()

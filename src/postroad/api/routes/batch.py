@@ -20,6 +20,8 @@ from postroad.ports.clock import Clock
 from postroad.verbs.sending import Receipt
 
 NDJSON: Final = "application/x-ndjson"
+LINES_MAX: Final = 10_000
+"""Lines of one batch; the answer has a line for each."""
 FULL: Final = re.compile(rb"\S")
 CHUNK: Final = 1_000
 """Messages stored by one transaction: 100 gave 60 % of the pace, 5,000 no more."""
@@ -61,10 +63,9 @@ async def batch(request: Request) -> Stream:
     """Send many: each line is a message, and is stored or refused for itself. Answers a line each,
     in order, and then a summary."""
     here, tenant = request.context, request.tenant
-    most = here.settings.batch_lines_max
-    lines = await lines_of(request.stream(), most, here.road.store.clock)
-    if len(lines) > most:
-        raise BodyTooLarge(f"the batch has more than {most} lines, the limit: send less")
+    lines = await lines_of(request.stream(), LINES_MAX, here.road.store.clock)
+    if len(lines) > LINES_MAX:
+        raise BodyTooLarge(f"the batch has more than {LINES_MAX} lines, the limit: send less")
     return Stream(_answers(here, tenant, lines), media_type=NDJSON)
 
 

@@ -20,7 +20,7 @@ from postroad.model.errors import BadInput, BodyTooLarge, Forbidden
 from postroad.model.texts import ID_MAX, TEMPLATE_MAX, Name, QueueName
 from postroad.model.tokens import Scope
 from postroad.ports.channel import ChannelAnswer
-from postroad.verbs.campaigns import CampaignStanding, CampaignVerbs
+from postroad.verbs.campaigns import CampaignAdmin, CampaignStatus
 
 BIG: Final = 1 << 62
 UPLOAD_BYTES_MAX: Final = 2 << 30
@@ -80,12 +80,12 @@ class SettledRecipients(Struct, frozen=True):
     settled: int
 
 
-def _here(request: Request) -> tuple[CampaignVerbs, str]:
+def _here(request: Request) -> tuple[CampaignAdmin, str]:
     return request.road.campaigns, request.tenant
 
 
 @give("/v1/campaigns", scope=Scope.manage, status=201)
-async def campaign_create(request: Request, asked: CampaignRequest) -> CampaignStanding:
+async def campaign_create(request: Request, asked: CampaignRequest) -> CampaignStatus:
     """Make a draft without recipients."""
     campaigns, tenant = _here(request)
     return await campaigns.create(
@@ -102,14 +102,14 @@ async def campaign_create(request: Request, asked: CampaignRequest) -> CampaignS
 @fetch("/v1/campaigns", scope=Scope.read)
 async def campaign_list(
     request: Request, limit: Limit = 100, after: After = 0
-) -> list[CampaignStanding]:
+) -> list[CampaignStatus]:
     """Campaigns in the order in which they were made."""
     campaigns, tenant = _here(request)
     return list(await campaigns.list(after=after, limit=limit, tenant=tenant))
 
 
 @fetch("/v1/campaigns/{name}", scope=Scope.read)
-async def campaign_show(request: Request, name: str) -> CampaignStanding:
+async def campaign_show(request: Request, name: str) -> CampaignStatus:
     """How it stands, how fast it goes, and when it will be done."""
     campaigns, tenant = _here(request)
     return await campaigns.show(name, tenant=tenant)
@@ -197,44 +197,42 @@ async def campaign_estimate(request: Request, name: str) -> Estimate:
 
 
 @give("/v1/campaigns/{name}/schedule", scope=Scope.manage)
-async def campaign_schedule(
-    request: Request, asked: ScheduleRequest, name: str
-) -> CampaignStanding:
+async def campaign_schedule(request: Request, asked: ScheduleRequest, name: str) -> CampaignStatus:
     """Send from a time on."""
     campaigns, tenant = _here(request)
     return await campaigns.schedule(name, asked.at, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/resume", scope=Scope.manage)
-async def campaign_resume(request: Request, asked: ResumeRequest, name: str) -> CampaignStanding:
+async def campaign_resume(request: Request, asked: ResumeRequest, name: str) -> CampaignStatus:
     """Go on with what was certainly not sent."""
     campaigns, tenant = _here(request)
     return await campaigns.resume(name, override=asked.override, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/start", scope=Scope.manage)
-async def campaign_start(request: Request, name: str) -> CampaignStanding:
+async def campaign_start(request: Request, name: str) -> CampaignStatus:
     """Send, from now on."""
     campaigns, tenant = _here(request)
     return await campaigns.start(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/stop", scope=Scope.manage)
-async def campaign_stop(request: Request, name: str) -> CampaignStanding:
+async def campaign_stop(request: Request, name: str) -> CampaignStatus:
     """Begin no more calls, until it is resumed."""
     campaigns, tenant = _here(request)
     return await campaigns.stop(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/retry", scope=Scope.manage)
-async def campaign_retry(request: Request, name: str) -> CampaignStanding:
+async def campaign_retry(request: Request, name: str) -> CampaignStatus:
     """Send again to those that certainly failed."""
     campaigns, tenant = _here(request)
     return await campaigns.retry(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/cancel", scope=Scope.manage)
-async def campaign_cancel(request: Request, name: str) -> CampaignStanding:
+async def campaign_cancel(request: Request, name: str) -> CampaignStatus:
     """End it for ever."""
     campaigns, tenant = _here(request)
     return await campaigns.cancel(name, tenant=tenant)

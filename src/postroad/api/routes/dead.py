@@ -16,7 +16,7 @@ from postroad.model.states import DeadReason
 from postroad.model.texts import ERROR_MAX, QUEUE_MAX, ErrorText, Id, QueueName
 from postroad.model.tokens import Scope
 from postroad.model.tries import Try
-from postroad.verbs.dead import PAGE_MAX, Where
+from postroad.verbs.dead import PAGE_MAX, DeadWhere
 
 Limit = Annotated[int, Meta(ge=1, le=PAGE_MAX)]
 Moment = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]
@@ -75,7 +75,7 @@ async def dead_list(
     until: Moment | None = None,
 ) -> Page:
     """The dead, the latest death first."""
-    where = Where(queue=queue, reason=reason, error=error, since=since, until=until)
+    where = DeadWhere(queue=queue, reason=reason, error=error, since=since, until=until)
     where["tenant"] = request.tenant
     return await request.road.dead.list(limit=limit, after=after, **where)
 
@@ -121,8 +121,8 @@ async def dead_purge(request: Request, asked: PurgeRequest) -> Answered[Counted]
     return await answer_in_steps(request, steps, lambda count: Counted(count, asked.dry_run))
 
 
-def _where(request: Request, asked: Which) -> Where:
-    where = Where(
+def _where(request: Request, asked: Which) -> DeadWhere:
+    where = DeadWhere(
         queue=asked.queue,
         reason=asked.reason,
         error=asked.error,

@@ -1,4 +1,4 @@
-"""What the doctor looks at, and finds."""
+"""The checks of `postroad doctor`."""
 
 import asyncio
 import os
@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from postroad.api.in_process import ApiRequest
 from postroad.api.owner_note import read_note
-from postroad.cli.frame import CommandCall
-from postroad.cli.reach import RequestRefused
+from postroad.cli.client import RequestRefused
+from postroad.cli.command import Invocation
 from postroad.config import Settings, address, unknown
 from postroad.model.broker import BrokerFacts
 from postroad.model.errors import PostroadError, SchemaTooOld, UnsafeFile
@@ -33,7 +33,7 @@ LETTERS_MAX: Final = 1_000
 
 
 class Finding(Struct, frozen=True):
-    """One thing that was looked at: `ok`, `warn` or `fail`, and how to mend it."""
+    """The result of one check: `ok`, `warn` or `fail`, and how to fix it."""
 
     part: str
     state: str
@@ -41,18 +41,18 @@ class Finding(Struct, frozen=True):
     mend: str = ""
 
 
-def examine(call: CommandCall) -> list[Finding]:
-    """All findings."""
+def run_checks(call: Invocation) -> list[Finding]:
+    """Run all checks."""
     found = [
-        Finding("environment", "warn", f"nobody reads {name}", hint)
+        Finding("environment", "warn", f"{name} is not a setting", hint)
         for name, hint in unknown(os.environ).items()
     ]
     try:
         settings = call.loaded().settings
     except PostroadError as error:
-        mend = "mend it, see `postroad config show`"
+        mend = "correct it, see `postroad config show`"
         return [*found, Finding("settings", "fail", str(error), mend)]
-    found += [Finding("settings", "ok", "they can be read"), _listens(settings), _sqlite()]
+    found += [Finding("settings", "ok", "all are valid"), _listens(settings), _sqlite()]
     path = file_of(settings.dsn)
     if path is not None:
         found.append(_disk(path))
@@ -95,10 +95,10 @@ def _disk(path: Path) -> Finding:
     return Finding("disk", "ok", text)
 
 
-def _running(call: CommandCall) -> list[Finding]:
-    """What the process says that owns the file; nothing when it does not answer."""
+def _running(call: Invocation) -> list[Finding]:
+    """Ask the process that owns the file; no findings if it does not answer."""
     try:
-        with call.reach() as road:
+        with call.connect() as road:
             answer = road.answer(ApiRequest("GET", "/readyz"), taken=(503,))
             ready = answer.json()
             parts = ", ".join(f"{name} {state}" for name, state in ready["parts"].items())
@@ -116,8 +116,8 @@ def _clock(store_ms: int) -> Finding:
     off_ms = abs(SystemClock().now_ms() - store_ms)
     if off_ms > CLOCK_MS:
         mend = "set the clock (NTP): due times go by the store's"
-        return Finding("clock", "warn", f"{off_ms / 1000:.1f} s apart from the store's", mend)
-    return Finding("clock", "ok", "as the store's")
+        return Finding("clock", "warn", f"differs from the store's by {off_ms / 1000:.1f} s", mend)
+    return Finding("clock", "ok", "agrees with the store's")
 
 
 async def _store(settings: Settings) -> list[Finding]:
@@ -137,14 +137,14 @@ async def _store(settings: Settings) -> list[Finding]:
         held = ", ".join(f"{count} {state}" for state, count in counts.items() if count) or "empty"
         found = [Finding("store", "ok", f"{name}: {held}"), Finding("schema", "ok", "up to date")]
         if isinstance(store, HasBroker):
-            found += examine_broker(await store.broker_facts())
+            found += check_broker(await store.broker_facts())
         return [*found, *_file_clock(settings, store), await _bell(store)]
     finally:
         await store.close()
 
 
 async def _broker(dsn: str) -> list[Finding]:
-    """Whether the broker of a road that is not there yet answers."""
+    """Check whether the broker answers, before there is a road."""
     if not dsn.startswith(("amqp://", "amqps://")):
         return []
     from postroad.stores.rabbitmq.wire.features import version_of
@@ -163,17 +163,17 @@ def _file_clock(settings: Settings, store: Store) -> list[Finding]:
         db.close()
     if newest and made_at_ms(newest) > store.clock.now_ms() + CLOCK_MS:
         mend = "the clock went back: set it (NTP)"
-        return [Finding("clock", "warn", "messages were accepted in what is now the future", mend)]
+        return [Finding("clock", "warn", "some messages were accepted in the future", mend)]
     return [Finding("clock", "ok", "no message is from the future")]
 
 
-def examine_broker(facts: BrokerFacts) -> list[Finding]:
-    """What is worth knowing about the broker."""
+def check_broker(facts: BrokerFacts) -> list[Finding]:
+    """Check the broker: whether it is blocked, and what waits to be collected."""
     blocked = Finding(
-        "broker", "fail", f"it takes no messages: {facts.blocked}", "free memory or disk there"
+        "broker", "fail", f"it accepts no messages: {facts.blocked}", "free memory or disk there"
     )
     found = [blocked if facts.blocked else Finding("broker", "ok", f"RabbitMQ {facts.version}")]
-    text = f"{facts.lost_waiting} messages had nowhere to go"
+    text = f"{facts.lost_waiting} messages could not be routed"
     mend = "start a worker: it sends them on, or puts them into the dead set"
     lost = bool(facts.lost_waiting)
     found.append(Finding("catch-all", "warn" if lost else "ok", text, mend if lost else ""))
@@ -188,6 +188,6 @@ async def _bell(store: Store) -> Finding:
     while not store.bell.alive and store.clock.steady_s() < until_s:
         await store.clock.sleep(0.1)
     if store.bell.alive:
-        return Finding("bell", "ok", "it rings")
-    mend = "a pooler stands between: add ?listen=postgresql://… with the database's own address"
-    return Finding("bell", "warn", "not heard: levels are polled by their table", mend)
+        return Finding("bell", "ok", "notifications arrive")
+    mend = "is there a pooler? add ?listen=postgresql://… with the database's own address"
+    return Finding("bell", "warn", "not request: levels are polled by their table", mend)

@@ -1,4 +1,4 @@
-"""Why does it not arrive? What happened, what holds it back, what comes next."""
+"""Explanations of messages, queues and lanes: what happened, what holds them, what comes next."""
 
 from collections.abc import Callable
 
@@ -19,9 +19,9 @@ from postroad.ports.clock import Clock
 from postroad.ports.insight import Insight
 
 
-class Why:
-    """Explains messages, queues and lanes. `sends`: whether an engine of this process has a try
-    of a message under way."""
+class Explainer:
+    """Explains messages, queues and lanes. `sends` tells whether an engine of this process is
+    trying a message now."""
 
     def __init__(self, store: Insight, clock: Clock, sends: Callable[[int], bool]) -> None:
         self._store = store
@@ -29,19 +29,19 @@ class Why:
         self._sends = sends
 
     async def explain(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> Explanation:  # noqa: A002
-        """What happened to a message, what holds it back, what comes next, when and why."""
+        """Explain a message."""
         number = to_number(id)
         facts = await self._store.message_facts(tenant, number)
         if facts is None:
-            lies = ", or lie in the broker, where no worker has seen it yet"
+            lies = ", or it is in the broker, where no worker has seen it yet"
             raise UnknownMessage(
                 f"this road knows no message {id} of tenant {tenant!r}: it may have been "
-                f"forgotten for its age{lies if isinstance(self._store, HasBroker) else ''}"
+                f"deleted for its age{lies if isinstance(self._store, HasBroker) else ''}"
             )
         return explain(facts, self._clock.now_ms(), sending=self._sends(number))
 
     async def explain_queue(self, name: str, *, tenant: str = DEFAULT_TENANT) -> QueueExplanation:
-        """What waits in a queue, what holds it back, what comes next."""
+        """Explain a queue."""
         facts = await self._store.queue_facts(tenant, checked("queue", name))
         if facts is None:
             raise UnknownQueue(f"this road has no queue {name!r} of tenant {tenant!r}")
@@ -50,8 +50,7 @@ class Why:
     async def explain_lane(
         self, lane: int, *, tenant: str | None = DEFAULT_TENANT
     ) -> LaneExplanation:
-        """What waits in a lane, what holds it back, who serves it; lanes have numbers, as in
-        `explain_queue`."""
+        """Explain a lane, by its number."""
         facts = await self._store.lane_facts(lane)
         if facts is None or tenant not in (None, facts.lane.tenant):
             raise UnknownLane(f"this road has no lane {lane}: see the lanes of `explain_queue`")

@@ -1,12 +1,11 @@
-"""How a command reaches the road: a server that was named, the owner of the SQLite file on this
-machine, or the store itself. Whichever it is, a command is a request to the same routes."""
+"""How a command reaches the road: over HTTP to a named server or to the owner of the SQLite file on
+this machine, or by opening the store itself. It makes the same requests in each case."""
 
 import asyncio
 import http.client
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit
 
@@ -30,15 +29,17 @@ if TYPE_CHECKING:
 
 TIMEOUT_S: Final = 60.0
 UPLOAD_S: Final = 1_800.0
-DOUBT: Final = ". It was asked, and may have done it or do it yet: look before you ask again"
-NO_TEXT: Final = "what was given is not UTF-8: give text"
+DOUBT: Final = (
+    ". The request may have been carried out, or may still be: check before you repeat it"
+)
+NO_TEXT: Final = "the input is not UTF-8: give text"
 CHUNK_BYTES: Final = 1 << 18
 NDJSON: Final = "application/x-ndjson"
 EXITS: Final = {409: 1, 429: 3, 503: 3}
 
 
 class RequestRefused(Exception):
-    """The road answered with a problem."""
+    """The road refused a request; `problem` says why."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail)
@@ -51,8 +52,8 @@ class RequestRefused(Exception):
         return EXITS.get(status, 2 if status < 500 else 1)
 
 
-class Reach:
-    """A way to the road, open inside `with`."""
+class RoadClient:
+    """A client of the road, open inside `with`."""
 
     def __init__(
         self, settings: Settings, server: str, token: str, tenant: str, ca_file: str = ""
@@ -76,12 +77,7 @@ class Reach:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._runner is not None:
             if self._road is not None:
                 self._runner.run(self._road.__aexit__(None, None, None))
@@ -95,8 +91,8 @@ class Reach:
         data: object = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """The answer's data; RequestRefused when it is a problem. `data` goes as JSON, bytes as
-        they are."""
+        """Make a request and return the answer's data. `data` is sent as JSON, bytes as they are.
+        Raises RequestRefused when the answer is a problem."""
         content = data if isinstance(data, bytes) else b""
         if data is not None and not isinstance(data, bytes):
             content = _json(data)
@@ -104,28 +100,29 @@ class Reach:
         return answer.json() if answer.content else None
 
     def answer(self, asked: ApiRequest, *, taken: tuple[int, ...] = ()) -> ApiAnswer:
-        """The answer as it came; RequestRefused for a problem, but for the statuses `taken`."""
+        """Make a request and return the whole answer. A problem raises RequestRefused, unless its
+        status is among `taken`."""
         answer = self._ask(self._signed(asked))
         return answer if answer.status in taken else _good(answer)
 
     def follow(self, path: str, data: object, told: Callable[[Any], None]) -> Any:
-        """A change of many messages: `told` hears how far it is, and the answer is what it came
-        to."""
+        """Change many messages. `told` is called with the progress; returns the final answer."""
         headers = {"accept": NDJSON}
         asked = self._signed(ApiRequest("POST", path, {}, _json(data), headers))
-        follower = Follower(told)
+        reader = ProgressReader(told)
         if self._app is not None and self._runner is not None:
-            _ = _good(self._runner.run(ask(self._app, asked, follower.hear)))  # it was heard
-            return follower.said()
+            _ = _good(self._runner.run(ask(self._app, asked, reader.hear)))  # it was heard
+            return reader.said()
         with self._reply(asked) as reply:
             if reply.status >= 400:
                 _ = _good(_read(reply))  # a refusal is raised
             for line in reply:
-                follower.hear(line)
-        return follower.said()
+                reader.hear(line)
+        return reader.said()
 
     def import_file(self, name: str, path: Path, query: dict[str, Any], told: "Progress") -> Any:
-        """A file of recipients: streamed to a server, or read where it is. `told` hears how far."""
+        """Import recipients: the file is streamed to a server, or read here. `told` gets the
+        progress."""
         if self._road is not None and self._runner is not None:
             verb = self._road.campaigns.import_file
             work = verb(name, path, progress=told, tenant=self._tenant, **query)
@@ -134,11 +131,11 @@ class Reach:
         asked = ApiRequest("POST", f"/v1/campaigns/{part(name)}/import", query, b"", headers)
         size = path.stat().st_size
         with path.open("rb") as file:
-            parts = Upload(file, lambda done: told("send", done, size))
+            parts = UploadedFile(file, lambda done: told("send", done, size))
             return _good(self._over_http(self._signed(asked), parts)).json()
 
     def export(self, name: str, form: str, state: str) -> Iterator[bytes]:
-        """All results of a campaign, in pieces: a million of them are never here at once."""
+        """All results of a campaign, in pieces: they may be too many for memory."""
         if self._road is not None and self._runner is not None:
             verb = self._road.campaigns.export
             pieces = aiter(verb(name, form, state=state, tenant=self._tenant))
@@ -159,10 +156,10 @@ class Reach:
         return structs.replace(asked, headers={**self._access(), **asked.headers})
 
     def _access(self) -> dict[str, str]:
-        """The headers that say who asks, and for whom."""
+        """The headers with token and tenant."""
         for name, text in (("token", self._token), ("tenant", self._tenant)):
             if not text.isascii() or not text.isprintable():
-                raise BadInput(f"the {name} has letters that no {name} has: copy it again")
+                raise BadInput(f"the {name} has characters that no {name} has: copy it again")
         given = {"authorization": f"Bearer {self._token}"}
         if self._tenant != DEFAULT_TENANT:
             given["postroad-tenant"] = self._tenant
@@ -207,13 +204,13 @@ class Reach:
         self._token = context.access.local
         self._ask = lambda asked: runner.run(ask(app, asked))
 
-    def _over_http(self, asked: ApiRequest, file: "Upload | None" = None) -> ApiAnswer:
+    def _over_http(self, asked: ApiRequest, file: "UploadedFile | None" = None) -> ApiAnswer:
         with self._reply(asked, file) as reply:
             return _read(reply)
 
     @contextmanager
     def _reply(
-        self, asked: ApiRequest, file: "Upload | None" = None
+        self, asked: ApiRequest, file: "UploadedFile | None" = None
     ) -> Iterator[http.client.HTTPResponse]:
         line, base = _dialled(self._server, self._ca_file, self._cert)
         doubt = ""
@@ -261,15 +258,15 @@ def _dialled(server: str, ca_file: str, pinned: str) -> tuple[http.client.HTTPCo
     return line, parts.path
 
 
-class Upload:
-    """A file that is read in pieces, and tells how far it is."""
+class UploadedFile:
+    """A file that is uploaded in pieces. `told` is called with the bytes sent so far."""
 
     def __init__(self, file: IO[bytes], told: Callable[[int], None]) -> None:
         self._file = file
         self._told = told
 
     def chunks(self) -> Iterator[bytes]:
-        """Its pieces."""
+        """Read the pieces."""
         done = 0
         while piece := self._file.read(CHUNK_BYTES):
             yield piece
@@ -277,22 +274,22 @@ class Upload:
             self._told(done)
 
 
-class Follower:
-    """Reads the lines of an answer that tells how far it is."""
+class ProgressReader:
+    """Reads an answer whose lines report progress."""
 
     def __init__(self, told: Callable[[Any], None]) -> None:
         self._told = told
         self._last: dict[str, Any] = {}
 
     def hear(self, piece: bytes) -> None:
-        """The next lines."""
+        """Take the next lines."""
         for line in piece.splitlines():
             self._last = msgspec.json.decode(line)
             if self._last.get("said") is not None:
                 self._told(self._last["said"])
 
     def said(self) -> Any:
-        """What it came to; RequestRefused when it was cut short."""
+        """The final line; RequestRefused if that is a problem."""
         if self._last.get("problem"):
             raise RequestRefused(msgspec.convert(self._last["problem"], Problem))
         if not self._last.get("done"):
@@ -319,5 +316,5 @@ def _problem(answer: ApiAnswer) -> Problem:
     try:
         return msgspec.json.decode(answer.content, type=Problem)
     except msgspec.MsgspecError:
-        detail = f"the server answered {answer.status}, and not as a Postroad does"
+        detail = f"the server answered {answer.status}, but not as Postroad does"
         return Problem("about:blank", "Not a Postroad", answer.status, detail)

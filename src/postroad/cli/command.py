@@ -1,18 +1,19 @@
-"""What all commands share: where the road is, how answers are printed, how errors end."""
+"""What all commands share: which road they use, how they print answers, how they end on errors."""
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn, get_type_hints
 
+import click
 from click.exceptions import Exit
 from msgspec import Struct, structs
 
 from postroad.api.problems import Problem, problem
+from postroad.cli.client import RequestRefused, RoadClient
 from postroad.cli.options import SETTINGS, Group, Option, PanelCommand, made
-from postroad.cli.printing import as_json, failed
-from postroad.cli.reach import Reach, RequestRefused
+from postroad.cli.printing import as_json, failed, out
 from postroad.config import FILE, Loaded, Settings, load
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
@@ -30,12 +31,12 @@ from postroad.model.errors import (
 )
 
 BASE: Final = structs.replace(Settings(), dsn="sqlite:///road/road.db")
-"""What commands work on with nothing configured: a road in ./road/."""
+"""Settings of commands when nothing is configured: a road in ./road/."""
 PANEL: Final = "Which road, and how"
 
 
-class CommandCall:
-    """One call of a command: its common options, and ways to what they name."""
+class Invocation:
+    """One run of a command: the options that all commands have, and the road that they name."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.json: bool = options["json"]
@@ -43,7 +44,7 @@ class CommandCall:
         self._options = options
 
     def loaded(self) -> Loaded:
-        """The settings and where they come from."""
+        """Read the settings, and where each comes from."""
         flags = dict(_pair(each) for each in self._options["set"] or ())
         for name in ("dsn", "listen", "log_level"):
             if self._options.get(name):
@@ -56,14 +57,36 @@ class CommandCall:
             return Path(named)
         return Path(FILE) if Path(FILE).exists() else None
 
-    def reach(self) -> Reach:
-        """The way to the road that is meant."""
+    def connect(self) -> RoadClient:
+        """A client of the road that the options name, to be used in a `with` block."""
         server = self._options["server"] or os.environ.get("POSTROAD_SERVER", "")
         token = ""
         if server:
             token = _token(self._options["token_file"])
         ca_file = str(self._options["ca_file"] or os.environ.get("POSTROAD_CA_FILE", ""))
-        return Reach(self.loaded().settings, server, token, self.tenant, ca_file)
+        return RoadClient(self.loaded().settings, server, token, self.tenant, ca_file)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, object] | None = None,
+        data: object = None,
+    ) -> Any:
+        """Make one request to the road, and return the answer's data."""
+        with self.connect() as road:
+            return road.ask(method, path, query, data)
+
+    def printed(self, said: object) -> bool:
+        """Print an answer as JSON if --json was given; False if it was not."""
+        if self.json:
+            as_json(said)
+        return self.json
+
+    def reply(self, said: object, text: str) -> None:
+        """Print an answer as JSON if --json was given, else as a line of text."""
+        if not self.printed(said):
+            out().print(text)
 
 
 def _base() -> Settings:
@@ -78,7 +101,7 @@ def _token(file: Path | None) -> str:
     except OSError as error:
         raise BadInput(f"cannot read {file}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise BadInput(f"cannot read {file}: it is no text") from None
+        raise BadInput(f"cannot read {file}: it is not text") from None
     if not text:
         raise BadInput("a server asks for a token: set POSTROAD_TOKEN, or give --token-file FILE")
     return text
@@ -96,28 +119,41 @@ def _shared() -> dict[str, Any]:
         return Option(*flags, help=text, panel=PANEL)
 
     return {
-        "json": Annotated[bool, option("--json", text="JSON for programs, not a table.")],
+        "json": Annotated[bool, option("--json", text="Print JSON, for programs.")],
         "dsn": Annotated[
             str,
             option("--dsn", text="The store: sqlite:///road/road.db, postgresql://… or amqp://…"),
         ],
         "server": Annotated[
-            str, option("--server", text="A server's address; its token is in POSTROAD_TOKEN.")
+            str,
+            option(
+                "--server",
+                text="The address of a Postroad server to ask; its token is in POSTROAD_TOKEN.",
+            ),
         ],
         "token_file": Annotated[
-            Path | None, option("--token-file", text="A file with the server's token.")
+            Path | None, option("--token-file", text="A file that holds the server's token.")
         ],
         "ca_file": Annotated[
-            Path | None, option("--ca-file", text="Certificates that vouch for an https server.")
+            Path | None, option("--ca-file", text="Certificates to trust for an https server.")
         ],
-        "tenant": Annotated[str, option("--tenant", text="Whose queues are meant.")],
+        "tenant": Annotated[str, option("--tenant", text="The tenant; `default` unless given.")],
         "config": Annotated[
-            Path | None, option("--config", text=f"The settings' file; else ./{FILE}.")
+            Path | None, option("--config", text=f"The settings file; ./{FILE} unless given.")
         ],
         "set": Annotated[
-            list[str] | None, option("--set", text="A setting, as NAME=VALUE; again for more.")
+            list[str] | None,
+            option("--set", text="Change a setting, as NAME=VALUE; may be repeated."),
         ],
     }
+
+
+Limit = Annotated[int, Option(help="Show at most this many.")]
+After = Annotated[str, Option(help="Continue after this row, as the page before says.")]
+Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation.")]
+
+
+Commands = dict[str, Callable[..., None]]
 
 
 class SharedOptions(Struct, frozen=True):
@@ -140,7 +176,7 @@ def _is_spread(kind: Any) -> bool:
 
 
 def command(group: Group, name: str, panel: str = "", **options: Any) -> Callable[[Any], Any]:
-    """Add a function as a command. Its first parameter is the CommandCall; the options that all
+    """Add a function as a command. Its first parameter is the Invocation; the options that all
     commands have are added to its own."""
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
@@ -160,7 +196,7 @@ def command(group: Group, name: str, panel: str = "", **options: Any) -> Callabl
         def run(**given: Any) -> None:
             given = {each: _given(value) for each, value in given.items()}
             extra = {each: given[each] for each in ("listen", "log_level") if each in given}
-            call = CommandCall({each: given.pop(each) for each in kinds} | extra)
+            call = Invocation({each: given.pop(each) for each in kinds} | extra)
             for each, kind in spread.items():
                 given[each] = kind(**{field: given.pop(field) for field in kind.__struct_fields__})
             ending(call, function, given)
@@ -183,8 +219,23 @@ def _given(value: Any) -> Any:
     return (list(value) or None) if isinstance(value, tuple) else value
 
 
-def ending(call: CommandCall, function: Callable[..., None], given: dict[str, Any]) -> None:
-    """Runs a command; an error that is no fault of ours ends it with its words and its code."""
+def add_group(app: Group, name: str, panel: str, text: str, commands: Commands) -> None:
+    """Add a group of commands, each by its name."""
+    group = app.subgroup(name, panel, text)
+    for each, function in commands.items():
+        command(group, each)(function)
+
+
+def confirmed(question: str) -> bool:
+    """Ask on the terminal; False if nobody can answer."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:
+        return False
+
+
+def ending(call: Invocation, function: Callable[..., None], given: dict[str, Any]) -> None:
+    """Run a command. A known error ends it with the error's text and exit code."""
     try:
         function(call, **given)
     except RequestRefused as refused:
@@ -198,7 +249,7 @@ def ending(call: CommandCall, function: Callable[..., None], given: dict[str, An
 
 
 def exit_code(error: PostroadError) -> int:
-    """0 ok, 1 failed, 2 bad input, 3 unavailable."""
+    """The exit code for an error: 1 failed, 2 bad input, 3 unavailable."""
     match error:
         case Conflict() | NotDead() | NotCancelled() | NotUncertain() | CopyRefused():
             return 1
@@ -210,8 +261,8 @@ def exit_code(error: PostroadError) -> int:
             return 1
 
 
-def give_up(call: CommandCall, told: Problem, code: int) -> NoReturn:
-    """Say why, on standard error, and end."""
+def give_up(call: Invocation, told: Problem, code: int) -> NoReturn:
+    """Print why on standard error, and exit."""
     if call.json:
         as_json(told, error=True)
     else:

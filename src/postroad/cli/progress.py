@@ -1,4 +1,4 @@
-"""How far a change of many messages is, on standard error where a person looks at it."""
+"""A count on standard error while many messages are changed."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,8 +7,8 @@ from postroad.cli.printing import err
 
 
 @contextmanager
-def counting(word: str) -> Iterator[Callable[[int], None]]:
-    """Shows a count while it grows, and how far it was when Ctrl+C ends it."""
+def show_progress(word: str) -> Iterator[Callable[[int], None]]:
+    """Show a growing count; after Ctrl+C, print how far it was."""
     screen, seen = err(), [0]
 
     def told(count: int) -> None:
@@ -20,5 +20,5 @@ def counting(word: str) -> Iterator[Callable[[int], None]]:
         screen.progress("")
     except KeyboardInterrupt:
         screen.progress("")
-        screen.print(f"stopped: {word} {seen[0]:,}, perhaps some more; the rest is as it was")
+        screen.print(f"stopped: {word} {seen[0]:,}, perhaps a few more; the rest is unchanged")
         raise

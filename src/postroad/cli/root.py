@@ -1,4 +1,4 @@
-"""All groups of commands, joined."""
+"""The root command, with all groups of commands."""
 
 import click
 
@@ -46,7 +46,7 @@ GROUPS = (
     keys,
     stores,
 )
-"""A new group of commands is a file in cli/ with `add(app)`; it is added here."""
+"""The modules that add commands. A new group of commands is a module with `add(app)`."""
 
 
 def _version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - how click calls it
@@ -62,7 +62,7 @@ app = Group(
     [
         click.Option(
             ["--version"],
-            help="The release.",
+            help="Print the release.",
             is_flag=True,
             is_eager=True,
             expose_value=False,

@@ -1,0 +1,40 @@
+"""One run of an open road: until it is stopped, or until nothing is due any more."""
+
+import asyncio
+from collections.abc import Coroutine
+
+from postroad.campaigns.worker import CampaignWorker
+from postroad.engine.engine import Engine
+from postroad.verbs.cron import Scheduler
+
+
+async def deliver(
+    engine: Engine, worker: CampaignWorker, scheduler: Scheduler | None, *, until_idle: bool
+) -> None:
+    """Let a started engine work until it is stopped. `until_idle`: or until messages, campaigns
+    and timetables have nothing due."""
+    stopped = engine.until_stopped()
+    if not until_idle:
+        await stopped
+        return
+    await _first_of(stopped, _idle(worker, scheduler))
+    await engine.until_idle()
+
+
+async def _idle(worker: CampaignWorker, scheduler: Scheduler | None) -> None:
+    if scheduler is not None:
+        await scheduler.caught_up.wait()
+    await worker.idle.wait()
+
+
+async def _first_of(*waits: Coroutine[None, None, None]) -> None:
+    """Wait until one has ended, and raise what it raised."""
+    tasks = [asyncio.ensure_future(each) for each in waits]
+    try:
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task in ended:
+        task.result()
