@@ -20,7 +20,7 @@ from postroad.model.outcome import Kind
 from postroad.model.states import NEVER
 from postroad.ports.clock import SystemClock
 from postroad.stores.sqlite.store import SqliteStore
-from postroad.transports.hub import HubTransport, Way
+from postroad.transports.hub import HubConnection, HubTransport
 from tests.hub.hall import new_box, recipient
 from tests.hub.serving import SEND, Served, serving, some_boxes
 
@@ -188,9 +188,9 @@ class Sending:
         return (await session.send(queue, numbered(1))).kind
 
     @property
-    def way(self) -> Way:
-        (way,) = self.transport._ways.values()
-        return way
+    def connection(self) -> HubConnection:
+        (connection,) = self.transport._connections.values()
+        return connection
 
 
 async def test_a_connection_remembers_no_mailbox_but_full_ones(tmp_path: Path) -> None:
@@ -202,8 +202,8 @@ async def test_a_connection_remembers_no_mailbox_but_full_ones(tmp_path: Path) -
         assert [await sending.send("full") for _ in range(2)] == [Kind.delivered, Kind.quota]
         for name in names:
             assert await sending.send(name) is Kind.delivered
-        assert list(sending.way.full) == ["full"]
-        client = await sending.way.client()
+        assert list(sending.connection.full) == ["full"]
+        client = await sending.connection.client()
         assert list(client._senders) == ["full"]
         assert not client._sending
         await sending.transport.close()
@@ -247,8 +247,8 @@ async def test_a_full_mailbox_that_the_hub_does_not_watch_is_held_by_time_alone(
             assert await sending.send(name) is Kind.delivered
             assert await asyncio.wait_for(sending.send(name), 10) is Kind.quota
         # No CONTINUE will come for the second one: nothing is kept for it.
-        assert list(sending.way.full) == ["a"]
-        assert list((await sending.way.client())._watched) == ["a"]
+        assert list(sending.connection.full) == ["a"]
+        assert list((await sending.connection.client())._watched) == ["a"]
         await sending.transport.close()
 
 

@@ -52,7 +52,7 @@ def result_of(
         took_ms=times.took_ms,
         slot=rung.slot,
         priority=rung.priority,
-        note=outcome.note,
+        details=outcome.details,
     )
 
 

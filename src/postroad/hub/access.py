@@ -9,13 +9,13 @@ from msgspec import Struct
 from postroad.hub.frames import Created
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.mailbox import Box, HubLimits, digest
-from postroad.ports.secret import secret_bytes
+from postroad.ports.entropy import secret_bytes
 
 NAME_BYTES: Final = 16
 TOKEN_BYTES: Final = 24
 
 
-class Keys(Struct, frozen=True):
+class HubTokens(Struct, frozen=True):
     """The hub's own tokens, as hashes. `create`: who may make mailboxes over the wire; without
     it nobody may. `send`: who may send to any mailbox, as an engine does."""
 
@@ -23,12 +23,12 @@ class Keys(Struct, frozen=True):
     send: bytes | None = None
 
 
-def keys(create: str = "", send: str = "") -> Keys:
+def hub_tokens(create: str = "", send: str = "") -> HubTokens:
     """From the tokens themselves; an empty one is none."""
-    return Keys(digest(create) if create else None, digest(send) if send else None)
+    return HubTokens(digest(create) if create else None, digest(send) if send else None)
 
 
-def fits(kept: bytes | None, token: bytes) -> bool:
+def token_matches(kept: bytes | None, token: bytes) -> bool:
     """Whether this is the token that is kept. Takes as long when none is."""
     return compare_digest(kept or bytes(32), token)
 

@@ -18,7 +18,7 @@ from postroad.hub.frames import (
     DeleteBox,
     End,
     GetOne,
-    Message,
+    MessageFrame,
     Ok,
     Quota,
     Said,
@@ -29,14 +29,14 @@ from postroad.hub.frames import (
     WatchFor,
     Watching,
 )
-from postroad.hub.inbox import Inbox
+from postroad.hub.inbox import ClientInbox
 from postroad.model.errors import HubAway, HubError, HubLost, HubRefused, MailboxFull
 from postroad.model.extras import Needing
 from postroad.model.mailbox import HubLimits
 from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
 
 if TYPE_CHECKING:
-    from postroad.hub.calls import Calls, Reach
+    from postroad.hub.client_connection import ClientConnection, FindAddresses
 
 BATCH: Final = HubLimits().batch_max
 BACKOFF_S: Final = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -82,7 +82,7 @@ class HubClient:
         callbacks: HubCallbacks | None = None,
         clock: Clock | None = None,
         chance: Chance | None = None,
-        reach: "Reach | None" = None,
+        reach: "FindAddresses | None" = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.url = url
@@ -92,13 +92,13 @@ class HubClient:
         self.reconnects = 0
         self._clock = clock or SystemClock()
         self._chance = chance or system_chance()
-        self._calls: Calls | None = None
+        self._calls: ClientConnection | None = None
         self._tokens: dict[str, str] = {}
         self._senders: dict[str, str] = {}
         """Sender tokens of the mailboxes that are watched, or are being sent to now."""
         self._sending: Counter[str] = Counter()
         self._watched: dict[str, None] = {}
-        self._inbox: Inbox[Received] = Inbox()
+        self._inbox: ClientInbox[Received] = ClientInbox()
         self._news = asyncio.Event()
         self._mender: asyncio.Task[None] | None = None
         self._broken: Exception | None = None
@@ -117,11 +117,15 @@ class HubClient:
         """Connect, or HubAway."""
         self._calls = await self._dial()
 
-    async def _dial(self) -> "Calls":
+    async def _dial(self) -> "ClientConnection":
         with Needing("a connection to a hub"):
-            from postroad.hub.calls import Calls  # a WebSocket library, which few roads need
+            from postroad.hub.client_connection import (
+                ClientConnection,  # a WebSocket library, which few roads need
+            )
 
-        return await Calls.connect(self.url, self._heard, self._lost, self._reach, self._tls)
+        return await ClientConnection.connect(
+            self.url, self._heard, self._lost, self._reach, self._tls
+        )
 
     async def close(self) -> None:
         """Leave; what was not acked waits for the next subscriber."""
@@ -201,7 +205,7 @@ class HubClient:
     async def get(self, box: str, token: str, wait: float = 0.0) -> Received | None:
         """The oldest message of one mailbox, without subscribing."""
         said = await self._ask(GetOne(box=box, token=token, wait=wait))
-        return self._received(said) if isinstance(said, Message) else None
+        return self._received(said) if isinstance(said, MessageFrame) else None
 
     async def ack(self, box: str, number: int) -> bool:
         """The message was received, and may be deleted."""
@@ -250,13 +254,13 @@ class HubClient:
         self._dials = 0
         return said
 
-    def _received(self, said: Message) -> Received:
+    def _received(self, said: MessageFrame) -> Received:
         body = (said.data or b"") if said.body is None else said.body.encode()
         return Received(said.box, said.id, said.at, body, self)
 
     def _heard(self, said: Said) -> None:
         match said:
-            case Message(box=box) if box in self._tokens:
+            case MessageFrame(box=box) if box in self._tokens:
                 self._inbox.put(self._received(said))
                 self._news.set()
             case End(box=box, why=why) if box in self._tokens:

@@ -5,8 +5,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from postroad.hub.access import Keys, fits, new_box
-from postroad.hub.connections import Settle
+from postroad.hub.access import HubTokens, new_box, token_matches
 from postroad.hub.frames import (
     Acked,
     Acknowledge,
@@ -28,6 +27,7 @@ from postroad.hub.frames import (
     message,
 )
 from postroad.hub.pump import Hub
+from postroad.hub.state import OnAnswer
 from postroad.hub.subscriber import Client
 from postroad.model.mailbox import (
     Answer,
@@ -53,7 +53,7 @@ NO_CREATING: Final = "the token does not let you make mailboxes here"
 class Commands:
     """The verbs of the protocol. One for all connections."""
 
-    def __init__(self, hub: Hub, keys: Keys) -> None:
+    def __init__(self, hub: Hub, keys: HubTokens) -> None:
         self._hub = hub
         self._keys = keys
 
@@ -87,7 +87,7 @@ class Commands:
     def post(self, box: str, token: str, body: bytes, *, text: bool) -> Post:
         """A message to be sent; the hub's own token opens every mailbox."""
         kept = digest(token)
-        return Post(box, kept, text, body, fits(self._keys.send, kept))
+        return Post(box, kept, text, body, token_matches(self._keys.send, kept))
 
     def _send(self, client: Client, asked: SendTo, say: Say) -> None:
         n, box = asked.n, asked.box
@@ -130,7 +130,7 @@ class Commands:
 
     def _watch(self, client: Client, asked: WatchFor, say: Say) -> None:
         asks = [(name, digest(token)) for name, token in asked.boxes]
-        trusted = bool(asks) and all(fits(self._keys.send, token) for _, token in asks)
+        trusted = bool(asks) and all(token_matches(self._keys.send, token) for _, token in asks)
 
         def told(answer: Answer) -> Event:
             states = answer.open if isinstance(answer, Watched) else []
@@ -151,7 +151,7 @@ class Commands:
         _ = self._hub.core.get(client, get, asked.wait, _then(say, asked.n, told))
 
     def _create(self, asked: CreateBox, say: Say) -> None:
-        if not fits(self._keys.create, digest(asked.token)):
+        if not token_matches(self._keys.create, digest(asked.token)):
             say(Error(n=asked.n, code=RefusalCode.denied, text=NO_CREATING))
             return
         box, created = new_box(self._hub.limits, asked.quota, asked.ttl)
@@ -159,7 +159,7 @@ class Commands:
         self._hub.core.work.append((Create(box), _then(say, asked.n, lambda _: told)))
 
 
-def _then(say: Say, n: int, told: Callable[[Answer], Event]) -> Settle:
+def _then(say: Say, n: int, told: Callable[[Answer], Event]) -> OnAnswer:
     def settled(answer: Answer) -> None:
         if isinstance(answer, Refused):
             say(Error(n=n, code=answer.code, text=answer.text))

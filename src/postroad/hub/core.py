@@ -4,10 +4,10 @@ and what the store answered is settled in the same order."""
 from collections import OrderedDict
 from typing import Final
 
-from postroad.hub.connections import Settle, Waiter
-from postroad.hub.delivering import NOT_SUBSCRIBED, WRONG_ID, Delivering
 from postroad.hub.frames import End
+from postroad.hub.state import LongPoll, OnAnswer
 from postroad.hub.subscriber import Client
+from postroad.hub.subscriptions import NOT_SUBSCRIBED, WRONG_ID, Subscriptions
 from postroad.model.mailbox import (
     Answer,
     Done,
@@ -32,7 +32,7 @@ PROHIBITED: Final = Refused(
 )
 
 
-class Core(Delivering):
+class Core(Subscriptions):
     """Sending, getting, and what ends by itself."""
 
     def pause(self, client: Client) -> None:
@@ -48,7 +48,7 @@ class Core(Delivering):
         client.flush()
         self._drain(client)
 
-    def send(self, client: Client | None, post: Post, done: Settle) -> None:
+    def send(self, client: Client | None, post: Post, done: OnAnswer) -> None:
         """Store a message; hand it on at once where that is possible."""
 
         def settled(answer: Answer) -> None:
@@ -72,10 +72,10 @@ class Core(Delivering):
         else:
             self._mark(client, name)
 
-    def get(self, client: Client | None, get: Get, wait_s: float, done: Settle) -> Waiter:
+    def get(self, client: Client | None, get: Get, wait_s: float, done: OnAnswer) -> LongPoll:
         """The oldest message, once; wait for one when there is none. Answers with Heads."""
         until_s = self.now_s() + min(wait_s, self.limits.wait_s_max)
-        waiter = Waiter(get.name, until_s, client)
+        waiter = LongPoll(get.name, until_s, client)
 
         def handed(answer: Answer) -> None:
             if client is not None and not client.gone and isinstance(answer, Heads):
@@ -106,7 +106,7 @@ class Core(Delivering):
         self.give_up(waiter)
         waiter.done(Heads([letter]))
 
-    def ack(self, client: Client, name: str, position: int, done: Settle) -> None:
+    def ack(self, client: Client, name: str, position: int, done: OnAnswer) -> None:
         """The message was received, from a subscription or by a get."""
         if name not in client.pulled:
             super().ack(client, name, position, done)
@@ -123,7 +123,7 @@ class Core(Delivering):
 
         self.take(Take(name, position), settled)
 
-    def take(self, take: Take, done: Settle) -> None:
+    def take(self, take: Take, done: OnAnswer) -> None:
         """The same from somebody without a connection, who shows the token."""
 
         def settled(answer: Answer) -> None:
@@ -134,7 +134,7 @@ class Core(Delivering):
 
         self.work.append((take, settled))
 
-    def drop(self, drop: Drop, done: Settle) -> None:
+    def drop(self, drop: Drop, done: OnAnswer) -> None:
         """Delete a mailbox: its subscriber gets END, its waiting senders may try and see."""
 
         def settled(answer: Answer) -> None:

@@ -110,7 +110,7 @@ class Subscribed(Event, frozen=True, tag="subscribed"):
     refused: list[str] = []
 
 
-class Message(Event, frozen=True, tag="message"):
+class MessageFrame(Event, frozen=True, tag="message"):
     """A message: from a subscription, or the answer to a get."""
 
     box: str
@@ -125,7 +125,7 @@ class Acked(Event, frozen=True, tag="acked"):
 
     box: str
     id: int
-    next: Message | None = None
+    next: MessageFrame | None = None
 
 
 class Empty(Event, frozen=True, tag="empty"):
@@ -169,7 +169,17 @@ class Error(Event, frozen=True, tag="error"):
 
 
 Said = (
-    Ok | Created | Subscribed | Message | Acked | Empty | End | Quota | Watching | Continue | Error
+    Ok
+    | Created
+    | Subscribed
+    | MessageFrame
+    | Acked
+    | Empty
+    | End
+    | Quota
+    | Watching
+    | Continue
+    | Error
 )
 
 
@@ -222,8 +232,10 @@ class Codec:
         return said
 
 
-def message(box: str, letter: Letter, n: int = 0) -> Message:
+def message(box: str, letter: Letter, n: int = 0) -> MessageFrame:
     """A letter as it goes out: as text if it came as text."""
     if letter.text:
-        return Message(n=n, box=box, id=letter.position, at=letter.at_ms, body=letter.body.decode())
-    return Message(n=n, box=box, id=letter.position, at=letter.at_ms, data=letter.body)
+        return MessageFrame(
+            n=n, box=box, id=letter.position, at=letter.at_ms, body=letter.body.decode()
+        )
+    return MessageFrame(n=n, box=box, id=letter.position, at=letter.at_ms, data=letter.body)

@@ -10,10 +10,10 @@ import h11
 import msgspec
 
 from postroad.hub.commands import Commands
-from postroad.hub.connections import Waiter
+from postroad.hub.deadlines import ConnectionDeadlines, CountWrongTokens
 from postroad.hub.frames import message
-from postroad.hub.patience import Patience, Wrong
 from postroad.hub.pump import Hub
+from postroad.hub.state import LongPoll
 from postroad.model.mailbox import (
     DENIED,
     Answer,
@@ -42,13 +42,15 @@ STATUS: Final = {
 Reply = Callable[[int, object], None]
 
 
-class Http(asyncio.Protocol):
+class HttpProtocol(asyncio.Protocol):
     """One HTTP/1.1 connection: one request after the other."""
 
-    def __init__(self, hub: Hub, commands: Commands, patience: Patience, wrong: Wrong) -> None:
+    def __init__(
+        self, hub: Hub, commands: Commands, deadlines: ConnectionDeadlines, wrong: CountWrongTokens
+    ) -> None:
         self._hub = hub
         self._commands = commands
-        self._patience = patience
+        self._deadlines = deadlines
         self._wrong = wrong
         self._wire = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
         self._request: h11.Request | None = None
@@ -57,7 +59,7 @@ class Http(asyncio.Protocol):
         self._busy = False
         self._ahead = 0
         """Bytes that came while a request is being answered."""
-        self._waiter: Waiter | None = None
+        self._waiter: LongPoll | None = None
         self._transport: asyncio.Transport | None = None
         self._leaving: asyncio.Transport | None = None
         """Closed, when the other side has taken what was written before."""
@@ -67,12 +69,12 @@ class Http(asyncio.Protocol):
     def begin(self, transport: asyncio.Transport) -> None:
         """The connection is ours from now on."""
         self._transport = transport
-        self._patience.expect(self, self._hub.limits.request_s)
+        self._deadlines.set_deadline(self, self._hub.limits.request_s)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """It is gone; nobody waits any more."""
         self._transport = self._leaving = None
-        self._patience.expect(self, None)
+        self._deadlines.set_deadline(self, None)
         if self._waiter is not None:
             self._hub.core.give_up(self._waiter)
 
@@ -92,16 +94,16 @@ class Http(asyncio.Protocol):
     def pause_writing(self) -> None:
         """It asks, and does not read what it is told: nothing more of it is looked at."""
         self._full = True
-        self._patience.expect(self, self._hub.limits.stall_s)
+        self._deadlines.set_deadline(self, self._hub.limits.stall_s)
 
     def resume_writing(self) -> None:
         """It reads again."""
         self._full = False
         if self._transport is not None and not self._busy:
-            self._patience.expect(self, self._hub.limits.request_s)
+            self._deadlines.set_deadline(self, self._hub.limits.request_s)
             self._go_on()
 
-    def late(self) -> None:
+    def deadline_passed(self) -> None:
         """Nothing whole came in time, or nothing was taken."""
         if self._leaving is not None:
             self._leaving.abort()
@@ -132,7 +134,7 @@ class Http(asyncio.Protocol):
                     return
             elif isinstance(event, h11.EndOfMessage) and self._request is not None:
                 self._busy = True
-                self._patience.expect(self, None)
+                self._deadlines.set_deadline(self, None)
                 self._serve(self._request, bytes(self._body))
             elif isinstance(event, h11.ConnectionClosed):
                 self._close()
@@ -172,7 +174,7 @@ class Http(asyncio.Protocol):
                 self._ack(box, headers, number)
             case _:
                 self._reply(404, {"error": "not_found", "text": "no such address here"})
-        self._hub.poke()
+        self._hub.wake()
 
     def _send(self, box: str, headers: dict[str, str], body: bytes) -> None:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -246,7 +248,7 @@ class Http(asyncio.Protocol):
             return
         self._wire.start_next_cycle()
         if not self._full:
-            self._patience.expect(self, self._hub.limits.request_s)
+            self._deadlines.set_deadline(self, self._hub.limits.request_s)
         if self._wire.trailing_data[0]:
             asyncio.get_running_loop().call_soon(self._go_on)
 
@@ -281,7 +283,7 @@ class Http(asyncio.Protocol):
         transport.close()
         if transport.get_write_buffer_size():
             self._leaving = transport
-            self._patience.expect(self, self._hub.limits.stall_s)
+            self._deadlines.set_deadline(self, self._hub.limits.stall_s)
 
 
 def _is_double(request: h11.Request) -> bool:

@@ -11,7 +11,7 @@ STRAYS_MAX: Final = 100
 """Frames that no hub should send, before the connection is ended; besides one a subscription."""
 
 
-class Arrived(Protocol):
+class InboxMessage(Protocol):
     """A message as the inbox sees it."""
 
     @property
@@ -23,10 +23,10 @@ class Arrived(Protocol):
         """Its content."""
 
 
-M = TypeVar("M", bound=Arrived)
+M = TypeVar("M", bound=InboxMessage)
 
 
-class Inbox(Generic[M]):
+class ClientInbox(Generic[M]):
     """At most one message a subscription, as hubs send them: one that sends more of a mailbox fills
     that mailbox's place."""
 

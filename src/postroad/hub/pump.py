@@ -7,9 +7,9 @@ from functools import partial
 from itertools import islice
 from typing import Protocol
 
-from postroad.hub.connections import Asks, Settle
 from postroad.hub.core import Core
-from postroad.hub.shown import Explained, Shown, explain, shown
+from postroad.hub.state import BoxTokens, OnAnswer
+from postroad.hub.status import HubStatus, MailboxExplanation, explain, hub_status
 from postroad.model.errors import HubInUse, StoreError, StoreUnavailable, UnknownMailbox
 from postroad.model.mailbox import Answer, Drop, HubLimits, Looked, Op, RefusalCode, Refused
 from postroad.ports.clock import Clock, Timer
@@ -22,10 +22,10 @@ LEAD_MS = 10_000
 SWEEP_BATCH = 500
 
 
-class Parked(Protocol):
+class DeferredConnection(Protocol):
     """A connection with frames that wait."""
 
-    def unpark(self) -> None:
+    def resume_frames(self) -> None:
         """Go on with them."""
 
 
@@ -43,7 +43,7 @@ class Hub:
         self.core = Core(clock.steady_s, self.limits)
         self.log = log
         self.commits = 0
-        self.parked: dict[Parked, None] = {}
+        self.deferred: dict[DeferredConnection, None] = {}
         """Connections with frames that wait as bytes, in a storm of subscriptions."""
         self._store = store
         self.clock = clock
@@ -78,29 +78,29 @@ class Hub:
         if isinstance(answer, Refused):
             raise UnknownMailbox(f"there is no mailbox {name!r} any more")
 
-    async def _ask(self, hand_over: Callable[[Settle], None]) -> Answer:
+    async def _ask(self, hand_over: Callable[[OnAnswer], None]) -> Answer:
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         hand_over(answered.set_result)
-        self.poke()
+        self.wake()
         answer = await answered
         if isinstance(answer, Refused) and answer.code is RefusalCode.unavailable:
             raise StoreUnavailable(answer.text)
         return answer
 
-    async def explain(self, name: str) -> Explained:
+    async def explain(self, name: str) -> MailboxExplanation:
         """Why a mailbox's messages go, or do not."""
         return explain(self.core, name, await self._store.box_find(name))
 
-    def shown(self) -> Shown:
+    def status(self) -> HubStatus:
         """What the hub is doing."""
-        return shown(self.core)
+        return hub_status(self.core)
 
     async def ended(self) -> None:
         """Returns when the hub has stopped by itself: another one took its place."""
         if self._task is not None:
             await asyncio.shield(self._task)
 
-    def poke(self) -> None:
+    def wake(self) -> None:
         """There may be something to do."""
         core = self.core
         if core.work or core.looks:
@@ -130,10 +130,10 @@ class Hub:
                 await self._chores()
                 while self.core.work or self.core.looks:
                     await self._turn()
-                    self._unpark()
+                    self._resume_deferred()
                     if self.core.stale:
                         await self._sweep()
-                    self.poke()
+                    self.wake()
             except HubInUse as error:
                 self.log.warning("this hub has lost its store", error=str(error))
                 self._refuse_all(error)
@@ -153,13 +153,13 @@ class Hub:
             answers = await self._commit([op for op, _ in batch])
             self._settle(zip((settle for _, settle in batch), answers, strict=True))
 
-    def _unpark(self) -> None:
-        parked = iter(list(self.parked))
-        while not self.core.crowded and (one := next(parked, None)) is not None:
-            del self.parked[one]
-            one.unpark()
+    def _resume_deferred(self) -> None:
+        deferred = iter(list(self.deferred))
+        while not self.core.lookups_full and (one := next(deferred, None)) is not None:
+            del self.deferred[one]
+            one.resume_frames()
 
-    async def _look(self, looks: list[tuple[Asks, Settle]]) -> list[Answer]:
+    async def _look(self, looks: list[tuple[BoxTokens, OnAnswer]]) -> list[Answer]:
         asks = [ask for asked, _ in looks for ask in asked]
         try:
             found = await self._store.box_look(asks) if asks else Looked([])
@@ -186,7 +186,7 @@ class Hub:
         self.commits += 1
         return answers
 
-    def _settle(self, settled: Iterable[tuple[Settle, Answer]]) -> None:
+    def _settle(self, settled: Iterable[tuple[OnAnswer, Answer]]) -> None:
         for settle, answer in settled:
             try:
                 settle(answer)
@@ -197,7 +197,7 @@ class Hub:
         due, self._due = self._due, self._due & {"stop"}
         if "tick" in due:
             self.core.tick()
-            self.poke()
+            self.wake()
         if "lead" in due:
             await self._lead()
         if "sweep" in due:

@@ -6,9 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from postroad.hub.access import Keys
+from postroad.hub.access import HubTokens
 from postroad.hub.pump import Hub
-from postroad.hub.server import Server
+from postroad.hub.server import HubServer
 from postroad.model.errors import BadSetting, CannotListen
 from postroad.model.hubs import server_name
 from postroad.model.mailbox import HubLimits
@@ -19,24 +19,24 @@ from postroad.ports.mailboxes import Mailboxes
 LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what it is told to listen on
 
 
-class Where(Struct, frozen=True):
+class ListenOptions(Struct, frozen=True):
     """Where a hub listens, and who may do what. `any_port`: another one when it is taken. `tls`:
     with its certificate; None is plain."""
 
     host: str = "127.0.0.1"
     port: int = 0
-    keys: Keys = Keys()
+    keys: HubTokens = HubTokens()
     limits: HubLimits = HubLimits()
     any_port: bool = False
     tls: ssl.SSLContext | None = None
 
 
-class Station:
+class HubService:
     """A hub that listens."""
 
-    def __init__(self, store: Mailboxes, clock: Clock, log: Log, where: Where) -> None:
+    def __init__(self, store: Mailboxes, clock: Clock, log: Log, where: ListenOptions) -> None:
         self.hub = Hub(store, clock, log, where.limits)
-        self._server = Server(self.hub, where.keys)
+        self._server = HubServer(self.hub, where.keys)
         self._where = where
         self.port = 0
 

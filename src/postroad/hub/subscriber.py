@@ -9,10 +9,10 @@ from msgspec import Struct
 from postroad.hub.frames import Continue, End, Event
 
 if TYPE_CHECKING:
-    from postroad.hub.connections import Waiter
+    from postroad.hub.state import LongPoll
 
 
-class State(StrEnum):
+class SubscriptionState(StrEnum):
     """Of a subscription."""
 
     idle = "idle"
@@ -21,7 +21,7 @@ class State(StrEnum):
     pulled = "pulled"
 
 
-class Link(Protocol):
+class ClientLink(Protocol):
     """The way to a client."""
 
     def put(self, frame: Event) -> None:
@@ -34,7 +34,7 @@ class Link(Protocol):
         """End it."""
 
 
-class Sub(Struct, gc=False, eq=False):
+class Subscription(Struct, gc=False, eq=False):
     """One subscription. Each is a generation of its own: what was asked for an older one of
     the same mailbox is not given to this one. 48 bytes: there are hundreds of thousands."""
 
@@ -46,11 +46,11 @@ class Sub(Struct, gc=False, eq=False):
     """When it was delivered."""
 
     @property
-    def state(self) -> State:
+    def state(self) -> SubscriptionState:
         """As people say it."""
         if not self.delivered:
-            return State.idle
-        return State.waiting if self.delivered > 0 else State.taking
+            return SubscriptionState.idle
+        return SubscriptionState.waiting if self.delivered > 0 else SubscriptionState.taking
 
 
 class Client:
@@ -71,16 +71,16 @@ class Client:
         "watching",
     )
 
-    def __init__(self, link: Link, number: int) -> None:
+    def __init__(self, link: ClientLink, number: int) -> None:
         self.link = link
         self.number = number
-        self.subs: dict[str, Sub] = {}
+        self.subs: dict[str, Subscription] = {}
         self.ready: OrderedDict[str, float] = OrderedDict()
         """Mailboxes with something to read, and since when; the oldest first. At most one entry
         a subscription, and no bodies."""
         self.pulled: dict[str, int] = {}
         """Mailboxes that this connection gets from, and the message that it got last."""
-        self.waits: dict[Waiter, None] = {}
+        self.waits: dict[LongPoll, None] = {}
         """Its long polls."""
         self.watching: set[str] = set()
         self.notices: list[Event] = []

@@ -185,7 +185,7 @@ class Row(Struct, frozen=True):
     """The cells as a JSON list, in the order of the campaign's columns."""
 
 
-class Result(Struct, frozen=True):
+class CallResult(Struct, frozen=True):
     """What one call gave. `unsent`: it certainly was not made, or refused for now."""
 
     n: int

@@ -3,7 +3,7 @@
 from errno import EMFILE, ENFILE
 from typing import Self
 
-from postroad.model.spans import CENTURY_S, Span, seconds_of
+from postroad.model.durations import CENTURY_S, Duration, seconds_of
 
 
 class PostroadError(Exception):
@@ -302,7 +302,7 @@ class RetryLater(Exception):
     """Raise in a handler: try again after so many seconds, or a timedelta, without spending a
     level."""
 
-    def __init__(self, after: Span, reason: str = "") -> None:
+    def __init__(self, after: Duration, reason: str = "") -> None:
         after_s = seconds_of(after)
         super().__init__(reason or f"retry after {after_s} s")
         if not 0 <= after_s <= CENTURY_S:

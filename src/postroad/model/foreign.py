@@ -22,7 +22,7 @@ def clean(text: str, most: int = CHARACTERS_MAX) -> str:
     return text if text.isascii() and text.isprintable() else text.translate(TABLE)
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """What an exception says, cleaned; also of one whose own words cannot be had."""
     try:
         return clean(str(error))

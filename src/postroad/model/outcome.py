@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from postroad.model.foreign import clean
-from postroad.model.note import Note
+from postroad.model.try_details import TryDetails
 
 SHORT_MS: Final = 1_000
 
@@ -33,7 +33,7 @@ class Outcome(Struct, frozen=True, gc=False):
     status: int = 0
     disables: bool = False
     answered: bool = True
-    note: Note | None = None
+    details: TryDetails | None = None
     """What the attempt log is to keep of it."""
 
     def __post_init__(self) -> None:

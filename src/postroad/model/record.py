@@ -9,9 +9,9 @@ from postroad.model.block import Block
 from postroad.model.circuit import Circuit
 from postroad.model.decide import Move
 from postroad.model.entities import Lane, Message, Queue, Rung
-from postroad.model.note import Note
 from postroad.model.outcome import Kind
 from postroad.model.states import NEVER, DeadReason
+from postroad.model.try_details import TryDetails
 
 UNSTORABLE: Final = "(what was said could not be stored)"
 
@@ -32,7 +32,7 @@ class Result(Struct, frozen=True, gc=False):
     took_ms: int
     slot: int = 0
     priority: int = 0
-    note: Note | None = None
+    details: TryDetails | None = None
 
 
 class QueueChange(Struct, frozen=True, gc=False):
@@ -79,7 +79,7 @@ def without_texts(record: Record) -> Record:
     """The same without what others said: for a store that refuses it."""
     return Record(
         record.owner,
-        [replace(one, error=UNSTORABLE, note=None) for one in record.results],
+        [replace(one, error=UNSTORABLE, details=None) for one in record.results],
         [
             replace(one, block=one.block and replace(one.block, reason=UNSTORABLE))
             for one in record.queues

@@ -6,14 +6,14 @@ from typing import Final
 
 from postroad.model.facts import LaneFacts, MessageFacts, QueueFacts, Tally
 from postroad.model.ids import to_text
-from postroad.model.outlook import Hold, Outlook, What
+from postroad.model.next_step import ActiveBlock, NextKind, NextStep
 from postroad.model.states import State
 from postroad.model.tries import Try
 
 UNITS_S: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
-def tell_message(facts: MessageFacts, state: State, coming: Outlook, now_ms: int) -> str:
+def tell_message(facts: MessageFacts, state: State, coming: NextStep, now_ms: int) -> str:
     """A message's story, short."""
     name = f"{to_text(facts.id)} for {door(facts.queue.name)}"
     ended = facts.ended
@@ -29,7 +29,7 @@ def tell_message(facts: MessageFacts, state: State, coming: Outlook, now_ms: int
     return f"{name} is {state}.{last} {_next(coming, now_ms)}"
 
 
-def tell_queue(facts: QueueFacts, holds: list[Hold], coming: Outlook, now_ms: int) -> str:
+def tell_queue(facts: QueueFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:
     """A queue's state, short."""
     name = f"Queue {door(facts.queue.name)}"
     return f"{name} has {_amounts(facts.tallies)}, {facts.dead} dead.{_blocked(holds)} " + _next(
@@ -37,7 +37,7 @@ def tell_queue(facts: QueueFacts, holds: list[Hold], coming: Outlook, now_ms: in
     )
 
 
-def tell_lane(facts: LaneFacts, holds: list[Hold], coming: Outlook, now_ms: int) -> str:
+def tell_lane(facts: LaneFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:
     """A lane's state, short."""
     lane = facts.lane
     owner = lane.owner
@@ -85,24 +85,24 @@ def _last(tries: tuple[Try, ...]) -> str:
     return f"Try {last.number}{when}, at level {last.level}: {last.outcome}{status}."
 
 
-def _next(coming: Outlook, now_ms: int) -> str:
+def _next(coming: NextStep, now_ms: int) -> str:
     when = ""
     if coming.not_before_ms is not None:
         wait_ms = coming.not_before_ms - now_ms
-        word = "at" if coming.exact or coming.what is What.expire else "not before"
+        word = "at" if coming.exact or coming.what is NextKind.expire else "not before"
         when = f" {word} {moment(coming.not_before_ms)}, in {span(wait_ms)}" if wait_ms > 0 else ""
     match coming.what:
-        case What.attempt:
+        case NextKind.attempt:
             return f"It is tried{when or ' now'}: {coming.why}."
-        case What.probe:
+        case NextKind.probe:
             return f"Its next try comes{when or ' soon'}: {coming.why}."
-        case What.after:
+        case NextKind.after:
             return f"It goes after {coming.after}{when}: {coming.why}."
-        case What.expire:
+        case NextKind.expire:
             return f"It expires{when or ' now'}: {coming.why}."
-        case What.answer:
+        case NextKind.answer:
             return "A try is under way, and its answer decides."
-        case What.held | What.nothing:
+        case NextKind.held | NextKind.nothing:
             return f"Nothing will happen by itself: {coming.why}."
 
 
@@ -114,7 +114,7 @@ def _amounts(tallies: tuple[Tally, ...]) -> str:
     return ", ".join(f"{count} {state}" for state, count in counts.items())
 
 
-def _blocked(holds: list[Hold]) -> str:
+def _blocked(holds: list[ActiveBlock]) -> str:
     words = [
         f"{hold.kind} on the {hold.scope}"
         + (f" until {moment(hold.until_ms)}" if hold.until_ms is not None else "")

@@ -40,7 +40,7 @@ class Token(Struct, frozen=True):
     expires_at_ms: int | None = None
 
 
-class Who(Struct, frozen=True):
+class Caller(Struct, frozen=True):
     """The one who asks: for which tenant, and what they may do."""
 
     tenant: str

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final, TextIO
 
 from postroad.model.ladder import POLL_INTERVALS_S, queries_per_hour
-from postroad.model.visible import visible_json
+from postroad.model.terminal_text import escaped_json
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import SystemClock
 from postroad.ports.log import Log
@@ -82,7 +82,7 @@ class LineLog:
         if isinstance(raised, BaseException):
             line["exception"] = "".join(traceback.format_exception(raised)).rstrip()
         with contextlib.suppress(OSError, ValueError):  # nobody reads it: the work goes on
-            self._stream.write(f"{visible_json(self._render(line))}\n")
+            self._stream.write(f"{escaped_json(self._render(line))}\n")
             self._stream.flush()
 
 

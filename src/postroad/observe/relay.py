@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from postroad.model.foreign import told
+from postroad.model.foreign import error_text
 from postroad.ports.clock import Clock, SystemClock
 from postroad.ports.log import Log
 
@@ -35,7 +35,7 @@ class Relay(logging.Handler):
         if again is None:
             return
         raised = record.exc_info[1] if record.exc_info else None
-        says = f"{type(raised).__name__}: {told(raised)}" if raised else rest
+        says = f"{type(raised).__name__}: {error_text(raised)}" if raised else rest
         facts: dict[str, object] = {"says": says[:CHARACTERS_MAX]}
         facts |= {"again": again} if again else {}
         tell = self._log.error if record.levelno >= logging.ERROR else self._log.warning
@@ -64,7 +64,7 @@ def _message(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
     except Exception as error:  # noqa: BLE001 - of a library's values, or of its mistake
-        return f"{str(record.msg)[:CHARACTERS_MAX]} (its values are missing: {told(error)})"
+        return f"{str(record.msg)[:CHARACTERS_MAX]} (its values are missing: {error_text(error)})"
 
 
 @contextmanager

@@ -28,7 +28,7 @@ class FileTables(Protocol):
 
 
 @runtime_checkable
-class Beside(Protocol):
+class HasStateStore(Protocol):
     """A store whose tables are another one's, which stands beside it."""
 
     @property

@@ -6,7 +6,7 @@ from typing import Protocol
 from msgspec import Struct
 
 
-class Kept(StrEnum):
+class CountedKind(StrEnum):
     """What is counted of a tenant."""
 
     queues = "queues"
@@ -27,7 +27,7 @@ class Slice(Struct, frozen=True):
 class Usage(Protocol):
     """What limits of tenants are checked by."""
 
-    async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:
+    async def tenant_has(self, kept: CountedKind, tenant: str, most: int) -> int:
         """How many it has; no more than `most` are counted."""
 
     async def stored(self, after: int, limit: int) -> Slice:

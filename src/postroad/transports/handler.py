@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from postroad.model.entities import HANDLER_SHARDS, LaneKey, Message, Policy, Queue
 from postroad.model.errors import Reject, RetryLater, UnknownQueue
-from postroad.model.foreign import told
+from postroad.model.foreign import error_text
 from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
@@ -116,12 +116,12 @@ class HandlerSession:
             else:
                 await self._in_thread(self._threads.call(partial(self._function, job)), message)
         except Reject as error:
-            return rejected(told(error))
+            return rejected(error_text(error))
         except RetryLater as error:
-            return later(told(error), after_ms=error.after_ms)
+            return later(error_text(error), after_ms=error.after_ms)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             self._failure_log.raised(queue.name, message, error)
-            return failed(f"{type(error).__name__}: {told(error)}")
+            return failed(f"{type(error).__name__}: {error_text(error)}")
         finally:
             job.over = True
         return DELIVERED

@@ -58,7 +58,7 @@ class HubTransport:
         resolve = resolve or SystemResolver()
         self._hubs: dict[str, HubPlace] = {hub.server: NamedHub(hub, deny, resolve) for hub in hubs}
         self._owner_of = owner_of
-        self._ways: dict[str, Way] = {}
+        self._connections: dict[str, HubConnection] = {}
         self._reopened: Reopened = lambda _tenant, _queue, _still: None
         self._closing: asyncio.Task[None] | None = None
 
@@ -123,34 +123,38 @@ class HubTransport:
         hub = self._hubs.get(lane.server)
         if hub is None or not hub.admits(lane.tenant):
             return NoHub(_unnamed(lane.server, lane.tenant, known=hub is not None))
-        way = self._ways.get(lane.server)
-        if way is None:
-            way = self._ways[lane.server] = Way(hub, self._tell)
-        way.sessions += 1
-        return HubSession(way, self._left)
+        connection = self._connections.get(lane.server)
+        if connection is None:
+            connection = self._connections[lane.server] = HubConnection(hub, self._tell)
+        connection.sessions += 1
+        return HubSession(connection, self._left)
 
-    def _tell(self, way: "Way", mailbox: str, places: set[Place]) -> None:
+    def _tell(self, connection: "HubConnection", mailbox: str, places: set[Place]) -> None:
         for tenant, queue in sorted(places):
-            self._reopened(tenant, queue, partial(way.is_open, mailbox, (tenant, queue)))
-        if not way.needed:
-            self._closing = asyncio.get_running_loop().create_task(self._left(way))
+            self._reopened(tenant, queue, partial(connection.is_open, mailbox, (tenant, queue)))
+        if not connection.needed:
+            self._closing = asyncio.get_running_loop().create_task(self._left(connection))
 
-    async def _left(self, way: "Way") -> None:
-        if not way.needed:
-            self._ways = {server: each for server, each in self._ways.items() if each is not way}
-            await way.close()
+    async def _left(self, connection: "HubConnection") -> None:
+        if not connection.needed:
+            self._connections = {
+                server: each for server, each in self._connections.items() if each is not connection
+            }
+            await connection.close()
 
     async def close(self) -> None:
         """Give back every way, also those that listen for a CONTINUE."""
-        ways, self._ways = self._ways, {}
-        for way in ways.values():
-            await way.close()
+        connections, self._connections = self._connections, {}
+        for connection in connections.values():
+            await connection.close()
 
 
-class Way:
+class HubConnection:
     """One connection to one hub, made when it is first needed."""
 
-    def __init__(self, hub: HubPlace, reopened: Callable[["Way", str, set[Place]], None]) -> None:
+    def __init__(
+        self, hub: HubPlace, reopened: Callable[["HubConnection", str, set[Place]], None]
+    ) -> None:
         self.hub = hub
         self.sessions = 0
         self.full: dict[str, set[Place]] = {}
@@ -201,23 +205,25 @@ class Way:
 class HubSession:
     """Sends to the mailboxes of one hub."""
 
-    def __init__(self, way: Way, left: Callable[[Way], Awaitable[None]]) -> None:
-        self._way = way
+    def __init__(
+        self, connection: HubConnection, left: Callable[[HubConnection], Awaitable[None]]
+    ) -> None:
+        self._connection = connection
         self._left = left
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
         """One message into its mailbox, and what the hub says."""
         mailbox = queue.name.rpartition("/")[2]
-        token = self._way.hub.token(mailbox)
+        token = self._connection.hub.token(mailbox)
         try:
-            client = await self._way.client()
+            client = await self._connection.client()
             while True:
                 try:
                     # Its place in the mailbox; a refusal is raised.
                     _ = await client.send(mailbox, token, _body(message.body))
                     return DELIVERED  # noqa: TRY300 - the other way is round again
                 except MailboxFull as error:
-                    is_open = self._way.is_open(mailbox, (queue.tenant, queue.name))
+                    is_open = self._connection.is_open(mailbox, (queue.tenant, queue.name))
                     if not is_open or not error.watched:
                         return quota(str(error))
                     # It was emptied before this was read: CONTINUE is here already.
@@ -239,9 +245,9 @@ class HubSession:
         return unknown(f"the hub did not answer in {seconds:g} s")
 
     async def close(self) -> None:
-        """Give back this lane's part of the way."""
-        self._way.sessions -= 1
-        await self._left(self._way)
+        """Give back this lane's part of the connection."""
+        self._connection.sessions -= 1
+        await self._left(self._connection)
 
 
 class NoHub:

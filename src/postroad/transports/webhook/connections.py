@@ -36,7 +36,7 @@ class Fault(Exception):
         self.sent = sent
 
 
-class Answer(Struct, frozen=True):
+class HttpAnswer(Struct, frozen=True):
     """What a server said: its status stands, whatever became of the body."""
 
     status: int
@@ -57,7 +57,7 @@ class Connection(asyncio.Protocol):
         self.idle_s = 0.0
         self._idle, self._gone = idle, gone
         self._loop = asyncio.get_running_loop()
-        self._waiting: asyncio.Future[Answer] | None = None
+        self._waiting: asyncio.Future[HttpAnswer] | None = None
         self._head_s = 0.0
         self._until_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -74,7 +74,7 @@ class Connection(asyncio.Protocol):
         """Whether a request can be sent on it."""
         return not self._transport.is_closing()
 
-    def ask(self, request: bytes, until_s: float, most: int) -> "asyncio.Future[Answer]":
+    def ask(self, request: bytes, until_s: float, most: int) -> "asyncio.Future[HttpAnswer]":
         """Send; the answer comes until then (in the loop's time), or a Fault."""
         self._waiting = waiting = self._loop.create_future()
         self._until_s, self._head_s = until_s, 0.0
@@ -134,7 +134,7 @@ class Connection(asyncio.Protocol):
         waiting, self._waiting = self._waiting, None
         reader = self._reader
         headers = reader.headers if reader.status >= 300 else NO_HEADERS
-        answer = Answer(reader.status, bytes(reader.body), self._head_s, headers, broken)
+        answer = HttpAnswer(reader.status, bytes(reader.body), self._head_s, headers, broken)
         # A server may answer before it has read all: the rest would be in the next one's way.
         if reader.reusable and not broken and not self._transport.get_write_buffer_size():
             self.idle_s = answer.at_s
@@ -169,7 +169,7 @@ class Connection(asyncio.Protocol):
             self._arm()
 
 
-class Idle:
+class IdleConnections:
     """Idle connections to all servers. Each has a file descriptor; a process has 1,024 as a rule,
     of which 512 may be used by sends in flight."""
 
@@ -195,10 +195,10 @@ class Idle:
             self._all.popitem()[0].close()
 
 
-class Connections:
+class ConnectionPool:
     """Those to one vetted address; nothing else can be reached through them."""
 
-    def __init__(self, target: Target, address: str, all_idle: Idle) -> None:
+    def __init__(self, target: Target, address: str, all_idle: IdleConnections) -> None:
         self._target = target
         self._address = address
         self._all_idle = all_idle
@@ -209,7 +209,7 @@ class Connections:
 
     async def call(
         self, request: bytes, connect_s: float, until_s: float, most: int = ANSWER_BYTES_MAX
-    ) -> Answer:
+    ) -> HttpAnswer:
         """One request; so much of its answer's body is read. A Fault when there is no answer until
         then, in the loop's time."""
         connection = self._take() or await self._connect(connect_s)

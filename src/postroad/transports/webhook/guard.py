@@ -12,7 +12,7 @@ from postroad.transports.webhook.addresses import Address, networks
 from postroad.transports.webhook.resolving import Resolve, SharedByTenants, Unresolved
 
 
-class Server(Protocol):
+class Host(Protocol):
     """What is vetted of a target: its name, and its address where the name is a number."""
 
     @property
@@ -35,7 +35,7 @@ class Guard:
         self._resolve = resolve
         self._section = section
 
-    async def addresses(self, target: Server, tenant: str = "") -> list[str]:
+    async def addresses(self, target: Host, tenant: str = "") -> list[str]:
         """Where the target can be called; Unresolved when nowhere, BadUrl when it must not be.
         Names of one tenant do not wait for those of another."""
         if target.literal is not None:
@@ -69,7 +69,7 @@ class Guard:
             )
 
 
-def _read(target: Server, text: str) -> Address:
+def _read(target: Host, text: str) -> Address:
     try:
         return ip_address(text)
     except ValueError:

@@ -8,7 +8,7 @@ from postroad.model.entities import LaneKey, Policy
 from postroad.model.errors import BadUrl
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import Clock
-from postroad.transports.webhook.connections import Idle
+from postroad.transports.webhook.connections import IdleConnections
 from postroad.transports.webhook.endpoints import Endpoints
 from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.requests import check_headers
@@ -38,7 +38,7 @@ class WebhookTransport:
     ) -> None:
         self.rules = rules
         self.endpoints = endpoints
-        self.idle = Idle()
+        self.idle = IdleConnections()
         self._clock = clock
         self._guard = Guard(rules, resolve or SystemResolver())
         self._policy = policy or Policy(timeout_ms=rules.timeout_ms + GRACE_MS)

@@ -7,7 +7,12 @@ from msgspec import Struct
 
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import Clock
-from postroad.transports.webhook.connections import Answer, Connections, Fault, Idle
+from postroad.transports.webhook.connections import (
+    ConnectionPool,
+    Fault,
+    HttpAnswer,
+    IdleConnections,
+)
 from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.reading import ANSWER_BYTES_MAX
 from postroad.transports.webhook.resolving import Resolve, SystemResolver
@@ -18,25 +23,29 @@ SERVERS_MAX: Final = 256
 TIMEOUT_S: Final = 15.0
 
 
-class Way(Struct, frozen=True):
+class VettedServer(Struct, frozen=True):
     """An open way to one server."""
 
-    connections: Connections
+    connections: ConnectionPool
     address: str
     until_s: float
 
 
-class Ways:
+class VettedHttp:
     """Kept for a minute each; the least lately made goes when there are too many."""
 
     def __init__(
-        self, rules: WebhookRules, clock: Clock, idle: Idle, resolve: Resolve | None = None
+        self,
+        rules: WebhookRules,
+        clock: Clock,
+        idle: IdleConnections,
+        resolve: Resolve | None = None,
     ) -> None:
         self._rules = rules
         self._clock = clock
         self._idle = idle
         self._guard = Guard(rules, resolve or SystemResolver())
-        self._ways: dict[str, Way] = {}
+        self._servers: dict[str, VettedServer] = {}
         self._targets: dict[str, Target] = {}
         """Reading an address takes as long as a third of a call."""
         self._bad: dict[str, str] = {}
@@ -52,55 +61,57 @@ class Ways:
                 self._targets[url] = target
         return target
 
-    async def to(self, target: Target) -> Way:
+    async def to(self, target: Target) -> VettedServer:
         """The way to a target: a BadUrl when it must not be called, Unresolved when nobody knows
         where it is."""
-        way = self._fresh(target)
-        if way is None:
+        server = self._fresh(target)
+        if server is None:
             async with self._making:
-                way = self._fresh(target) or await self._make(target)
-        return way
+                server = self._fresh(target) or await self._make(target)
+        return server
 
-    async def call(self, target: Target, request: bytes, most: int = ANSWER_BYTES_MAX) -> Answer:
+    async def call(
+        self, target: Target, request: bytes, most: int = ANSWER_BYTES_MAX
+    ) -> HttpAnswer:
         """One request, and so much of the answer; a Fault when there is none."""
-        way = await self.to(target)
+        server = await self.to(target)
         until_s = asyncio.get_running_loop().time() + TIMEOUT_S
         try:
             connect_s = self._rules.connect_timeout_ms / 1000
-            return await way.connections.call(request, min(connect_s, TIMEOUT_S), until_s, most)
+            return await server.connections.call(request, min(connect_s, TIMEOUT_S), until_s, most)
         except Fault as fault:
             if not fault.sent:  # perhaps it lives elsewhere now
-                self._bad[target.server] = way.address
+                self._bad[target.server] = server.address
                 self._lose(target.server)
             raise
 
     async def close(self) -> None:
         """Close all connections."""
-        for server in list(self._ways):
+        for server in list(self._servers):
             self._lose(server)
 
-    def _lose(self, server: str) -> None:
-        way = self._ways.pop(server, None)
-        if way is not None:
-            way.connections.close()
+    def _lose(self, name: str) -> None:
+        server = self._servers.pop(name, None)
+        if server is not None:
+            server.connections.close()
 
-    def _fresh(self, target: Target) -> Way | None:
-        way = self._ways.get(target.server)
-        return way if way is not None and self._clock.steady_s() < way.until_s else None
+    def _fresh(self, target: Target) -> VettedServer | None:
+        server = self._servers.get(target.server)
+        return server if server is not None and self._clock.steady_s() < server.until_s else None
 
-    async def _make(self, target: Target) -> Way:
+    async def _make(self, target: Target) -> VettedServer:
         found = await self._guard.addresses(target)
         avoided = self._bad.pop(target.server, "")
         address = next((one for one in found if one != avoided), found[0])
         until_s = self._clock.steady_s() + AGAIN_S
-        old = self._ways.get(target.server)
+        old = self._servers.get(target.server)
         if old is not None and old.address == address:
             connections = old.connections
-            del self._ways[target.server]
+            del self._servers[target.server]
         else:
             self._lose(target.server)
-            connections = Connections(target, address, self._idle)
-        if len(self._ways) >= SERVERS_MAX:
-            self._lose(next(iter(self._ways)))
-        way = self._ways[target.server] = Way(connections, address, until_s)
-        return way
+            connections = ConnectionPool(target, address, self._idle)
+        if len(self._servers) >= SERVERS_MAX:
+            self._lose(next(iter(self._servers)))
+        server = self._servers[target.server] = VettedServer(connections, address, until_s)
+        return server

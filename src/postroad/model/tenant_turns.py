@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 ROUND_MS: Final = 1_000
 
 
-class Ready(NamedTuple):
+class ReadyLane(NamedTuple):
     """A lane that is ready, and since when."""
 
     at_ms: int
@@ -15,7 +15,7 @@ class Ready(NamedTuple):
     tenant: str
 
 
-def in_turn(ready: Iterable[Ready], limit: int) -> list[int]:
+def in_turn(ready: Iterable[ReadyLane], limit: int) -> list[int]:
     """Up to so many lanes: one of each tenant after the other, the longest ready first."""
     first: dict[int, str] = {}
     for one in sorted(ready):

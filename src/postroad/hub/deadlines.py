@@ -3,19 +3,19 @@
 from collections.abc import Callable
 from typing import Protocol
 
-Wrong = Callable[[int], bool]
+CountWrongTokens = Callable[[int], bool]
 """So many wrong tokens were shown; True when the connection is to be closed for it."""
 
 
-class Expected(Protocol):
+class HasDeadline(Protocol):
     """A connection of which something is awaited."""
 
-    def late(self) -> None:
+    def deadline_passed(self) -> None:
         """It did not come in time."""
 
 
-class Patience(Protocol):
+class ConnectionDeadlines(Protocol):
     """Who closes connections that take too long."""
 
-    def expect(self, protocol: Expected, seconds: float | None) -> None:
+    def set_deadline(self, protocol: HasDeadline, seconds: float | None) -> None:
         """The next thing must have come by then; None: it has."""

@@ -16,7 +16,7 @@ NETWORKS_MAX: Final = 10_000
 """Networks whose wrong tokens are remembered."""
 
 
-def room() -> int:
+def connections_possible() -> int:
     """Connections that the process's file descriptors have room for."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
@@ -24,7 +24,7 @@ def room() -> int:
     return max(soft // 4, soft - KEPT_BACK)
 
 
-class Visitors:
+class HubConnectionLimits:
     """Counts connections and wrong tokens by network. What is refused is told in one line a minute,
     however many there are."""
 
@@ -32,9 +32,9 @@ class Visitors:
         self._limits = limits
         self._clock = clock
         self._log = log
-        self.inside: Counter[str] = Counter()
+        self.by_network: Counter[str] = Counter()
         self.total = 0
-        self._most = limits.connections_max or room()
+        self._most = limits.connections_max or connections_possible()
         self._wrong: OrderedDict[str, tuple[float, int]] = OrderedDict()
         """Since when, and how many."""
         self._told_s: dict[str, float] = {}
@@ -43,22 +43,22 @@ class Visitors:
     def enter(self, name: str) -> int:
         """One more connection of this network: 0, or the HTTP status that it is refused with. It
         counts until it leaves, also when it is refused."""
-        self.inside[name] += 1
+        self.by_network[name] += 1
         self.total += 1
         if self.total > self._most:
             self._tell("the hub is full", name, most=self._most)
             return 503
-        if self.inside[name] > self._limits.address_connections_max:
+        if self.by_network[name] > self._limits.address_connections_max:
             self._tell("too many hub connections from one address", name)
             return 429
-        return 429 if self.guesses(name) else 0
+        return 429 if self.is_guessing(name) else 0
 
     def leave(self, name: str) -> None:
         """It is gone."""
         self.total -= 1
-        self.inside[name] -= 1
-        if not self.inside[name]:
-            del self.inside[name]
+        self.by_network[name] -= 1
+        if not self.by_network[name]:
+            del self.by_network[name]
 
     def wrong(self, name: str, count: int) -> bool:
         """So many wrong tokens were shown; True when that is too many of this network."""
@@ -69,9 +69,9 @@ class Visitors:
         self._wrong[name] = (since_s, before + count)
         while len(self._wrong) > NETWORKS_MAX:
             self._wrong.popitem(last=False)
-        return self.guesses(name)
+        return self.is_guessing(name)
 
-    def guesses(self, name: str) -> bool:
+    def is_guessing(self, name: str) -> bool:
         """Whether this network has shown too many wrong tokens within a minute."""
         since_s, count = self._wrong.get(name, (0.0, 0))
         if count <= self._limits.wrong_tokens_max:

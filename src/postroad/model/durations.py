@@ -4,7 +4,7 @@ from datetime import timedelta
 from math import nan
 from typing import Final
 
-Span = float | timedelta
+Duration = float | timedelta
 
 CENTURY_S: Final = 100 * 366 * 86_400
 

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class Note(Struct, frozen=True):
+class TryDetails(Struct, frozen=True):
     """What was seen of one try, beside its outcome."""
 
     address: str = ""

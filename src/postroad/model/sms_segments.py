@@ -22,7 +22,7 @@ class Segments(Struct, frozen=True):
     encoding: str
 
 
-def segments(text: str) -> Segments:
+def count_segments(text: str) -> Segments:
     """Count them. A pair (an escape, a surrogate) is not cut by the end of a part."""
     if len(text) <= GSM_ONE and BASIC.issuperset(text):
         return Segments(1, len(text), "GSM-7")

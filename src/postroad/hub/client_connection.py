@@ -31,11 +31,11 @@ FRAME_BYTES_MAX: Final = 1 << 20
 SAID_CHARACTERS: Final = 200
 CONTROL: Final = (WSMsgType.PING, WSMsgType.PONG)
 CODEC: Final = Codec(MSGPACK)
-Reach = Callable[[], Awaitable[list[str]]]
+FindAddresses = Callable[[], Awaitable[list[str]]]
 """Asked before each connection: the addresses to try in this order, as numbers."""
 
 
-class Calls(WSListener):
+class ClientConnection(WSListener):
     """Commands and their answers. `heard` gets every frame that is not an answer, and QUOTA."""
 
     def __init__(self, heard: Callable[[Said], None], lost: Callable[[], None]) -> None:
@@ -53,9 +53,9 @@ class Calls(WSListener):
         url: str,
         heard: Callable[[Said], None],
         lost: Callable[[], None],
-        reach: Reach | None = None,
+        reach: FindAddresses | None = None,
         tls: ssl.SSLContext | None = None,
-    ) -> "Calls":
+    ) -> "ClientConnection":
         """A connection, or HubAway. Redirects are not followed: a hub is where it is said to be."""
         addresses: list[str | None] = [None] if reach is None else [*await reach()]
         away = HubAway(f"{url} has no address")
@@ -70,10 +70,10 @@ class Calls(WSListener):
     async def _connect(
         cls,
         url: str,
-        make: "Callable[[], Calls]",
+        make: "Callable[[], ClientConnection]",
         address: str | None,
         tls: ssl.SSLContext | None,
-    ) -> "Calls":
+    ) -> "ClientConnection":
         try:
             async with asyncio.timeout(CONNECT_S):
                 _, calls = await ws_connect(
