@@ -86,7 +86,7 @@ class Patient:
         self.commands = None
         self.addresses: Counter[str] = Counter()
 
-    def expect(self, _protocol: object, _seconds: float | None) -> None:
+    def set_deadline(self, _protocol: object, _seconds: float | None) -> None:
         pass
 
 
@@ -165,12 +165,12 @@ DOORS = (
     Door(
         "a hub's upgrade",
         upgraded,
-        ("hub/server.py:Server",),
+        ("hub/server.py:HubServer",),
     ),
     Door(
         "an HTTP request to the hub",
         asked_of_the_hub,
-        ("hub/http.py:Http", "hub/http.py:HEAD_END"),
+        ("hub/http.py:HttpProtocol", "hub/http.py:HEAD_END"),
         size=15_000,
         frames=(
             BARE,

@@ -39,7 +39,7 @@ OUTCOMES = {
     "drip_head": ("unknown", 0, "timeout"),
     "endless_headers": ("unknown", 0, "answer_too_large"),
     "endless_header": ("unknown", 0, "answer_too_large"),
-    "endless_continue": ("unknown", 0, "timeout"),
+    "endless_continue": ("unknown", 0, "answer_too_large"),
     "garbage": ("unknown", 0, "protocol"),
     "two_lengths": ("unknown", 0, "protocol"),
     # A pattern that was cubic in blanks held the loop for hours here.

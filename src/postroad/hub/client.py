@@ -1,4 +1,4 @@
-"""A client of a hub: send to mailboxes, and receive from many of them over one connection."""
+"""A client of a hub sends to mailboxes, and receives from many of them over one connection."""
 
 import asyncio
 import ssl
@@ -43,7 +43,7 @@ BACKOFF_S: Final = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 class Received(Struct, frozen=True):
-    """A message from a mailbox. It comes again, after a reconnect, until it is acked."""
+    """A message from a mailbox. After a reconnect it comes again until it is acked."""
 
     box: str
     id: int
@@ -53,11 +53,12 @@ class Received(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The body as text."""
+        """Decode the body as UTF-8."""
         return self.body.decode()
 
     async def ack(self) -> bool:
-        """It may be deleted. False: the connection broke meanwhile, and it will come again."""
+        """Let the hub delete the message. False: the connection broke meanwhile, and the message
+        will come again."""
         return await self.client.ack(self.box, self.id)
 
 
@@ -114,7 +115,7 @@ class HubClient:
         await self.close()
 
     async def open(self) -> None:
-        """Connect, or HubAway."""
+        """Connect; raises HubAway if that fails."""
         self._calls = await self._dial()
 
     async def _dial(self) -> "ClientConnection":
@@ -128,7 +129,7 @@ class HubClient:
         )
 
     async def close(self) -> None:
-        """Leave; what was not acked waits for the next subscriber."""
+        """Disconnect. Messages without an ack wait for the next subscriber."""
         self._closed = True
         mender, self._mender = self._mender, None
         if mender is not None:
@@ -143,7 +144,7 @@ class HubClient:
     # Mailboxes
 
     async def create(self, token: str, *, quota: int = 0, ttl: int = 0) -> Created:
-        """A new mailbox, with its tokens. `token` is the hub's own, for making them."""
+        """Make a mailbox, with its tokens. `token` is the hub's own token for this."""
         said = await self._ask(CreateBox(token=token, quota=quota, ttl=ttl))
         if not isinstance(said, Created):
             _strange(said)
@@ -157,7 +158,8 @@ class HubClient:
     # Sending
 
     async def send(self, box: str, token: str, body: str | bytes) -> int:
-        """Store a message in a mailbox; its id. MailboxFull: not before it is empty."""
+        """Store a message in a mailbox and return its id. Raises MailboxFull until the mailbox is
+        empty again."""
         self._senders[box] = token
         self._sending[box] += 1
         try:
@@ -176,8 +178,8 @@ class HubClient:
         return said.id
 
     async def watch(self, boxes: Mapping[str, str]) -> list[str]:
-        """Be told when these may be sent to, now or later; also after a reconnect. Answers those
-        that were refused."""
+        """Ask to be told when these mailboxes can be sent to, now or later, also after a reconnect.
+        Returns the names that were refused."""
         self._senders.update(boxes)
         self._watched.update(dict.fromkeys(boxes))
         refused = await self._watch(list(boxes.items()))
@@ -189,12 +191,13 @@ class HubClient:
     # Receiving
 
     async def subscribe(self, boxes: Mapping[str, str]) -> list[str]:
-        """Receive from these: recipient tokens by name. Answers those that were refused."""
+        """Receive from these mailboxes, given as recipient tokens by name. Returns the names that
+        were refused."""
         self._tokens.update(boxes)
         return await self._subscribe(list(boxes.items()))
 
     async def unsubscribe(self, names: Sequence[str]) -> None:
-        """No more from these."""
+        """Stop receiving from these mailboxes."""
         for name in names:
             self._tokens.pop(name, None)
         self._inbox.expect(names)
@@ -203,12 +206,12 @@ class HubClient:
             _ = await self._ask(Unsubscribe(boxes=list(names[start : start + BATCH])))
 
     async def get(self, box: str, token: str, wait: float = 0.0) -> Received | None:
-        """The oldest message of one mailbox, without subscribing."""
+        """Get the oldest message of one mailbox, without subscribing."""
         said = await self._ask(GetOne(box=box, token=token, wait=wait))
         return self._received(said) if isinstance(said, MessageFrame) else None
 
     async def ack(self, box: str, number: int) -> bool:
-        """The message was received, and may be deleted."""
+        """Confirm that a message was received, so that the hub deletes it."""
         try:
             said = await self._ask(Acknowledge(box=box, id=number))
         except (HubAway, HubLost):
@@ -236,7 +239,7 @@ class HubClient:
         return self._inbox.take()
 
     async def _ask_again(self) -> bool:
-        """Subscribe again to what was let go; False when nothing was."""
+        """Subscribe again to mailboxes whose messages were dropped; False when there were none."""
         asked = [(box, self._tokens[box]) for box in self._inbox.let_go(self._tokens)]
         try:
             for box in await self._subscribe(asked) if asked else ():

@@ -1,4 +1,5 @@
-"""One connection to a hub, from the client's side: questions by number, and what comes unasked."""
+"""The client's side of one connection to a hub: numbered commands with their answers, and frames
+that nobody asked for."""
 
 import asyncio
 import logging
@@ -36,7 +37,8 @@ FindAddresses = Callable[[], Awaitable[list[str]]]
 
 
 class ClientConnection(WSListener):
-    """Commands and their answers. `heard` gets every frame that is not an answer, and QUOTA."""
+    """Sends commands and awaits their answers. `heard` gets QUOTA, and every frame that answers no
+    command."""
 
     def __init__(self, heard: Callable[[Said], None], lost: Callable[[], None]) -> None:
         self._heard = heard
@@ -56,7 +58,7 @@ class ClientConnection(WSListener):
         reach: FindAddresses | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> "ClientConnection":
-        """A connection, or HubAway. Redirects are not followed: a hub is where it is said to be."""
+        """Connect, or raise HubAway. Redirects are not followed."""
         addresses: list[str | None] = [None] if reach is None else [*await reach()]
         away = HubAway(f"{url} has no address")
         for address in addresses:
@@ -98,11 +100,11 @@ class ClientConnection(WSListener):
 
     @property
     def alive(self) -> bool:
-        """Whether something can be asked."""
+        """Whether commands can be sent."""
         return self._transport is not None
 
     async def ask(self, command: Asked) -> Said:
-        """One command, one answer. HubRefused when it is an error."""
+        """Send a command and await its answer. An error is raised as HubRefused."""
         if self._transport is None:
             raise HubAway("the connection to the hub is gone; nothing was sent")
         self._numbers += 1
@@ -119,14 +121,14 @@ class ClientConnection(WSListener):
         return said
 
     def hang_up(self, why: str) -> None:
-        """End it for what the hub did; what else has come is not read."""
+        """Close the connection because the hub broke the protocol; nothing more is read."""
         self._ended = True
         if self._transport is not None:
             self._transport.send_close(WSCloseCode.POLICY_VIOLATION, why.encode())
             self._transport.underlying_transport.abort()
 
     async def close(self) -> None:
-        """Say goodbye."""
+        """Close the connection in order."""
         transport, self._transport = self._transport, None
         if transport is not None:
             transport.send_close(WSCloseCode.OK)
@@ -138,7 +140,7 @@ class ClientConnection(WSListener):
         self._transport = transport
 
     def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
-        """An answer, or news."""
+        """Handle an answer, or a frame that nobody asked for."""
         if self._ended:
             return
         if frame.msg_type != WSMsgType.BINARY:
@@ -169,7 +171,7 @@ class ClientConnection(WSListener):
             self.hang_up("too many pings")
 
     def on_ws_disconnected(self, transport: WSTransport) -> None:
-        """It is gone: whoever waits for an answer does not get one."""
+        """The connection ended: commands without an answer fail."""
         self._transport = None
         for answer in self._open.values():
             if not answer.done():
@@ -180,13 +182,13 @@ class ClientConnection(WSListener):
 
 
 async def _hear_end(transport: WSTransport) -> None:
-    """Why it ended is the hub's doing, and not worth a line in the log."""
+    """Read the task's exception: why the hub ended the connection is not logged."""
     with suppress(Exception):
         await transport.wait_disconnected()
 
 
 def _at(address: str) -> Callable[[WSParsedURL], Awaitable[socket.socket]]:
-    """Connects to this address, whatever the name in the URL leads to by now."""
+    """Connect to this address, wherever the name in the URL leads by now."""
 
     async def connected(url: WSParsedURL) -> socket.socket:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -203,7 +205,7 @@ def _at(address: str) -> Callable[[WSParsedURL], Awaitable[socket.socket]]:
 
 
 def _silent() -> "logging.LoggerAdapter[logging.Logger]":
-    """Nothing that a stranger sends is worth a line in the log."""
+    """Silence picows: nothing that a stranger sends is logged."""
     log = logging.getLogger("postroad.picows")
     log.setLevel(logging.CRITICAL + 1)
     return logging.LoggerAdapter(log, {})

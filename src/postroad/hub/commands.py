@@ -1,4 +1,4 @@
-"""What clients ask, handed to the core; and the core's answers as frames."""
+"""Hands clients' commands to the core, and makes frames of its answers."""
 
 from collections.abc import Callable
 from typing import Final
@@ -51,14 +51,14 @@ NO_CREATING: Final = "the token does not let you make mailboxes here"
 
 
 class Commands:
-    """The verbs of the protocol. One for all connections."""
+    """The commands of the protocol. All connections share one object."""
 
     def __init__(self, hub: Hub, keys: HubTokens) -> None:
         self._hub = hub
         self._keys = keys
 
     def obey(self, client: Client, asked: Asked, say: Say) -> None:
-        """Do what is asked; one frame is said about it, now or after a commit."""
+        """Execute a command. One frame answers it, now or after a commit."""
         most = self._hub.limits.batch_max
         if isinstance(asked, Subscribe | Unsubscribe | WatchFor) and len(asked.boxes) > most:
             text = f"{len(asked.boxes)} mailboxes in one frame: name {most} at most"
@@ -85,7 +85,8 @@ class Commands:
                 self._hub.core.drop(Drop(box, digest(token)), done)
 
     def post(self, box: str, token: str, body: bytes, *, text: bool) -> Post:
-        """A message to be sent; the hub's own token opens every mailbox."""
+        """Make the operation that stores a message. The hub's own token is good for every
+        mailbox."""
         kept = digest(token)
         return Post(box, kept, text, body, token_matches(self._keys.send, kept))
 

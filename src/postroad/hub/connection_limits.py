@@ -1,4 +1,5 @@
-"""Who comes to the hub's door: how many at a time, from where, and who guesses tokens."""
+"""Limits on connections to the hub: how many in all, how many from one network, and who guesses
+tokens."""
 
 import resource
 from collections import Counter, OrderedDict
@@ -17,7 +18,7 @@ NETWORKS_MAX: Final = 10_000
 
 
 def connections_possible() -> int:
-    """Connections that the process's file descriptors have room for."""
+    """How many connections the process's file descriptors allow."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return 1 << 20
@@ -25,8 +26,8 @@ def connections_possible() -> int:
 
 
 class HubConnectionLimits:
-    """Counts connections and wrong tokens by network. What is refused is told in one line a minute,
-    however many there are."""
+    """Counts connections and wrong tokens by network. Refusals are logged once a minute, with their
+    number."""
 
     def __init__(self, limits: HubLimits, clock: Clock, log: Log) -> None:
         self._limits = limits
@@ -41,7 +42,7 @@ class HubConnectionLimits:
         self._refused: Counter[str] = Counter()
 
     def enter(self, name: str) -> int:
-        """One more connection of this network: 0, or the HTTP status that it is refused with. It
+        """Count a connection from this network. Returns 0, or the HTTP status that refuses it. It
         counts until it leaves, also when it is refused."""
         self.by_network[name] += 1
         self.total += 1
@@ -54,14 +55,14 @@ class HubConnectionLimits:
         return 429 if self.is_guessing(name) else 0
 
     def leave(self, name: str) -> None:
-        """It is gone."""
+        """A connection from this network has ended."""
         self.total -= 1
         self.by_network[name] -= 1
         if not self.by_network[name]:
             del self.by_network[name]
 
     def wrong(self, name: str, count: int) -> bool:
-        """So many wrong tokens were shown; True when that is too many of this network."""
+        """Count wrong tokens; True when this network has sent too many."""
         now_s = self._clock.steady_s()
         since_s, before = self._wrong.pop(name, (now_s, 0))
         if now_s - since_s >= MINUTE_S:
@@ -72,7 +73,7 @@ class HubConnectionLimits:
         return self.is_guessing(name)
 
     def is_guessing(self, name: str) -> bool:
-        """Whether this network has shown too many wrong tokens within a minute."""
+        """Whether this network has sent too many wrong tokens within a minute."""
         since_s, count = self._wrong.get(name, (0.0, 0))
         if count <= self._limits.wrong_tokens_max:
             return False

@@ -1,4 +1,4 @@
-"""Deadlines of connections: one timer for all of them."""
+"""Deadlines of connections. One timer serves all of them."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -8,14 +8,14 @@ CountWrongTokens = Callable[[int], bool]
 
 
 class HasDeadline(Protocol):
-    """A connection of which something is awaited."""
+    """A connection that must send or read something in time."""
 
     def deadline_passed(self) -> None:
-        """It did not come in time."""
+        """The deadline has passed."""
 
 
 class ConnectionDeadlines(Protocol):
-    """Who closes connections that take too long."""
+    """Keeps the deadlines of connections, and closes those that miss theirs."""
 
     def set_deadline(self, protocol: HasDeadline, seconds: float | None) -> None:
-        """The next thing must have come by then; None: it has."""
+        """Set the connection's deadline to so many seconds from now; None removes it."""

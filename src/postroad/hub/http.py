@@ -1,4 +1,4 @@
-"""Sending and getting by plain HTTP, for those who do not keep a connection."""
+"""Sending and getting by plain HTTP, for clients that keep no connection."""
 
 import asyncio
 import re
@@ -43,7 +43,7 @@ Reply = Callable[[int, object], None]
 
 
 class HttpProtocol(asyncio.Protocol):
-    """One HTTP/1.1 connection: one request after the other."""
+    """One HTTP/1.1 connection. It serves one request after the other."""
 
     def __init__(
         self, hub: Hub, commands: Commands, deadlines: ConnectionDeadlines, wrong: CountWrongTokens
@@ -67,19 +67,19 @@ class HttpProtocol(asyncio.Protocol):
         """The other side does not take its answers."""
 
     def begin(self, transport: asyncio.Transport) -> None:
-        """The connection is ours from now on."""
+        """Take over the connection."""
         self._transport = transport
         self._deadlines.set_deadline(self, self._hub.limits.request_s)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """It is gone; nobody waits any more."""
+        """The connection ended: its long poll is given up."""
         self._transport = self._leaving = None
         self._deadlines.set_deadline(self, None)
         if self._waiter is not None:
             self._hub.core.give_up(self._waiter)
 
     def data_received(self, data: bytes) -> None:
-        """Some of a request."""
+        """Read a piece of a request."""
         self._ahead = self._ahead + len(data) if self._busy or self._full else 0
         if self._ahead > self._hub.limits.body_bytes_max:
             self._fail(429, "wait for the answer before you ask for more")
@@ -92,19 +92,19 @@ class HttpProtocol(asyncio.Protocol):
             self._go_on()
 
     def pause_writing(self) -> None:
-        """It asks, and does not read what it is told: nothing more of it is looked at."""
+        """The client does not read its answers: no more of its requests are read."""
         self._full = True
         self._deadlines.set_deadline(self, self._hub.limits.stall_s)
 
     def resume_writing(self) -> None:
-        """It reads again."""
+        """The client reads again."""
         self._full = False
         if self._transport is not None and not self._busy:
             self._deadlines.set_deadline(self, self._hub.limits.request_s)
             self._go_on()
 
     def deadline_passed(self) -> None:
-        """Nothing whole came in time, or nothing was taken."""
+        """The request did not arrive in time, or its answer was not read."""
         if self._leaving is not None:
             self._leaving.abort()
             return
@@ -141,8 +141,8 @@ class HttpProtocol(asyncio.Protocol):
                 return
 
     def _next(self) -> Any:
-        """What comes next. h11's pattern for headers is quadratic in blanks: 16 KiB of them took
-        it 0.8 s."""
+        """Parse the next event. h11's pattern for headers is quadratic in blanks: 16 KiB of them
+        took 0.8 s."""
         if self._wire.their_state is h11.IDLE:
             held = self._wire.trailing_data[0]
             end = HEAD_END.search(held)
@@ -253,7 +253,7 @@ class HttpProtocol(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self._go_on)
 
     def _go_on(self) -> None:
-        """What has come, as far as it goes."""
+        """Handle what has arrived."""
         try:
             self._read()
         except h11.RemoteProtocolError as error:
@@ -266,7 +266,7 @@ class HttpProtocol(asyncio.Protocol):
             self._transport.write(b"".join(parts))
 
     def _fail(self, status: int, text: str) -> None:
-        """Say what is wrong, if that can still be said, and close."""
+        """Answer with an error if an answer is still possible, and close."""
         if self._transport is None:
             return
         if self._wire.our_state in (h11.IDLE, h11.SEND_RESPONSE):
@@ -276,7 +276,7 @@ class HttpProtocol(asyncio.Protocol):
         self._close()
 
     def _close(self) -> None:
-        """Close it when the other side has taken what was written, but not for ever."""
+        """Close the connection when the client has read what was written, or after a time."""
         transport, self._transport = self._transport, None
         if transport is None:
             return
@@ -287,7 +287,8 @@ class HttpProtocol(asyncio.Protocol):
 
 
 def _is_double(request: h11.Request) -> bool:
-    """Whether its length is told in two ways: somebody before us may have believed the other."""
+    """Whether the request gives its length in two ways: a proxy before us may have believed the
+    other."""
     names = {name for name, _ in request.headers}
     return b"content-length" in names and b"transfer-encoding" in names
 

@@ -1,4 +1,4 @@
-"""The hub at work: gathers what clients ask, one commit for all of it, then the answers."""
+"""The hub at work: it gathers clients' commands, commits them together, then answers them."""
 
 import asyncio
 import math
@@ -23,14 +23,14 @@ SWEEP_BATCH = 500
 
 
 class DeferredConnection(Protocol):
-    """A connection with frames that wait."""
+    """A connection whose frames wait undecoded."""
 
     def resume_frames(self) -> None:
-        """Go on with them."""
+        """Handle the frames that waited."""
 
 
 class Hub:
-    """The core with its store. While one batch is committed the next one gathers."""
+    """Joins the core and its store. While one batch is committed, the next one gathers."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Hub:
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Be the store's hub, and begin."""
+        """Become the store's hub, and start."""
         again_s = await self._store.hub_lead()
         self._task = asyncio.get_running_loop().create_task(self._run(), name="postroad hub")
         self._lead_after(again_s)
@@ -61,7 +61,7 @@ class Hub:
         self._later("sweep", int(self.limits.sweep_s * 1000))
 
     async def close(self) -> None:
-        """Finish what was handed over, then stop."""
+        """Finish the gathered work, then stop."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers = {}
@@ -73,7 +73,7 @@ class Hub:
             await self._store.hub_unlead()
 
     async def delete(self, name: str) -> None:
-        """The mailbox with all that is in it, for the hub's own people."""
+        """Delete a mailbox with all that is in it, without its token."""
         answer = await self._ask(lambda settle: self.core.drop(Drop(name), settle))
         if isinstance(answer, Refused):
             raise UnknownMailbox(f"there is no mailbox {name!r} any more")
@@ -88,20 +88,20 @@ class Hub:
         return answer
 
     async def explain(self, name: str) -> MailboxExplanation:
-        """Why a mailbox's messages go, or do not."""
+        """Explain why a mailbox's messages are delivered, or are not."""
         return explain(self.core, name, await self._store.box_find(name))
 
     def status(self) -> HubStatus:
-        """What the hub is doing."""
+        """Count what the hub is doing."""
         return hub_status(self.core)
 
     async def ended(self) -> None:
-        """Returns when the hub has stopped by itself: another one took its place."""
+        """Return when the hub has stopped by itself because another one took its place."""
         if self._task is not None:
             await asyncio.shield(self._task)
 
     def wake(self) -> None:
-        """There may be something to do."""
+        """Start work if there is any."""
         core = self.core
         if core.work or core.looks:
             self._wake.set()
@@ -142,8 +142,8 @@ class Hub:
                 return
 
     async def _turn(self) -> None:
-        """What subscribes is looked up first, then everything else in one transaction. Both are
-        taken now: nothing can be committed between the look and the subscription."""
+        """Look up subscriptions first, then do everything else in one transaction. Both are taken
+        now, so that nothing is committed between a lookup and its subscription."""
         core = self.core
         looks = core.next_looks()
         batch = core.batch()
@@ -215,7 +215,7 @@ class Hub:
             self._lead_after(again_s)
 
     async def _sweep(self) -> None:
-        """What is too old goes, and what lies behind it comes forward."""
+        """Delete messages that are too old, and deliver those behind them."""
         self.core.stale = False
         try:
             for name, position in await self._store.box_old(SWEEP_BATCH):

@@ -1,4 +1,4 @@
-"""The hub's front undecided: one port for WebSocket and HTTP, with limits on those who come."""
+"""The hub's port, for WebSocket and HTTP, with limits on connections."""
 
 import asyncio
 import logging
@@ -50,7 +50,7 @@ ENDINGS: Final = {
 
 
 class HubServer:
-    """Listens, and knows who is in."""
+    """Listens, and knows the open connections."""
 
     def __init__(self, hub: Hub, keys: HubTokens | None = None) -> None:
         self.hub = hub
@@ -71,7 +71,7 @@ class HubServer:
     async def start(
         self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
     ) -> int:
-        """Listen; answers the port."""
+        """Listen, and return the port."""
         found: int
         if tls is not None:
             connection_limits, clock, limit_s = (
@@ -92,7 +92,7 @@ class HubServer:
         return found
 
     async def stop(self) -> None:
-        """Nobody new; those who are in are told to come again."""
+        """Accept no more connections, and tell the open ones to connect again later."""
         if self._timer is not None:
             self._timer.cancel()
         if self._tls_listener is not None:
@@ -104,7 +104,8 @@ class HubServer:
         await self._drain_writes()
 
     async def _drain_writes(self) -> None:
-        """Whoever does not take its last words is cut off: the loop would never close."""
+        """Wait until clients have read their last frames, then cut them off: the loop would never
+        close."""
         for _ in range(STOP_LOOKS):
             if not any(each.get_write_buffer_size() for each in self.open_transports):
                 return
@@ -113,7 +114,7 @@ class HubServer:
             each.abort()
 
     def set_deadline(self, protocol: HasDeadline, seconds: float | None) -> None:
-        """The next thing from it must have come by then; None: it has."""
+        """Set the connection's deadline to so many seconds from now; None removes it."""
         if seconds is None:
             self._due.pop(protocol, None)
             return
@@ -133,7 +134,7 @@ class HubServer:
             self._timer = self.hub.clock.later(wait_ms, self._tick)
 
     def upgrade(self, undecided: "UndecidedConnection", request: WSUpgradeRequest) -> Upgrade:
-        """The subprotocol that both know; JSON when none is named."""
+        """Choose a subprotocol that both sides know; JSON when none is named."""
         named = request.headers.get("Sec-WebSocket-Protocol", "")
         offered = [name.strip() for name in named.split(",") if name.strip()]
         chosen = next((name for name in offered if name in self._codecs), None)
@@ -149,7 +150,7 @@ class HubServer:
         )
 
     def websocket(self, undecided: "UndecidedConnection") -> "WebSocketConnection":
-        """What speaks WebSocket on a connection from now on."""
+        """Make the protocol that speaks WebSocket on a connection."""
         limits = self.hub.limits
         return WebSocketConnection(
             undecided,
@@ -163,25 +164,25 @@ class HubServer:
 
 
 class WebSocketConnection(WSProtocol):  # type: ignore[misc]
-    """picows' protocol, which also says when it ends before its handshake."""
+    """picows' protocol, which also reports a connection that ends before its handshake."""
 
     def __init__(self, undecided: "UndecidedConnection", options: tuple[Any, ...]) -> None:
         super().__init__(*options)
         self._undecided = undecided
 
     def get_buffer(self, hint: int) -> memoryview:
-        """Where the next bytes are to be written."""
+        """Return the buffer for the next bytes."""
         room: memoryview = super().get_buffer(hint)
         return room[:READ_BYTES]
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """The connection ended."""
         super().connection_lost(exc)
         self._undecided.connection_lost(exc)
 
 
 class UndecidedConnection(asyncio.Protocol):
-    """A connection that has not said yet what it wants."""
+    """A connection that has not sent the head of its first request yet."""
 
     def __init__(self, server: HubServer, counted: str = "") -> None:
         self._server = server
@@ -191,7 +192,7 @@ class UndecidedConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody comes."""
+        """Count the connection, or refuse it."""
         self._transport = cast("asyncio.Transport", transport)
         server = self._server
         server.open_transports.add(self._transport)
@@ -207,7 +208,7 @@ class UndecidedConnection(asyncio.Protocol):
         server.set_deadline(self, server.hub.limits.handshake_s)
 
     def data_received(self, data: bytes) -> None:
-        """The head of the first request says what this connection is for."""
+        """Read the head of the first request, which decides between WebSocket and HTTP."""
         if self._transport is None:
             return
         begin = max(0, len(self._head) - len(HEAD_END) + 1)
@@ -232,15 +233,15 @@ class UndecidedConnection(asyncio.Protocol):
             http.data_received(whole)
 
     def deadline_passed(self) -> None:
-        """It said nothing whole in time."""
+        """The head did not arrive in time."""
         self._end(408)
 
     def wrong(self, count: int) -> bool:
-        """So many wrong tokens came this way; True when that is enough."""
+        """Count wrong tokens; True when the connection is to be closed for them."""
         return self._server.connection_limits.wrong(self._network, count)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """It is gone."""
+        """The connection ended."""
         self._transport = None
         self._server.set_deadline(self, None)
         self._server.open_transports.discard(self._counted)
@@ -255,20 +256,20 @@ class UndecidedConnection(asyncio.Protocol):
 
 
 class HttpConnection(HttpProtocol):
-    """An HTTP connection that tells the connection it came from when it ends."""
+    """An HTTP connection, which reports its end to the connection that it began as."""
 
     def __init__(self, undecided: UndecidedConnection, server: HubServer) -> None:
         super().__init__(server.hub, server.commands, server, undecided.wrong)
         self._undecided = undecided
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """The connection ended."""
         super().connection_lost(exc)
         self._undecided.connection_lost(exc)
 
 
 def _feed(protocol: "WebSocketConnection", data: bytes) -> None:
-    """What was read before the connection changed hands."""
+    """Hand over the bytes that were read before the protocol changed."""
     while data:
         room = protocol.get_buffer(len(data))
         part = data[: len(room)]

@@ -1,4 +1,4 @@
-"""One WebSocket: frames in, answers out, and never more in memory than its bounds."""
+"""One WebSocket: it decodes commands and sends answers, and its memory is bounded."""
 
 from typing import Final
 
@@ -26,7 +26,7 @@ REST_MS: Final = 1
 
 
 class WebSocketSession(WSListener):
-    """A client's connection. No task, no timer: it lives from frame to frame."""
+    """A client's connection. It has no task and no timer of its own."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class WebSocketSession(WSListener):
         self._client = self._hub.core.connect(self)
 
     def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
-        """A frame, or a part of a message."""
+        """Handle a frame, or a part of a message."""
         if frame.msg_type == WSMsgType.CLOSE:
             transport.send_close(WSCloseCode.OK)
             transport.disconnect()
@@ -112,23 +112,23 @@ class WebSocketSession(WSListener):
             self._transport.underlying_transport.resume_reading()
 
     def on_ws_disconnected(self, transport: WSTransport) -> None:  # noqa: ARG002
-        """It is gone."""
+        """The connection ended."""
         self._deadlines.set_deadline(self, None)
         self._hub.deferred.pop(self, None)
         self._hub.core.disconnect(self._client)
 
     def deadline_passed(self) -> None:
-        """The rest of a message did not come."""
+        """The rest of a message did not arrive in time."""
         self.close(BAD_MANNERS, "the message took too long")
 
     def pause_writing(self) -> None:
-        """The other side does not read."""
+        """The client does not read."""
         self._hub.core.pause(self._client)
         self._update_reading()
         self._hub.wake()
 
     def resume_writing(self) -> None:
-        """It reads again."""
+        """The client reads again."""
         self._hub.core.resume(self._client)
         self._update_reading()
         self._hub.wake()
@@ -136,16 +136,16 @@ class WebSocketSession(WSListener):
     # What the core calls
 
     def put(self, frame: Event) -> None:
-        """Write; what the other side does not take waits in the transport's buffer."""
+        """Write a frame. What the client does not read waits in the transport's buffer."""
         if not self._client.gone:
             self._transport.send(self._kind, self._codec.encode(frame))
 
     def buffered(self) -> int:
-        """Bytes that the other side has not taken yet."""
+        """How many bytes the client has not read yet."""
         return self._transport.underlying_transport.get_write_buffer_size()
 
     def close(self, code: int, reason: str) -> None:
-        """End it, whether or not the other side listens."""
+        """Close the connection, whether or not the client reads."""
         if not self._client.gone:
             self._hub.core.disconnect(self._client)
             self._transport.send_close(WSCloseCode(code), reason.encode())
@@ -165,7 +165,7 @@ class WebSocketSession(WSListener):
             self._do(payload)
 
     def resume_frames(self) -> None:
-        """What was put aside in a storm of subscriptions, as far as it goes now."""
+        """Handle frames that were deferred while too many subscriptions were looked up."""
         while self._deferred and not self._hub.core.lookups_full and not self._client.gone:
             self._do(self._deferred.pop(0))
         if self._deferred and not self._client.gone:
@@ -196,7 +196,7 @@ class WebSocketSession(WSListener):
             self._update_reading()
 
     def _update_reading(self) -> None:
-        """Read from it only while it reads, and while its commands are answered."""
+        """Read from the client only while it reads, and while its commands are answered."""
         most = self._hub.limits.commands_max // (2 if self._reading_paused else 1)
         pause = not self._client.writable or self._unanswered >= most or bool(self._deferred)
         if pause == self._reading_paused or self._client.gone:
@@ -209,7 +209,7 @@ class WebSocketSession(WSListener):
 
 
 def _denied(frame: Event) -> int:
-    """How many wrong tokens an answer speaks of."""
+    """How many wrong tokens an answer reports."""
     if isinstance(frame, Subscribed | Watching):
         return len(frame.refused)
     return int(isinstance(frame, Error) and frame.code == RefusalCode.denied)

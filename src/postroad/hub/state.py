@@ -1,4 +1,5 @@
-"""Who is connected, who awaits a CONTINUE, and the work that is gathered for the store."""
+"""What a hub knows and does not store: connections, subscriptions, who waits for a CONTINUE, and
+the work for the store."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ BoxTokens = Sequence[tuple[str, bytes]]
 
 
 class LongPoll:
-    """A long poll that found nothing yet."""
+    """A long poll that has found nothing yet."""
 
     __slots__ = ("client", "done", "name", "until_s")
 
@@ -47,13 +48,13 @@ class HubState:
         self._numbers = 0
 
     def batch(self) -> list[tuple[Op, OnAnswer]]:
-        """The next pieces of work, for one commit."""
+        """Take the next operations, for one commit."""
         work = self.work
         return [work.popleft() for _ in range(min(len(work), self.limits.commit_max))]
 
     def next_looks(self) -> list[tuple[BoxTokens, OnAnswer]]:
-        """The next subscriptions, for one question: few enough that what a storm of them leaves
-        behind in memory is small."""
+        """Take the next subscriptions, for one query. Their number is bounded, so that a storm of
+        them leaves little memory behind."""
         looks: list[tuple[BoxTokens, OnAnswer]] = []
         names = 0
         while self.looks and (not looks or names + len(self.looks[0][0]) <= self.limits.look_max):
@@ -64,7 +65,7 @@ class HubState:
 
     @property
     def lookups_full(self) -> bool:
-        """So many wait to be looked up that more had better wait as bytes."""
+        """Whether so many lookups wait that further frames stay undecoded."""
         return self._to_look >= self.limits.look_max
 
     def _look(self, asks: BoxTokens, settled: OnAnswer) -> None:
@@ -72,13 +73,13 @@ class HubState:
         self._to_look += len(asks)
 
     def connect(self, link: ClientLink) -> Client:
-        """A client is here."""
+        """Add a client."""
         self._numbers += 1
         client = self.clients[self._numbers] = Client(link, self._numbers)
         return client
 
     def disconnect(self, client: Client) -> None:
-        """It is gone; what it had not acked waits for the next subscriber."""
+        """Remove a client. Messages that it did not ack wait for the next subscriber."""
         client.gone = True
         self.clients.pop(client.number, None)
         self.paused.pop(client, None)
@@ -96,7 +97,7 @@ class HubState:
         client.notices = []
 
     def give_up(self, waiter: LongPoll) -> None:
-        """Whoever waited is gone, or has waited long enough."""
+        """End a long poll whose client is gone, or that has waited long enough."""
         waiter.until_s = -1.0
         if waiter.client is not None:
             waiter.client.waits.pop(waiter, None)
@@ -107,7 +108,7 @@ class HubState:
                 del self.waiters[waiter.name]
 
     def watch(self, client: Client, watch: Watch, done: OnAnswer) -> None:
-        """Tell this client when these are open; at once for those that are."""
+        """Tell this client when these mailboxes are open; at once for those that are."""
 
         def settled(answer: Answer) -> None:
             done(answer)

@@ -1,4 +1,4 @@
-"""What a hub shows of itself: plain values, and why a subscription seems stuck."""
+"""What a hub reports about itself, and why a subscription seems stuck."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ BUSIEST: Final = 10
 
 
 class ClientStatus(Struct, frozen=True):
-    """One connection."""
+    """The state of one connection."""
 
     client: int
     subscriptions: int
@@ -23,7 +23,7 @@ class ClientStatus(Struct, frozen=True):
 
 
 class HubStatus(Struct, frozen=True):
-    """A hub now. Pending: subscriptions with something to read that is not delivered yet."""
+    """The state of a hub. Pending are subscriptions with a message that is not delivered yet."""
 
     clients: int
     subscriptions: int
@@ -41,7 +41,7 @@ class HubStatus(Struct, frozen=True):
 
 
 class MailboxExplanation(Struct, frozen=True):
-    """Why a mailbox's messages go, or do not."""
+    """Why a mailbox's messages are delivered, or are not."""
 
     box: str
     state: str
@@ -51,7 +51,7 @@ class MailboxExplanation(Struct, frozen=True):
 
 
 def hub_status(core: Core) -> HubStatus:
-    """The hub now."""
+    """Count what the hub is doing now."""
     clients = [_client(core, client) for client in core.clients.values()]
     busy = sorted(clients, key=lambda each: (each.buffered_bytes, each.pending), reverse=True)
     oldest = next(iter(core.unacked), None)
@@ -86,7 +86,7 @@ def _age(core: Core, since_s: float | None) -> float:
 
 
 def explain(core: Core, name: str, box: Box | None) -> MailboxExplanation:
-    """Why a mailbox's messages go, or do not."""
+    """Explain why a mailbox's messages are delivered, or are not."""
     if box is None:
         return MailboxExplanation(
             name, "unknown", 0, over_quota=False, text="there is no such mailbox"

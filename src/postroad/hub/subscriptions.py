@@ -1,4 +1,5 @@
-"""Subscriptions: one unacknowledged message each, one subscriber a mailbox, oldest ready first."""
+"""Subscriptions. Each has one unacknowledged message, a mailbox has one subscriber, and the mailbox
+that has been ready longest goes first."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -30,10 +31,10 @@ TOO_MANY: Final = Refused(RefusalCode.too_many, "too many subscriptions on one c
 
 
 class Subscriptions(HubState):
-    """What goes to subscribers, and what they acknowledge."""
+    """Delivers messages to subscribers, and takes their acks."""
 
     def subscribe(self, client: Client, asks: BoxTokens, done: OnAnswer) -> None:
-        """Get what comes to these. The answer to all goes first, messages after."""
+        """Subscribe to these mailboxes. The answer is sent before their messages."""
         if len(client.subs) + len(asks) > self.limits.subscriptions_max:
             done(TOO_MANY)
             return
@@ -78,7 +79,8 @@ class Subscriptions(HubState):
             del self.subs[name]
 
     def unsubscribe(self, client: Client, names: Sequence[str], done: OnAnswer) -> None:
-        """No more from these; what is unacked waits. In order with what was subscribed."""
+        """End these subscriptions, in order with those made before. Messages without an ack
+        wait."""
 
         def settled(_answer: Answer) -> None:
             for name in names:
@@ -104,7 +106,7 @@ class Subscriptions(HubState):
         self._drain(client)
 
     def _drain(self, client: Client) -> None:
-        """Read the heads of what has been ready longest, if the client can take them."""
+        """Read the heads of the mailboxes that have been ready longest, if the client reads."""
         if client.reading or not client.ready or not client.writable:
             return
         picked: list[tuple[Subscription, float]] = []
@@ -133,7 +135,7 @@ class Subscriptions(HubState):
     def _dispatch(
         self, client: Client, picked: list[tuple[Subscription, float]], answer: Answer
     ) -> list[tuple[Subscription, float]]:
-        """Deliver what was read to those that are still what they were; who is left."""
+        """Deliver what was read to subscriptions that have not changed; return the others."""
         self._after("", answer)
         letters = answer.letters if isinstance(answer, Heads) else [None] * len(picked)
         left: list[tuple[Subscription, float]] = []
@@ -147,7 +149,8 @@ class Subscriptions(HubState):
         return left
 
     def ack(self, client: Client, name: str, position: int, done: OnAnswer) -> None:
-        """The message was received. The answer, with the next one, comes after it is deleted."""
+        """A client confirms a message. The answer, with the next message, comes after the
+        deletion."""
         sub = client.subs.get(name)
         if sub is None or not sub.delivered:
             done(NOT_SUBSCRIBED)
@@ -169,7 +172,7 @@ class Subscriptions(HubState):
         self.work.append((Take(name, position), settled))
 
     def _following(self, sub: Subscription, letter: Letter | None) -> Letter | None:
-        """The next message goes with the ack's answer, but not before what is ready already."""
+        """The next message goes with the ack's answer, unless other mailboxes are ready already."""
         client = sub.client
         if client.subs.get(sub.name) is not sub:
             return None

@@ -1,5 +1,6 @@
-"""Those who come to a hub with TLS: counted when they connect, and served after the handshake. The
-loop's own TLS server tells of a connection only then, so that nobody could count slow ones."""
+"""Accepts TLS connections to a hub. They are counted when they connect and served after the
+handshake: the loop's own TLS server reports a connection only then, and slow handshakes could not
+be counted."""
 
 import asyncio
 import socket
@@ -21,7 +22,7 @@ MakeProtocol = Callable[[str], asyncio.Protocol]
 
 
 class TlsListener:
-    """Listens, and shakes hands."""
+    """Listens, and makes TLS handshakes."""
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class TlsListener:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
-        """Listen; answers where, as a number."""
+        """Listen, and return the IP address and the port."""
         loop = asyncio.get_running_loop()
         kind, passive = socket.SOCK_STREAM, socket.AI_PASSIVE
         found = await loop.getaddrinfo(host, port, type=kind, flags=passive)
@@ -59,7 +60,7 @@ class TlsListener:
         return name, port
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Accept no more connections."""
         for task in self._tasks:
             task.cancel()
         for listener in self._listeners:

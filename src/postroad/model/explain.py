@@ -158,7 +158,7 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
     holds += blocks_by_limits(facts.paces, now_ms)
     probing = facts.queue.block is not None
     stuck = LANES_HOLD if shared else HEADS_HOLD
-    coming = _outlook(facts.tallies, holds, now_ms, probing=probing, stuck=stuck)
+    coming = _next_step(facts.tallies, holds, now_ms, probing=probing, stuck=stuck)
     return QueueExplanation(
         tenant=facts.queue.tenant,
         queue=facts.queue.name,
@@ -180,7 +180,7 @@ def explain_lane(facts: LaneFacts, now_ms: int) -> LaneExplanation:
     """Explain a lane."""
     holds = blocks_on_lane(facts.lane) + blocks_by_limits(facts.paces, now_ms)
     probing = facts.lane.circuit.is_open
-    coming = _outlook(facts.tallies, holds, now_ms, probing=probing, stuck=QUEUES_HOLD)
+    coming = _next_step(facts.tallies, holds, now_ms, probing=probing, stuck=QUEUES_HOLD)
     return LaneExplanation(
         lane=_brief(facts.lane),
         tenant=facts.lane.tenant,
@@ -196,7 +196,7 @@ def explain_lane(facts: LaneFacts, now_ms: int) -> LaneExplanation:
     )
 
 
-def _outlook(
+def _next_step(
     tallies: tuple[Tally, ...], holds: list[ActiveBlock], now_ms: int, *, probing: bool, stuck: str
 ) -> NextStep:
     """When the first of many may start; never exact, since each has its own blocks. `stuck` says
