@@ -1,4 +1,4 @@
-"""Message, queue, lane and rung: what the road is made of."""
+"""Messages, queues, lanes and rungs."""
 
 from hashlib import blake2b
 from typing import Final
@@ -53,7 +53,7 @@ class Policy(Struct, frozen=True, gc=False):
 
 
 class QueueSpec(Struct, frozen=True):
-    """What a queue is to be: its owner, name, lane (without shard), and policy."""
+    """How a queue is to be made: tenant, name, lane (without shard) and policy."""
 
     tenant: str
     name: str
@@ -162,8 +162,8 @@ class Accepted(Struct, frozen=True, gc=False):
 
 
 def digest_of(draft: Draft) -> bytes:
-    """What must be the same for a key to count again: body and headers, but neither secrets nor
-    the trace that a send belongs to, which is written last."""
+    """Digest what must be the same for an idempotency key to count again: body and headers, without
+    secrets and without the trace of a send, which is written last."""
     headers = draft.said or draft.headers
     before, found, _ = headers.rpartition(b'"traceparent":')
     said = before if found else headers
@@ -171,19 +171,20 @@ def digest_of(draft: Draft) -> bytes:
 
 
 def hashed(text: str, buckets: int) -> int:
-    """A bucket that is the same in every process and release."""
+    """Hash into a bucket, the same in every process and release."""
     return crc32(text.encode()) % buckets
 
 
 def slot_of(policy: Policy, order_key: str) -> int:
-    """0 is unordered; 1 to 64 by order key; a queue that is ordered as a whole has one slot."""
+    """Return the order group: 0 is unordered, 1 to 64 by order key, and 1 for a queue that is
+    ordered as a whole."""
     if policy.ordered:
         return 1
     return 1 + hashed(order_key, SLOTS) if order_key else 0
 
 
 def shard_of(policy: Policy, shards: int, order_key: str, number: int) -> int:
-    """Which of the queue's lanes takes the message."""
+    """Choose which of the queue's lanes takes the message."""
     if shards == 1 or policy.ordered:
         return 0
     if order_key:

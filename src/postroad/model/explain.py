@@ -1,4 +1,4 @@
-"""Explain: what happened to a message, what holds it back, what comes next. Pure."""
+"""Explains what happened to a message, what holds it, and what comes next. It does no I/O."""
 
 from typing import Final
 
@@ -33,7 +33,7 @@ from postroad.model.tries import Try
 
 
 class Explanation(Struct, frozen=True):
-    """One message: for programs, and in `sentence` for people."""
+    """The explanation of a message: fields for programs, and `sentence` for people."""
 
     id: str
     tenant: str
@@ -57,7 +57,7 @@ class Explanation(Struct, frozen=True):
 
 
 class LaneBrief(Struct, frozen=True):
-    """A lane of a queue: its number, where it goes, who serves it."""
+    """A lane of a queue: its number, its server, and its owner."""
 
     id: int
     transport: str
@@ -68,7 +68,7 @@ class LaneBrief(Struct, frozen=True):
 
 
 class QueueExplanation(Struct, frozen=True):
-    """One queue: what waits and what is held, by level; and the limits that it stands under."""
+    """The explanation of a queue: what waits and what is held by level, and its limits."""
 
     tenant: str
     queue: str
@@ -86,7 +86,7 @@ class QueueExplanation(Struct, frozen=True):
 
 
 class LaneExplanation(Struct, frozen=True):
-    """One lane: what waits and what is held, by level, and who serves it."""
+    """The explanation of a lane: what waits and what is held by level, and its owner."""
 
     lane: LaneBrief
     tenant: str

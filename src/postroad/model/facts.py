@@ -1,4 +1,4 @@
-"""What a store knows about a message, a queue or a lane, for those who ask why."""
+"""What a store knows about a message, a queue or a lane. Explanations are made of it."""
 
 from msgspec import Struct
 
@@ -18,7 +18,7 @@ class Owner(Struct, frozen=True):
 
 
 class LaneState(Struct, frozen=True):
-    """A lane without its credential, which nobody has to see."""
+    """A lane without its credential, which is a secret."""
 
     id: int
     tenant: str
@@ -33,7 +33,7 @@ class LaneState(Struct, frozen=True):
 
 
 class Live(Struct, frozen=True):
-    """Where a message is that is not finished."""
+    """The position of an unfinished message."""
 
     level: int
     attempts: int
@@ -49,7 +49,7 @@ class Live(Struct, frozen=True):
 
 
 class Ended(Struct, frozen=True):
-    """What became of a finished message."""
+    """How a message ended."""
 
     state: State
     at_ms: int
@@ -61,7 +61,7 @@ class Ended(Struct, frozen=True):
 
 
 class PaceFacts(Struct, frozen=True):
-    """A limit, and how far it is used."""
+    """A limit, and how much of it is used."""
 
     shared: bool
     """Of a credential, and not of the queue itself."""
@@ -74,7 +74,7 @@ class PaceFacts(Struct, frozen=True):
 
 
 class MessageFacts(Struct, frozen=True):
-    """One message; either `live` or `ended`. The lane of a delivered one is not remembered."""
+    """One message: either `live` or `ended` is set. The lane of a delivered one is not kept."""
 
     id: int
     accepted_at_ms: int

@@ -55,7 +55,7 @@ LAST_POLLED_LEVEL: Final = len(POLL_INTERVALS_S) - 1
 
 
 def check_ladder(ladder: object) -> Ladder:
-    """The ladder; BadInput for one that nobody can climb."""
+    """Return the ladder; BadInput when it cannot be used."""
     if not isinstance(ladder, Ladder):
         raise BadInput(f"ladder={ladder!r}: give Steps(…) or Exponential(…)")
     waits_ms = ladder.delays_ms if isinstance(ladder, Steps) else (ladder.base_ms, ladder.cap_ms)

@@ -1,4 +1,4 @@
-"""What holds a message back, and what will happen to it next if nothing else changes."""
+"""Which blocks apply to a message, and what happens to it next if nothing else changes."""
 
 from enum import StrEnum
 from typing import Final
@@ -24,7 +24,7 @@ PACE: Final = "pace"
 
 
 class BlockScope(StrEnum):
-    """What a block is on."""
+    """Whether a block is on a message, a queue or a lane."""
 
     message = "message"
     queue = "queue"
@@ -32,8 +32,7 @@ class BlockScope(StrEnum):
 
 
 class ActiveBlock(Struct, frozen=True):
-    """A block that applies: not before a time, because of something. `until_ms` None: until
-    somebody, or another message, ends it."""
+    """A block that applies now. `until_ms` None: until somebody, or another message, ends it."""
 
     scope: BlockScope
     kind: str
@@ -62,9 +61,8 @@ class NextKind(StrEnum):
 
 class NextStep(Struct, frozen=True):
     """What will happen, if nobody does anything. No try starts before `not_before_ms` (None: no
-    such time is known), unless what holds it back is lifted, or new messages for a server that is
-    away advance its probe. `exact`: one starts then, given an engine that serves the lane and
-    has room."""
+    such time is known), unless a block is lifted, or new messages for a server that is away advance
+    its probe. `exact`: one starts then, given an engine that serves the lane and has capacity."""
 
     what: NextKind
     why: str
@@ -75,7 +73,7 @@ class NextStep(Struct, frozen=True):
 
 
 def blocks_on_message(facts: MessageFacts, now_ms: int) -> list[ActiveBlock]:
-    """Every block that applies to a message that is not finished."""
+    """List every block that applies to an unfinished message."""
     live = facts.live
     if live is None or live.uncertain:
         return []
@@ -96,8 +94,8 @@ def blocks_on_message(facts: MessageFacts, now_ms: int) -> list[ActiveBlock]:
 
 
 def blocks_by_limits(paces: tuple[PaceFacts, ...], now_ms: int) -> list[ActiveBlock]:
-    """Limits that are used up for the moment. Until when is known only of long windows: some slot
-    that is reserved already may be for this very message."""
+    """List the limits that are used up for the moment. Until when is known only of long windows: a
+    slot that is reserved already may be for this very message."""
     return [
         ActiveBlock(
             BlockScope.lane if pace.shared else BlockScope.queue,
@@ -125,7 +123,7 @@ def _last_ended_ms(facts: MessageFacts) -> int:
 
 
 def blocks_on_queue(queue: Queue, paused_at_ms: int, now_ms: int) -> list[ActiveBlock]:
-    """Blocks on a queue."""
+    """List the blocks on a queue."""
     found: list[ActiveBlock] = []
     if queue.paused:
         found.append(
@@ -141,7 +139,7 @@ def blocks_on_queue(queue: Queue, paused_at_ms: int, now_ms: int) -> list[Active
 
 
 def blocks_on_lane(lane: LaneState) -> list[ActiveBlock]:
-    """Blocks on a lane. An open circuit is one also when its time is over: a probe decides."""
+    """List the blocks on a lane. An open circuit is one even after its time: a probe decides."""
     found: list[ActiveBlock] = []
     if lane.paused_at_ms:
         reason = "paused by hand"
@@ -158,7 +156,7 @@ def blocks_on_lane(lane: LaneState) -> list[ActiveBlock]:
 def next_step(
     facts: MessageFacts, holds: list[ActiveBlock], now_ms: int, *, sending: bool
 ) -> NextStep:
-    """What will happen to a message."""
+    """Say what will happen to a message."""
     live = facts.live
     if live is None:
         return NextStep(NextKind.nothing, "it is finished")
@@ -254,7 +252,7 @@ def _is_exact(facts: MessageFacts, live: Live, now_ms: int) -> bool:
 
 
 def _dies_at_ms(facts: MessageFacts, live: Live) -> int:
-    """When it expires: by its own deadline, or by a spell that it will have outlived."""
+    """Return when it expires: by its own deadline, or by a spell that it will have outlived."""
     at_ms, queue, lane = live.expires_at_ms, facts.queue, facts.lane
     if queue.paused:
         return at_ms

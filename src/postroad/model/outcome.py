@@ -1,4 +1,4 @@
-"""What one attempt gave, as a value."""
+"""The outcome of one try."""
 
 from enum import StrEnum
 from typing import Final
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 
 class Outcome(Struct, frozen=True, gc=False):
-    """What one attempt gave. `answered`: the other side is alive, which closes a circuit."""
+    """The outcome of one try. `answered`: the server is alive, which closes a circuit."""
 
     kind: Kind
     error: str = ""
@@ -46,12 +46,13 @@ DELIVERED: Final = Outcome(Kind.delivered)
 
 
 def failed(error: str, *, status: int = 0, answered: bool = True) -> Outcome:
-    """It answered, and the answer was no: try again on the next level."""
+    """The server answered with a failure: try again on the next level."""
     return Outcome(Kind.failed, error, status=status, answered=answered)
 
 
 def rejected(error: str, *, status: int = 0, disables: bool = False) -> Outcome:
-    """It will never be taken: dead at once; `disables` stops the queue as well."""
+    """The message will never be accepted: it is dead at once. `disables` stops the queue as
+    well."""
     return Outcome(Kind.rejected, error, status=status, disables=disables)
 
 
@@ -71,7 +72,8 @@ def unknown(error: str) -> Outcome:
 
 
 def short(error: str) -> Outcome:
-    """Not sent for want of something here: nobody is to blame, so only the message waits."""
+    """Nothing was sent because this process lacks something. Only the message waits, and no server
+    is blamed."""
     return Outcome(Kind.later, error, after_ms=SHORT_MS, answered=False)
 
 

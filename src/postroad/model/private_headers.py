@@ -1,5 +1,5 @@
-"""A message's own headers that are secrets: sealed where it is stored, in clear where it is sent,
-and shown to nobody."""
+"""Secret headers of a message: sealed in the store, in clear when they are sent, and shown to
+nobody."""
 
 import re
 from base64 import b64decode, b64encode
@@ -31,7 +31,7 @@ Address = tuple[str, str]
 
 
 def has_secrets(headers: Mapping[str, str]) -> bool:
-    """Whether one of them is to be sealed."""
+    """Whether one of the headers is to be sealed."""
     return not SEALED.isdisjoint([name.lower() for name in headers])
 
 
@@ -85,7 +85,7 @@ def resealed(
 
 
 def shown(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers as people see them."""
+    """Return the headers as people see them."""
     return {
         name: HIDDEN if SECRET.search(name.lower()) else value for name, value in headers.items()
     }

@@ -14,7 +14,7 @@ UNITS_S: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 def tell_message(facts: MessageFacts, state: State, coming: NextStep, now_ms: int) -> str:
-    """A message's story, short."""
+    """Describe a message in a sentence or two."""
     name = f"{to_text(facts.id)} for {door(facts.queue.name)}"
     ended = facts.ended
     if ended is not None:
@@ -30,7 +30,7 @@ def tell_message(facts: MessageFacts, state: State, coming: NextStep, now_ms: in
 
 
 def tell_queue(facts: QueueFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:
-    """A queue's state, short."""
+    """Describe a queue's state."""
     name = f"Queue {door(facts.queue.name)}"
     return f"{name} has {_amounts(facts.tallies)}, {facts.dead} dead.{_blocked(holds)} " + _next(
         coming, now_ms
@@ -38,7 +38,7 @@ def tell_queue(facts: QueueFacts, holds: list[ActiveBlock], coming: NextStep, no
 
 
 def tell_lane(facts: LaneFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:
-    """A lane's state, short."""
+    """Describe a lane's state."""
     lane = facts.lane
     owner = lane.owner
     served = f"served by process {owner.pid} on {owner.host}" if owner else "served by nobody now"
@@ -51,7 +51,7 @@ def tell_lane(facts: LaneFacts, holds: list[ActiveBlock], coming: NextStep, now_
 
 
 def door(name: str) -> str:
-    """A queue's name without what may be secret in it: of an address, only its server."""
+    """Return a queue's name without what may be secret in it: of a URL, only its server."""
     scheme, mark, rest = name.partition("://")
     if not mark:
         return name
@@ -60,12 +60,12 @@ def door(name: str) -> str:
 
 
 def moment(at_ms: int) -> str:
-    """A time for people, to the second."""
+    """Write a time for people, to the second."""
     return f"{datetime.fromtimestamp(at_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def span(ms: int) -> str:
-    """How long, in the two largest units."""
+    """Write a duration in its two largest units."""
     left_s, words = ms // 1000, []
     for unit, seconds in UNITS_S:
         if left_s >= seconds:

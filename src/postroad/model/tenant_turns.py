@@ -1,4 +1,4 @@
-"""Turns: whose lanes are claimed when more are ready than a claim takes."""
+"""Whose lanes are claimed when more are ready than a claim takes: tenants take turns."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ class ReadyLane(NamedTuple):
 
 
 def in_turn(ready: Iterable[ReadyLane], limit: int) -> list[int]:
-    """Up to so many lanes: one of each tenant after the other, the longest ready first."""
+    """Choose up to `limit` lanes: one of each tenant after the other, the longest ready first."""
     first: dict[int, str] = {}
     for one in sorted(ready):
         first.setdefault(one.lane, one.tenant)
@@ -31,6 +31,6 @@ def in_turn(ready: Iterable[ReadyLane], limit: int) -> list[int]:
 
 
 def soon_again(next_at_ms: dict[int, int], now_ms: int) -> dict[int, int]:
-    """When to ask again after the last claim of a round over tenants who are too many for one: what
-    got ready of earlier ones meanwhile has rung for nothing."""
+    """Return when to claim again after the last claim of a round over more tenants than one claim
+    takes: rings for lanes of earlier tenants were lost meanwhile."""
     return {level: min(at_ms, now_ms + ROUND_MS) for level, at_ms in next_at_ms.items()}

@@ -1,4 +1,4 @@
-"""What was seen of a try, for the attempt log."""
+"""The details of a try, for the log of tries."""
 
 from msgspec import Struct
 

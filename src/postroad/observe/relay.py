@@ -1,4 +1,5 @@
-"""What libraries log, as lines of our own log: strangers who make them complain do not fill it."""
+"""Writes what libraries log into our own log. Strangers who make a library complain cannot fill
+it."""
 
 import logging
 import threading
@@ -17,7 +18,7 @@ CHARACTERS_MAX: Final = 500
 
 
 class Relay(logging.Handler):
-    """Writes a warning of a library as one line, and the same one again after a minute at the
+    """Writes a library's warning as one line. The same one is written again after a minute at the
     earliest, with how often it came meanwhile."""
 
     def __init__(self, log: Log, clock: Clock) -> None:
@@ -29,7 +30,7 @@ class Relay(logging.Handler):
         """By who says what: when it was written, and how often it came since."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take a record."""
+        """Handle a record."""
         first, _, rest = _message(record).partition("\n")
         again = self._again((record.name, first[:100]))
         if again is None:
@@ -42,8 +43,8 @@ class Relay(logging.Handler):
         tell(first[:CHARACTERS_MAX], library=record.name, **facts)
 
     def _again(self, kind: tuple[str, str]) -> int | None:
-        """How often it came since it was written; None when that was just now, or when too many
-        others were: strangers may have a word in what is said."""
+        """How often it came since it was written. None when that was within the minute, or when too
+        many others were written: strangers may choose part of the text."""
         now_s = self._clock.steady_s()
         with self._guard:
             written_s, count = self._kinds.get(kind, (-EVERY_S, 0))
@@ -60,7 +61,7 @@ class Relay(logging.Handler):
 
 
 def _message(record: logging.LogRecord) -> str:
-    """What it says; whoever logs must not break for it."""
+    """Format the record. A fault in it must not break the library that logs."""
     try:
         return record.getMessage()
     except Exception as error:  # noqa: BLE001 - of a library's values, or of its mistake
@@ -69,7 +70,7 @@ def _message(record: logging.LogRecord) -> str:
 
 @contextmanager
 def relayed(log: Log, clock: Clock | None = None) -> Iterator[None]:
-    """For a program of our own: libraries log through us meanwhile."""
+    """Relay what libraries log, inside a program of our own."""
     relay = Relay(log, clock or SystemClock())
     root = logging.getLogger()
     root.addHandler(relay)

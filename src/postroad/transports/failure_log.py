@@ -1,4 +1,4 @@
-"""What handlers do wrong, in the log: each fault whole, but not a thousand times."""
+"""Logs what handlers do wrong: each fault in full, but not a thousand times."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Hub mailboxes as recipients: QUOTA holds a queue back, CONTINUE lets it go on at once."""
+"""Hub mailboxes as recipients. QUOTA holds a queue, and CONTINUE lets it go on at once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -63,16 +63,17 @@ class HubTransport:
         self._closing: asyncio.Task[None] | None = None
 
     def serve(self, own: OwnHub, servers: Sequence[str]) -> None:
-        """This process serves a hub of its own, under these names: host and port."""
+        """Add the hub that this process serves, under these names (host and port)."""
         self._hubs.update(dict.fromkeys(servers, own))
 
     def address(self, queue: str, tenant: str) -> LaneKey:
-        """The hub's lane."""
+        """Return the hub's lane."""
         server, _ = self._read(queue)
         return LaneKey(self.name, server, tenant=tenant)
 
     async def admit(self, queue: str, tenant: str) -> None:
-        """Whether the settings name this hub for this tenant, and the mailbox is not another's."""
+        """Check that the settings name this hub for this tenant, and that the mailbox is not
+        another's."""
         server, mailbox = self._read(queue)
         hub = self._hubs.get(server)
         if hub is None or not hub.admits(tenant):
@@ -84,7 +85,7 @@ class HubTransport:
             raise UnknownMailbox(f"there is no mailbox {mailbox!r} of tenant {tenant!r} here")
 
     def _read(self, queue: str) -> tuple[str, str]:
-        """Host with port, and mailbox."""
+        """Split a queue's name into host with port, and mailbox."""
         try:
             parts = urlsplit(queue)
             port = parts.port
@@ -103,23 +104,24 @@ class HubTransport:
         return server_name(parts.hostname, port), mailbox
 
     def policy(self, _queue: str, /) -> Policy:
-        """As a webhook's."""
+        """Use the same policy as webhooks."""
         return Policy()
 
     def pools(self) -> list[str]:
-        """All hubs."""
+        """All hubs share one pool."""
         return [self.name]
 
     def concurrency(self, _pool: str, /) -> int:
-        """No limit of its own."""
+        """Hubs have no limit of their own."""
         return 0
 
     def on_reopen(self, call: Reopened) -> None:
-        """Call when a mailbox takes messages again."""
+        """Set what is called when a mailbox takes messages again."""
         self._reopened = call
 
     async def open(self, lane: LaneKey) -> "HubSession | NoHub":
-        """The way to a hub is shared by its lanes, and outlives them while a mailbox is full."""
+        """Open a session. Lanes of one hub share its connection, which outlives them while a
+        mailbox is full."""
         hub = self._hubs.get(lane.server)
         if hub is None or not hub.admits(lane.tenant):
             return NoHub(_unnamed(lane.server, lane.tenant, known=hub is not None))
@@ -143,7 +145,7 @@ class HubTransport:
             await connection.close()
 
     async def close(self) -> None:
-        """Give back every way, also those that listen for a CONTINUE."""
+        """Close every connection, also those that wait for a CONTINUE."""
         connections, self._connections = self._connections, {}
         for connection in connections.values():
             await connection.close()
@@ -165,7 +167,7 @@ class HubConnection:
 
     @property
     def needed(self) -> bool:
-        """A lane is open, or a CONTINUE is to come."""
+        """Whether a lane is open, or a CONTINUE is to come."""
         return bool(self.sessions or self.full)
 
     def is_open(self, mailbox: str, place: Place) -> bool:
@@ -176,7 +178,7 @@ class HubConnection:
         return True
 
     async def client(self) -> HubClient:
-        """The connection, or HubAway."""
+        """Return the client, connected at first use; raises HubAway if that fails."""
         async with self._lock:
             if self._client is None:
                 callbacks = HubCallbacks(full=self._is_full, continued=self._go_on)
@@ -196,7 +198,7 @@ class HubConnection:
             self._reopened(self, mailbox, self.full.pop(mailbox))
 
     async def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()
@@ -212,7 +214,7 @@ class HubSession:
         self._left = left
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
-        """One message into its mailbox, and what the hub says."""
+        """Send one message into its mailbox, and return the outcome."""
         mailbox = queue.name.rpartition("/")[2]
         token = self._connection.hub.token(mailbox)
         try:
@@ -241,11 +243,11 @@ class HubSession:
             return _refused(error)
 
     def overdue(self, seconds: float) -> Outcome:
-        """It may have been stored."""
+        """The outcome is unknown: the hub may have stored it."""
         return unknown(f"the hub did not answer in {seconds:g} s")
 
     async def close(self) -> None:
-        """Give back this lane's part of the connection."""
+        """Give back this lane's share of the connection."""
         self._connection.sessions -= 1
         await self._left(self._connection)
 
@@ -257,7 +259,7 @@ class NoHub:
         self._why = why
 
     async def send(self, queue: Queue, message: Message) -> Outcome:  # noqa: ARG002
-        """Nothing is connected to."""
+        """Nothing is connected to, and nothing is sent."""
         return unreachable(self._why)
 
     def overdue(self, seconds: float) -> Outcome:  # noqa: ARG002
@@ -265,7 +267,7 @@ class NoHub:
         return unreachable(self._why)
 
     async def close(self) -> None:
-        """There is nothing to give back."""
+        """There is nothing to close."""
 
 
 def _unnamed(server: str, tenant: str, *, known: bool) -> str:
@@ -281,7 +283,7 @@ def _unnamed(server: str, tenant: str, *, known: bool) -> str:
 
 
 def _body(body: bytes) -> str | bytes:
-    """As text, where it is one: a subscriber then reads it without decoding."""
+    """Send text as text, so that a subscriber reads it without decoding."""
     try:
         return body.decode()
     except UnicodeDecodeError:

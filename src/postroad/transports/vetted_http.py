@@ -1,4 +1,4 @@
-"""Ways to servers: vetted addresses, and connections that reach that one address only."""
+"""HTTP calls of campaigns: addresses are vetted, and connections reach only the vetted address."""
 
 import asyncio
 from typing import Final
@@ -24,7 +24,7 @@ TIMEOUT_S: Final = 15.0
 
 
 class VettedServer(Struct, frozen=True):
-    """An open way to one server."""
+    """A vetted address of one server, and the connections to it."""
 
     connections: ConnectionPool
     address: str
@@ -32,7 +32,8 @@ class VettedServer(Struct, frozen=True):
 
 
 class VettedHttp:
-    """Kept for a minute each; the least lately made goes when there are too many."""
+    """Calls servers at vetted addresses. Each is vetted again after a minute; the oldest is dropped
+    when there are too many."""
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class VettedHttp:
         self._making = asyncio.Lock()
 
     def target(self, url: str) -> Target:
-        """What a URL names; a BadUrl when it must not be called."""
+        """Read a URL; raises BadUrl when it must not be called."""
         target = self._targets.get(url)
         if target is None:
             target = read(url, self._rules)
@@ -62,8 +63,8 @@ class VettedHttp:
         return target
 
     async def to(self, target: Target) -> VettedServer:
-        """The way to a target: a BadUrl when it must not be called, Unresolved when nobody knows
-        where it is."""
+        """Vet a target. Raises BadUrl when it must not be called, Unresolved when it has no
+        address."""
         server = self._fresh(target)
         if server is None:
             async with self._making:
@@ -73,7 +74,8 @@ class VettedHttp:
     async def call(
         self, target: Target, request: bytes, most: int = ANSWER_BYTES_MAX
     ) -> HttpAnswer:
-        """One request, and so much of the answer; a Fault when there is none."""
+        """Send one request and read up to `most` bytes of the answer. Raises Fault when there is
+        none."""
         server = await self.to(target)
         until_s = asyncio.get_running_loop().time() + TIMEOUT_S
         try:

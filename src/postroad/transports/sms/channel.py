@@ -1,4 +1,4 @@
-"""One credential's way to its provider: send, check, look up."""
+"""The channel to an SMS provider for one credential: it sends, checks and looks up."""
 
 from base64 import b64encode
 from typing import Final, TypeVar
@@ -51,7 +51,7 @@ class Login(Struct, frozen=True):
 
 
 class SmsChannel:
-    """POSTs to the provider, over ways that were vetted."""
+    """Sends POST requests to the provider at vetted addresses."""
 
     def __init__(self, login: Login, http: VettedHttp) -> None:
         self._login = login

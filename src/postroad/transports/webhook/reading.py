@@ -1,4 +1,5 @@
-"""HTTP/1.1 answers, read by llhttp as they come: bounded memory, linear work (decision 071)."""
+"""Reads HTTP/1.1 answers by llhttp as they come, with bounded memory and linear work (decision
+071)."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ HEAD_END: Final = re.compile(rb"\n\r?\n")
 
 
 class BadAnswer(Exception):
-    """What came is no answer. `fault`: its class in the log."""
+    """What came is not an HTTP answer. `fault` is its class in the log."""
 
     def __init__(self, fault: str, said: str) -> None:
         super().__init__(said)

@@ -1,4 +1,5 @@
-"""One lane's way to its server: vetted addresses, connections to each, one try after the other."""
+"""The session of one webhook lane: vetted addresses of its server, connections to each, and the
+tries."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -49,7 +50,7 @@ class VettedAddresses(Struct, frozen=True):
 
 
 class WebhookSession:
-    """POSTs to one server. Queues of the lane share its connections."""
+    """Sends POST requests to one server. Queues of the lane share its connections."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class WebhookSession:
         self._pools: dict[str, AddressPool] = {}
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
-        """One try, at the first of the addresses that takes the connection."""
+        """Make one try, at the first address that accepts the connection."""
         try:
             endpoint = self._endpoints.get(queue.id) or await self._endpoints.ask(queue.id)
             beginning = self._beginning(queue, message, endpoint)
@@ -98,7 +99,8 @@ class WebhookSession:
         return outcome
 
     async def prepare(self, queue: Queue, message: Message) -> Outcome | None:  # noqa: ARG002
-        """Read the settings, vet the addresses, connect to one: for a moment each is in hand."""
+        """Read the settings, vet the addresses and connect to one, so that a try can start at its
+        rate slot."""
         endpoints, number = self._endpoints, queue.id
         try:
             endpoint = endpoints.get(number, AHEAD_S) or await endpoints.ask(number, AHEAD_S)
@@ -119,11 +121,11 @@ class WebhookSession:
         return outcome
 
     def overdue(self, seconds: float) -> Outcome:
-        """It may have arrived."""
+        """The outcome is unknown: the request may have arrived."""
         return unknown(f"no answer within {seconds:g} s")
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         for pool in self._pools.values():
             pool.connections.close()
 
@@ -144,7 +146,7 @@ class WebhookSession:
             return vetted
 
     def _put_last(self, address: str) -> None:
-        """Others try it last, until the name is resolved again."""
+        """Let other tries use this address last, until the name is resolved again."""
         if self._vetted is not None and self._vetted.addresses[0] == address:
             self._vetted.addresses.append(self._vetted.addresses.pop(0))
 
@@ -167,7 +169,8 @@ class WebhookSession:
         return beginning
 
     def _read(self, name: str) -> Target:
-        """Read again by the same rules as when it was sent; it must still be this lane's server."""
+        """Read the URL by the rules that held when it was sent, and check that it is still this
+        lane's server."""
         target = self._targets.get(name)
         if target is None:
             target = read(name, self._rules)
@@ -207,7 +210,7 @@ def _fault(fault: Fault, pool: AddressPool, shown: bytes = b"") -> Outcome:
 
 
 def _not_sent(error: PostroadError) -> Outcome:
-    """Why there was no call."""
+    """Make the outcome of a try that made no call."""
     if isinstance(error, BadKey | StoreError):
         return unreachable(f"this webhook's settings cannot be read: {error}")
     if isinstance(error, BadUrl):
