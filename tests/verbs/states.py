@@ -175,7 +175,7 @@ STATES: list[tuple[Way, State, list[tuple[str, str]], NextKind, str]] = [
         State.held,
         [("message", "order")],
         NextKind.after,
-        "head of its slot is exhausted",
+        "head of its order group is exhausted",
     ),
     (expiring, State.held, [("queue", "quota")], NextKind.expire, "its deadline comes first"),
     (sending, State.sending, [], NextKind.answer, "under way"),

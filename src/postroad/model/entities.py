@@ -44,7 +44,7 @@ class Policy(Struct, frozen=True, gc=False):
     ordered: bool = False
     """The whole queue in order of acceptance; single messages can also carry an order key."""
     skip_exhausted: bool = False
-    """Ordered: an exhausted head dies and the next one goes, instead of holding its slot."""
+    """Ordered: an exhausted head dies and the next one goes, instead of holding its order group."""
     at_most_once: bool = False
     """Mark before sending; a doubtful send becomes `uncertain` and is never repeated by itself."""
     timeout_ms: int = 30_000
@@ -76,7 +76,7 @@ class Queue(Struct, frozen=True, gc=False):
     resumed_at_ms: int = 0
     """After a pause a queue does not go on at full speed at once."""
     ledgers: tuple[int, ...] = ()
-    """The limits that a start takes a slot of: its credential's first, then its own."""
+    """The limits that a start takes a rate slot of: its credential's first, then its own."""
 
 
 class Lane(Struct, frozen=True, gc=False):
@@ -92,7 +92,7 @@ class Lane(Struct, frozen=True, gc=False):
 
 
 class Rung(Struct, frozen=True, gc=False):
-    """The messages of one queue that wait at one level (and priority, and ordered slot)."""
+    """The messages of one queue that wait at one level (and priority, and order group)."""
 
     id: int
     lane: int

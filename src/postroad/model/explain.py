@@ -142,10 +142,13 @@ def _state(facts: MessageFacts, holds: list[ActiveBlock], *, sending: bool) -> S
 
 
 HEADS_HOLD: Final = (
-    "the heads of its slots are exhausted, and hold them until somebody replays or cancels them"
+    "the heads of its order groups are exhausted, and hold them until somebody replays or cancels "
+    "them"
 )
-LANES_HOLD: Final = "its lanes, or exhausted heads of its slots, hold all of it: explain a message"
-QUEUES_HOLD: Final = "its queues, or exhausted heads of their slots, hold all of it: explain them"
+LANES_HOLD: Final = (
+    "its lanes, or exhausted heads of its order groups, hold all of it: explain a message"
+)
+QUEUES_HOLD: Final = "its queues, or exhausted heads of order groups, hold all of it: explain them"
 
 
 def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:

@@ -41,9 +41,9 @@ class Live(Struct, frozen=True):
     expires_at_ms: int
     uncertain: bool
     held: str
-    """Why the exhausted head of its slot holds it; "" when it does not."""
+    """Why the exhausted head of its order group holds it; "" when it does not."""
     before: int
-    """Ordered: the message right before it in its slot; 0 when it is the head."""
+    """Ordered: the message right before it in its order group; 0 when it is the head."""
     others_due: int
     """Messages of its lane and queue that are due when it is; many are not counted to the end."""
 
@@ -68,7 +68,7 @@ class PaceFacts(Struct, frozen=True):
     limit: str
     cost: int
     taken_until_ms: int
-    """Up to then its slots are reserved."""
+    """Up to then its rate slots are reserved."""
     full_until_ms: int
     """Until then a long window allows no more; 0 is not full."""
 

@@ -51,7 +51,7 @@ class NextKind(StrEnum):
     answer = "answer"
     """A try is under way; its answer decides."""
     after = "after"
-    """It goes when the message before it in its slot is finished."""
+    """It goes when the message before it in its order group is finished."""
     held = "held"
     """Nothing, until somebody resumes, unblocks, replays or cancels."""
     expire = "expire"
@@ -69,7 +69,7 @@ class NextStep(Struct, frozen=True):
     not_before_ms: int | None = None
     exact: bool = False
     after: str = ""
-    """The message before it in its slot."""
+    """The message before it in its order group."""
 
 
 def blocks_on_message(facts: MessageFacts, now_ms: int) -> list[ActiveBlock]:
@@ -81,7 +81,7 @@ def blocks_on_message(facts: MessageFacts, now_ms: int) -> list[ActiveBlock]:
     if live.due_ms > now_ms:
         found.append(_wait(facts, live))
     if live.before:
-        why = f"{to_text(live.before)} of its slot goes first"
+        why = f"{to_text(live.before)} of its order group goes first"
         found.append(ActiveBlock(BlockScope.message, "order", why, facts.accepted_at_ms, None))
     elif live.held:
         since_ms = _last_ended_ms(facts)
@@ -95,7 +95,7 @@ def blocks_on_message(facts: MessageFacts, now_ms: int) -> list[ActiveBlock]:
 
 def blocks_by_limits(paces: tuple[PaceFacts, ...], now_ms: int) -> list[ActiveBlock]:
     """List the limits that are used up for the moment. Until when is known only of long windows: a
-    slot that is reserved already may be for this very message."""
+    rate slot that is reserved already may be for this very message."""
     return [
         ActiveBlock(
             BlockScope.lane if pace.shared else BlockScope.queue,
@@ -171,7 +171,7 @@ def next_step(
     ends = [hold.until_ms for hold in holds if hold.until_ms is not None]
     not_before_ms = max([now_ms, *ends])
     stopped = [hold for hold in holds if hold.until_ms is None and hold.kind != "order"]
-    slot_held = bool(live.before and live.held)
+    group_held = bool(live.before and live.held)
     dies_at_ms = _dies_at_ms(facts, live)
     if dies_at_ms < NEVER and (stopped or dies_at_ms <= not_before_ms):
         own = dies_at_ms == live.expires_at_ms
@@ -180,8 +180,8 @@ def next_step(
     if stopped:
         return NextStep(NextKind.held, WAITS_FOR[stopped[0].kind])
     if live.before:
-        why = SLOT_HELD if slot_held else "messages of one slot go in order of acceptance"
-        when_ms = None if slot_held else not_before_ms
+        why = GROUP_HELD if group_held else "messages of one order group go in order of acceptance"
+        when_ms = None if group_held else not_before_ms
         return NextStep(NextKind.after, why, when_ms, after=to_text(live.before))
     return _attempt(facts, live, holds, not_before_ms, now_ms)
 
@@ -189,11 +189,11 @@ def next_step(
 WAITS_FOR: Final[dict[str, str]] = {
     BlockKind.paused: "it waits until somebody resumes what is paused",
     BlockKind.disabled: "its queue is disabled until somebody unblocks it",
-    BlockKind.exhausted_head: "its ladder is spent, and it holds its slot until somebody replays "
-    "or cancels it",
+    BlockKind.exhausted_head: "its ladder is spent, and it holds its order group until somebody "
+    "replays or cancels it",
 }
-SLOT_HELD: Final = (
-    "the head of its slot is exhausted and holds it until somebody replays or cancels"
+GROUP_HELD: Final = (
+    "the head of its order group is exhausted and holds it until somebody replays or cancels"
 )
 
 
@@ -230,7 +230,7 @@ ENDS: Final = {
         "quota",
     ): "its queue takes no more for now: then one try goes first and decides",
     (BlockScope.queue, "unreachable"): "its recipient cannot be reached: then one try goes first",
-    (BlockScope.queue, PACE): "it is due, and goes when its limit has a slot for it",
+    (BlockScope.queue, PACE): "it is due, and goes when its limit has a rate slot for it",
     (BlockScope.message, "retry"): "the delay of its retry level ends then",
     (BlockScope.message, "scheduled"): "its sender asked for that time",
     (BlockScope.message, "later"): "its last try asked for that time",
