@@ -18,8 +18,8 @@ AT_ONCE: Final = 16
 """Lanes in one question. The answer for one takes some 0.1 ms of the loop, with the start of what
 came: hundreds at once made others 80 ms late (decision 045)."""
 IN_COMPANY: Final = 4
-"""Lanes in one question while several tenants ask. A look at 16 lanes keeps SQLite's reader busy for
-2.5 ms, and what is due for another tenant waits for its end."""
+"""Lanes in one question while several tenants ask. A look at 16 lanes keeps SQLite's reader busy
+for 2.5 ms, and what is due for another tenant waits for its end."""
 COMPANY: Final = 64
 """A tenant is alone when no other was among the last so many questions."""
 
