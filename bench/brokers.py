@@ -16,8 +16,8 @@ from bench.disk import refuse_memory
 from bench.shape import Durability, RunFailed
 from postroad.model.errors import TopologyDiffers
 from postroad.stores.rabbitmq.wire.address import read_address
-from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.channel import AmqpChannel
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.rabbitmq.wire.properties import Delivery, Properties
 from tests.servers.rabbitmq import PrivateRabbit
 
@@ -44,9 +44,9 @@ def body(number: int) -> dict[str, object]:
 
 
 @contextlib.asynccontextmanager
-async def linked(dsn: str) -> AsyncIterator[Link]:
+async def linked(dsn: str) -> AsyncIterator[AmqpConnection]:
     """A connection beside the contestant's."""
-    link = await Link.open(
+    link = await AmqpConnection.open(
         read_address(dsn), name="bench", on_lost=lambda _: None, on_blocked=lambda _: None
     )
     try:
@@ -114,7 +114,7 @@ async def emptied(dsn: str, queue: str, count: int) -> list[Delivery]:
 async def durability(dsn: str, queue: str, arguments: dict[str, Any]) -> Durability:
     """What the broker says the queue is: it is asked for a classic one, and answers what it has."""
     async with linked(dsn) as link:
-        channel: Channel = await link.channel()
+        channel: AmqpChannel = await link.channel()
         wrong = {**arguments, "x-queue-type": "classic"}
         try:
             await channel.call(commands.Queue.Declare(queue=queue, durable=True, arguments=wrong))

@@ -42,7 +42,7 @@ OTHERS_MAX = 0.1
 CALM, TROUBLED, RATIO = "1-over-p99-calm", "1-over-p99-troubled", "p99-calm-over-troubled"
 
 
-def run(folder: Path, seconds: float, *, room: int = Limits().room) -> list[Taken]:
+def run(folder: Path, seconds: float, *, room: int = Limits().in_flight_max) -> list[Taken]:
     """How late each was in calm and in troubled parts. `room`: how many tries may be in flight in all;
     with one, everybody waits for the slow endpoint, and this must be seen."""
     gc.freeze()  # as `postroad up` and `worker` do
@@ -125,7 +125,7 @@ async def _run(folder: Path, seconds: float, room: int) -> list[Taken]:
     part_s = max(0.3, seconds / pairs / 2 - AHEAD_MS / 1_000)
     stage, still = Stage(pairs + pairs // 2), Stillness()
     rules = replace(RULES, timeout_ms=TIMEOUT_MS, connect_timeout_ms=TIMEOUT_MS // 2)
-    settings = Settings(log_level="error", webhooks=rules, limits=Limits(room=room))
+    settings = Settings(log_level="error", webhooks=rules, limits=Limits(in_flight_max=room))
     start_cpu_s = time.process_time()
     async with Postroad(f"sqlite:///{folder}/road.db", settings=settings) as road:
         for url in stage.urls:

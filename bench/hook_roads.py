@@ -96,7 +96,7 @@ async def _on_postgres(seconds: float, server: str, recording: str) -> Taken:
             await wait_when_recording(connection)
         filling = Filling(road, await prepare(road, sink))
         timed, took_s, cpu_s = await filling.drain(seconds)
-        await note(connection, "postroad.message", "postroad.past")
+        await note(connection, "postroad.message", "postroad.history_batch")
         await filling.send(1)
         await road.run(until_idle=True)
         promised = await durability(connection)

@@ -23,7 +23,7 @@ from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.limits import Limits
 from postroad.stores.postgres.connections import read_address
-from postroad.stores.postgres.schema import migrate
+from postroad.stores.postgres.migration import migrate
 
 NAME = "idle"
 SECONDS = 720.0

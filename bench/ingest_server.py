@@ -46,7 +46,7 @@ async def durability(road: Postroad) -> dict[str, object]:
         mode = db.connection.execute("pragma journal_mode").fetchall()[0][0]
         return {"journal_mode": mode, "synchronous": db.pragma("synchronous")}
 
-    return await road.store._write("bench", look, durable=True)  # noqa: SLF001
+    return await road.store.write("bench", look, durable=True)
 
 
 def _say(told: dict[str, object]) -> None:

@@ -158,7 +158,7 @@ def _road(dsn: str) -> Postroad:
 async def _promised(
     road: Postroad, connection: "asyncpg.Connection[asyncpg.Record]"
 ) -> tuple[Durability, int]:
-    await note(connection, "postroad.message", "postroad.past")
+    await note(connection, "postroad.message", "postroad.history_batch")
     await road.send(QUEUE, body(-1))
     await road.run(until_idle=True)
     return await durability(connection)

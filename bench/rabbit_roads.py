@@ -14,7 +14,7 @@ from bench.brokers import WARM, Arrivals, body, durability, emptied
 from bench.shape import NO_STORE, Durability, Taken
 from postroad import Postroad
 from postroad.config import Settings
-from postroad.stores.rabbitmq.topology import Topology, handler_target
+from postroad.stores.rabbitmq.topology.topology import Topology, handler_target
 from postroad.transports.handler import Job
 
 PREFIX = "bench"
@@ -147,7 +147,7 @@ def _line() -> str:
 
 
 async def _promised(server: str) -> Durability:
-    (line,) = Topology(PREFIX).consumed(handler_target(QUEUE)).lines
+    (line,) = Topology(PREFIX).consumed(handler_target(QUEUE)).broker_queues
     return await durability(server, line.name, dict(line.arguments))
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from bench.databases import database
 from bench.shape import Durability, Taken
-from postroad.ports.channel import Parcel
+from postroad.ports.channel import ChannelMessage
 from postroad.ports.clock import SystemClock
 from postroad.transports.sms.channel import Login, SmsChannel
 from postroad.transports.ways import Ways
@@ -82,7 +82,7 @@ async def _run(folder: Path, seconds: float, server: str, setting: Setting) -> l
 
 async def _turn(pool: "asyncpg.Pool[asyncpg.Record]", channel: SmsChannel, send_rate: int) -> bool:
     async def one(number: int, recipient: str, name: str) -> None:
-        answer = await channel.send(Parcel(str(number), recipient, f"Hello {name}"))
+        answer = await channel.send(ChannelMessage(str(number), recipient, f"Hello {name}"))
         await pool.execute(DONE, number, answer.provider_id, answer.code)
 
     picked = await pool.fetch(PICK, send_rate)

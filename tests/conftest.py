@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from tests.servers.postgres import PrivatePostgres
@@ -29,6 +30,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # How fast a busy machine draws examples says nothing about the code.
+    slow = [HealthCheck.too_slow]
+    settings.register_profile("any machine", deadline=None, suppress_health_check=slow)
+    settings.load_profile("any machine")
     # A shell starts what it runs in the background with Ctrl+C ignored, and every process that a
     # test starts would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

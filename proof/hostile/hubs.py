@@ -44,3 +44,4 @@ async def claims_a_huge_frame(line: StreamWriter, key: bytes = b"") -> None:
 
 HUBS: Final[tuple[Hostility, ...]] = (leads_elsewhere, never_upgrades)
 KEYED: Final = (pours_out_frames, claims_a_huge_frame)
+FLOODS: Final = ("never_upgrades", "pours_out_frames", "claims_a_huge_frame")

@@ -125,3 +125,11 @@ RECEIVERS: Final[tuple[Hostility, ...]] = (
     elsewhere,
     noise,
 )
+FLOODS: Final = (
+    "endless_headers",
+    "endless_body",
+    "one_byte_chunks",
+    "chunk_extensions",
+    "early_hints",
+)
+"""Those who answer with more than anybody should take."""

@@ -137,6 +137,7 @@ async def _parts(stage: Stage, road: Road, plan: Plan, watch: tuple[Stillness, O
     pair = Pair(kinds[0], kinds[1], [], rss_mb, len(road.log()), stop_s, share, attacks)
     pair.breaches.extend(_breaches(pair, load, ledger, alive=alive))
     pair.breaches.extend(each for each in missing if each)
+    pair.breaches.extend(f"a flood was taken to its end: {name}" for name in stage.taken())
     pair.breaches.extend(f"  log: {line[:200]}" for line in road.log()[-3:] if pair.breaches)
     return pair
 

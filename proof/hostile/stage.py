@@ -20,8 +20,10 @@ from postroad.api.owner_note import OwnerNote, read_note
 from proof.hostile.clients import Target
 from proof.hostile.control import patient_settings
 from proof.hostile.honest import ENTRY, entries
+from proof.hostile.hubs import FLOODS as HUB_FLOODS
 from proof.hostile.hubs import HUBS, KEYED
-from proof.hostile.receivers import RECEIVERS
+from proof.hostile.receivers import FLOODS, RECEIVERS
+from proof.hostile.strangers import WHOLE
 
 ROOT: Final = Path(__file__).parents[2]
 ENDPOINTS: Final = 100
@@ -184,6 +186,11 @@ class Stage:
         """Strangers whom the road has to meet, and who were asked nothing yet."""
         wanted = {each.__name__ for each in RECEIVERS} | {"provider"}
         return wanted - set(self._book.read_text().split())
+
+    def taken(self) -> list[str]:
+        """Floods that the road took to their end."""
+        said = self._book.read_text().split()
+        return sorted({name for name in (*FLOODS, *HUB_FLOODS) if f"{name}{WHOLE}" in said})
 
     def target(
         self, road: Road, tokens: tuple[str, str], scale: float, only: tuple[str, ...]

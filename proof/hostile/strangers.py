@@ -21,6 +21,8 @@ from proof.hostile.receivers import RECEIVERS, Hostility
 
 KEY: Final = b"sec-websocket-key:"
 LENGTH: Final = b"content-length:"
+WHOLE: Final = ":whole"
+"""Behind the name of one whose answer was taken to its end."""
 Play = Callable[[bytes, StreamWriter], Awaitable[None]]
 
 
@@ -52,9 +54,14 @@ def plays() -> dict[str, Play]:
 
 
 async def serve_one(
-    play: Play, reader: StreamReader, writer: StreamWriter, met: Callable[[], object]
+    play: Play,
+    reader: StreamReader,
+    writer: StreamWriter,
+    met: Callable[[], object],
+    done: Callable[[], object],
 ) -> None:
-    """Requests on one connection, each answered badly."""
+    """Requests on one connection, each answered badly; it is noted when one was, and when all of a
+    bad answer was taken."""
     with suppress(OSError, EOFError, asyncio.LimitOverrunError, ValueError, RuntimeError):
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
@@ -62,6 +69,7 @@ async def serve_one(
             met()
             await play(head, writer)
             await writer.drain()
+            done()
     writer.close()
 
 
@@ -69,8 +77,10 @@ async def serve(path: str) -> None:
     ports: dict[str, int] = {}
     book = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for name, play in plays().items():
-        note = partial(os.write, book, f"{name}\n".encode())
-        server = await asyncio.start_server(partial(serve_one, play, met=note), "0.0.0.0", 0)
+        met = partial(os.write, book, f"{name}\n".encode())
+        done = partial(os.write, book, f"{name}{WHOLE}\n".encode())
+        serving = partial(serve_one, play, met=met, done=done)
+        server = await asyncio.start_server(serving, "0.0.0.0", 0)
         ports[name] = server.sockets[0].getsockname()[1]
     sys.stdout.write(msgspec.json.encode(ports).decode() + "\n")
     sys.stdout.flush()

@@ -10,7 +10,7 @@ import apsw
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroad.campaigns.crew import Crew
+from postroad.campaigns.worker import CampaignWorker
 from postroad.config import Settings, checked
 from postroad.engine.engine import Engine
 from postroad.model.entities import DEFAULT_TENANT
@@ -28,12 +28,12 @@ from postroad.ports.store import Store
 from postroad.ports.ticks import Ticks
 from postroad.ports.transport import Transport
 from postroad.stores.opening import open_store
-from postroad.transports.complaints import Complaints
+from postroad.transports.failure_log import FailureLog
 from postroad.transports.handler import HandlerTransport
 from postroad.transports.threads import Calls, Threads
 from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.allowance import Allowance
-from postroad.verbs.bulk import Bulk
+from postroad.verbs.campaign_service import CampaignService
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.cron import Scheduler
 from postroad.verbs.dead import Dead
@@ -81,8 +81,8 @@ class Postroad:
         self._chance = parts.chance or system_chance()
         self.store = parts.store or open_store(self.dsn, parts.clock or SystemClock())
         self._own_store = parts.store is None
-        complaints = Complaints(self.log, self.store.clock)
-        self._handlers = HandlerTransport(complaints, parts.threads)
+        failure_log = FailureLog(self.log, self.store.clock)
+        self._handlers = HandlerTransport(failure_log, parts.threads)
         self.registry = Registry(self._handlers)
         self.handler, self.every = self.registry.handler, self.registry.every
         self.extra_transports = tuple(transports)
@@ -108,17 +108,17 @@ class Postroad:
         self.cancel_all, self.cancelling = controls.cancel_all, controls.cancelling
         self.pause, self.resume, self.unblock = controls.pause, controls.resume, controls.unblock
         self.limit = controls.limit
-        self.lanes = LaneControls(self.store)
-        self.dead = Dead(self.store)
+        self.lanes, self.dead = LaneControls(self.store), Dead(self.store)
         self.inspect = Inspection(self.store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenVerbs(self.store, self.store.clock)
         self.webhooks = Webhooks(self.store, own, self.keys, self._sending.open_webhook)
-        self.bulk = Bulk(self.store, self.keys, rules, self.log, own.idle, allowance, parts.resolve)
-        self.campaigns, self.credentials = self.bulk.campaigns, self.bulk.credentials
+        service = self.campaign_service = CampaignService(
+            self.store, self.keys, rules, self.log, own.idle, allowance, parts.resolve
+        )
+        self.campaigns, self.credentials = service.campaigns, service.credentials
         beside = own_keys(self.dsn) if self._own_store else None
         self.sealing = Sealing(self.keys, self.settings.keys_file, beside, self.log)
-        headers = HeaderSeals(self.store, self.keys)
-        self.sealing.join((self.webhooks, self.credentials, headers))
+        self.sealing.join((self.webhooks, self.credentials, HeaderSeals(self.store, self.keys)))
         why = Why(self.store, self.store.clock, self._sends)
         self.explain = why.explain
         self.explain_queue, self.explain_lane = why.explain_queue, why.explain_lane
@@ -177,9 +177,8 @@ class Postroad:
         limits, log, scheduler = self.settings.limits, self.log, self._scheduler()
         pace = Pacer(self.store, self.store.clock, log)
         engine = self.engine = Engine(
-            self.store, self._watched(), self.owner, limits, self._chance, log, pace
+            self.store, self._watched(), self.owner, limits, self._chance, log, pace, self.keys
         )
-        engine.open_with(self.keys)
         self._tell_broken(engine.broke)
         ears = Ears(self.stop if self.hears_signals else None)
         try:
@@ -188,17 +187,19 @@ class Postroad:
                 engine.spawn(scheduler.run(), "cron")
             if self._stop_asked:
                 engine.ask_to_stop()
-            async with self.bulk.sending(self.owner, pace, limits.drain_s, self.stop) as crew:
+            async with self.campaign_service.sending(
+                self.owner, pace, limits.drain_s, self.stop
+            ) as worker:
                 try:
                     with ears, log_when_stuck(self.watchdog_s, log):
                         stopped = engine.until_stopped()
                         if not until_idle:
                             await stopped
                             return
-                        await _first_of(stopped, _idle(crew, scheduler))
+                        await _first_of(stopped, _idle(worker, scheduler))
                         await engine.until_idle()
                 finally:
-                    crew.stop()  # both begin nothing more, and end together
+                    worker.stop()  # both begin nothing more, and end together
                     await engine.stop()
         finally:
             await engine.close()
@@ -242,10 +243,10 @@ class Postroad:
             self.engine.ask_to_stop()
 
 
-async def _idle(crew: Crew, scheduler: Scheduler | None) -> None:
+async def _idle(worker: CampaignWorker, scheduler: Scheduler | None) -> None:
     if scheduler is not None:
         await scheduler.caught_up.wait()
-    await crew.idle.wait()
+    await worker.idle.wait()
 
 
 async def _first_of(*ways: Coroutine[None, None, None]) -> None:

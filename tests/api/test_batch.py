@@ -1,7 +1,9 @@
 """Many messages in one request: the good half is stored and said so."""
 
+import asyncio
 import time
 import tracemalloc
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -10,7 +12,10 @@ from msgspec import structs
 from postroad.api.in_process import ApiAnswer
 from postroad.api.routes.batch import lines_of
 from postroad.config import Settings
+from postroad.ports.clock import SystemClock
 from tests.api.stand import Stand, kind
+
+CLOCK = SystemClock()
 
 
 def lines(answer: ApiAnswer) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -83,12 +88,40 @@ async def test_a_body_of_lines_without_end_costs_no_more_memory_than_its_limit(
         tracemalloc.stop()
 
 
+async def pieces(text: bytes, size: int) -> AsyncIterator[bytes]:
+    for at in range(0, len(text), size):
+        yield text[at : at + size]
+
+
+def found(text: bytes, most: int, size: int = 1 << 17) -> list[tuple[int, bytes]]:
+    return asyncio.run(lines_of(pieces(text, size), most, CLOCK))
+
+
 def test_lines_are_found_in_linear_time() -> None:
     for piece in (b"\n", b" ", b" \r\n", b"1\n", b"1" * 100 + b"\n\n"):
         small, large = (piece * (size // len(piece)) for size in (1 << 18, 1 << 22))
         assert least_s(large) < 32 * least_s(small), piece
-    assert lines_of(b"a\n\n b\r\n\n\x0b\nc", 10) == [(1, b"a"), (3, b"b\r"), (6, b"c")]
-    assert len(lines_of(b"1\n" * 100, 10)) == 11
+    for size in (1, 2, 3, 100):
+        text = b"a\n\n bcd e \r\n\n\x0b\nc"
+        assert found(text, 10, size) == [(1, b"a"), (3, b"bcd e \r"), (6, b"c")]
+    assert len(found(b"1\n" * 100, 10)) == 11
+
+
+async def test_others_have_their_turn_while_lines_are_found() -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    for text in (b"\n" * (4 << 20), b"1\n" * (2 << 20)):
+        turns = 0
+        _ = await lines_of(pieces(text, len(text)), len(text), CLOCK)
+        assert turns >= 30
+    counting.cancel()
 
 
 def least_s(text: bytes) -> float:
@@ -96,6 +129,6 @@ def least_s(text: bytes) -> float:
     times = []
     for _ in range(5):
         start = time.thread_time()
-        lines_of(text, len(text))
+        _ = found(text, len(text))
         times.append(time.thread_time() - start)
     return max(min(times), 1e-4)

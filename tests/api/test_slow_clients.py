@@ -184,3 +184,28 @@ async def test_a_handshake_does_not_count_beside_its_own_connection(tmp_path: Pa
         line.send(stand.head("GET", "/healthz"))
         assert (await line.answer())[0] == 200
         line.close()
+
+
+@pytest.mark.parametrize(("most", "few"), [(listening.DROPS_MAX, True), (1 << 30, False)])
+async def test_a_request_that_drips_is_read_a_few_times_and_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, *, few: bool
+) -> None:
+    """Without the bound each byte is read by itself, and hundreds of clients at the same time."""
+    reads = 0
+    received = StrictProtocol.data_received
+
+    def count(self: StrictProtocol, data: bytes) -> None:
+        nonlocal reads
+        reads += 1
+        received(self, data)
+
+    monkeypatch.setattr(StrictProtocol, "data_received", count)
+    monkeypatch.setattr(listening, "DROPS_MAX", most)
+    monkeypatch.setattr(listening, "REST_S", 0.2)
+    async with Served(tmp_path) as stand:
+        line, before = await stand.line(), reads
+        for byte in stand.head("GET", "/healthz"):
+            line.send(bytes([byte]))
+            await asyncio.sleep(0.005)
+        assert (await line.answer())[0] == 200
+        assert (reads - before <= 20) is few

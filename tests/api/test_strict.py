@@ -162,7 +162,7 @@ async def test_a_strangers_callback_is_not_read(
         async def find(_campaign: int) -> Credential:
             return known
 
-        monkeypatch.setattr(stand.road.bulk.store, "credential_of", find)
+        monkeypatch.setattr(stand.road.campaign_service.store, "credential_of", find)
         assert await call(b"a=1&" * 50_000, "x" * 28) == 413
         assert read == []
         assert await call(b"a=1&" * 1_000, "x" * 28) == 400  # too many fields

@@ -8,7 +8,7 @@ from pathlib import Path
 from postroad import Postroad
 from postroad.config import Settings
 from postroad.model.webhook import WebhookRules
-from postroad.verbs.campaigns import Standing
+from postroad.verbs.campaigns import CampaignStanding
 from tests.campaigns.provider import TOKEN, Provider
 
 WAIT_S = 45.0
@@ -74,7 +74,7 @@ async def draft(
     await road.campaigns.import_file(name, write_csv(folder / f"{name}.csv", recipients))
 
 
-async def reaches(road: Postroad, state: str, name: str = "c") -> Standing:
+async def reaches(road: Postroad, state: str, name: str = "c") -> CampaignStanding:
     async def there() -> bool:
         return (await road.campaigns.show(name)).state == state
 

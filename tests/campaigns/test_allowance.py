@@ -26,7 +26,9 @@ def test_a_campaign_or_an_import_too_many_is_refused(
             await road.campaigns.create("second", credential="main", template="Hello")
             with pytest.raises(TenantFull, match="'default' has 2 campaigns"):
                 await road.campaigns.create("third", credential="main", template="Hello")
-            begun = await road.bulk.store.open_import(Import(1, "digest", ("recipient", "name")))
+            begun = await road.campaign_service.store.open_import(
+                Import(1, "digest", ("recipient", "name"))
+            )
             more = write_csv(tmp_path / "more.csv", numbers(3, "+1700"))
             with pytest.raises(TenantFull, match=r"1 imports.*tenants\.imports_max"):
                 await road.campaigns.import_file("second", more)

@@ -11,7 +11,7 @@ import pytest
 from postroad.campaigns.signature import sign, signed
 from postroad.model.campaign import Result, RowState
 from postroad.model.credential import CredentialSpec
-from postroad.ports.channel import Answer, Parcel
+from postroad.ports.channel import ChannelAnswer, ChannelMessage
 from postroad.transports.sms.channel import SmsChannel
 from tests.campaigns.provider import Provider, busiest
 from tests.campaigns.stories import local, numbers, prepare, reaches, running, until, write_csv
@@ -73,12 +73,12 @@ def test_a_late_answer_is_found_where_repetitions_are_allowed_too(
             people = [f"http://127.0.0.1/{n}" for n in range(3)]
             await road.campaigns.import_file("c", write_csv(tmp_path / "a.csv", people))
             await road.campaigns.start("c")
-            campaign = await road.bulk.store.campaign("default", "c")
+            campaign = await road.campaign_service.store.campaign("default", "c")
             assert campaign is not None
             here = Bench(road, campaign)
-            job = await here.claim(lease_ms=400)
+            job = await here.claim()
             begun = await here.begin(job, 3)
-            await asyncio.sleep(0.5)
+            await here.store.renew(ME, -1, [job.id])  # its lease has ended
             assert await here.store.reap() == 1
             late = [Result(1, begun[1], RowState.sent), Result(2, begun[2], RowState.unsent)]
             await here.store.record(job.campaign, late)
@@ -140,7 +140,7 @@ def test_a_call_that_breaks_is_uncertain_and_the_rest_goes_on(
 ) -> None:
     send = SmsChannel.send
 
-    async def breaking(channel: SmsChannel, parcel: Parcel) -> Answer:
+    async def breaking(channel: SmsChannel, parcel: ChannelMessage) -> ChannelAnswer:
         if parcel.recipient == numbers(2)[1]:
             raise RuntimeError("a bug")
         return await send(channel, parcel)
@@ -168,7 +168,7 @@ def test_what_is_in_flight_keeps_its_lease_while_its_process_ends(
         renewed = 0
         async with running(local(dsn)) as road:
             await prepare(road, provider, tmp_path, numbers(1))
-            store = road.bulk.store
+            store = road.campaign_service.store
             renew = store.renew
 
             async def counting(*values: Any) -> Any:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from postroad import Postroad
-from postroad.campaigns.message import CALLBACKS
+from postroad.campaigns.rendering import CALLBACKS
 from postroad.campaigns.signature import sign
 from tests.campaigns.provider import TOKEN, Provider
 from tests.campaigns.stories import local, numbers, prepare, reaches, running, until
@@ -85,7 +85,7 @@ def test_a_callback_that_is_not_signed_with_the_token_changes_nothing(
             await prepare(road, provider, tmp_path, numbers(1, "+1514"), callback="http://here")
             await road.campaigns.start("c")
             await reaches(road, "done")
-            campaign = await road.bulk.store.campaign("default", "c")
+            campaign = await road.campaign_service.store.campaign("default", "c")
             assert campaign is not None
             url = f"http://here{CALLBACKS}/{campaign.id}/1"
             form = {"MessageSid": "SM1", "MessageStatus": "delivered"}

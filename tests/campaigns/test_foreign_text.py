@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from postroad.campaigns import recording
-from postroad.campaigns.postgres.store import PostgresCampaigns
-from postroad.campaigns.sqlite.store import SqliteCampaigns
 from postroad.model import foreign
 from postroad.model.campaign import Counts, Result, RowState
 from postroad.model.outcome import Kind
-from postroad.ports.channel import Answer, Parcel
+from postroad.ports.channel import ChannelAnswer, ChannelMessage
+from postroad.stores.postgres.campaigns import PostgresCampaigns
+from postroad.stores.sqlite.campaigns import SqliteCampaigns
 from postroad.transports.sms.channel import SmsChannel
 from tests.campaigns.provider import Provider
 from tests.campaigns.stories import local, numbers, prepare, reaches, running
@@ -32,10 +32,10 @@ def answering(monkeypatch: pytest.MonkeyPatch, ids: Sequence[str]) -> None:
     """A provider that gives these ids, one after the other, and then good ones."""
     numbered = count()
 
-    async def send(_self: SmsChannel, _parcel: Parcel) -> Answer:
+    async def send(_self: SmsChannel, _parcel: ChannelMessage) -> ChannelAnswer:
         n = next(numbered)
         said = ids[n] if n < len(ids) else f"SM{n}"
-        return Answer(RowState.sent, Kind.delivered, said, said, said, said)
+        return ChannelAnswer(RowState.sent, Kind.delivered, said, said, said, said)
 
     monkeypatch.setattr(SmsChannel, "send", send)
 
@@ -92,7 +92,7 @@ def test_a_recorder_that_breaks_ends_the_run(
             ending = asyncio.create_task(road.run())
             await prepare(road, provider, tmp_path, numbers(3))
             await road.campaigns.start("c")
-            with pytest.raises(recording.RecorderBroke, match="not written") as raised:
+            with pytest.raises(recording.RecorderFailed, match="not written") as raised:
                 await ending
             assert isinstance(raised.value.__cause__, ZeroDivisionError)
 

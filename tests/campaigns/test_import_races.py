@@ -34,7 +34,7 @@ def tell(dsn: str, provider: Provider, tmp_path: Path, within: Within) -> Callab
         async def whole() -> None:
             async with local(dsn) as road:
                 await prepare(road, provider, tmp_path, ["+1999123456"])
-                store = road.bulk.store
+                store = road.campaign_service.store
                 await store.open_import(FILE)
                 assert await store.load(FILE, some(10)) == []
                 at = await store.importing(1)
@@ -57,8 +57,8 @@ def test_a_discarded_import_loads_no_more(tell: Callable[..., None]) -> None:
     async def story(road: Postroad, at: Import) -> None:
         await road.campaigns.discard_import("c")
         with pytest.raises(WrongState, match="discarded"):
-            await road.bulk.store.load(at, some(10, 10))
-        assert not await road.bulk.store.end_import(1, keep=True)
+            await road.campaign_service.store.load(at, some(10, 10))
+        assert not await road.campaign_service.store.end_import(1, keep=True)
         await adds_up(road, 1)
 
     tell(story)
@@ -66,7 +66,7 @@ def test_a_discarded_import_loads_no_more(tell: Callable[..., None]) -> None:
 
 def test_of_two_that_load_the_same_file_one_goes_on(tell: Callable[..., None]) -> None:
     async def story(road: Postroad, at: Import) -> None:
-        loads = [road.bulk.store.load(at, some(10, 10)) for _ in range(2)]
+        loads = [road.campaign_service.store.load(at, some(10, 10)) for _ in range(2)]
         first, second = sorted(await asyncio.gather(*loads, return_exceptions=True), key=str)
         assert first == []
         assert isinstance(second, WrongState)
@@ -77,14 +77,14 @@ def test_of_two_that_load_the_same_file_one_goes_on(tell: Callable[..., None]) -
 
 def test_a_campaign_is_not_started_between_two_batches(tell: Callable[..., None]) -> None:
     async def story(road: Postroad, at: Import) -> None:
-        campaign = await road.bulk.store.campaign("default", "c")
+        campaign = await road.campaign_service.store.campaign("default", "c")
         assert campaign is not None
         for verb in (Verb.start, Verb.schedule):
-            assert not await road.bulk.store.move(campaign, verb)
+            assert not await road.campaign_service.store.move(campaign, verb)
         with pytest.raises(WrongState, match="stands at line 11"):
             await road.campaigns._move(campaign, Verb.start)
-        await road.bulk.store.load(at, some(10, 10))
-        assert await road.bulk.store.end_import(1, keep=True)
+        await road.campaign_service.store.load(at, some(10, 10))
+        assert await road.campaign_service.store.end_import(1, keep=True)
         assert (await road.campaigns.start("c")).state == "running"
 
     tell(story)
@@ -92,10 +92,10 @@ def test_a_campaign_is_not_started_between_two_batches(tell: Callable[..., None]
 
 def test_a_campaign_that_started_meanwhile_takes_no_import(tell: Callable[..., None]) -> None:
     async def story(road: Postroad, _at: Import) -> None:
-        await road.bulk.store.end_import(1, keep=True)
+        await road.campaign_service.store.end_import(1, keep=True)
         await road.campaigns.start("c")
         with pytest.raises(WrongState, match="draft"):
-            await road.bulk.store.open_import(FILE)
+            await road.campaign_service.store.open_import(FILE)
         await adds_up(road, 11)
 
     tell(story)
@@ -105,10 +105,10 @@ def test_other_columns_that_were_read_before_the_first_came_are_refused(
     tell: Callable[..., None],
 ) -> None:
     async def story(road: Postroad, _at: Import) -> None:
-        await road.bulk.store.end_import(1, keep=True)
+        await road.campaign_service.store.end_import(1, keep=True)
         with pytest.raises(WrongState, match="other columns"):
-            await road.bulk.store.open_import(Import(1, "b", ("recipient", "amount")))
-        again = await road.bulk.store.open_import(Import(1, "b", FILE.columns))
+            await road.campaign_service.store.open_import(Import(1, "b", ("recipient", "amount")))
+        again = await road.campaign_service.store.open_import(Import(1, "b", FILE.columns))
         assert (again.digest, again.rows) == ("b", 0)
 
     tell(story)
@@ -118,7 +118,7 @@ def test_a_cancelled_campaign_loads_no_more(tell: Callable[..., None]) -> None:
     async def story(road: Postroad, at: Import) -> None:
         await road.campaigns.cancel("c")
         with pytest.raises(WrongState, match="discarded"):
-            await road.bulk.store.load(at, some(10, 10))
+            await road.campaign_service.store.load(at, some(10, 10))
         await adds_up(road, 11)
 
     tell(story)
@@ -166,8 +166,8 @@ def test_a_discard_that_waits_for_a_batch_undoes_that_batch_too(
     async def story() -> None:
         async with local(dsn) as road:
             await prepare(road, provider, tmp_path, ["+1999123456"])
-            await road.bulk.store.open_import(FILE)
-            await road.bulk.store.load(FILE, some(10))
+            await road.campaign_service.store.open_import(FILE)
+            await road.campaign_service.store.load(FILE, some(10))
             loader, watcher = await asyncpg.connect(dsn), await asyncpg.connect(dsn)
             await loader.execute(LOADS)
             discard = asyncio.create_task(road.campaigns.discard_import("c"))

@@ -264,7 +264,7 @@ def test_an_unfinished_import_can_be_discarded_whole(
             await road.campaigns.import_file(
                 "c", write_csv(tmp_path / "b.csv", numbers(5, "+1700"))
             )
-            store = road.bulk.store
+            store = road.campaign_service.store
             load, calls = store.load, 0
 
             async def failing(*values: Any) -> list[int]:

@@ -10,11 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from postroad import Message, Postroad
-from postroad.campaigns import crew
-from postroad.campaigns.crew import Crew
+from postroad.campaigns import worker
+from postroad.campaigns.worker import CampaignWorker
 from postroad.model.entities import LaneKey
 from postroad.model.limits import Limits
-from postroad.verbs import bulk
+from postroad.verbs import campaign_service
 from tests.campaigns.provider import Provider
 from tests.campaigns.stories import LOCAL, local, numbers, prepare, reaches, running, until
 from tests.servers.postgres import PrivatePostgres
@@ -28,7 +28,7 @@ def test_what_cannot_be_written_at_the_end_is_uncertain_and_not_sent_again(
     server: PrivatePostgres, tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The results waited for a store that never came back, and the process with them."""
-    monkeypatch.setattr(crew, "LEASE_MS", 2_000)
+    monkeypatch.setattr(worker, "LEASE_MS", 2_000)
     dsn = server.create_road()
 
     async def leave(provider: Provider, proxy: Proxy) -> None:
@@ -98,7 +98,7 @@ def test_while_senders_end_the_engine_starts_nothing_more(tmp_path: Path, within
         within(story(provider))
 
 
-def test_a_job_that_is_claimed_while_the_crew_stops_is_given_back(
+def test_a_job_that_is_claimed_while_the_worker_stops_is_given_back(
     tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else all of it was sent first."""
@@ -156,7 +156,7 @@ def test_a_run_whose_campaigns_were_cut_returns(
     """It looked as if somebody had cancelled the run itself."""
     cut: list[bool] = []
 
-    async def for_ever(_crew: Crew) -> None:
+    async def for_ever(_worker: CampaignWorker) -> None:
         try:
             await asyncio.Event().wait()
         finally:
@@ -168,7 +168,7 @@ def test_a_run_whose_campaigns_were_cut_returns(
             asyncio.get_running_loop().call_later(0.1, road.stop)
             await road.run()
 
-    monkeypatch.setattr(Crew, "run", for_ever)
-    monkeypatch.setattr(bulk, "LEAVE_S", 0.0)
+    monkeypatch.setattr(CampaignWorker, "run", for_ever)
+    monkeypatch.setattr(campaign_service, "LEAVE_S", 0.0)
     within(leave())
     assert cut == [True]

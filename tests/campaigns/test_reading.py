@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from postroad.campaigns import reading
-from postroad.campaigns.checking import PHONES, URLS, Check, Table, url, wrong
-from postroad.campaigns.reading import BadFile, Problem, Reader, open_source
+from postroad.campaigns.checking import PHONES, URLS, RecipientCheck, RowChecker, problem_in, url
+from postroad.campaigns.reading import BadFile, CsvReader, LineProblem, open_source
 from postroad.model.errors import BadInput
 
 COLUMNS = ("name", "recipient", "amount")
@@ -28,7 +28,7 @@ URL_CELLS = st.sampled_from(
 )
 
 
-def each(table: Table, rows: list[list[str]]) -> list[str] | None:
+def each(table: RowChecker, rows: list[list[str]]) -> list[str] | None:
     try:
         return [table.row(cells) for cells in rows]
     except BadInput:
@@ -36,13 +36,15 @@ def each(table: Table, rows: list[list[str]]) -> list[str] | None:
 
 
 @pytest.mark.parametrize(("check", "to"), [(PHONES, PHONE_CELLS), (URLS, URL_CELLS)])
-def test_many_rows_are_judged_as_each_by_itself(check: Check, to: st.SearchStrategy[str]) -> None:
+def test_many_rows_are_judged_as_each_by_itself(
+    check: RecipientCheck, to: st.SearchStrategy[str]
+) -> None:
     row = st.tuples(CELLS, to, CELLS).map(list) | st.lists(CELLS, max_size=4)
 
     @settings(max_examples=100, deadline=None)
     @given(st.lists(row, min_size=1, max_size=6))
     def judge(rows: list[list[str]]) -> None:
-        table = Table(COLUMNS, "recipient", check)
+        table = RowChecker(COLUMNS, "recipient", check)
         found = table.rows(rows)
         assert (None if found is None else list(found)) == each(table, rows)
 
@@ -78,7 +80,7 @@ def test_batches_change_neither_lines_nor_problems(
     for size in (1, 3, 500):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(reading, "BATCH", size)
-            reader = Reader(open_source(path, "recipient"), "recipient", PHONES)
+            reader = CsvReader(open_source(path, "recipient"), "recipient", PHONES)
             batches = list(reader.batches(after))
         lines = [line for batch in batches for line in batch.lines]
         cells = [cells for batch in batches for cells in batch.rows]
@@ -92,17 +94,17 @@ def test_batches_change_neither_lines_nor_problems(
 def test_problems_come_by_line_the_break_last(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text('recipient,name\nnobody,Ann\n+6591234567,Bob\n+6591234568,"Cid\n')
-    reader = Reader(open_source(path, "recipient"), "recipient", PHONES)
+    reader = CsvReader(open_source(path, "recipient"), "recipient", PHONES)
     assert [batch.lines for batch in reader.batches()] == [[3]]
     assert [one.line for one in reader.problems] == [2, 4]
-    assert reader.broken == Problem(4, "broken CSV: unexpected end of data")
+    assert reader.broken == LineProblem(4, "broken CSV: unexpected end of data")
 
 
 def test_rows_of_long_cells_come_in_small_batches(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     rows = [f"+659{n:07},{'x' * 9_000}" for n in range(400)]
     path.write_text("\n".join(["recipient,name", *rows]))
-    reader = Reader(open_source(path, "recipient"), "recipient", PHONES)
+    reader = CsvReader(open_source(path, "recipient"), "recipient", PHONES)
     sizes = [len(batch.lines) for batch in reader.batches()]
     assert sum(sizes) == 400
     assert max(sizes) * 9_000 < 2 * reading.BATCH_BYTES
@@ -124,7 +126,7 @@ def test_a_row_has_a_bound_over_all_its_lines(row: str, tmp_path: Path) -> None:
     """Else one row of a file of two gigabytes would be read into memory."""
     path = tmp_path / "people.csv"
     path.write_text(f"recipient,name\n+6591234567,Ann\n{row}\n")
-    reader = Reader(open_source(path, "recipient"), "recipient", PHONES)
+    reader = CsvReader(open_source(path, "recipient"), "recipient", PHONES)
     assert [len(batch.lines) for batch in reader.batches()] == [1]
     assert reader.broken is not None
     assert "a row of over 1048576 characters" in reader.broken.reason
@@ -132,7 +134,7 @@ def test_a_row_has_a_bound_over_all_its_lines(row: str, tmp_path: Path) -> None:
 
 
 def test_a_zero_byte_is_found_in_a_long_cell_too() -> None:
-    assert wrong("x" * 2_000 + "\0") == "it has a zero byte"
+    assert problem_in("x" * 2_000 + "\0") == "it has a zero byte"
 
 
 def test_an_address_with_a_control_character_is_none() -> None:

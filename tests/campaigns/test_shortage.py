@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from postroad import Postroad
 from postroad.app import Parts
-from postroad.campaigns.holding import Hold
+from postroad.campaigns.credential_block import CredentialBlock
 from postroad.model.campaign import RowState
 from postroad.model.errors import Shortage
 from postroad.model.outcome import Kind
-from postroad.ports.channel import Answer
+from postroad.ports.channel import ChannelAnswer
 from postroad.transports import ways
 from postroad.transports.webhook.connections import Connections
 from tests.campaigns.provider import TOKEN, Provider
@@ -87,13 +87,13 @@ def test_a_shortage_does_not_block_the_credential(
         async with running(local(f"sqlite:///{tmp_path}/road.db")) as road:
             await prepare(road, provider, tmp_path, people)
             blocks: list[Any] = []
-            block = road.bulk.store.block_credential
+            block = road.campaign_service.store.block_credential
 
             async def noted(*values: Any) -> None:
                 blocks.append(values)
                 await block(*values)
 
-            monkeypatch.setattr(road.bulk.store, "block_credential", noted)
+            monkeypatch.setattr(road.campaign_service.store, "block_credential", noted)
             lack.left = 4  # three in a row make a provider that is away
             await road.campaigns.start("c")
             await until(lambda: _ended(road))
@@ -108,8 +108,8 @@ def test_a_shortage_does_not_block_the_credential(
 def test_a_shortage_holds_one_sender_for_a_second_and_hides_no_block(
     dsn: str, provider: Provider, tmp_path: Path, within: Within
 ) -> None:
-    short = Answer(RowState.unsent, Kind.later, sub_type="shortage", error=LACKS)
-    throttled = Answer(RowState.unsent, Kind.quota, sub_type="throttled", after_ms=5_000)
+    short = ChannelAnswer(RowState.unsent, Kind.later, sub_type="shortage", error=LACKS)
+    throttled = ChannelAnswer(RowState.unsent, Kind.quota, sub_type="throttled", after_ms=5_000)
     clock = ManualClock()
 
     async def story() -> None:
@@ -117,13 +117,13 @@ def test_a_shortage_holds_one_sender_for_a_second_and_hides_no_block(
             here = await bench(road, provider, tmp_path)
             credential = await here.store.credential_of(here.campaign.id)
             assert credential is not None
-            hold = Hold(here.store, credential, clock)
+            block_of = CredentialBlock(here.store, credential, clock)
             for _ in range(5):
-                await hold.heed(short)
-            assert (hold.left_s, hold.refused) == (1.0, "")
+                await block_of.note(short)
+            assert (block_of.left_s, block_of.refused) == (1.0, "")
             assert await here.store.credential_of(here.campaign.id) == credential
-            await hold.heed(throttled)
-            assert hold.left_s == 5.0
+            await block_of.note(throttled)
+            assert block_of.left_s == 5.0
             blocked = await here.store.credential_of(here.campaign.id)
             assert blocked is not None
             assert blocked.blocked_until_ms == clock.now_ms() + 5_000

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from postroad import Postroad
-from postroad.campaigns.message import Letter, Writer
+from postroad.campaigns.rendering import RenderedMessage, Renderer
 from postroad.model.campaign import HaltRule, Row, WrongState
 from tests.campaigns.provider import Provider
 from tests.campaigns.stories import draft, local, numbers, prepare, reaches, running, until
@@ -63,7 +63,7 @@ async def _quiet(provider: Provider) -> bool:
 
 
 async def _logged(road: Postroad) -> bool:
-    _, _, live = await road.bulk.store.due()
+    _, _, live = await road.campaign_service.store.due()
     return not live
 
 
@@ -241,14 +241,14 @@ def test_a_paused_lane_holds_its_credentials_campaigns(
 def test_a_sender_that_breaks_halts_its_campaign_and_nobody_elses(
     dsn: str, provider: Provider, tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    letter = Writer.letter
+    letter = Renderer.render
 
-    def breaking(self: Writer, row: Row) -> Letter:
+    def breaking(self: Renderer, row: Row) -> RenderedMessage:
         if row.recipient.startswith("+1666"):
             raise ZeroDivisionError("somewhere deep")
         return letter(self, row)
 
-    monkeypatch.setattr(Writer, "letter", breaking)
+    monkeypatch.setattr(Renderer, "render", breaking)
 
     async def story() -> None:
         async with running(local(dsn)) as road:

@@ -22,7 +22,7 @@ class Bench:
     """A campaign that runs, with nobody who sends."""
 
     def __init__(self, road: Postroad, campaign: Campaign) -> None:
-        self.store: CampaignStore = road.bulk.store
+        self.store: CampaignStore = road.campaign_service.store
         self.road = road
         self.campaign = campaign
 
@@ -46,7 +46,7 @@ class Bench:
 async def bench(road: Postroad, provider: Provider, folder: Path, **options: Any) -> Bench:
     await prepare(road, provider, folder, numbers(10), **options)
     await road.campaigns.start("c")
-    campaign = await road.bulk.store.campaign("default", "c")
+    campaign = await road.campaign_service.store.campaign("default", "c")
     assert campaign is not None
     return Bench(road, campaign)
 
@@ -114,9 +114,9 @@ def test_a_lost_lease_leaves_what_was_begun_uncertain_and_a_late_answer_settles_
     tell: Callable[..., None],
 ) -> None:
     async def story(here: Bench) -> None:
-        job = await here.claim(lease_ms=400)
+        job = await here.claim()
         begun = await here.begin(job, 4)
-        await asyncio.sleep(0.5)
+        await here.store.renew(ME, -1, [job.id])  # its lease has ended
         assert await here.store.reap() == 1
         assert (await here.counts()).uncertain == 4
         late = [
@@ -138,10 +138,10 @@ def test_a_lost_lease_leaves_what_was_begun_uncertain_and_a_late_answer_settles_
 
 def test_a_stopped_job_stays_stopped_when_its_owner_is_lost(tell: Callable[..., None]) -> None:
     async def story(here: Bench) -> None:
-        job = await here.claim(lease_ms=400)
+        job = await here.claim()
         await here.begin(job, 2)
         await here.road.campaigns.stop("c")
-        await asyncio.sleep(0.5)
+        await here.store.renew(ME, -1, [job.id])  # its lease has ended
         assert await here.store.reap() == 1
         assert await here.store.claim(OTHER, LEASE_MS) is None
         assert await here.store.log() == []
@@ -194,7 +194,7 @@ async def spoil(store: Any, sql: str) -> None:
     if hasattr(store, "_side"):
         await store._side.work("test", lambda raw: raw.execute(sql.format("postroad.")))
     else:
-        await store._tables.write_own("test", lambda raw: raw.execute(sql.format("")))
+        await store._store.write_own("test", lambda raw: raw.execute(sql.format("")))
 
 
 def test_of_verbs_that_race_one_moves_the_campaign(tell: Callable[..., None]) -> None:

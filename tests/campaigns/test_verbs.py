@@ -38,7 +38,7 @@ def test_a_credential_is_tested_sealed_and_never_shown_again(
             shown = await road.credentials.put("main", provider.spec(rate="50/s"), TOKEN)
             assert (shown.rate, shown.account) == ("50/s", "AC1")
             assert await road.credentials.check("main") == "Stand-in"
-            stored = await road.bulk.store.credential("default", "main")
+            stored = await road.campaign_service.store.credential("default", "main")
             assert stored is not None
             assert stored.key == "one"
             assert TOKEN.encode() not in stored.sealed

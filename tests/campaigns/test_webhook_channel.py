@@ -16,7 +16,7 @@ Within = Callable[[Any], Any]
 
 
 class Receiver:
-    """/ok answers 200, /no 500, /hang takes it and hangs up, the first time."""
+    """/ok answers 200, /no 500; /hang takes it and hangs up, the first time, /never each time."""
 
     def __init__(self) -> None:
         self.got: list[tuple[str, dict[str, str], str]] = []
@@ -37,7 +37,7 @@ class Receiver:
         path = head.split(" ")[1]
         self.got.append((path, headers, body))
         seen = sum(one[0] == path for one in self.got)
-        if not (path.startswith("/hang") and seen == 1):
+        if not ((path.startswith("/hang") and seen == 1) or path.startswith("/never")):
             status = b"500 No" if path.startswith("/no") else b"200 OK"
             writer.write(
                 b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -74,5 +74,23 @@ def test_each_address_gets_its_own_signed_message(dsn: str, tmp_path: Path, with
                 "/no1": 1,
                 "/hang1": 2,
             }
+
+    within(story())
+
+
+def test_a_webhook_that_never_answers_is_called_three_times_under_one_id(
+    dsn: str, tmp_path: Path, within: Within
+) -> None:
+    async def story() -> None:
+        async with running(local(dsn)) as road, Receiver() as receiver:
+            await road.credentials.put("hooks", CredentialSpec(""), SECRET, kind="webhook")
+            await road.campaigns.create("c", credential="hooks", template="{{ name }}")
+            people = [receiver.url + "/never"]
+            await road.campaigns.import_file("c", write_csv(tmp_path / "a.csv", people))
+            await road.campaigns.start("c")
+            done = await reaches(road, "done")
+            assert (done.counts.sent, done.counts.uncertain) == (0, 1)
+            assert len(receiver.got) == 3
+            assert len({headers["webhook-id"] for _, headers, _ in receiver.got}) == 1
 
     within(story())

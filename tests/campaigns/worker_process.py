@@ -7,10 +7,10 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
-from postroad.campaigns import crew
-from postroad.campaigns.postgres.store import PostgresCampaigns
-from postroad.campaigns.sqlite.store import SqliteCampaigns
+from postroad.campaigns import worker
 from postroad.model.campaign import Counts, Job, Result
+from postroad.stores.postgres.campaigns import PostgresCampaigns
+from postroad.stores.sqlite.campaigns import SqliteCampaigns
 from tests.campaigns.stories import local
 
 
@@ -23,7 +23,7 @@ async def broken(_store: object, _campaign: int, _results: Sequence[Result]) -> 
 
 
 async def main(dsn: str, lease_ms: str, broken_part: str) -> None:
-    setattr(crew, "LEASE_MS", int(lease_ms))  # noqa: B010 - shorter than a test's patience
+    setattr(worker, "LEASE_MS", int(lease_ms))  # noqa: B010 - shorter than a test's patience
     if broken_part == "intents":
         setattr(PostgresCampaigns, "intend", no_intents)  # noqa: B010
     if broken_part == "record":

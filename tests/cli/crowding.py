@@ -38,7 +38,7 @@ def crowded(folder: Path, *, guarded: bool) -> Iterator[tuple["subprocess.Popen[
         "webhooks.http=true",
         "webhooks.allow=127.0.0.0/8",
         "webhooks.ports=",
-        "limits.room=16",
+        "limits.in_flight_max=16",
     ):
         words += ["--set", each]
     log = (folder / "log").open("w")

@@ -22,20 +22,20 @@ BASE = Settings()
 def test_flags_come_before_environment_before_file(tmp_path: Path) -> None:
     file = tmp_path / "postroad.toml"
     file.write_text(
-        'listen = "127.0.0.1:1"\nlog_level = "error"\nintake_max = 7\n[limits]\nwindow = 3\nroom = 4\n'
+        'listen = "127.0.0.1:1"\nlog_level = "error"\nintake_max = 7\n[limits]\nwindow = 3\nin_flight_max = 4\n'
     )
     environ = {"POSTROAD_LISTEN": "127.0.0.1:2", "POSTROAD_LIMITS_WINDOW": "5"}
     loaded = load({"limits.window": "6"}, environ, file, BASE)
     assert loaded.settings.listen == "127.0.0.1:2"
     assert loaded.settings.log_level == "error"
-    assert (loaded.settings.limits.window, loaded.settings.limits.room) == (6, 4)
+    assert (loaded.settings.limits.window, loaded.settings.limits.in_flight_max) == (6, 4)
     sources = {name: said for name, said in loaded.sources.items() if said != "default"}
     assert sources == {
         "listen": "environment",
         "log_level": str(file),
         "intake_max": str(file),
         "limits.window": "flag",
-        "limits.room": str(file),
+        "limits.in_flight_max": str(file),
     }
 
 
@@ -59,7 +59,7 @@ BAD = {
     "qqq": ("1", "config show"),
     "limits.windo": ("1", "did you mean limits.window?"),
     "limits.window": ("many", "expected `int`"),
-    "limits.room": ("0", "above zero"),
+    "limits.in_flight_max": ("0", "above zero"),
     "listen": ("8600", "HOST:PORT"),
     "log_level": ("loud", "debug, info"),
     "log_format": ("xml", "text, json"),

@@ -71,8 +71,8 @@ AHEAD: Final = (
     "test_turns::test_a_claim_that_leaves_a_tenant_out_says_when_the_next_lane_is_ready",
 )
 LEASES: Final = (
-    # A process that dies loses its link, and the broker counts that for each message: a message is
-    # suspect for its own returns and noted starts, not a lane for its owner (see test_poison).
+    # A process that dies loses its connection, and the broker counts that for each message: a message is
+    # suspect for its own returns and noted starts, not a lane for its owner (see test_crash_loop).
     "test_restart::test_the_lanes_of_a_dead_process_are_free_and_suspect",
     "test_insight::test_a_lane_tells_its_circuit_and_lost_leases",
 )

@@ -20,15 +20,15 @@ from postroad.model.entities import Accepted, Draft
 from postroad.model.record import Claim, Record, Recorded, Swept
 from postroad.model.ticks import Schedule, Tick
 from postroad.ports.clock import Timer
-from postroad.stores.rabbitmq.declaring import declare
 from postroad.stores.rabbitmq.envelope import Envelope
-from postroad.stores.rabbitmq.options import Options
-from postroad.stores.rabbitmq.routes import Post, Wrong
+from postroad.stores.rabbitmq.options import RabbitOptions
+from postroad.stores.rabbitmq.publishing.routes import PublishOutcome, RoutedCopy
 from postroad.stores.rabbitmq.store import RabbitStore
-from postroad.stores.rabbitmq.topology import Arguments, Plan
+from postroad.stores.rabbitmq.topology.declaring import declare
+from postroad.stores.rabbitmq.topology.topology import Arguments, Plan
 from postroad.stores.rabbitmq.wire.address import read_address
-from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.channel import AmqpChannel
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.sqlite.store import SqliteStore
 from tests.contract.clock import START_MS
 from tests.contract.rigs import Rows
@@ -65,7 +65,7 @@ class StandingClock:
 class PatientStore(RabbitStore):
     """Answers when what it did has been through the broker: a database is never on the way."""
 
-    def __init__(self, options: Options, state: SqliteStore) -> None:
+    def __init__(self, options: RabbitOptions, state: SqliteStore) -> None:
         super().__init__(options, state)
         self._died = 0
         self._buried = 0
@@ -86,9 +86,9 @@ class PatientStore(RabbitStore):
         await super().open()
         publish = self.broker.publish
 
-        async def counted(posts: Sequence[Post]) -> list[Wrong]:
-            answers = await publish(posts)
-            dead = [p.envelope.reason for p in posts if p.exchange == self.topology.dead_exchange]
+        async def counted(copies: Sequence[RoutedCopy]) -> list[PublishOutcome]:
+            answers = await publish(copies)
+            dead = [p.envelope.reason for p in copies if p.exchange == self.topology.dead_exchange]
             self._died += len(dead)
             self._expired += sum(reason.startswith("expired") for reason in dead)
             return answers
@@ -96,8 +96,8 @@ class PatientStore(RabbitStore):
         self.broker.publish = counted  # type: ignore[method-assign]
         await self.serving.start(-1, [])
 
-    async def bury(self, letters: Sequence[Envelope]) -> None:
-        await super().bury(letters)
+    async def store_dead(self, letters: Sequence[Envelope]) -> None:
+        await super().store_dead(letters)
         self._buried += len(letters)
 
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
@@ -165,12 +165,12 @@ class RabbitRig:
         self._dsn = dsn
         self._path = folder / "state.db"
         self._clock = StandingClock()
-        self._link: Link | None = None
-        self._channel: Channel | None = None
+        self._connection: AmqpConnection | None = None
+        self._channel: AmqpChannel | None = None
         self.store = self._new()
 
     def _new(self) -> PatientStore:
-        options = Options(read_address(self._dsn), f"sqlite:///{self._path}")
+        options = RabbitOptions(read_address(self._dsn), f"sqlite:///{self._path}")
         return PatientStore(options, SqliteStore(self._path, self._clock))
 
     @property
@@ -192,7 +192,7 @@ class RabbitRig:
                 await self._end(self._channel, line)
         await self.store.settled()
 
-    async def _end(self, channel: Channel, line: str) -> None:
+    async def _end(self, channel: AmqpChannel, line: str) -> None:
         """The wait in a delay queue is over."""
         while letter := await channel.get(line):
             confirm = channel.publish(
@@ -203,13 +203,13 @@ class RabbitRig:
             channel.ack(letter.tag)
 
     async def open(self) -> None:
-        self._link = await Link.open(
+        self._connection = await AmqpConnection.open(
             read_address(self._dsn),
             name="rig",
             on_lost=lambda _: None,
             on_blocked=lambda _: None,
         )
-        self._channel = await self._link.channel(confirms=True)
+        self._channel = await self._connection.channel(confirms=True)
         if self._dsn in MADE:
             self.store.take_as_made()
         else:
@@ -218,11 +218,11 @@ class RabbitRig:
         await self.store.open()
         MADE.add(self._dsn)
 
-    async def _purge(self, channel: Channel) -> None:
+    async def _purge(self, channel: AmqpChannel) -> None:
         """What the test before left; a link that ended gives back what it had a moment later, when
         its consumers go."""
         topology = self.store.topology
-        lines = [*topology.lines(), topology.dead, topology.lost]
+        lines = [*topology.broker_queues(), topology.dead, topology.lost]
         while True:
             asked = [channel.ask(commands.Queue.Declare(queue=n, passive=True)) for n in lines]
             answers: list[Any] = await asyncio.gather(*asked)
@@ -242,10 +242,10 @@ class RabbitRig:
     async def rows(self, sql: str) -> Rows:
         state = self.store.state
         assert isinstance(state, SqliteStore)
-        return await state._read("test", lambda db: db.connection.execute(sql).fetchall())
+        return await state.read("test", lambda db: db.connection.execute(sql).fetchall())
 
     async def close(self) -> None:
         await self.store.leave(-1)
         await self.store.close()
-        if self._link is not None:
-            await self._link.close()
+        if self._connection is not None:
+            await self._connection.close()

@@ -62,7 +62,7 @@ class SqliteRig:
         await self.store.open()
 
     async def rows(self, sql: str) -> Rows:
-        return await self.store._read("test", lambda db: db.connection.execute(sql).fetchall())
+        return await self.store.read("test", lambda db: db.connection.execute(sql).fetchall())
 
     async def close(self) -> None:
         await self.store.close()

@@ -8,10 +8,10 @@ import apsw
 import asyncpg
 
 from postroad.stores.copying import LEFT_OUT, NOT_IN_SQLITE, copy
-from postroad.stores.postgres import schema as server_schema
+from postroad.stores.postgres import migration
 from postroad.stores.postgres.connections import dial, read_address
 from postroad.stores.sqlite.database import Database
-from postroad.stores.sqlite.schema import migrate
+from postroad.stores.sqlite.migration import migrate
 from tests.contract.postgres import Template
 
 TABLES = """
@@ -56,7 +56,7 @@ def tables_of(path: Path) -> dict[str, list[tuple[str, str]]]:
 async def columns_there(dsn: str) -> dict[str, set[str]]:
     raw = await dial(read_address(dsn), pooled=True)
     try:
-        await server_schema.move(raw)
+        await migration.move(raw, dsn)
         found: dict[str, set[str]] = {}
         for table, column in await raw.fetch(TABLES):
             found.setdefault(table, set()).add(column)

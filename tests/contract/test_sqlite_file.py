@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from postroad.model.errors import CorruptStore, ReadOnlyStore, RoadInUse, SchemaTooNew
-from postroad.stores.sqlite.schema import VERSION
+from postroad.stores.sqlite.migration import VERSION
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.stores.sqlite.writer import InlineDrive
 from tests.contract.clock import ManualClock
@@ -106,14 +106,14 @@ async def test_the_owners_of_a_dead_process_are_reaped_when_the_file_is_opened(
     store = road(tmp_path / "road.db")
     await store.open()
     owner = await store.join()
-    await store._write("test", lambda db: db.connection.execute(
+    await store.write("test", lambda db: db.connection.execute(
         "insert into lane (tenant, transport, server, credential, shard, pool, owner)"
         " values ('', 'web', 'host', '', 0, 'web', ?)", (owner,)
     ))  # fmt: skip
     await store.close()
     again = road(tmp_path / "road.db")
     await again.open()
-    row = await again._read("test", lambda db: db.connection.execute(
+    row = await again.read("test", lambda db: db.connection.execute(
         "select owner, crashes from lane"
     ).fetchall())  # fmt: skip
     await again.close()

@@ -17,8 +17,10 @@ from tests.contract.rigs import SqliteRig
 
 # Queries that may walk a whole table, or sort, each with the reason why that is no harm.
 WALKS: Final = {
+    "campaign_move": "the walk is over the states that are named",
     "claim_several": "the only row is its answer",
     "counts": "asked by people, never by the engine",
+    "credential_delete": "asked by people, over campaigns",
     "box_find": "the walk is over the names that are asked for",
     "hooks_read": "the walk is over the queues that are asked for",
     "dead_reasons": "asked by people, never by the engine",
@@ -30,6 +32,12 @@ WALKS: Final = {
     "has_mailboxes": "stops at what a tenant may have; every ten seconds while some are made",
     "has_queues": "stops at what a tenant may have; every ten seconds while some are made",
     "heaps": "asked by people and for metrics, never by the engine",
+    "jobs_live": "stops at the first entry of the index of live jobs",
+    "jobs_lost": "walks the index of live jobs",
+    "jobs_move": "the walk is over the states that are named",
+    "jobs_pulse": "the walk is over the jobs that are named",
+    "jobs_renew": "the walk is over the jobs that are named",
+    "recipient_status": "the walk is over the statuses that are named",
     "lane_page": "the walks are over the page and its rungs",
     "letter_read": "the walk is over the letters that are asked for",
     "others_due": "the walk is over its own count, which stops at a thousand",
@@ -44,6 +52,8 @@ WALKS: Final = {
     "unwanted": "walks a partial index that holds only what is to be cancelled",
 }
 SORTS: Final = {
+    "campaign_exact": "at most four groups, of one campaign",
+    "campaigns_of_tenant": "asked by people, over one tenant's campaigns",
     "dead_reasons": "asked by people, never by the engine",
     "heaps": "asked by people and for metrics, never by the engine",
     "lane_levels": "at most seven groups, of one lane's rungs",
@@ -103,6 +113,11 @@ INDEXES: Final = {
     "key_find": "PRIMARY KEY (queue_id=? AND key=?)",
     "queue_gate": "INDEX rung_queue (queue_id=?)",
     "spell_messages": "INTEGER PRIMARY KEY (rowid<?)",
+    "job_claim": "INDEX job_live (state=?)",
+    "jobs_lost": "INDEX job_live",
+    "campaigns_over": "INDEX job_live (state=?)",
+    "campaigns_due": "INDEX campaign_live (state=?)",
+    "campaign_next_start": "INDEX campaign_live (state=?)",
     "keys_retain": "COVERING INDEX idempotency_expiry (expires_at<?)",
 }
 

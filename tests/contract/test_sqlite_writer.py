@@ -182,5 +182,5 @@ async def test_a_work_that_raises_something_else_is_rolled_back_and_told(
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await rig.store._write("test", half)
+        await rig.store.write("test", half)
     assert await bench.find(queue) == queue

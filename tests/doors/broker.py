@@ -10,16 +10,16 @@ from postroad.stores.naming import shown
 from postroad.stores.postgres.connections import read_address as read_postgres
 from postroad.stores.rabbitmq.envelope import BadEnvelope
 from postroad.stores.rabbitmq.envelope import unpack as unpack_envelope
+from postroad.stores.rabbitmq.fleet.presence import read as read_sign
 from postroad.stores.rabbitmq.options import read_options
-from postroad.stores.rabbitmq.presence import read as read_sign
-from postroad.stores.rabbitmq.topology import PLAIN_WORD, handler_target
-from postroad.stores.rabbitmq.wire.arriving import Arriving, read_deliver
+from postroad.stores.rabbitmq.topology.topology import PLAIN_WORD, handler_target
 from postroad.stores.rabbitmq.wire.confirms import Confirms
+from postroad.stores.rabbitmq.wire.connection import ServerFacts
+from postroad.stores.rabbitmq.wire.field_table import read_table
+from postroad.stores.rabbitmq.wire.frame_protocol import FrameProtocol
 from postroad.stores.rabbitmq.wire.frames import BODY, FRAME, HEADER, METHOD, cold
-from postroad.stores.rabbitmq.wire.link import ServerFacts
+from postroad.stores.rabbitmq.wire.incoming import IncomingMessage, read_deliver
 from postroad.stores.rabbitmq.wire.properties import Delivery
-from postroad.stores.rabbitmq.wire.table import read_table
-from postroad.stores.rabbitmq.wire.wire import Wire
 from postroad.transports.hub import HubTransport
 from tests.doors.answers import DEEP
 from tests.doors.shape import BARE, Door, in_pieces
@@ -33,7 +33,7 @@ class Taker:
     """A channel's reader, as the broker's frames see it."""
 
     def __init__(self) -> None:
-        self._arriving = Arriving()
+        self._arriving = IncomingMessage()
 
     def on_method(self, data: bytes, at: int, stop: int) -> None:
         self._arriving.expect(Delivery(1, False, "", "", b"", data[at:stop]), lambda _message: None)
@@ -47,7 +47,7 @@ class Taker:
 
 def from_the_broker(data: bytes, size: int = 0) -> None:
     def act() -> None:
-        wire = Wire("here", lambda _error: None)
+        wire = FrameProtocol("here", lambda _error: None)
         wire.connection_made(Line())  # type: ignore[arg-type]
         wire.readers[1] = Taker()  # type: ignore[assignment]
         in_pieces(lambda: wire.data_received, data, size or len(data))
@@ -127,7 +127,10 @@ DOORS = (
     Door(
         "frames of the broker",
         from_the_broker,
-        tuple(f"{WIRE}/{name}" for name in ("wire.py:Wire", "arriving.py:Arriving")),
+        tuple(
+            f"{WIRE}/{name}"
+            for name in ("frame_protocol.py:FrameProtocol", "incoming.py:IncomingMessage")
+        ),
         shapes={
             "small frames": lambda n: frame(8, b"") * (n // 8),
             "a body in many frames": lambda n: message(n // 9, n // 9),
@@ -143,15 +146,15 @@ DOORS = (
     Door(
         "the broker's deliver",
         lambda data: read_deliver(data, 0),
-        (f"{WIRE}/arriving.py:read_deliver",),
+        (f"{WIRE}/incoming.py:read_deliver",),
         raises=(IndexError, struct.error, UnicodeDecodeError),
     ),
     Door(
         "the headers of a message from the broker",
         properties,
         (
-            f"{WIRE}/table.py:read_table",
-            f"{WIRE}/table.py:read_value",
+            f"{WIRE}/field_table.py:read_table",
+            f"{WIRE}/field_table.py:read_value",
             f"{WIRE}/properties.py:unpack",
         ),
         size=32_768,
@@ -183,18 +186,18 @@ DOORS = (
         frames=(BARE, (b"hub://", b"/a"), (b"hub://h:", b"/a"), (b"hub://h:1/", b"")),
         raises=(BadInput,),
     ),
-    Door("confirms beyond all tags", confirmed, (f"{WIRE}/channel.py:Channel",), size=1_000),
+    Door("confirms beyond all tags", confirmed, (f"{WIRE}/channel.py:AmqpChannel",), size=1_000),
     Door(
         "a worker's sign",
         read_sign,
-        ("stores/rabbitmq/presence.py:_DECODER",),
+        ("stores/rabbitmq/fleet/presence.py:_DECODER",),
         frames=(BARE, (b'{"worker":"', b'"}')),
         shapes=DEEP,
     ),
     Door(
         "a broker's version",
         lambda data: ServerFacts("", data.decode("latin-1"), frozenset()).number,
-        (f"{WIRE}/link.py:ServerFacts",),
+        (f"{WIRE}/connection.py:ServerFacts",),
         frames=(BARE, (b"1.", b"-x")),
     ),
     Door(
@@ -206,8 +209,8 @@ DOORS = (
             f"{WIRE}/address.py:read_address",
             "stores/postgres/connections.py:Address",
             "stores/postgres/connections.py:read_address",
-            "stores/rabbitmq/topology.py:PLAIN_WORD",
-            "stores/rabbitmq/topology.py:handler_target",
+            "stores/rabbitmq/topology/topology.py:PLAIN_WORD",
+            "stores/rabbitmq/topology/topology.py:handler_target",
         ),
         size=16_384,
     ),

@@ -14,9 +14,9 @@ from postroad.api.problems import BadRequest, NotFound, field_error, kind
 from postroad.api.reading import decode
 from postroad.api.routes import batch, campaigns, messages
 from postroad.api.routing import Router, read_query
-from postroad.campaigns.checking import PHONES, URLS, Table, wrong
-from postroad.campaigns.message import FIELDS
-from postroad.campaigns.reading import BadFile, Reader, open_source
+from postroad.campaigns.checking import PHONES, URLS, RowChecker, problem_in
+from postroad.campaigns.reading import BadFile, CsvReader, open_source
+from postroad.campaigns.rendering import FIELDS
 from postroad.campaigns.signature import signed
 from postroad.campaigns.template import BadTemplate, Template
 from postroad.model.dead import place
@@ -71,16 +71,16 @@ def recipients(data: bytes) -> None:
         path = Path(folder) / "recipients.csv"
         path.write_bytes(data)
         source = open_source(path, "recipient")
-        deque(Reader(source, "recipient", PHONES).batches(), 0)
-        deque(Reader(source, "recipient", URLS).batches(), 0)
+        deque(CsvReader(source, "recipient", PHONES).batches(), 0)
+        deque(CsvReader(source, "recipient", URLS).batches(), 0)
 
 
 def cells(data: bytes) -> None:
     text = data.decode("latin-1")
-    wrong("+" + text)
+    problem_in("+" + text)
     for check in (PHONES, URLS):
         check.plain.fullmatch(text)
-        Table(("recipient",), "recipient", check).rows([[text], ["+" + text]])
+        RowChecker(("recipient",), "recipient", check).rows([[text], ["+" + text]])
 
 
 def called_back(data: bytes) -> None:
@@ -171,7 +171,7 @@ DOORS = (
     ),
     Door(
         "lines of a batch",
-        lambda data: batch.lines_of(data, 100_000),
+        lambda data: batch.Lines(100_000).take(data),
         ("api/routes/batch.py:FULL",),
         shapes={"a letter a line": lambda n: b"a\n" * (n // 2)},
     ),
@@ -220,7 +220,7 @@ DOORS = (
     Door(
         "a file of recipients",
         recipients,
-        tuple(f"campaigns/reading.py:{name}" for name in ("open_source", "Reader", "_scan")),
+        tuple(f"campaigns/reading.py:{name}" for name in ("open_source", "CsvReader", "_scan")),
         frames=(
             BARE,
             (b"recipient\n", b"\n"),
@@ -281,7 +281,7 @@ DOORS = (
     Door(
         "a recipient's cells, from the store",
         lambda data: _none(FIELDS.decode, data),
-        ("campaigns/message.py:FIELDS",),
+        ("campaigns/rendering.py:FIELDS",),
         frames=((b'["', b'"]'),),
     ),
     Door(

@@ -13,17 +13,16 @@ SOURCE = Path(__file__).parents[2] / "src" / "postroad"
 DOORS = (*answers.DOORS, *requests.DOORS, *wires.DOORS, *broker.DOORS)
 COVERED = frozenset(name for door in DOORS for name in door.covers)
 OURS = {
+    "ports/sql.py:": "statements that this release ships",
     "demo/": "the demo's own servers, for one minute on this machine",
     "testing/": "what tests say to each other",
     "cli/": "what its user types, and what their own server answers",
     "observe/watcher.py:": "/proc, from the kernel",
     "stores/postgres/": "rows that this release wrote; addresses are listed above",
     "stores/sqlite/": "rows that this release wrote",
-    "campaigns/postgres/": "rows that this release wrote",
-    "campaigns/rows.py:": "rows that this release wrote",
+    "stores/campaign_rows.py:": "rows that this release wrote",
     "campaigns/importing.py:_next": "JSON that was written a line before",
     "api/openapi.py:": "docstrings of our own",
-    "ports/sql.py:": "statements of our own",
     "api/in_process.py:ask": "a request that this process makes to itself",
     "transports/webhook/connections.py:Connections": "it makes connections, and reads nothing",
     "transports/webhook/endpoints.py:": "settings that this release wrote and sealed",

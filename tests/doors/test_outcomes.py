@@ -22,14 +22,14 @@ from postroad.model.foreign import CHARACTERS_MAX
 from postroad.model.outcome import Kind
 from postroad.model.pace import read_limit
 from postroad.stores.rabbitmq.envelope import BadEnvelope, unpack
+from postroad.stores.rabbitmq.fleet.presence import read as read_sign
 from postroad.stores.rabbitmq.options import read_options
-from postroad.stores.rabbitmq.presence import read as read_sign
 from postroad.stores.rabbitmq.wire.confirms import Confirms
+from postroad.stores.rabbitmq.wire.connection import ServerFacts
+from postroad.stores.rabbitmq.wire.field_table import read_table
+from postroad.stores.rabbitmq.wire.frame_protocol import FrameProtocol
 from postroad.stores.rabbitmq.wire.frames import METHOD, cold
-from postroad.stores.rabbitmq.wire.link import ServerFacts
 from postroad.stores.rabbitmq.wire.properties import Delivery
-from postroad.stores.rabbitmq.wire.table import read_table
-from postroad.stores.rabbitmq.wire.wire import Wire
 from postroad.transports.job import body_reader
 from postroad.transports.sms.answers import judge
 from tests.doors.broker import deep_tables, frame, message, overrun_tables
@@ -182,7 +182,7 @@ def test_frames_of_a_broker_may_come_in_any_pieces(size: int) -> None:
     data = message(1_000, 4) + frame(METHOD, b"last") + frame(METHOD, b"")
 
     async def story() -> list[bytes]:
-        wire, seen = Wire("here", lambda _error: None), Seen()
+        wire, seen = FrameProtocol("here", lambda _error: None), Seen()
         wire.connection_made(Line())  # type: ignore[arg-type]
         wire.readers[1] = seen  # type: ignore[assignment]
         for at in range(0, len(data), size):
@@ -197,7 +197,7 @@ def test_nobody_waits_for_a_frame_that_is_too_large() -> None:
     ended: list[Any] = []
 
     async def story() -> None:
-        wire = Wire("here", ended.append)
+        wire = FrameProtocol("here", ended.append)
         wire.connection_made(Line())  # type: ignore[arg-type]
         for byte in struct.pack(">BHI", 1, 1, 1 << 31) + b"x":
             wire.data_received(bytes([byte]))

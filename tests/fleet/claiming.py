@@ -96,7 +96,7 @@ async def _claim_once(connection: Connection) -> Cost:
 SPENT = """
 select sum(calls), sum(total_exec_time), sum(shared_blks_hit + shared_blks_read)
   from pg_stat_statements s join pg_database d on d.oid = s.dbid
- where d.datname = current_database() and s.query like '%claim_v%'
+ where d.datname = current_database() and s.query like '%postroad.claim(%'
 """
 RESET = """
 select pg_stat_statements_reset(0, oid, 0) from pg_database where datname = current_database()

@@ -61,7 +61,7 @@ def test_the_drawing_itself_is_legal(tmp_path: Path) -> None:
         ("model/entities.py", "postroad.ports.clock"),
         ("ports/clock.py", "postroad.config"),
         ("ports/clock.py", "postroad.app"),
-        ("engine/lane.py", "postroad.hub.client"),
+        ("engine/lane_worker.py", "postroad.hub.client"),
         ("transports/webhook.py", "postroad.hub.client"),
         ("app.py", "postroad.testing.ledger"),
         ("app.py", "postroad.api.routes"),

@@ -22,7 +22,7 @@ from postroad.model.mailbox import (
 )
 from postroad.stores.sqlite import mailboxes
 from postroad.stores.sqlite.database import Database
-from postroad.stores.sqlite.schema import MIGRATIONS
+from postroad.stores.sqlite.migration import SCHEMA
 
 SENDER, RECIPIENT = "sender of {}", "recipient of {}"
 
@@ -79,7 +79,7 @@ class Hall:
         self.now_s = 0.0
         self.core = kind(lambda: self.now_s, limits or HubLimits())
         connection = apsw.Connection(":memory:")
-        connection.execute(MIGRATIONS["006_hub"])
+        connection.execute(SCHEMA["hub"])
         self.db = Database(Path(":memory:"), connection=connection)
 
     def connect(self) -> tuple[Client, Wire]:

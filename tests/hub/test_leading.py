@@ -104,7 +104,7 @@ async def test_a_hub_whose_bell_is_lost_says_so_at_once_and_every_ten_seconds(
     async with shared.store() as store:
         hub = await opened(store)
         said = store.queries["hub"]
-        store._ear._lose()
+        store._listener._lose()
         async with asyncio.timeout(30):
             while store.queries["hub"] == said:
                 await asyncio.sleep(0.01)

@@ -321,6 +321,7 @@ def _pieces(count: int) -> Callable[[], None]:
     hub = MagicMock()
     hub.limits = HubLimits(frame_bytes_max=1 << 30)
     link = Socket(hub, MagicMock(), Codec(JSON), lambda _: False, MagicMock())
+    link.on_ws_connected(MagicMock())
 
     def read() -> None:
         for _ in range(count):

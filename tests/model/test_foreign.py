@@ -7,7 +7,7 @@ import pytest
 from postroad.model.campaign import RowState
 from postroad.model.foreign import CHARACTERS_MAX, NAME_CHARACTERS_MAX, clean, told
 from postroad.model.outcome import Kind, failed
-from postroad.ports.channel import Answer
+from postroad.ports.channel import ChannelAnswer
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_long_text_is_cut_in_no_time() -> None:
 
 def test_outcomes_and_answers_are_clean_however_they_are_made() -> None:
     assert failed("\0" + "x" * 5_000).error == "\ufffd" + "x" * (CHARACTERS_MAX - 2) + "…"
-    answer = Answer(RowState.sent, Kind.delivered, "SM\0" + "x" * 999, "\ud800", "\0", "\0")
+    answer = ChannelAnswer(RowState.sent, Kind.delivered, "SM\0" + "x" * 999, "\ud800", "\0", "\0")
     assert len(answer.provider_id) == NAME_CHARACTERS_MAX
     assert (answer.code, answer.sub_type, answer.error) == ("\ufffd",) * 3
 

@@ -91,7 +91,7 @@ def test_a_start_that_costs_more_than_the_limit_was_set_for_is_refused() -> None
 def test_a_slot_whose_grace_ended_before_it_was_taken_is_not_used() -> None:
     async def story(_store: Odd, pace: Pacer, ledgers: tuple[int, ...]) -> None:
         woken = asyncio.Event()
-        line = pace.line(ledgers, "a", woken.set)
+        line = pace.reserver(ledgers, "a", woken.set)
         assert not line.ready(lambda: 1)
         await woken.wait()
         assert line.ready(lambda: 1)

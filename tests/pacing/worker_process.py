@@ -16,7 +16,7 @@ from postroad.transports.webhook import requests
 from postroad.transports.webhook.transport import WebhookTransport
 from tests.fleet.words import BRISK
 
-FEW = replace(BRISK, room=4, claim_batch=4)
+FEW = replace(BRISK, in_flight_max=4, claim_batch=4)
 """A process owns no more than four lanes: the limit is shared by all of them."""
 RULES = WebhookRules(allow=("127.0.0.0/8",), http=True, ports=())
 

@@ -110,7 +110,7 @@ async def by_ledger(world: World, clock: LoopClock, start: Callable[[], None]) -
     """Ours."""
     pace, woken = Pacer(world.store, clock, LOG), asyncio.Event()
     asking = asyncio.get_running_loop().create_task(pace.run())
-    line = pace.line((world.ledger,), f"{clock.steady_s()}", woken.set)
+    line = pace.reserver((world.ledger,), f"{clock.steady_s()}", woken.set)
     while True:
         if not world.busy:
             await clock.sleep(0.05)

@@ -17,7 +17,7 @@ from postroad.model.states import NEVER
 from postroad.ports.clock import SystemClock
 from postroad.stores.postgres.base import literal
 from postroad.stores.postgres.connections import QUERIES
-from postroad.stores.postgres.inbox import Batch
+from postroad.stores.postgres.inbox import AcceptBatch
 from postroad.stores.postgres.recording import RecordBatch
 from postroad.stores.postgres.store import PostgresStore
 
@@ -59,7 +59,7 @@ class Stand:
         return Draft(number, self.queue, self.lane_id, 0, 0, now_ms, now_ms, NEVER, b"1")
 
     async def accept(self, by: Connection, *drafts: Draft) -> Any:
-        columns = Batch(drafts).columns()
+        columns = AcceptBatch(drafts).columns()
         return msgspec.json.decode(await by.fetchval(QUERIES["accept"], *columns))
 
     async def claim(self) -> Lane:

@@ -84,7 +84,7 @@ def test_lanes_that_wait_only_to_be_recorded_take_no_room(dsn: str, within: With
         await filled(dsn, doors)
         tried = asyncio.Event()
         async with road_of(dsn, doors) as road:
-            assert road.settings.limits.room < LANES < road.settings.limits.unrecorded_max
+            assert road.settings.limits.in_flight_max < LANES < road.settings.limits.unrecorded_max
             write = road.store.record
 
             async def held_up(record: Record) -> Recorded:

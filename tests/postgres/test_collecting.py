@@ -100,8 +100,8 @@ def test_without_buckets_and_locks_its_first_message_would_be_lost(
 ) -> None:
     async def story() -> None:
         async with stand(dsn) as on:
-            await on.without("delete_unused_v1", "perform lock_alone_v1(v_lanes);")
-            await on.without("delete_unused_v1", " for update skip locked")
+            await on.without("delete_unused", "perform lock_exclusive(v_lanes);")
+            await on.without("delete_unused", " for update skip locked")
             await long_unused(on.one)
             assert await sends_beside_the_walk(on) == 1
 
@@ -175,7 +175,7 @@ def test_without_the_callers_buckets_it_would_have_none(dsn: str, within: Within
     async def story() -> None:
         async with stand(dsn) as on:
             lock = "perform pg_advisory_xact_lock_shared(1383031141, x.bucket)"
-            await on.without("arrive_v2", lock, "perform x.bucket")
+            await on.without("arrive", lock, "perform x.bucket")
             assert await caller_beside_the_walk(on) == 1
 
     within(story())
@@ -188,8 +188,8 @@ def test_one_in_use_is_told_by_the_look_of_its_rungs_alone(dsn: str, within: Wit
             await on.one.execute(AGE)
             await used_again(on)
             assert await collect(on.two) == 0
-            await on.without("collect_v1", "where s.look <> excluded.look", "where false")
-            await on.without("delete_unused_v1", "and s.look = u.look ")
+            await on.without("collect_unused", "where s.look <> excluded.look", "where false")
+            await on.without("delete_unused", "and s.look = u.look ")
             await on.one.execute(AGE)
             await used_again(on)
             assert await collect(on.two) == 1

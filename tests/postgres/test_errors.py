@@ -3,6 +3,7 @@
 import asyncio
 import io
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -24,10 +25,10 @@ from postroad.model.errors import (
 )
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
-from postroad.stores.postgres.connections import QUERIES, read_address
-from postroad.stores.postgres.schema import MIGRATIONS, VERSION, migrate
+from postroad.stores.copying import copy
+from postroad.stores.postgres.connections import read_address
+from postroad.stores.postgres.migration import VERSION, migrate
 from postroad.stores.postgres.store import PostgresStore
-from postroad.stores.sql import number_of
 from tests.servers import free_port
 from tests.servers.pgbouncer import PrivatePgBouncer
 from tests.servers.postgres import PrivatePostgres
@@ -126,17 +127,12 @@ def test_an_old_server_is_told_from_a_new_one(within: Within) -> None:
     assert "is PostgreSQL 14: Postroad needs 15" in within(story())
 
 
-async def made_by_an_older_release(dsn: str) -> None:
-    """A road with every step of the schema but the last."""
-    *steps, _last = sorted(MIGRATIONS)
-    stamp = QUERIES["schema_stamp"].format(number_of(steps[-1]), 1)
-    script = [QUERIES["schema_create"], "set search_path = postroad, pg_temp"]
-    await run(dsn, *script, *[MIGRATIONS[name] for name in steps], stamp)
-
-
-def test_an_older_schema_asks_for_migrate_which_mends_it(dsn: str, within: Within) -> None:
+def test_other_functions_of_the_same_version_ask_for_migrate_which_replaces_them(
+    dsn: str, within: Within
+) -> None:
     async def story() -> None:
-        await made_by_an_older_release(dsn)
+        await opened(dsn)
+        await run(dsn, "update postroad.schema_version set functions = 'others'")
         assert "postroad migrate" in await told(dsn, SchemaTooOld)
         assert await migrate(read_address(dsn)) == 1
         await opened(dsn)
@@ -145,11 +141,33 @@ def test_an_older_schema_asks_for_migrate_which_mends_it(dsn: str, within: Withi
     within(story())
 
 
+def test_a_layout_from_before_the_first_release_is_refused_and_left_alone(
+    dsn: str, tmp_path: Path, within: Within
+) -> None:
+    """By whoever would open it, move it on or copy into it."""
+
+    async def story() -> None:
+        made = "create table postroad.schema_version (version int, oldest int)"
+        stamp = "insert into postroad.schema_version values (42, 1)"
+        await run(dsn, "create schema postroad", made, stamp)
+        assert "from before the first release" in await told(dsn, SchemaTooOld)
+        with pytest.raises(SchemaTooOld, match="drop the schema `postroad` there"):
+            await migrate(read_address(dsn))
+        source = f"sqlite:///{tmp_path}/road.db"
+        await opened(source)
+        with pytest.raises(SchemaTooOld, match="name another database"):
+            await copy(source, dsn, lambda *_: None)
+
+    within(story())
+
+
 def test_a_newer_schema_that_dropped_us_is_refused(dsn: str, within: Within) -> None:
     async def story() -> None:
         await opened(dsn)
-        await run(dsn, f"update postroad.schema_version set version = {VERSION + 5}")
-        await opened(dsn)  # its functions of our version are still there
+        newer = f"version = {VERSION + 5}, functions = 'newer'"
+        await run(dsn, f"update postroad.schema_version set {newer}")
+        await opened(dsn)  # it still has our functions
+        assert await migrate(read_address(dsn)) == 0
         await run(dsn, f"update postroad.schema_version set oldest = {VERSION + 1}")
         assert "upgrade Postroad" in await told(dsn, SchemaTooNew)
 

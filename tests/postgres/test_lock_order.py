@@ -22,7 +22,7 @@ SLOTS_FIRST = (
 )
 
 # Who stores a message of the same id waits for what becomes of this one.
-SAME = "insert into postroad.message values ($1, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '')"
+SAME = "insert into postroad.message values ($1, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '')"
 
 
 async def tried(on: Stand) -> Record:
@@ -81,7 +81,7 @@ def test_a_record_and_an_enqueue_of_the_same_rungs_do_not_wait_for_each_other(
 def test_without_slots_first_they_do_and_the_server_ends_one(dsn: str, within: Within) -> None:
     async def story() -> None:
         async with stand(dsn) as on:
-            await on.without("fail_v2", SLOTS_FIRST)
+            await on.without("record_failed", SLOTS_FIRST)
             (breach,) = await record_beside_an_enqueue(on, dsn)
             assert breach.startswith("deadlock: ")
 
@@ -165,8 +165,8 @@ async def replay_of(on: Stand, *ids: int) -> Any:
 
 
 BESIDE = [
-    (enqueue_to_both, "revive_v3", SLOTS_TOGETHER),
-    (late_success_of_the_head, "replay_v1", HEADS_FIRST),
+    (enqueue_to_both, "revive", SLOTS_TOGETHER),
+    (late_success_of_the_head, "replay", HEADS_FIRST),
 ]
 
 
@@ -231,7 +231,7 @@ def test_a_replay_that_locks_lanes_one_after_the_other_ends_in_a_deadlock(
 ) -> None:
     async def story() -> None:
         async with stand(dsn) as on:
-            await on.without("replay_v1", LANES_TOGETHER)
+            await on.without("replay", LANES_TOGETHER)
             (breach,) = await lanes_of_a_replay(on)
             assert breach.startswith("deadlock: ")
 

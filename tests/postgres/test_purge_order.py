@@ -47,7 +47,7 @@ async def trim(on: Stand) -> Any:
 
 
 async def retain(on: Stand) -> Any:
-    await on.two.execute("alter function postroad.retain_v1 set lock_timeout = 0")
+    await on.two.execute("alter function postroad.retain set lock_timeout = 0")
     return await on.two.fetchval(QUERIES["retain"], 86_400_000, 1, 10)
 
 
@@ -85,8 +85,8 @@ def test_who_forgets_the_dead_waits_for_others_in_order(
     within(run())
 
 
-UNORDERED = ("lock_dead_v1", "order by id for update", "order by died_at for update")
-AS_THEY_LIE = ("deliver_v1", "perform lock_dead_v1(p_done);", "")
+UNORDERED = ("lock_dead", "order by id for update", "order by died_at for update")
+AS_THEY_LIE = ("record_delivered", "perform lock_dead(p_done);", "")
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from tests.postgres.stepping import LEVELS, POOL, Stand, stand
 
 Within = Callable[[Coroutine[Any, Any, Any]], Any]
 BUCKETS = [
-    ("lock_shared_v1", "pg_advisory_xact_lock_shared"),
-    ("lock_alone_v1", "pg_advisory_xact_lock"),
+    ("lock_shared", "pg_advisory_xact_lock_shared"),
+    ("lock_exclusive", "pg_advisory_xact_lock"),
 ]
 
 
@@ -144,7 +144,7 @@ async def late_during_a_takeover(on: Stand, *, guarded: bool) -> list[str]:
     lane, message = await zombie(on)
     takeover = on.one.transaction()
     await takeover.start()
-    await on.one.fetchval("select postroad.reap_v1(30000)")
+    await on.one.fetchval("select postroad.reap(30000)")
     await on.one.execute("update postroad.lane set owner = 77, epoch = epoch + 1")  # its heir
     failure = on.result(lane, message, Move.climb)
     if guarded:
@@ -179,7 +179,7 @@ def test_without_the_epoch_the_zombie_is_believed_and_the_checker_says_so(
     async def story() -> None:
         async with stand(dsn) as on:
             fence = "select l.epoch = x.epoch from lane l where l.id = x.lane and l.owner = p_owner"
-            await on.without("record_v1", fence, "select true")
+            await on.without("record", fence, "select true")
             (breach,) = await late_after_a_takeover(on)
             assert breach.startswith("fence: a late failure of epoch 1 changed message")
 
@@ -192,7 +192,7 @@ def test_without_the_lock_the_zombie_slips_in_and_the_checker_says_so(
     async def story() -> None:
         async with stand(dsn) as on:
             lock = "perform from lane where id = any (p_lane) order by id for share;"
-            await on.without("record_v1", lock)
+            await on.without("record", lock)
             (breach,) = await late_during_a_takeover(on, guarded=False)
             assert breach.startswith("fence: a late failure of epoch 1 changed message")
 

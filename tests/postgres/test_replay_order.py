@@ -89,7 +89,7 @@ async def beside_an_enqueue_to_both_lanes(on: Stand, dsn: str) -> list[str]:
     await on.one.execute(moved, second.id, second.lanes[0])
     await on.release(on.one, found.lane)
     then = "update message m\n     set due = v_now"
-    await on.without("unhold_v1", then, f"perform pg_advisory_xact_lock(77); {then}")
+    await on.without("release_heads", then, f"perform pg_advisory_xact_lock(77); {then}")
     drafts = [
         replace(on.draft(), queue=queue, lane=lane, priority=1)
         for queue, lane in ((on.queue, on.lane_id), (second.id, second.lanes[0]))
@@ -103,15 +103,15 @@ async def beside_an_enqueue_to_both_lanes(on: Stand, dsn: str) -> list[str]:
         return await ends_of(enqueuing, replaying)
 
 
-LANES_FIRST = "perform lock_shared_v1(array(select lane_id from dead where id = any (v_dead)));"
+LANES_FIRST = "perform lock_shared(array(select lane_id from dead where id = any (v_dead)));"
 DEAD_FIRST = f"perform from dead where id = any (v_dead) order by id for update; {LANES_FIRST}"
 LEVELS_TOGETHER = """perform from lane_level
     where lane_id = any (r_lane || array(select lane_id from rung where id = any (v_slots)))
     order by lane_id, level for no key update;"""
 STORIES: list[tuple[Story, str, str, str]] = [
-    (beside_a_record_that_has_the_lane_alone, "replay_v1", LANES_FIRST, DEAD_FIRST),
-    (beside_late_successes_of_both, "replay_v1", HEADS_FIRST, ""),
-    (beside_an_enqueue_to_both_lanes, "revive_v3", LEVELS_TOGETHER, ""),
+    (beside_a_record_that_has_the_lane_alone, "replay", LANES_FIRST, DEAD_FIRST),
+    (beside_late_successes_of_both, "replay", HEADS_FIRST, ""),
+    (beside_an_enqueue_to_both_lanes, "revive", LEVELS_TOGETHER, ""),
 ]
 
 

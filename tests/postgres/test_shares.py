@@ -45,7 +45,7 @@ def test_who_took_all_lanes_is_told_of_one_who_asked_meanwhile(dsn: str, within:
 def test_without_the_lock_neither_knows_of_the_other(dsn: str, within: Within) -> None:
     async def story() -> None:
         async with stand(dsn) as on:
-            await on.without("share_v1", GUARD)
+            await on.without("fair_share", GUARD)
             (breach,) = await asked_together(on)
             assert "is not told" in breach
 

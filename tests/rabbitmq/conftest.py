@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from postroad.stores.rabbitmq import making
+from postroad.stores.rabbitmq.topology import creating
 from tests.servers.rabbitmq import PrivateRabbit
 
 PATIENCE_S = 120
@@ -23,7 +23,7 @@ def dsn(broker: PrivateRabbit) -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def lines_are_safe_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who does not kill the broker need not wait until it has written all of a new queue."""
-    monkeypatch.setattr(making, "SAFE_S", 0.0)
+    monkeypatch.setattr(creating, "SAFE_S", 0.0)
 
 
 @pytest.fixture

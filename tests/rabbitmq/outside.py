@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import aiormq
 from aiormq.abc import AbstractChannel, DeliveredMessage
 
-from postroad.stores.rabbitmq.topology import Plan
+from postroad.stores.rabbitmq.topology.topology import Plan
 
 PERSISTENT = aiormq.spec.Basic.Properties(delivery_mode=2)
 
@@ -30,7 +30,7 @@ async def declare(channel: AbstractChannel, plan: Plan) -> None:
             durable=True,
             arguments={**exchange.arguments},
         )
-    for line in plan.lines:
+    for line in plan.broker_queues:
         await channel.queue_declare(line.name, durable=True, arguments={**line.arguments})
     for binding in plan.bindings:
         bind = channel.exchange_bind if binding.to_exchange else channel.queue_bind

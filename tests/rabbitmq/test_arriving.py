@@ -17,18 +17,22 @@ from postroad.model.record import Look, Record, Result, Want
 from postroad.model.states import NEVER
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
-from postroad.stores.rabbitmq import arriving
-from postroad.stores.rabbitmq.arriving import Arrivals, Arrived
-from postroad.stores.rabbitmq.book import Book
+from postroad.stores.rabbitmq.consuming import arrivals
+from postroad.stores.rabbitmq.consuming.arrivals import Arrivals, IncomingDelivery
+from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
+from postroad.stores.rabbitmq.consuming.queue_cache import QueueCache
 from postroad.stores.rabbitmq.envelope import Envelope, pack
-from postroad.stores.rabbitmq.outbox import Outbox
-from postroad.stores.rabbitmq.recording import Recording
-from postroad.stores.rabbitmq.routes import Post, Routes, Wrong
-from postroad.stores.rabbitmq.shifting import Shifter
-from postroad.stores.rabbitmq.state.state import Batch, BrokerState, Grave, Known
+from postroad.stores.rabbitmq.publishing.outbox import Outbox
+from postroad.stores.rabbitmq.publishing.recording import ResultRecorder
+from postroad.stores.rabbitmq.publishing.republisher import Republisher
+from postroad.stores.rabbitmq.publishing.routes import PublishOutcome, RoutedCopy, Routes
+from postroad.stores.rabbitmq.state.broker_state import (
+    BrokerState,
+    KnownMessage,
+    StateBatch,
+)
 from postroad.stores.rabbitmq.state.tables import SqliteTables
-from postroad.stores.rabbitmq.table import Table
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.topology.topology import Topology
 from postroad.stores.rabbitmq.wire.properties import Delivery, Properties
 from postroad.stores.sqlite.store import SqliteStore
 from tests.rabbitmq.test_table import Slip
@@ -46,13 +50,13 @@ class SlowState(BrokerState):
         self.may_answer = asyncio.Event()
         self.before_write: Callable[[], Awaitable[None]] | None = None
 
-    async def write(self, batch: Batch) -> None:
+    async def write(self, batch: StateBatch) -> None:
         meanwhile, self.before_write = self.before_write, None
         if meanwhile is not None:
             await meanwhile()
         await super().write(batch)
 
-    async def known(self, ids: Iterable[int]) -> dict[int, Known]:
+    async def known(self, ids: Iterable[int]) -> dict[int, KnownMessage]:
         known = await super().known(ids)
         self.asked.set()
         await self.may_answer.wait()
@@ -63,21 +67,21 @@ class Posted:
     """An outlet that keeps what goes out. `refusals`: what so often finds its queue full."""
 
     def __init__(self) -> None:
-        self.posts: list[Post] = []
+        self.copies: list[RoutedCopy] = []
         self.refusals: dict[int, int] = {}
 
     @property
     def ids(self) -> list[int]:
-        return [post.envelope.id for post in self.posts]
+        return [post.envelope.id for post in self.copies]
 
-    async def publish(self, posts: Sequence[Post]) -> list[Wrong]:
+    async def publish(self, posts: Sequence[RoutedCopy]) -> list[PublishOutcome]:
         return [self._publish(post) for post in posts]
 
-    def _publish(self, post: Post) -> Wrong:
+    def _publish(self, post: RoutedCopy) -> PublishOutcome:
         if left := self.refusals.get(post.envelope.id, 0):
             self.refusals[post.envelope.id] = left - 1
             return QueueFull("it is full")
-        self.posts.append(post)
+        self.copies.append(post)
         return None
 
 
@@ -88,17 +92,17 @@ class World:
         self.store = store
         self.clock = SystemClock()
         self.state = SlowState(SqliteTables(store))
-        self.table = Table(lambda _rings: None)
-        self.outlet = Posted()
-        self.book = Book(store, self.state, self.table, self.clock, float("inf"))
+        self.delivered = DeliveredMessages(lambda _rings: None)
+        self.copy_publisher = Posted()
+        self.queue_cache = QueueCache(store, self.state, self.delivered, self.clock, float("inf"))
         routes = Routes(Topology())
-        shifter = Shifter(self.outlet, self.state, self.table)
-        self.recording = Recording(self.table, routes, shifter, self.clock)
+        shifter = Republisher(self.copy_publisher, self.state, self.delivered)
+        self.recorder = ResultRecorder(self.delivered, routes, shifter, self.clock)
         log = make_log("error")
         self.arrivals = Arrivals(
-            self.table, self.book, self.state, shifter, routes, self.clock, log
+            self.delivered, self.queue_cache, self.state, shifter, routes, self.clock, log
         )
-        self.table.open(LINE)
+        self.delivered.open(LINE)
 
     def deliver(self, number: int, hop: int, wait_ms: int = 0, queue: str = "shop") -> Slip:
         """A copy of a message, which was delivered to somebody before."""
@@ -106,11 +110,12 @@ class World:
         times = (now_ms, now_ms + wait_ms, NEVER)
         return self.arrive(Envelope(number, "default", queue, 0, hop, 0, 0, 0, *times, b"{}"))
 
-    def arrive(self, envelope: Envelope) -> Slip:
+    def arrive(self, envelope: Envelope, *, redelivered: bool = True) -> Slip:
         """This copy of a message."""
         packed = Properties(headers=dict(pack(envelope))).pack()
         slip = Slip()
-        self.arrivals.take(Arrived(Delivery(1, True, "", LINE, packed, b"{}"), slip, LINE))
+        delivery = Delivery(1, redelivered, "", LINE, packed, b"{}")
+        self.arrivals.take(IncomingDelivery(delivery, slip, LINE))
         return slip
 
     async def settled(self) -> None:
@@ -125,9 +130,9 @@ class World:
     def all_owned(self) -> Sequence[Message]:
         """The messages that could go, now of an owner."""
         now_ms = self.clock.now_ms()
-        (lane,) = self.table.claim(OWNER, range(7), ["web"], 10, (), now_ms).lanes
-        (rung,) = self.table.look(Look(lane.id, -1), now_ms).rungs
-        return self.table.fetch(Want(rung.id, -1, -1, 9), now_ms).messages
+        (lane,) = self.delivered.claim(OWNER, range(7), ["web"], 10, (), now_ms).lanes
+        (rung,) = self.delivered.look(Look(lane.id, -1), now_ms).rungs
+        return self.delivered.fetch(Want(rung.id, -1, -1, 9), now_ms).messages
 
     async def succeeded(self, message: Message) -> None:
         """A try of it has ended well."""
@@ -141,7 +146,7 @@ class World:
         now_ms = self.clock.now_ms()
         what = (kind, move, 1, now_ms + 60_000, None, "", 200, now_ms, 5)
         results = [Result(message, 1, *what) for message in messages]
-        await self.recording.record(Record(OWNER, results, [], []))
+        await self.recorder.record(Record(OWNER, results, [], []))
 
 
 @asynccontextmanager
@@ -150,7 +155,7 @@ async def a_world(folder: Path) -> AsyncIterator[World]:
     await store.open()
     world = World(store)
     spec = QueueSpec("default", "shop", LaneKey("web", "shop"), 1, Policy())
-    await world.book.open_queues([spec])
+    await world.queue_cache.open_queues([spec])
     task = asyncio.create_task(world.arrivals.run())
     try:
         yield world
@@ -166,7 +171,7 @@ async def started_and_lost(world: World) -> Message:
     world.deliver(7, 0)
     await world.settled()
     message = world.owned()
-    world.table.drop_source(LINE)
+    world.delivered.drop_source(LINE)
     world.state.may_answer.clear()
     world.state.asked.clear()
     return message
@@ -182,7 +187,7 @@ async def test_a_copy_that_is_looked_at_while_an_old_try_delivers_is_not_tried(
         await world.succeeded(message)
         world.state.may_answer.set()
         await world.settled()
-        assert (world.table.entries, slip.said) == ({}, ["ack"])
+        assert (world.delivered.messages, slip.said) == ({}, ["ack"])
         assert (await world.store.counts())["delivered"] == 1
 
 
@@ -195,11 +200,11 @@ async def test_a_copy_that_came_while_a_success_was_written_is_not_tried(tmp_pat
         async def meanwhile() -> None:
             world.state.may_answer.set()
             await world.settled()
-            assert set(world.table.entries) == {7}
+            assert set(world.delivered.messages) == {7}
 
         world.state.before_write = meanwhile
         await world.succeeded(message)
-        assert (world.table.entries, slip.said) == ({}, ["ack"])
+        assert (world.delivered.messages, slip.said) == ({}, ["ack"])
 
 
 async def test_a_newer_copy_of_what_an_old_one_delivered_is_not_tried(tmp_path: Path) -> None:
@@ -217,7 +222,25 @@ async def test_a_newer_copy_of_what_an_old_one_delivered_is_not_tried(tmp_path: 
 
         world.state.before_write = meanwhile
         await world.succeeded(message)
-        assert (world.table.entries, newer[0].said) == ({}, ["ack"])
+        assert (world.delivered.messages, newer[0].said) == ({}, ["ack"])
+
+
+async def test_a_delayed_message_that_a_dying_broker_lets_go_twice_is_tried_once(
+    tmp_path: Path,
+) -> None:
+    """It dead-letters the message again, as a new one: neither a later copy nor redelivered."""
+    async with a_world(tmp_path) as world:
+        world.state.may_answer.set()
+        now_ms = world.clock.now_ms()
+        times = (now_ms - 400, now_ms, NEVER)
+        envelope = Envelope(7, "default", "shop", 0, 0, 0, 0, 0, *times, b"{}")
+        world.arrive(envelope, redelivered=False)
+        await world.settled()
+        await world.succeeded(world.owned())
+        again = world.arrive(envelope, redelivered=False)
+        await world.settled()
+        assert (world.delivered.messages, again.said) == ({}, ["ack"])
+        assert (await world.store.counts())["delivered"] == 1
 
 
 async def test_what_the_state_store_does_not_note_is_not_published_again_and_again(
@@ -238,8 +261,8 @@ async def test_what_the_state_store_does_not_note_is_not_published_again_and_aga
                 await world.failed(message)
         assert slip.said == []
         await world.failed(message)
-        assert [post.envelope.hop for post in world.outlet.posts] == [1]
-        assert (world.table.entries, slip.said) == ({}, ["ack"])
+        assert [post.envelope.hop for post in world.copy_publisher.copies] == [1]
+        assert (world.delivered.messages, slip.said) == ({}, ["ack"])
         assert (await world.state.known([7]))[7].hop == 0
 
 
@@ -247,7 +270,7 @@ async def test_what_is_put_back_is_published_once_while_its_note_cannot_be_writt
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was published again every second: a line of copies, as long as the state store is full."""
-    monkeypatch.setattr(arriving, "RETRY_S", 0.001)
+    monkeypatch.setattr(arrivals, "RETRY_S", 0.001)
     async with a_world(tmp_path) as world:
         world.state.may_answer.set()
         left = 5
@@ -267,10 +290,10 @@ async def test_what_is_put_back_is_published_once_while_its_note_cannot_be_writt
         )
         await world.settled()
         assert left == 0
-        assert [post.envelope.hop for post in world.outlet.posts] == [1, 1]
-        assert len({post.envelope.id for post in world.outlet.posts}) == 2
+        assert [post.envelope.hop for post in world.copy_publisher.copies] == [1, 1]
+        assert len({post.envelope.id for post in world.copy_publisher.copies}) == 2
         assert (early.said, now.said, lost.said) == (["ack"], [], ["ack"])
-        assert set(world.table.entries) == {8}
+        assert set(world.delivered.messages) == {8}
         assert (await world.state.known([7]))[7].hop == 0
 
 
@@ -280,14 +303,14 @@ async def test_of_a_record_only_what_was_refused_is_published_again(tmp_path: Pa
         slips = [world.deliver(number, 0) for number in (7, 8, 9)]
         await world.settled()
         messages = world.all_owned()
-        world.outlet.refusals = {8: 3}
+        world.copy_publisher.refusals = {8: 3}
         for _ in range(3):
             with pytest.raises(QueueFull):
                 await world.failed(*messages)
-        assert world.outlet.ids == [7, 9]
+        assert world.copy_publisher.ids == [7, 9]
         assert [slip.said for slip in slips] == [[], [], []]
         await world.failed(*messages)
-        assert world.outlet.ids == [7, 9, 8]
+        assert world.copy_publisher.ids == [7, 9, 8]
         assert [slip.said for slip in slips] == [["ack"]] * 3
         assert {known.hop for known in (await world.state.known([7, 8, 9])).values()} == {0}
 
@@ -295,10 +318,10 @@ async def test_of_a_record_only_what_was_refused_is_published_again(tmp_path: Pa
 async def test_of_what_is_put_back_only_what_was_refused_is_published_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arriving, "RETRY_S", 0.001)
+    monkeypatch.setattr(arrivals, "RETRY_S", 0.001)
     async with a_world(tmp_path) as world:
         world.state.may_answer.set()
-        world.outlet.refusals = {8: 3}
+        world.copy_publisher.refusals = {8: 3}
         slips = [
             world.deliver(7, 0, wait_ms=60_000),
             world.deliver(8, 0, wait_ms=60_000),
@@ -306,11 +329,13 @@ async def test_of_what_is_put_back_only_what_was_refused_is_published_again(
             world.deliver(10, 0),
         ]
         await world.settled()
-        assert world.outlet.refusals == {8: 0}
-        assert [number for number in world.outlet.ids if number in (7, 8)] == [7, 8]
-        assert len(world.outlet.posts) == 3  # the letter of 9 has an id of its own, each time
+        assert world.copy_publisher.refusals == {8: 0}
+        assert [number for number in world.copy_publisher.ids if number in (7, 8)] == [7, 8]
+        assert (
+            len(world.copy_publisher.copies) == 3
+        )  # the letter of 9 has an id of its own, each time
         assert [slip.said for slip in slips] == [["ack"], ["ack"], ["ack"], []]
-        assert set(world.table.entries) == {10}
+        assert set(world.delivered.messages) == {10}
         assert {known.hop for known in (await world.state.known([7, 8])).values()} == {0}
 
 
@@ -318,48 +343,50 @@ async def test_what_was_put_back_goes_by_its_copy_also_when_it_might_go_by_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its queue was paused, which ends while another's copy is refused."""
-    monkeypatch.setattr(arriving, "RETRY_S", 0.001)
+    monkeypatch.setattr(arrivals, "RETRY_S", 0.001)
     async with a_world(tmp_path) as world:
         world.state.may_answer.set()
-        queue = await world.book.find(("default", "shop"))
+        queue = await world.queue_cache.find(("default", "shop"))
         assert queue is not None
         await world.store.pause_queue(queue.id, paused=True)
-        await world.book.reread(queue.id)
-        world.outlet.refusals = {8: 1 << 30}
+        await world.queue_cache.reread(queue.id)
+        world.copy_publisher.refusals = {8: 1 << 30}
         slips = [world.deliver(7, 0), world.deliver(8, 0)]
-        while world.outlet.ids != [7]:
+        while world.copy_publisher.ids != [7]:
             await asyncio.sleep(0)
         await world.store.pause_queue(queue.id, paused=False)
-        await world.book.reread(queue.id)
+        await world.queue_cache.reread(queue.id)
         await world.settled()
-        assert world.outlet.ids == [7]
+        assert world.copy_publisher.ids == [7]
         assert [slip.said for slip in slips] == [["ack"], []]
-        assert set(world.table.entries) == {8}
+        assert set(world.delivered.messages) == {8}
 
 
 async def test_the_outbox_keeps_only_what_was_refused(tmp_path: Path) -> None:
     async with a_world(tmp_path) as world:
         await dead_and_replayed(world, 7, 8, 9)
         routes = Routes(Topology())
-        outbox = Outbox(world.state, world.book, routes, world.outlet, world.clock)
-        world.outlet.refusals = {8: 2}
+        log = make_log("error")
+        parts = (world.state, world.queue_cache, routes, world.copy_publisher)
+        outbox = Outbox(*parts, world.clock, log)
+        world.copy_publisher.refusals = {8: 2}
         for _ in range(2):
             with pytest.raises(QueueFull):
                 await outbox.empty()
-        assert world.outlet.ids == [7, 9]
+        assert world.copy_publisher.ids == [7, 9]
         assert [one.id for one in await world.state.outbox(10)] == [8]
         assert await outbox.empty() == 1
-        assert world.outlet.ids == [7, 9, 8]
+        assert world.copy_publisher.ids == [7, 9, 8]
 
 
 async def dead_and_replayed(world: World, *numbers: int) -> None:
     """They live in the state store, and belong into the broker."""
-    queue = await world.book.find(("default", "shop"))
+    queue = await world.queue_cache.find(("default", "shop"))
     assert queue is not None
     now_ms = world.clock.now_ms()
     for number in numbers:
         times = (now_ms, now_ms, NEVER)
         letter = Envelope(number, "default", "shop", 0, 1, 0, 0, 0, *times, b"{}")
         letter = replace(letter, reason="exhausted", died_at_ms=now_ms)
-        await world.state.bury([Grave(letter, queue.id, queue.lanes[0])], now_ms)
+        await world.state.store_dead([(letter, queue.id, queue.lanes[0])], now_ms)
     await world.store.dead_replay(DeadFilter(), ReplayMode.reset, count=9, dry_run=False)

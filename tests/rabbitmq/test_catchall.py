@@ -4,10 +4,10 @@ import aiormq
 from aiormq.abc import AbstractChannel
 from msgspec.structs import replace
 
-from postroad.stores.rabbitmq import delays
+from postroad.stores.rabbitmq.dead_letters import UNREADABLE
+from postroad.stores.rabbitmq.delays import delay_queues
 from postroad.stores.rabbitmq.envelope import Envelope, pack
-from postroad.stores.rabbitmq.poison import UNREADABLE
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.topology.topology import Topology
 from tests.rabbitmq.crews import Worker
 from tests.rabbitmq.outside import Tap, channel_to, declare, depth, until
 from tests.rabbitmq.test_envelope import PLAIN as ENVELOPE
@@ -25,7 +25,7 @@ async def publish(channel: AbstractChannel, exchange: str, key: str, envelope: E
 
 
 def delayed(target: str) -> str:
-    return delays.key(delays.walk(delays.UNIT_MS), target)
+    return delay_queues.key(delay_queues.walk(delay_queues.UNIT_MS), target)
 
 
 async def test_a_deleted_line_is_made_again_and_gets_what_was_for_it(dsn: str) -> None:
@@ -43,10 +43,10 @@ async def test_a_deleted_line_is_made_again_and_gets_what_was_for_it(dsn: str) -
         try:
 
             async def all_sent_on() -> bool:
-                return worker.crew.catch_all.caught.sent_on == 40
+                return worker.catch_all.counts.sent_on == 40
 
             assert await until(all_sent_on)
-            assert worker.crew.catch_all.caught.last == delayed(GONE)
+            assert worker.catch_all.counts.last == delayed(GONE)
             assert await until(lambda: _is_empty(channel))
         finally:
             await worker.close()
@@ -76,7 +76,7 @@ async def test_what_is_for_no_line_of_ours_is_buried_as_unroutable(dsn: str) -> 
             assert "shard.99" in letter.last_error
 
             async def counted() -> bool:
-                return worker.crew.catch_all.caught.buried == 1
+                return worker.catch_all.counts.dead == 1
 
             assert await until(counted)
         finally:

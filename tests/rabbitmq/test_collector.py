@@ -13,12 +13,12 @@ from postroad.model.entities import LaneKey, Policy, QueueSpec
 from postroad.model.errors import StoreUnavailable
 from postroad.model.states import DeadReason
 from postroad.ports.clock import SystemClock
-from postroad.stores.rabbitmq.base import Base
-from postroad.stores.rabbitmq.collector import Bury, Collector
-from postroad.stores.rabbitmq.drain import Drain
+from postroad.stores.rabbitmq.base import RabbitBase
 from postroad.stores.rabbitmq.envelope import Envelope
+from postroad.stores.rabbitmq.fleet.batch_consumer import BatchConsumer
+from postroad.stores.rabbitmq.fleet.collector import DeadLetterCollector, StoreDead
 from postroad.stores.rabbitmq.options import read_options
-from postroad.stores.rabbitmq.routes import Wrong
+from postroad.stores.rabbitmq.publishing.routes import PublishOutcome
 from postroad.stores.rabbitmq.wire.properties import Delivery
 from postroad.stores.sqlite.store import SqliteStore
 from tests.rabbitmq.crews import LOG
@@ -40,22 +40,22 @@ class Died(Exception):
 class Killer:
     """A collector that dies once: before its commit, or between commit and ack."""
 
-    def __init__(self, base: Base, *, after_commit: bool) -> None:
-        self._collector = Collector(base.bury, SystemClock())
+    def __init__(self, base: RabbitBase, *, after_commit: bool) -> None:
+        self._collector = DeadLetterCollector(base.store_dead, SystemClock())
         self._after_commit = after_commit
 
-    async def deal(self, batch: list[Delivery]) -> list[Wrong]:
+    async def handle_batch(self, batch: list[Delivery]) -> list[PublishOutcome]:
         if self._after_commit:
-            await self._collector.deal(batch)
+            await self._collector.handle_batch(batch)
         raise Died
 
 
 @asynccontextmanager
-async def opened(dsn: str, folder: Path) -> AsyncIterator[Base]:
-    base = Base(read_options(dsn), SqliteStore(folder / "state.db", SystemClock()), LOG)
+async def opened(dsn: str, folder: Path) -> AsyncIterator[RabbitBase]:
+    base = RabbitBase(read_options(dsn), SqliteStore(folder / "state.db", SystemClock()), LOG)
     await base.open()
     try:
-        await base.book.open_queues([SPEC])
+        await base.queue_cache.open_queues([SPEC])
         yield base
     finally:
         await base.close()
@@ -66,17 +66,17 @@ def letters() -> list[Envelope]:
     return [replace(dead, id=number, shard=number % 16) for number in range(1, COUNT + 1)]
 
 
-async def fill(dsn: str, base: Base) -> None:
+async def fill(dsn: str, base: RabbitBase) -> None:
     async with channel_to(dsn) as channel:
         for letter in letters():
             await publish(channel, base.topology.dead_exchange, "", letter)
 
 
-async def collect(dsn: str, base: Base, bury: Bury | None = None) -> None:
+async def collect(dsn: str, base: RabbitBase, bury: StoreDead | None = None) -> None:
     """Until the line is empty and acked: a link that is closed returns what was not."""
-    collector = Collector(bury or base.bury, SystemClock())
+    collector = DeadLetterCollector(bury or base.store_dead, SystemClock())
     async with linked(dsn) as link, channel_to(dsn) as channel:
-        drain = Drain(base.topology.dead, collector.deal, base.clock, LOG)
+        drain = BatchConsumer(base.topology.dead, collector.handle_batch, base.clock, LOG)
         task = asyncio.create_task(drain.run(await link.channel(on_lost=drain.ended)))
 
         async def all_there() -> bool:
@@ -87,10 +87,10 @@ async def collect(dsn: str, base: Base, bury: Bury | None = None) -> None:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def die(dsn: str, base: Base, *, after_commit: bool) -> None:
+async def die(dsn: str, base: RabbitBase, *, after_commit: bool) -> None:
     killer = Killer(base, after_commit=after_commit)
     async with linked(dsn) as link:
-        drain = Drain(base.topology.dead, killer.deal, base.clock, LOG)
+        drain = BatchConsumer(base.topology.dead, killer.handle_batch, base.clock, LOG)
         with pytest.raises(Died):
             await drain.run(await link.channel(on_lost=drain.ended))
         link.abort()
@@ -128,7 +128,7 @@ async def test_without_the_note_of_its_hop_it_would_come_back(dsn: str, tmp_path
         await base.state.dead_purge(ALL, count=COUNT, dry_run=False)
 
         async def unguarded(letters: list[Envelope]) -> None:
-            await base.bury([letter.again() for letter in letters])
+            await base.store_dead([letter.again() for letter in letters])
 
         await collect(dsn, base, unguarded)
         assert len(await base.state.dead_page(ALL, TOP, COUNT + 1)) == COUNT
@@ -140,17 +140,17 @@ async def test_while_the_state_store_is_away_letters_wait_in_the_broker(
     async with opened(dsn, tmp_path) as base:
         await fill(dsn, base)
         tried = 0
-        collector = Collector(base.bury, SystemClock())
+        collector = DeadLetterCollector(base.store_dead, SystemClock())
 
-        async def away_at_first(batch: list[Delivery]) -> list[Wrong]:
+        async def away_at_first(batch: list[Delivery]) -> list[PublishOutcome]:
             nonlocal tried
             tried += 1
             if tried == 1:
                 raise StoreUnavailable("away")
-            return await collector.deal(batch)
+            return await collector.handle_batch(batch)
 
         async with linked(dsn) as link:
-            drain = Drain(base.topology.dead, away_at_first, base.clock, LOG)
+            drain = BatchConsumer(base.topology.dead, away_at_first, base.clock, LOG)
             task = asyncio.create_task(drain.run(await link.channel(on_lost=drain.ended)))
 
             async def all_there() -> bool:

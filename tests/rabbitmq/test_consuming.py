@@ -7,8 +7,8 @@ from pamqp import commands
 
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
-from postroad.stores.rabbitmq.consuming import Consuming
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.consuming.consumers import Consumers
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.sqlite.store import SqliteStore
 from tests.rabbitmq.test_arriving import World
 from tests.rabbitmq.wires import declare, linked, until
@@ -19,13 +19,13 @@ TARGET = "handler.resize"
 class Opening:
     """A line that is declared when it may be."""
 
-    def __init__(self, folder: Path, link: Link) -> None:
+    def __init__(self, folder: Path, link: AmqpConnection) -> None:
         self.may_go = asyncio.Event()
         self.asked = 0
-        self._link = link
+        self._connection = link
         world = World(SqliteStore(folder / "state.db", SystemClock()))
-        self.consuming = Consuming(
-            world.table,
+        self.consuming = Consumers(
+            world.delivered,
             world.arrivals,
             lambda target: target,
             self._declare,
@@ -37,10 +37,10 @@ class Opening:
     async def _declare(self, target: str) -> None:
         self.asked += 1
         await self.may_go.wait()
-        await declare(await self._link.channel(), target)
+        await declare(await self._connection.channel(), target)
 
     async def consumers(self) -> int:
-        channel = await self._link.channel()
+        channel = await self._connection.channel()
         told = await channel.call(commands.Queue.Declare(queue=TARGET, passive=True))
         return int(told.consumer_count)
 
@@ -53,7 +53,7 @@ async def test_a_line_that_is_given_back_while_it_is_opened_is_not_consumed(
         await opening.consuming.up(link)
         taken = asyncio.create_task(opening.consuming.take(TARGET))
         await until(lambda: opening.asked)
-        await opening.consuming.give(TARGET)
+        await opening.consuming.give_back(TARGET)
         opening.may_go.set()
         await taken
         assert opening.consuming.watched() == []

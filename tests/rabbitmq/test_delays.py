@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroad.stores.rabbitmq.delays import (
+from postroad.stores.rabbitmq.delays.delay_queues import (
     BITS,
     LEVELS,
     SNAP_MS,
@@ -12,12 +12,16 @@ from postroad.stores.rabbitmq.delays import (
     key,
     walk,
     walk_within,
-    walked_ms,
 )
-from postroad.stores.rabbitmq.stacks import HOLD_MS
+from postroad.stores.rabbitmq.delays.gates import HOLD_MS
 
 LONGEST_MS = UNITS_MAX * UNIT_MS
 waits = st.integers(min_value=1, max_value=LONGEST_MS)
+
+
+def walked_ms(hops: tuple[int, ...]) -> int:
+    """The time that these delay queues take."""
+    return sum(UNIT_MS << hop for hop in hops)
 
 
 @given(waits)

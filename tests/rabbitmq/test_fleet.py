@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
-from postroad.stores.rabbitmq.topology import Plan, Topology
+from postroad.stores.rabbitmq.topology.topology import Plan, Topology
 from tests.rabbitmq.crews import Worker
 from tests.rabbitmq.outside import PERSISTENT, channel_to, declare, until
 
@@ -30,7 +30,7 @@ async def workers(dsn: str, *names: str, plan: Plan | None = None) -> AsyncItera
 
 async def shared_out(crew: Iterable[Worker]) -> bool:
     """Every shard is served by one of them, in even shares."""
-    shares = [worker.crew.fleet.mine for worker in crew]
+    shares = [worker.housekeeping.fleet.mine for worker in crew]
     even = SHARDS // len(shares)
     each = {shard for share in shares for shard in share}
     return len(each) == SHARDS == sum(map(len, shares)) and min(map(len, shares)) >= even
@@ -113,7 +113,7 @@ async def test_without_the_single_active_consumer_both_would(dsn: str) -> None:
                 if name != "x-single-active-consumer"
             },
         )
-        for line in plan.lines
+        for line in plan.broker_queues
     ]
-    given = await disagreeing(dsn, replace(plan, lines=bare))
+    given = await disagreeing(dsn, replace(plan, broker_queues=bare))
     assert min(given) > 0

@@ -10,11 +10,11 @@ import pytest
 
 from postroad.ports.clock import Clock, SystemClock
 from postroad.stores.rabbitmq import broker as broker_module
-from postroad.stores.rabbitmq import making
-from postroad.stores.rabbitmq.declaring import declare
-from postroad.stores.rabbitmq.making import make
-from postroad.stores.rabbitmq.topology import Plan, Topology
-from postroad.stores.rabbitmq.wire.address import Address, read_address
+from postroad.stores.rabbitmq.topology import creating
+from postroad.stores.rabbitmq.topology.creating import create
+from postroad.stores.rabbitmq.topology.declaring import declare
+from postroad.stores.rabbitmq.topology.topology import Plan, Topology
+from postroad.stores.rabbitmq.wire.address import BrokerAddress, read_address
 from postroad.stores.rabbitmq.wire.properties import Properties
 from tests.rabbitmq.roads import a_road
 from tests.rabbitmq.wires import drained, linked, put, until
@@ -24,9 +24,9 @@ Within = Callable[[Coroutine[Any, Any, Any]], Any]
 TOPOLOGY = Topology()
 TARGET = "handler.resize"
 PLAN = TOPOLOGY.consumed(TARGET)
-(LINE,) = PLAN.lines
+(LINE,) = PLAN.broker_queues
 MARK = f"{TOPOLOGY.made}.{TARGET}"
-AS_SHIPPED_S = making.SAFE_S
+AS_SHIPPED_S = creating.SAFE_S
 HALVE = """
 {{ok, Q_}} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"{vhost}">>, queue, <<"{line}">>)),
 {{N_, _}} = Id_ = amqqueue:get_pid(Q_),
@@ -51,7 +51,7 @@ def halve(broker: PrivateRabbit, dsn: str) -> None:
 
 async def publish_to_all(dsn: str) -> None:
     async with linked(dsn) as link:
-        for line in TOPOLOGY.plan().lines:
+        for line in TOPOLOGY.plan().broker_queues:
             await put(await link.channel(confirms=True), line.name, b"x")
 
 
@@ -69,7 +69,7 @@ async def takes_messages(dsn: str, patience_s: float = 60.0) -> bool:
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line that answers later is made again, which harms none that nobody has used."""
-    monkeypatch.setattr(making, "ANSWER_S", 3.0)
+    monkeypatch.setattr(creating, "ANSWER_S", 3.0)
 
 
 def test_a_line_that_was_left_half_made_is_made_again(
@@ -81,7 +81,7 @@ def test_a_line_that_was_left_half_made_is_made_again(
     async def story() -> None:
         await prepare(dsn)  # to declare it again is of no use
         assert not await takes_messages(dsn, 3.0)
-        two = [make(read_address(dsn), PLAN, MARK, SystemClock()) for _ in range(2)]
+        two = [create(read_address(dsn), PLAN, MARK, SystemClock()) for _ in range(2)]
         await asyncio.gather(*two)
         assert await takes_messages(dsn)
 
@@ -92,11 +92,11 @@ def test_a_line_that_was_in_use_is_never_deleted(
     broker: PrivateRabbit, dsn: str, within: Within
 ) -> None:
     within(prepare(dsn))
-    within(make(read_address(dsn), PLAN, MARK, SystemClock()))
+    within(create(read_address(dsn), PLAN, MARK, SystemClock()))
     halve(broker, dsn)  # as when its nodes are away
 
     async def story() -> None:
-        await make(read_address(dsn), PLAN, MARK, SystemClock())
+        await create(read_address(dsn), PLAN, MARK, SystemClock())
         assert not await takes_messages(dsn, 3.0)
 
     within(story())
@@ -106,7 +106,7 @@ def test_what_lies_in_a_line_without_a_mark_stays(dsn: str, within: Within) -> N
     async def story() -> None:
         await prepare(dsn)
         assert await takes_messages(dsn)
-        await make(read_address(dsn), PLAN, MARK, SystemClock())
+        await create(read_address(dsn), PLAN, MARK, SystemClock())
         async with linked(dsn) as link:
             assert len(await drained(await link.channel(), LINE.name)) == 1
 
@@ -117,9 +117,9 @@ def test_what_is_confirmed_by_new_lines_outlives_a_kill_of_the_broker(
     own_broker: PrivateRabbit, monkeypatch: pytest.MonkeyPatch, within: Within
 ) -> None:
     """Without the wait the last line was empty, and without a leader, after one kill of three."""
-    monkeypatch.setattr(making, "SAFE_S", AS_SHIPPED_S)
+    monkeypatch.setattr(creating, "SAFE_S", AS_SHIPPED_S)
     dsn = own_broker.create_vhost()
-    within(make(read_address(dsn), TOPOLOGY.plan(), TOPOLOGY.made, SystemClock()))
+    within(create(read_address(dsn), TOPOLOGY.plan(), TOPOLOGY.made, SystemClock()))
     within(publish_to_all(dsn))
     own_broker.kill()
     own_broker.start()
@@ -133,11 +133,11 @@ async def test_many_that_send_to_a_new_handler_make_its_line_once(
 ) -> None:
     made: list[str] = []
 
-    async def counted(address: Address, plan: Plan, mark: str, clock: Clock) -> None:
+    async def counted(address: BrokerAddress, plan: Plan, mark: str, clock: Clock) -> None:
         made.append(mark)
-        await make(address, plan, mark, clock)
+        await create(address, plan, mark, clock)
 
-    monkeypatch.setattr(broker_module, "make", counted)
+    monkeypatch.setattr(broker_module, "create", counted)
     road = a_road(dsn, tmp_path)
 
     @road.handler("resize")

@@ -22,7 +22,7 @@ async def test_the_next_copy_that_comes_before_its_note_is_written_is_not_judged
         newer: list[Slip] = []
 
         async def down() -> None:
-            (post,) = world.outlet.posts
+            (post,) = world.copy_publisher.copies
             newer.append(world.arrive(replace(post.envelope, due_ms=message.due_ms)))
             await world.settled()
             raise StoreUnavailable("it is away")
@@ -31,9 +31,9 @@ async def test_the_next_copy_that_comes_before_its_note_is_written_is_not_judged
         with pytest.raises(StoreUnavailable):
             await world.failed(message)
         await world.failed(message)
-        assert [post.envelope.hop for post in world.outlet.posts] == [1]
+        assert [post.envelope.hop for post in world.copy_publisher.copies] == [1]
         assert [slip.said for slip in (first, *newer)] == [["ack"], []]
-        held = world.table.entries[7].envelope
+        held = world.delivered.messages[7].envelope
         assert (held.hop, held.level, held.attempts) == (1, 1, 1)
         assert (await world.state.known([7]))[7].hop == 0
         assert len(await world.state.tries(7)) == 1
@@ -48,14 +48,14 @@ async def test_a_copy_that_was_tried_more_often_is_not_judged_by_an_older_try(
         world.deliver(7, 0)
         await world.settled()
         message = world.owned()
-        spent = world.table.entries[7].envelope
+        spent = world.delivered.messages[7].envelope
         newer = world.arrive(replace(spent, hop=3, level=3, attempts=3))
         await world.settled()
         await world.failed(message)
-        assert (world.outlet.posts, newer.said) == ([], [])
-        held = world.table.entries[7].envelope
+        assert (world.copy_publisher.copies, newer.said) == ([], [])
+        held = world.delivered.messages[7].envelope
         assert (held.hop, held.level, held.attempts) == (3, 3, 3)
         assert (await world.state.known([7]))[7].hop == 2
-        where = await world.state.where(7)
+        where = await world.state.place_of(7)
         assert where is not None
         assert (where.level, where.attempts) == (3, 3)

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pamqp import commands, header
 
+from postroad.stores.rabbitmq.wire.ack_merging import AckMerger
+from postroad.stores.rabbitmq.wire.field_table import read_table, write_table
 from postroad.stores.rabbitmq.wire.frames import ACK, SETTLE
 from postroad.stores.rabbitmq.wire.properties import Properties, unpack
-from postroad.stores.rabbitmq.wire.settling import Settling
-from postroad.stores.rabbitmq.wire.table import read_table, write_table
 
 HEADERS: dict[str, Any] = {
     "text": "żółw",
@@ -79,7 +79,7 @@ def test_an_unknown_type_and_an_unfit_value_are_refused() -> None:
 def test_runs_of_acks_are_one_frame_and_settle_exactly_their_tags() -> None:
     drawn = random.Random(11)
     for _ in range(200):
-        settling = Settling(1)
+        settling = AckMerger(1)
         open_tags: set[int] = set()
         asked: set[int] = set()
         last = 0
@@ -102,7 +102,7 @@ def test_runs_of_acks_are_one_frame_and_settle_exactly_their_tags() -> None:
                 assert gone <= asked
                 open_tags -= gone
             assert not open_tags & asked
-    settling = Settling(1)
+    settling = AckMerger(1)
     for tag in range(1, 101):
         settling.ack(tag)
     assert len(settling.frames()) == 1

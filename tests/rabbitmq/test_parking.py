@@ -8,18 +8,18 @@ import pytest
 
 from postroad.model.errors import QueueFull, StoreUnavailable
 from postroad.model.record import Want
-from postroad.stores.rabbitmq.parking import Parking
-from postroad.stores.rabbitmq.routes import Post, Routes, Wrong
-from postroad.stores.rabbitmq.shifting import Shifter
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.delays.parking import Parking
+from postroad.stores.rabbitmq.publishing.republisher import Republisher
+from postroad.stores.rabbitmq.publishing.routes import PublishOutcome, RoutedCopy, Routes
+from postroad.stores.rabbitmq.topology.topology import Topology
 from tests.rabbitmq.test_arriving import Posted, World, a_world
 from tests.rabbitmq.test_table import Slip
 
 
 def parking_of(world: World) -> Parking:
     """No try is under way."""
-    shifter = Shifter(world.outlet, world.state, world.table)
-    return Parking(world.table, Routes(Topology()), shifter, world.clock, lambda *_: False)
+    shifter = Republisher(world.copy_publisher, world.state, world.delivered)
+    return Parking(world.delivered, Routes(Topology()), shifter, world.clock, lambda *_: False)
 
 
 async def arrived_and_paused(world: World, *numbers: int) -> list[Slip]:
@@ -32,17 +32,17 @@ async def arrived_and_paused(world: World, *numbers: int) -> list[Slip]:
 
 
 async def pause(world: World, *, paused: bool) -> None:
-    queue = await world.book.find(("default", "shop"))
+    queue = await world.queue_cache.find(("default", "shop"))
     assert queue is not None
     await world.store.pause_queue(queue.id, paused=paused)
-    await world.book.reread(queue.id)
+    await world.queue_cache.reread(queue.id)
 
 
 def readable(world: World) -> list[int]:
     """What an owner reads of the one lane."""
-    (spot,) = world.table.spots.values()
-    wants = [Want(stack.row.id, -1, -1, 9) for stack in spot.stacks.values()]
-    readings = [world.table.fetch(want, world.clock.now_ms()) for want in wants]
+    (spot,) = world.delivered.memory_lanes.values()
+    wants = [Want(stack.row.id, -1, -1, 9) for stack in spot.rungs.values()]
+    readings = [world.delivered.fetch(want, world.clock.now_ms()) for want in wants]
     return [message.id for reading in readings for message in reading.messages]
 
 
@@ -53,16 +53,16 @@ async def test_what_is_parked_is_not_tried_when_another_was_refused_and_the_queu
     async with a_world(tmp_path) as world:
         slips = await arrived_and_paused(world, 7, 8)
         parking = parking_of(world)
-        world.outlet.refusals = {8: 1}
+        world.copy_publisher.refusals = {8: 1}
         with pytest.raises(QueueFull):
             await parking.park()
-        assert world.outlet.ids == [7]
+        assert world.copy_publisher.ids == [7]
         await pause(world, paused=False)
         assert [message.id for message in world.all_owned()] == [8]
         assert await parking.park() == 1  # it is noted, though its queue may go
-        assert world.outlet.ids == [7]
+        assert world.copy_publisher.ids == [7]
         assert [slip.said for slip in slips] == [["ack"], []]
-        assert set(world.table.entries) == {8}
+        assert set(world.delivered.messages) == {8}
         assert (await world.state.known([7]))[7].hop == 0
 
 
@@ -79,10 +79,10 @@ async def test_what_is_parked_and_could_not_be_noted_is_not_tried(tmp_path: Path
             await parking.park()
         await pause(world, paused=False)
         now_ms = world.clock.now_ms()
-        assert world.table.claim(1, range(7), ["web"], 10, (), now_ms).lanes == []
+        assert world.delivered.claim(1, range(7), ["web"], 10, (), now_ms).lanes == []
         assert readable(world) == []
         assert await parking.park() == 1
-        assert (world.outlet.ids, slip.said, world.table.entries) == ([7], ["ack"], {})
+        assert (world.copy_publisher.ids, slip.said, world.delivered.messages) == ([7], ["ack"], {})
 
 
 class Slow(Posted):
@@ -93,7 +93,7 @@ class Slow(Posted):
         self.asked = asyncio.Event()
         self.may_answer = asyncio.Event()
 
-    async def publish(self, posts: Sequence[Post]) -> list[Wrong]:
+    async def publish(self, posts: Sequence[RoutedCopy]) -> list[PublishOutcome]:
         self.asked.set()
         await self.may_answer.wait()
         return await super().publish(posts)
@@ -102,7 +102,7 @@ class Slow(Posted):
 async def test_what_is_being_parked_is_not_tried_and_what_was_refused_is(tmp_path: Path) -> None:
     async with a_world(tmp_path) as world:
         slips = await arrived_and_paused(world, 7, 8)
-        world.outlet = slow = Slow()
+        world.copy_publisher = slow = Slow()
         slow.refusals = {8: 1}
         parked = asyncio.create_task(parking_of(world).park())
         await slow.asked.wait()

@@ -3,9 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroad.stores.rabbitmq import presence
-from postroad.stores.rabbitmq.presence import BEAT_S, SILENT_S, Roster, Sign, Word
-from postroad.stores.rabbitmq.rendezvous import share_of
+from postroad.stores.rabbitmq.fleet import presence
+from postroad.stores.rabbitmq.fleet.presence import (
+    BEAT_S,
+    SILENT_S,
+    PresenceKind,
+    PresenceMessage,
+    Roster,
+)
+from postroad.stores.rabbitmq.fleet.rendezvous import share_of
 
 SHARDS = 8
 MOVED_WITHIN_S = 15.0
@@ -24,17 +30,17 @@ class World:
 
     def join(self, name: str) -> None:
         self.rosters[name] = Roster(name)
-        self.say(name, Word.hello)
+        self.broadcast(name, PresenceKind.hello)
         for other in list(self.rosters):
             if other != name:
-                self.say(other, Word.here)
+                self.broadcast(other, PresenceKind.here)
         self.beats_s[name] = self.now_s + BEAT_S
         for other in self.rosters:
             self.look(other)
 
-    def say(self, name: str, word: Word) -> None:
+    def broadcast(self, name: str, word: PresenceKind) -> None:
         for roster in self.rosters.values():
-            roster.hear(Sign(name, word), self.now_s)
+            roster.receive(PresenceMessage(name, word), self.now_s)
 
     def look(self, name: str) -> None:
         self.shares[name] = share_of(name, SHARDS, self.rosters[name].alive)
@@ -44,7 +50,7 @@ class World:
             del known[name]
 
     def leave(self, name: str) -> None:
-        self.say(name, Word.bye)
+        self.broadcast(name, PresenceKind.bye)
         self.kill(name)
         for other in self.rosters:
             self.look(other)
@@ -54,7 +60,7 @@ class World:
         while self.beats_s and min(self.beats_s.values()) <= until_s:
             name = min(self.beats_s, key=lambda one: (self.beats_s[one], one))
             self.now_s = self.beats_s[name]
-            self.say(name, Word.here)
+            self.broadcast(name, PresenceKind.here)
             self.look(name)
             self.beats_s[name] = self.now_s + BEAT_S
         self.now_s = until_s
@@ -117,15 +123,15 @@ def test_the_silence_leaves_room_for_three_lost_beats() -> None:
 
 
 def test_words_of_strangers_are_no_signs() -> None:
-    said = presence.write(Sign("ada", Word.hello))
-    assert presence.read(said) == Sign("ada", Word.hello)
+    said = presence.write(PresenceMessage("ada", PresenceKind.hello))
+    assert presence.read(said) == PresenceMessage("ada", PresenceKind.hello)
     for body in (b"", b"{}", b"\xff", b'{"worker": "x", "word": "later"}', said[:-1]):
         assert presence.read(body) is None
 
 
 def test_a_roster_after_a_lost_link_knows_only_itself() -> None:
     roster = Roster("ada")
-    roster.hear(Sign("bob", Word.here), 0.0)
+    roster.receive(PresenceMessage("bob", PresenceKind.here), 0.0)
     assert roster.alive == {"ada", "bob"}
     roster.forget()
     assert roster.alive == {"ada"}
@@ -133,9 +139,9 @@ def test_a_roster_after_a_lost_link_knows_only_itself() -> None:
 
 def test_nobody_is_silent_while_our_own_words_do_not_come_through() -> None:
     roster = Roster("ada")
-    roster.hear(Sign("ada", Word.here), 0.0)
-    roster.hear(Sign("bob", Word.here), 0.0)
-    roster.hear(Sign("cyd", Word.here), 10 * SILENT_S)
+    roster.receive(PresenceMessage("ada", PresenceKind.here), 0.0)
+    roster.receive(PresenceMessage("bob", PresenceKind.here), 0.0)
+    roster.receive(PresenceMessage("cyd", PresenceKind.here), 10 * SILENT_S)
     assert roster.alive == {"ada", "bob", "cyd"}
-    roster.hear(Sign("ada", Word.here), 10 * SILENT_S)
+    roster.receive(PresenceMessage("ada", PresenceKind.here), 10 * SILENT_S)
     assert roster.alive == {"ada", "cyd"}

@@ -12,7 +12,7 @@ import pytest
 from postroad import Reject
 from postroad.model.ids import to_number, to_text
 from postroad.model.keyring import new_key
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.topology.topology import Topology
 from tests.rabbitmq.outside import channel_to
 from tests.rabbitmq.roads import a_road, running, until, until_state
 

@@ -17,13 +17,14 @@ from postroad.model.errors import (
 )
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock, system_chance
-from postroad.stores.rabbitmq import publishing
 from postroad.stores.rabbitmq.envelope import BODY_BYTES_MAX
-from postroad.stores.rabbitmq.publishing import Parcel, Publisher
+from postroad.stores.rabbitmq.publishing import publisher as publisher_module
+from postroad.stores.rabbitmq.publishing.publisher import PackedMessage, Publisher
 from postroad.stores.rabbitmq.wire.address import read_address
-from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.channel import AmqpChannel
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.rabbitmq.wire.properties import Properties
+from postroad.stores.rabbitmq.wire.supervisor import Prepare, Supervisor
 from tests.rabbitmq.wires import declare, drained, linked, until
 from tests.servers.proxy import Proxy
 from tests.servers.rabbitmq import PrivateRabbit
@@ -31,7 +32,7 @@ from tests.servers.rabbitmq import PrivateRabbit
 Within = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
-async def declared(link: Link) -> None:
+async def declared(link: AmqpConnection) -> None:
     """What these tests publish to."""
     channel = await link.channel()
     await declare(channel, "q")
@@ -42,15 +43,12 @@ async def declared(link: Link) -> None:
 @asynccontextmanager
 async def publishing_to(dsn: str, wait_s: float = 10.0) -> AsyncIterator[Publisher]:
     """A publisher, closed at the end."""
-    publisher = Publisher(
-        read_address(dsn),
-        "test",
-        declared,
-        SystemClock(),
-        system_chance(),
-        make_log("critical"),
-        wait_s=wait_s,
-    )
+    clock, log = SystemClock(), make_log("critical")
+
+    def supervise(prepare: Prepare) -> Supervisor:
+        return Supervisor(read_address(dsn), "test", prepare, clock, system_chance(), log)
+
+    publisher = Publisher(supervise, declared, clock, wait_s=wait_s)
     await publisher.open()
     try:
         yield publisher
@@ -58,10 +56,10 @@ async def publishing_to(dsn: str, wait_s: float = 10.0) -> AsyncIterator[Publish
         await publisher.close()
 
 
-def parcel(number: int, key: str = "q", body: bytes = b"") -> Parcel:
+def parcel(number: int, key: str = "q", body: bytes = b"") -> PackedMessage:
     """One that is told apart by its number."""
     name = str(number)
-    return Parcel("", key, Properties(message_id=name).pack(), body or name.encode())
+    return PackedMessage("", key, Properties(message_id=name).pack(), body or name.encode())
 
 
 async def found(dsn: str, queue: str = "q") -> list[int]:
@@ -163,7 +161,7 @@ def test_a_broker_that_is_away_is_waited_for_and_then_named(dsn: str, within: Wi
     async def story(proxy: Proxy) -> None:
         async with publishing_to(proxy.dsn(), wait_s=1.0) as publisher:
             proxy.down()
-            await until(lambda: publisher.supervisor.link is None)
+            await until(lambda: publisher.supervisor.connection is None)
             assert [type(each) for each in await publisher.publish([parcel(1), parcel(2)])] == [
                 BrokerLost,
                 BrokerLost,
@@ -187,7 +185,7 @@ def test_each_parcel_has_its_own_outcome_also_when_it_is_closed_meanwhile(
         huge = b"x" * (BODY_BYTES_MAX + 1)
         async with publishing_to(proxy.dsn()) as publisher:
             proxy.down()
-            await until(lambda: publisher.supervisor.link is None)
+            await until(lambda: publisher.supervisor.connection is None)
             given = [parcel(1, body=huge), parcel(2), parcel(3)]
             sending = asyncio.create_task(publisher.publish(given))
             await asyncio.sleep(0)
@@ -202,7 +200,7 @@ def test_each_parcel_has_its_own_outcome_also_when_it_is_closed_meanwhile(
 def test_a_broker_that_confirms_nothing_is_given_up(
     dsn: str, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publishing, "CONFIRM_S", 0.3)
+    monkeypatch.setattr(publisher_module, "CONFIRM_S", 0.3)
 
     async def story(proxy: Proxy) -> None:
         async with publishing_to(proxy.dsn()) as publisher:
@@ -217,7 +215,7 @@ def test_a_broker_that_confirms_nothing_is_given_up(
 
 
 def test_what_waits_is_bounded(dsn: str, within: Within, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publishing, "WINDOW", 10)
+    monkeypatch.setattr(publisher_module, "WINDOW", 10)
 
     async def story(proxy: Proxy) -> None:
         async with publishing_to(proxy.dsn()) as publisher:
@@ -225,7 +223,7 @@ def test_what_waits_is_bounded(dsn: str, within: Within, monkeypatch: pytest.Mon
             sending = asyncio.create_task(publisher.publish([parcel(at) for at in range(1_000)]))
             await asyncio.sleep(0.3)
             waiting = sum(each.unconfirmed for each in publisher._channels)
-            assert waiting == 10 * publishing.CHANNELS
+            assert waiting == 10 * publisher_module.CHANNELS
             proxy.release()
             assert await sending == [None] * 1_000
 
@@ -236,25 +234,25 @@ def test_what_waits_is_bounded(dsn: str, within: Within, monkeypatch: pytest.Mon
 def test_a_receipt_that_nobody_waits_for_any_more_holds_up_nobody(
     dsn: str, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publishing, "WINDOW", 1)
+    monkeypatch.setattr(publisher_module, "WINDOW", 1)
 
     async def story(proxy: Proxy) -> None:
         async with publishing_to(proxy.dsn()) as publisher:
             proxy.hold()
-            receipts = [publisher.put(parcel(at)) for at in range(publishing.CHANNELS)]
+            receipts = [publisher.put(parcel(at)) for at in range(publisher_module.CHANNELS)]
             assert publisher.put(parcel(99)) is None  # no room, and nothing was written
             for receipt in receipts:
                 assert receipt is not None
                 receipt.cancel()
             looks = 0
-            room = publisher._room
+            room = publisher._free_channel
 
-            def counted() -> Channel | None:
+            def counted() -> AmqpChannel | None:
                 nonlocal looks
                 looks += 1
                 return room()
 
-            monkeypatch.setattr(publisher, "_room", counted)
+            monkeypatch.setattr(publisher, "_free_channel", counted)
             sending = asyncio.create_task(publisher.publish([parcel(at) for at in range(4, 8)]))
             await asyncio.sleep(0.1)
             assert looks < 10  # it waits, and does not ask in a circle

@@ -20,7 +20,7 @@ from postroad.engine.drafting import Send
 from postroad.model.errors import BrokerBlocked, BrokerLost, QueueFull, Unroutable
 from postroad.model.tokens import EVERY_TENANT
 from postroad.stores.rabbitmq import broker as broker_module
-from postroad.stores.rabbitmq import delays
+from postroad.stores.rabbitmq.delays import delay_queues
 from postroad.stores.rabbitmq.store import RabbitStore
 from tests.rabbitmq.roads import a_road, running, until, until_state
 from tests.rabbitmq.test_sending import line
@@ -153,7 +153,7 @@ def links(doors: Doors) -> list[bool]:
     """Whether each of the two roads has a link to publish on."""
     stores = [road.store for road in (doors.road, doors.beside)]
     return [
-        store.broker.publisher.supervisor.link is not None
+        store.broker.publisher.supervisor.connection is not None
         for store in stores
         if isinstance(store, RabbitStore)
     ]
@@ -277,7 +277,7 @@ async def test_what_cannot_be_routed_is_told_to_who_sends_it(dsn: str, tmp_path:
         await road.send(QUEUE, 1, delay=60)
         async with linked(dsn) as link:
             channel = await link.channel()
-            for level in range(delays.LEVELS):
+            for level in range(delay_queues.LEVELS):
                 way = (store.topology.name(f"delay.{level}"), store.topology.delay, f"d{level}.#")
                 await channel.call(commands.Queue.Unbind(0, *way))
         with pytest.raises(Unroutable):

@@ -20,9 +20,9 @@ from postroad.model.errors import (
     StoreError,
 )
 from postroad.ports.clock import SystemClock
-from postroad.stores.rabbitmq.probing import check_features
-from postroad.stores.rabbitmq.wire import link as link_module
-from postroad.stores.rabbitmq.wire.address import Address, read_address
+from postroad.stores.rabbitmq.wire import connection as connection_module
+from postroad.stores.rabbitmq.wire.address import BrokerAddress, read_address
+from postroad.stores.rabbitmq.wire.features import check_features
 from tests.rabbitmq.wires import linked, opened
 from tests.servers import free_port
 from tests.servers.rabbitmq import ELSEWHERE, PrivateRabbit
@@ -40,9 +40,9 @@ async def told(dsn: str, error: type[StoreError]) -> str:
 
 
 def test_addresses_are_read_whole() -> None:
-    assert read_address("amqp://h") == Address("h", 5672, "guest", "guest", "/")
+    assert read_address("amqp://h") == BrokerAddress("h", 5672, "guest", "guest", "/")
     read = read_address("amqps://a%40b:p%2Fw@h:5/x%2Fy?state=sqlite:///s.db")
-    assert read == Address("h", 5, "a@b", "p/w", "x/y", tls=True)
+    assert read == BrokerAddress("h", 5, "a@b", "p/w", "x/y", tls=True)
     assert read_address("amqps://h/").port == 5671
     assert read_address("amqp://h/%2F").vhost == "/"
     assert "p/w" not in repr(read)
@@ -127,7 +127,7 @@ def test_something_else_listens_there(within: Within) -> None:
 
 
 def test_a_server_that_says_nothing(within: Within, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link_module, "OPEN_S", 0.2)
+    monkeypatch.setattr(connection_module, "OPEN_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         assert "did not answer" in within(
@@ -136,7 +136,7 @@ def test_a_server_that_says_nothing(within: Within, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_broker_that_is_too_old_or_another_product(within: Within) -> None:
-    able = dict.fromkeys(link_module.NEEDED, True)
+    able = dict.fromkeys(connection_module.NEEDED, True)
     old = greeting(product="RabbitMQ", version="3.9.29", capabilities=able)
     assert "3.9.29" in within(answered(old, ServerTooOld))
     other = greeting(product="OtherMQ", version="4.0.0", capabilities=able)

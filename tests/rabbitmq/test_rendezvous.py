@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from postroad.stores.rabbitmq.rendezvous import assign, share_of
+from postroad.stores.rabbitmq.fleet.rendezvous import assign, share_of
 
 SHARDS = 8
 names = st.text("abcdef0123456789", min_size=1, max_size=8)

@@ -11,7 +11,7 @@ from postroad.model.errors import NotOnRabbitMQ
 from postroad.model.ids import to_text
 from postroad.model.ladder import Exponential
 from postroad.model.ticks import Schedule, Tick
-from postroad.stores.rabbitmq import serving
+from postroad.stores.rabbitmq.consuming import serving
 from postroad.stores.rabbitmq.store import RabbitStore
 from tests.rabbitmq.roads import Endpoint, a_road, running, until, until_state
 from tests.servers import free_port

@@ -9,7 +9,7 @@ from postroad import Postroad
 from postroad.config import Settings
 from postroad.model.errors import BrokerBlocked
 from postroad.model.facts import MessageFacts
-from postroad.stores.rabbitmq.recent import Recent
+from postroad.stores.rabbitmq.publishing.recent import RecentMessages
 from postroad.stores.rabbitmq.store import RabbitStore
 from tests.rabbitmq.roads import LOCAL, Endpoint, a_road, running, until, until_state
 from tests.rabbitmq.test_road import webhook
@@ -60,7 +60,7 @@ async def test_a_road_stops_while_its_broker_is_away(dsn: str, tmp_path: Path) -
             got.append(message)
 
         async def lost() -> bool:
-            return store.broker.publisher.supervisor.link is None
+            return store.broker.publisher.supervisor.connection is None
 
         async def asks() -> bool:
             return store.broker._consumer is not None
@@ -135,7 +135,7 @@ async def test_a_message_that_ends_while_it_is_asked_for_is_known(dsn: str, tmp_
     async with road, running(road):
         receipt = await road.send("resize", {})
         await started.wait()
-        store.recent = Recent()  # as in a process that has not sent it
+        store.recent = RecentMessages()  # as in a process that has not sent it
         ask = store.state.message_facts
 
         async def late(tenant: str | None, number: int) -> MessageFacts | None:
@@ -143,7 +143,7 @@ async def test_a_message_that_ends_while_it_is_asked_for_is_known(dsn: str, tmp_
             nothing = await ask(tenant, number)
             store.state.message_facts = ask  # type: ignore[method-assign]
             go_on.set()
-            while await ask(tenant, number) is None or store.table.entries:
+            while await ask(tenant, number) is None or store.delivered.messages:
                 await asyncio.sleep(0.01)
             return nothing
 

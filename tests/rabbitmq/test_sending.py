@@ -105,7 +105,7 @@ async def test_a_body_that_a_broker_does_not_take_makes_no_copies_of_others(
         store = road.store
         assert isinstance(store, RabbitStore)
         async with asyncio.timeout(30):
-            while (lie_there := await store.broker.ready(line(road, "small"))) < 5:
+            while (lie_there := await store.broker.ready_count(line(road, "small"))) < 5:
                 await asyncio.sleep(0.01)
         assert lie_there == 5
         await road.run(until_idle=True)

@@ -10,14 +10,14 @@ from postroad import Postroad
 from postroad.cli.examining import examine_broker
 from postroad.model.broker import BrokerFacts
 from postroad.observe.metrics import Meter
-from postroad.ports.broker import Brokered
+from postroad.ports.broker import HasBroker
 from tests.cli.running import data
 from tests.rabbitmq.outside import PERSISTENT, channel_to, depth, until
 from tests.rabbitmq.roads import a_road, running
 
 
 async def facts_of(road: Postroad) -> BrokerFacts:
-    assert isinstance(road.store, Brokered)
+    assert isinstance(road.store, HasBroker)
     return await road.store.broker_facts()
 
 
@@ -50,13 +50,13 @@ async def test_a_message_with_nowhere_to_go_is_shown_until_a_worker_has_dealt_wi
 
             async def is_told() -> bool:
                 now = await facts_of(road)
-                return (now.lost_waiting, now.lost_buried, now.workers, now.shards) == (0, 1, 1, 8)
+                return (now.lost_waiting, now.lost_dead, now.workers, now.shards) == (0, 1, 1, 8)
 
             assert await until(is_told)
             meter = Meter()
             meter.broker(await facts_of(road))
             shown = meter.text().decode()
-            assert 'postroad_rabbitmq{what="lost_buried"} 1.0' in shown
+            assert 'postroad_rabbitmq{what="lost_dead"} 1.0' in shown
             assert 'postroad_rabbitmq{what="workers"} 1.0' in shown
 
 

@@ -9,8 +9,8 @@ from postroad.model.ids import made_at_ms
 from postroad.model.ladder import Exponential
 from postroad.model.states import NEVER
 from postroad.stores.rabbitmq.envelope import of_draft, pack, unpack
-from postroad.stores.rabbitmq.recent import RECENT_MAX, Recent
-from postroad.stores.rabbitmq.stamping import Stamp, shared_by
+from postroad.stores.rabbitmq.publishing.header_template import HeaderTemplate, shared_by
+from postroad.stores.rabbitmq.publishing.recent import RECENT_MAX, RecentMessages
 from postroad.stores.rabbitmq.wire.properties import PERSISTENT
 from postroad.stores.rabbitmq.wire.properties import unpack as unpack_properties
 
@@ -57,7 +57,7 @@ plain = st.builds(
 def test_a_stamped_copy_says_what_a_packed_one_says(
     queue: Queue, first: Draft, second: Draft
 ) -> None:
-    stamp = Stamp(queue, "handler.any", shared_by(first, queue))
+    stamp = HeaderTemplate(queue, "handler.any", shared_by(first, queue))
     for draft in (first, second):
         if draft.lane != first.lane:
             continue
@@ -69,7 +69,7 @@ def test_a_stamped_copy_says_what_a_packed_one_says(
 
 
 def test_the_last_ones_are_known_and_their_number_is_bounded() -> None:
-    recent = Recent()
+    recent = RecentMessages()
     for number in range(RECENT_MAX * 3 + 5):
         recent.add(Draft(number, 1, 5, 0, 0, number, number, NEVER, b"a body"))
     last = RECENT_MAX * 3 + 4
@@ -78,4 +78,4 @@ def test_the_last_ones_are_known_and_their_number_is_bounded() -> None:
     assert len(found) <= 2 * RECENT_MAX
     sent = recent.get(last)
     assert sent is not None
-    assert (sent.queue, sent.lane, sent.accepted_at_ms) == (1, 5, last)
+    assert sent == (1, 5, last, last, NEVER)

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from postroad import Message, Postroad
 from postroad.model.ids import to_number
 from postroad.stores.rabbitmq.envelope import BODY_BYTES_MAX, Envelope, pack
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.topology.topology import Topology
+from postroad.stores.rabbitmq.wire.field_table import Value
 from postroad.stores.rabbitmq.wire.properties import Properties
-from postroad.stores.rabbitmq.wire.table import Value
 from tests.rabbitmq.outside import PERSISTENT, channel_to, until
 from tests.rabbitmq.roads import a_road, running
 from tests.rabbitmq.test_envelope import PLAIN

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 from pamqp import commands
@@ -10,13 +11,13 @@ from pamqp import commands
 from postroad.model.errors import AccessRefused, BrokerLost
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock, system_chance
-from postroad.stores.rabbitmq import watching
-from postroad.stores.rabbitmq.supervisor import Prepare, State, Supervisor
-from postroad.stores.rabbitmq.watching import Watch, Watched
+from postroad.stores.rabbitmq.consuming import stall_detector
+from postroad.stores.rabbitmq.consuming.stall_detector import ConsumedQueue, StallDetector
 from postroad.stores.rabbitmq.wire.address import read_address
-from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.channel import AmqpChannel
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.rabbitmq.wire.properties import Delivery
+from postroad.stores.rabbitmq.wire.supervisor import ConnectionState, Prepare, Supervisor
 from tests.rabbitmq.wires import declare, linked, put, until
 from tests.servers.proxy import Proxy
 from tests.servers.rabbitmq import PrivateRabbit
@@ -31,14 +32,14 @@ class Reader:
     """Consumes a line on whatever link there is; acks unless told to hold."""
 
     def __init__(self, line: str = "q", prefetch: int = 10, *, single: bool = False) -> None:
-        self.line, self.prefetch, self.single = line, prefetch, single
+        self.broker_queue, self.prefetch, self.single = line, prefetch, single
         self.bodies: list[bytes] = []
-        self.held: list[tuple[Channel, Delivery]] = []
+        self.held: list[tuple[AmqpChannel, Delivery]] = []
         self.hold = False
-        self.watched: list[Watched] = []
+        self.watched: list[ConsumedQueue] = []
         self.undone = 0
 
-    async def up(self, link: Link) -> None:
+    async def up(self, link: AmqpConnection) -> None:
         channel = await link.channel()
         await declare(channel, "q")
         await declare(channel, "single", x_single_active_consumer=True)
@@ -50,8 +51,8 @@ class Reader:
             else:
                 channel.ack(message.tag)
 
-        await channel.consume(self.line, take, prefetch=self.prefetch)
-        self.watched = [Watched(self.line, channel, self.single)]
+        await channel.consume(self.broker_queue, take, prefetch=self.prefetch)
+        self.watched = [ConsumedQueue(self.broker_queue, channel, self.single)]
 
     async def down(self) -> None:
         self.undone += 1
@@ -68,7 +69,7 @@ async def kept(dsn: str, reader: Reader) -> AsyncIterator[Supervisor]:
         yield supervisor
     finally:
         await supervisor.close()
-        assert supervisor.state is State.CLOSED
+        assert supervisor.state is ConnectionState.CLOSED
 
 
 async def feed(dsn: str, queue: str, *bodies: bytes) -> None:
@@ -79,7 +80,7 @@ async def feed(dsn: str, queue: str, *bodies: bytes) -> None:
 
 async def rebuilt(supervisor: Supervisor, after: int) -> None:
     """Until a newer link is ready."""
-    await until(lambda: supervisor.generation > after and supervisor.state is State.READY)
+    await until(lambda: supervisor.generation > after and supervisor.state is ConnectionState.READY)
 
 
 def fault_cut(proxy: Proxy, _broker: PrivateRabbit) -> None:
@@ -124,13 +125,13 @@ async def test_what_is_wrong_at_first_is_raised_by_open_and_awaited_by_start(dsn
     wrong = supervisor_of(dsn.replace("road:", "road:x"), Reader().up)
     with pytest.raises(AccessRefused):
         await wrong.open()
-    assert wrong.state is State.AWAY
+    assert wrong.state is ConnectionState.AWAY
     with Proxy(dsn) as proxy:
         proxy.down()
         patient = supervisor_of(proxy.dsn(), Reader().up)
         patient.start()
         await until(lambda: patient.generation >= 2)
-        assert patient.link is None
+        assert patient.connection is None
         proxy.up()
         assert (await patient.ready()).lost is None
         await patient.close()
@@ -139,9 +140,9 @@ async def test_what_is_wrong_at_first_is_raised_by_open_and_awaited_by_start(dsn
 
 
 async def test_a_link_that_cannot_be_prepared_is_made_anew(dsn: str) -> None:
-    tries: list[Link] = []
+    tries: list[AmqpConnection] = []
 
-    async def prepare(link: Link) -> None:
+    async def prepare(link: AmqpConnection) -> None:
         tries.append(link)
         if len(tries) == 1:
             await (await link.channel()).get("missing")
@@ -159,8 +160,8 @@ async def test_a_link_that_cannot_be_prepared_is_made_anew(dsn: str) -> None:
 async def watching_over(supervisor: Supervisor, reader: Reader) -> str:
     """Look until something is stuck."""
     link = await supervisor.ready()
-    watch = Watch(link, lambda: reader.watched)
-    while not (stuck := await watch.look()):
+    watch = StallDetector(link, lambda: reader.watched)
+    while not (stuck := await watch.find_stalled()):
         await asyncio.sleep(0.05)
     return stuck
 
@@ -172,8 +173,8 @@ async def test_a_consumer_that_looks_alive_and_gets_nothing_is_found(dsn: str, l
     async with kept(dsn, reader) as supervisor:
         await feed(dsn, line, b"first", b"second")
         await until(lambda: reader.held)
-        watch = Watch(await supervisor.ready(), lambda: reader.watched)
-        assert [await watch.look() for _ in range(3)] == ["", "", ""]  # it holds one: busy
+        watch = StallDetector(await supervisor.ready(), lambda: reader.watched)
+        assert [await watch.find_stalled() for _ in range(3)] == ["", "", ""]  # it holds one: busy
         reader.held[0][0].held = 0  # as if its ack had been lost on the way
         assert await watching_over(supervisor, reader) == line
 
@@ -186,11 +187,11 @@ async def test_a_consumer_that_the_broker_does_not_know_is_found(dsn: str) -> No
 
 
 async def test_the_watch_has_its_link_made_anew(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "WATCH_S", 0.05)
+    monkeypatch.setattr(stall_detector, "WATCH_S", 0.05)
     reader = Reader()
     async with kept(dsn, reader) as supervisor:
         link = await supervisor.ready()
-        watch = Watch(link, lambda: reader.watched)
+        watch = StallDetector(link, lambda: reader.watched)
         running = asyncio.create_task(watch.run(SystemClock(), supervisor.rebuild))
         await reader.watched[0].channel.cancel("road.1.1")
         await running  # which ends with its link
@@ -209,9 +210,12 @@ async def test_the_watch_leaves_those_alone_that_have_no_fault(dsn: str) -> None
         await feed(dsn, "q", *[b"y"] * 5)
         await until(lambda: len(active.held) == 2 and len(busy.held) == 2)
         pairs = ((first, active), (second, passive), (third, busy))
-        watches = [Watch(await each.ready(), lambda r=reader: r.watched) for each, reader in pairs]  # type: ignore[misc]
+        watches = [
+            StallDetector(await each.ready(), partial(getattr, reader, "watched"))
+            for each, reader in pairs
+        ]
         for _ in range(3):
-            assert [await each.look() for each in watches] == ["", "", ""]
+            assert [await each.find_stalled() for each in watches] == ["", "", ""]
         assert passive.bodies == []
         async with kept(dsn, idle):
             await until(lambda: len(idle.bodies) == 3)
@@ -220,13 +224,13 @@ async def test_the_watch_leaves_those_alone_that_have_no_fault(dsn: str) -> None
 async def test_a_line_that_is_deleted_meanwhile_does_not_end_the_watch(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "WATCH_S", 0.05)
+    monkeypatch.setattr(stall_detector, "WATCH_S", 0.05)
     reader = Reader()
     async with kept(dsn, reader) as supervisor:
         link = await supervisor.ready()
         async with linked(dsn) as other:
             await (await other.channel()).call(commands.Queue.Delete(queue="q"))
-        watch = Watch(link, lambda: reader.watched)
+        watch = StallDetector(link, lambda: reader.watched)
         running = asyncio.create_task(watch.run(SystemClock(), supervisor.rebuild))
         await asyncio.sleep(0.3)
         assert not running.done()

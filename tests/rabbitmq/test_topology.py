@@ -1,21 +1,21 @@
 """The topology as data: every way has an end, and nothing is left to a broker's defaults."""
 
 from postroad.model.entities import LaneKey
-from postroad.stores.rabbitmq.delays import LEVELS, key, walk
-from postroad.stores.rabbitmq.topology import Topology, handler_target
+from postroad.stores.rabbitmq.delays.delay_queues import LEVELS, key, walk
+from postroad.stores.rabbitmq.topology.topology import Topology, handler_target
 
 
 def test_every_binding_joins_things_that_are_declared() -> None:
     plan = Topology().plan()
     exchanges = {exchange.name for exchange in plan.exchanges}
-    lines = {line.name for line in plan.lines}
+    lines = {line.name for line in plan.broker_queues}
     for binding in plan.bindings:
         assert binding.source in exchanges
         assert binding.target in (exchanges if binding.to_exchange else lines)
 
 
 def test_every_line_is_a_quorum_queue_that_rejects_and_counts_returns() -> None:
-    for line in Topology().plan().lines:
+    for line in Topology().plan().broker_queues:
         assert line.arguments["x-queue-type"] == "quorum"
         assert line.arguments["x-overflow"] == "reject-publish"
         assert line.arguments["x-delivery-limit"]
@@ -27,7 +27,9 @@ def test_every_end_of_a_delay_queue_has_a_catch_all() -> None:
     topology = Topology()
     plan = topology.plan()
     ends = {
-        line.arguments["x-dead-letter-exchange"] for line in plan.lines if ".delay." in line.name
+        line.arguments["x-dead-letter-exchange"]
+        for line in plan.broker_queues
+        if ".delay." in line.name
     }
     assert len(ends) == LEVELS
     for exchange in plan.exchanges:
@@ -37,7 +39,9 @@ def test_every_end_of_a_delay_queue_has_a_catch_all() -> None:
 
 def test_another_number_of_shards_has_names_of_its_own() -> None:
     few, many = Topology(shards=8).plan(), Topology(shards=16).plan()
-    assert not {line.name for line in few.lines} & {line.name for line in many.lines}
+    assert not {line.name for line in few.broker_queues} & {
+        line.name for line in many.broker_queues
+    }
 
 
 def test_a_lane_is_always_on_the_same_shard_and_lanes_are_spread() -> None:

@@ -3,14 +3,14 @@
 from aiormq.abc import AbstractChannel
 from msgspec.structs import replace
 
-from postroad.stores.rabbitmq import delays
-from postroad.stores.rabbitmq.topology import Plan, Topology
+from postroad.stores.rabbitmq.delays import delay_queues
+from postroad.stores.rabbitmq.topology.topology import Plan, Topology
 from tests.rabbitmq.outside import PERSISTENT, Tap, channel_to, declare, depth, until
 
 HELD_BY_BROKER = 32
 """So many unroutable letters stop a delay queue: the slots of the broker's dead-letter worker."""
 TOPOLOGY = Topology("stuck", shards=2)
-HOPS = delays.walk(delays.UNIT_MS)
+HOPS = delay_queues.walk(delay_queues.UNIT_MS)
 GOOD, GONE = "shard.1", "handler.deleted"
 
 
@@ -27,7 +27,7 @@ async def wait_behind_unroutable(channel: AbstractChannel, plan: Plan) -> Tap:
     await tap.open(channel, TOPOLOGY.name(GOOD))
     for target, count in ((GONE, HELD_BY_BROKER + 8), (GOOD, 10)):
         for _ in range(count):
-            key = delays.key(HOPS, target)
+            key = delay_queues.key(HOPS, target)
             await channel.basic_publish(
                 target.encode(), exchange=TOPOLOGY.delay, routing_key=key, properties=PERSISTENT
             )
@@ -56,14 +56,14 @@ async def test_without_the_alternate_exchange_it_does(dsn: str) -> None:
         async def something_came() -> bool:
             return bool(tap.bodies)
 
-        assert not await until(something_came, 20 * delays.UNIT_MS / 1000)
+        assert not await until(something_came, 20 * delay_queues.UNIT_MS / 1000)
 
 
 async def test_a_wait_of_many_hops_is_caught_wherever_it_ends(dsn: str) -> None:
     async with channel_to(dsn) as channel:
         await declare(channel, TOPOLOGY.plan())
         for units in (3, 7):
-            key = delays.key(delays.walk(units * delays.UNIT_MS), GONE)
+            key = delay_queues.key(delay_queues.walk(units * delay_queues.UNIT_MS), GONE)
             await channel.basic_publish(b"x", exchange=TOPOLOGY.delay, routing_key=key)
         assert await until(lambda: _holds(channel, 2))
 

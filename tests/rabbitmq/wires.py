@@ -9,8 +9,8 @@ from pamqp import commands
 
 from postroad.model.errors import StoreError
 from postroad.stores.rabbitmq.wire.address import read_address
-from postroad.stores.rabbitmq.wire.channel import Channel
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.channel import AmqpChannel
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
 from postroad.stores.rabbitmq.wire.properties import Delivery, Properties
 
 
@@ -22,11 +22,11 @@ class Heard:
         self.blocked: list[str] = []
 
 
-async def opened(dsn: str, heard: Heard | None = None, **more: Any) -> Link:
+async def opened(dsn: str, heard: Heard | None = None, **more: Any) -> AmqpConnection:
     """A link of that address."""
     told = heard or Heard()
     address = read_address(dsn)
-    return await Link.open(
+    return await AmqpConnection.open(
         address,
         name="test",
         on_lost=told.lost.append,
@@ -36,7 +36,9 @@ async def opened(dsn: str, heard: Heard | None = None, **more: Any) -> Link:
 
 
 @asynccontextmanager
-async def linked(dsn: str, heard: Heard | None = None, **more: Any) -> AsyncIterator[Link]:
+async def linked(
+    dsn: str, heard: Heard | None = None, **more: Any
+) -> AsyncIterator[AmqpConnection]:
     """A link, closed at the end."""
     link = await opened(dsn, heard, **more)
     try:
@@ -45,7 +47,7 @@ async def linked(dsn: str, heard: Heard | None = None, **more: Any) -> AsyncIter
         await link.close()
 
 
-async def declare(channel: Channel, queue: str, **arguments: Any) -> str:
+async def declare(channel: AmqpChannel, queue: str, **arguments: Any) -> str:
     """A quorum queue; arguments as in x_max_length=1."""
     named = {name.replace("_", "-"): value for name, value in arguments.items()}
     asked = {"x-queue-type": "quorum", **named}
@@ -53,7 +55,7 @@ async def declare(channel: Channel, queue: str, **arguments: Any) -> str:
     return queue
 
 
-async def put(channel: Channel, queue: str, *bodies: bytes) -> None:
+async def put(channel: AmqpChannel, queue: str, *bodies: bytes) -> None:
     """Publish and await the confirms."""
     confirms = [
         channel.publish("", queue, body, Properties(message_id=str(number)))
@@ -68,7 +70,7 @@ async def until(true: Callable[[], object]) -> None:
         await asyncio.sleep(0.01)
 
 
-async def drained(channel: Channel, queue: str) -> list[Delivery]:
+async def drained(channel: AmqpChannel, queue: str) -> list[Delivery]:
     """Everything that is ready in the queue, acked."""
     told = await channel.call(commands.Queue.Declare(queue=queue, passive=True))
     found: list[Delivery] = []

@@ -90,7 +90,7 @@ class Hanging(Receivers):
             self.alive.set()
             return DELIVERED
         self.begun += 1
-        if self.begun == Settings().limits.room:
+        if self.begun == Settings().limits.in_flight_max:
             self.full.set()
         await self.end.wait()
         return unreachable("connect timed out")

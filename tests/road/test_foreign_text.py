@@ -10,7 +10,7 @@ from postroad import Message, Postroad, Reject, RetryLater
 from postroad.model import foreign
 from postroad.model.foreign import CHARACTERS_MAX
 from postroad.model.states import State
-from postroad.stores.rabbitmq import making
+from postroad.stores.rabbitmq.topology import creating
 from tests.servers.postgres import PrivatePostgres
 from tests.servers.rabbitmq import PrivateRabbit
 
@@ -29,7 +29,7 @@ def dsn(
     if "rabbitmq" not in request.param:
         yield state
         return
-    monkeypatch.setattr(making, "SAFE_S", 0.0)
+    monkeypatch.setattr(creating, "SAFE_S", 0.0)
     broker: PrivateRabbit = request.getfixturevalue("broker")
     made = broker.create_vhost()
     yield f"{made}?state={state}"

@@ -61,8 +61,8 @@ def test_a_cut_thread_keeps_its_place_until_it_ends(tmp_path: Path, within: With
     within(story())
     assert seen == ["hangs", "next"]
     log = stream.getvalue()
-    assert 'event="cut, but its thread runs on and keeps its place"' in log
-    assert 'event="a thread ended after it was cut"' in log
+    assert 'event="a handler was cut but its thread runs on and keeps its place"' in log
+    assert 'event="the thread of a cut handler ended"' in log
 
 
 def test_a_thread_that_was_cut_is_told_so_by_its_heartbeat(road: Postroad, within: Within) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from postroad import Postroad, Receipt, Send
-from postroad.engine.lane import LaneWorker
-from postroad.engine.verdict import Attempt
+from postroad.engine.attempt_effects import AttemptTimes
+from postroad.engine.lane_worker import LaneWorker
 from postroad.model.circuit import CLOSED
 from postroad.model.entities import (
     Accepted,
@@ -142,11 +142,11 @@ def test_an_old_look_does_not_close_a_circuit_that_opened_since() -> None:
     worker.read(Reading(1, messages, NEVER, full=False))
     for _ in messages:
         assert worker.next(now_ms, lambda _level: True)
-    worker.ahead.look_from(0, whole=True)
+    worker.cache.ring(0, 0, now_ms)
     assert worker.look(now_ms)
     away = unreachable("refused")
-    for verdict in [worker.done(m, away, Attempt(now_ms, 1), now_ms, 0.5) for m in messages]:
-        worker.recorded(verdict)
+    for effects in [worker.done(m, away, AttemptTimes(now_ms, 1), now_ms, 0.5) for m in messages]:
+        worker.recorded(effects)
     assert worker.circuit.is_open
     worker.learn(old)
     assert worker.circuit.is_open
@@ -168,6 +168,6 @@ def test_a_queue_with_a_full_window_is_noted_once() -> None:
     for _ in messages:
         while message := worker.next(now_ms, lambda _level: True):
             flying.append(message)
-        assert len(worker._capped) <= 1
-        worker.done(flying.pop(0), DELIVERED, Attempt(now_ms, 1), now_ms, 0.5)
+        assert len(worker.schedule._above_share) <= 1
+        worker.done(flying.pop(0), DELIVERED, AttemptTimes(now_ms, 1), now_ms, 0.5)
     assert not flying

@@ -18,7 +18,7 @@ from postroad.model.ladder import Steps
 from postroad.observe.log import make_log
 from postroad.observe.metrics import Meter
 from postroad.ports.clock import LoopClock
-from postroad.transports.complaints import TELL_EVERY_S, Complaints
+from postroad.transports.failure_log import TELL_EVERY_S, FailureLog
 
 Within = Callable[..., Any]
 PASSWORD = "pw-of-road"
@@ -159,18 +159,18 @@ class HandClock(LoopClock):
 def test_of_many_that_fail_alike_one_is_told_with_how_many_came_since() -> None:
     """A traceback for each would cost more than all else, and fill the disk."""
     lines, clock = io.StringIO(), HandClock()
-    complaints = Complaints(make_log("info", lines), clock)
+    failure_log = FailureLog(make_log("info", lines), clock)
     message = Message(7, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, b"")
 
     def fail(text: str) -> None:
         try:
             int(text)
         except ValueError as error:
-            complaints.raised("work", message, error)
+            failure_log.raised("work", message, error)
 
     for _ in range(1_000):
         fail("no")
-    complaints.cut("work", message, "cut after 1 s")
+    failure_log.cut("work", message, "cut after 1 s")
     assert lines.getvalue().count("a handler raised") == 1
     assert lines.getvalue().count("a handler was cut") == 1
     clock.at_s += TELL_EVERY_S

@@ -9,7 +9,7 @@ from postroad import Postroad
 from postroad.app import Parts
 from postroad.observe.log import make_log
 from postroad.observe.tasks import Tasks
-from postroad.stores.postgres.base import Base
+from postroad.stores.postgres.base import PostgresBase
 from tests.servers.postgres import PrivatePostgres
 
 
@@ -46,7 +46,7 @@ def test_a_store_whose_task_dies_ends_the_run(
             running = asyncio.create_task(road.run())
             while road.engine is None:
                 await asyncio.sleep(0.01)
-            monkeypatch.setattr(Base, "move_arrivals", broken)
+            monkeypatch.setattr(PostgresBase, "move_arrivals", broken)
             road.store.bell.listen(road.owner, road.engine)  # looks for arrivals
             with pytest.raises(ZeroDivisionError, match="deep"):
                 await running

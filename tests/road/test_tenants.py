@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from postroad.engine import owned, room
-from postroad.engine.crowd import Crowd
+from postroad.engine import capacity, lane_claims
+from postroad.engine.busy_lanes import BusyLanes
 from tests.road.crowding import real_wait_s, simulated_wait_s
 from tests.servers.postgres import PrivatePostgres
 
@@ -19,15 +19,15 @@ def test_a_message_beside_dead_lanes_of_another_tenant_starts_within_a_second() 
 def test_otherwise_lanes_that_one_tenant_has_claimed_hold_up_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Crowd, "full", lambda _crowd: [])
-    monkeypatch.setattr(owned, "ALL_TENANTS", 1)
+    monkeypatch.setattr(BusyLanes, "tenants_at_limit", lambda _crowd: [])
+    monkeypatch.setattr(lane_claims, "BUSY_MAX", 1)
     assert simulated_wait_s(LANES, most_s=10) > 10
 
 
 def test_otherwise_sends_in_flight_of_one_tenant_hold_up_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(room, "share", lambda most, others: most - others)
+    monkeypatch.setattr(capacity, "share", lambda most, others: most - others)
     assert simulated_wait_s(LANES, most_s=4) > 4
 
 
@@ -44,5 +44,5 @@ def test_it_starts_while_every_try_of_the_other_tenant_hangs_on_postgres(
 
 
 def test_otherwise_it_waits_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "share", lambda most, others: most - others)
+    monkeypatch.setattr(capacity, "share", lambda most, others: most - others)
     assert real_wait_s(f"sqlite:///{tmp_path}/road.db", LANES, most_s=1) is None

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from postroad.engine import owned, reader
-from postroad.engine.lane import LaneWorker
-from postroad.engine.reader import Asked
-from postroad.engine.room import Room
+from postroad.engine import lane_reader, owned_lanes
+from postroad.engine.capacity import Capacity
+from postroad.engine.lane_reader import FairQuestions
+from postroad.engine.lane_worker import LaneWorker
 from postroad.model.entities import Lane, LaneKey
 from postroad.model.limits import Limits
 from postroad.model.outcome import DELIVERED, Outcome, unreachable
@@ -15,7 +15,7 @@ from postroad.testing import receivers
 from postroad.testing.world import World, simulate
 from tests.road.crowding import fill
 
-LIMITS = Limits(room=64)
+LIMITS = Limits(in_flight_max=64)
 BOUND = 16
 LANES = 200
 HANGS_S = 10.0
@@ -66,12 +66,12 @@ def test_in_company_few_lanes_that_never_answered_are_in_flight() -> None:
 
 
 def test_otherwise_they_fill_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Room, "left_unproven", lambda _room, _tenant: LIMITS.room)
+    monkeypatch.setattr(Capacity, "left_unproven", lambda _room, _tenant: LIMITS.in_flight_max)
     assert crowd(Crowd(HANGS_S, unreachable("hangs")), 5, company=True) > 2 * BOUND
 
 
 def test_a_tenant_that_is_alone_has_all_of_the_room() -> None:
-    assert crowd(Crowd(HANGS_S, unreachable("hangs")), 5, company=False) == LIMITS.room
+    assert crowd(Crowd(HANGS_S, unreachable("hangs")), 5, company=False) == LIMITS.in_flight_max
 
 
 def test_lanes_that_answer_are_not_held_up() -> None:
@@ -80,14 +80,14 @@ def test_lanes_that_answer_are_not_held_up() -> None:
 
 def test_one_that_waits_for_room_waits_without_a_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     woken = 0
-    wake = owned.Owned._wake
+    wake = owned_lanes.OwnedLanes._wake
 
-    def counted(self: owned.Owned, worker: LaneWorker) -> None:
+    def counted(self: owned_lanes.OwnedLanes, worker: LaneWorker) -> None:
         nonlocal woken
         woken += 1
         wake(self, worker)
 
-    monkeypatch.setattr(owned.Owned, "_wake", counted)
+    monkeypatch.setattr(owned_lanes.OwnedLanes, "_wake", counted)
     behaves = Crowd(0.4, unreachable("slow to refuse"))
     tries = crowd(behaves, 4, company=True)
     assert tries > LANES / 2
@@ -95,17 +95,17 @@ def test_one_that_waits_for_room_waits_without_a_timer(monkeypatch: pytest.Monke
 
 
 def test_of_each_tenant_in_turn_few_lanes_are_asked_about_at_once() -> None:
-    asked: Asked[int] = Asked()
+    asked: FairQuestions[int] = FairQuestions()
     many = [LaneWorker.of(lane(n, "crowd"), LIMITS) for n in range(1, 101)]
     for worker in many:
         asked.add(worker, worker.lane.id)
     asked.add(LaneWorker.of(lane(999, "other"), LIMITS), 999)
     first = [number for _, number in asked.next()]
-    assert first == [1, 999, *range(2, reader.AT_ONCE)]
+    assert first == [1, 999, *range(2, lane_reader.AT_ONCE)]
     rest: list[int] = []
     while asked:
         rest += [number for _, number in asked.next()]
-    assert rest == list(range(reader.AT_ONCE, 101))
+    assert rest == list(range(lane_reader.AT_ONCE, 101))
 
 
 def lane(number: int, tenant: str) -> Lane:

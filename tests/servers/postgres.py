@@ -20,7 +20,7 @@ from typing import Literal, Self
 from urllib.parse import urlsplit, urlunsplit
 
 from postroad.stores.postgres.connections import read_address
-from postroad.stores.postgres.schema import migrate
+from postroad.stores.postgres.migration import migrate
 from tests.servers import ServerMissing, apt_install, free_port, unprivileged
 
 ELSEWHERE = "POSTROAD_TEST_POSTGRES"

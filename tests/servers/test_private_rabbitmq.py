@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from postroad.stores.rabbitmq.declaring import declare
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.topology.declaring import declare
+from postroad.stores.rabbitmq.topology.topology import Topology
 from tests.rabbitmq.wires import linked
 from tests.servers import no_service_starts
 from tests.servers.rabbitmq import ELSEWHERE, GREETING, NotPrivate, PrivateRabbit

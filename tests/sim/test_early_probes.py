@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from postroad.engine import early
+from postroad.engine import early_probe
 from postroad.model.circuit import Circuit
 from postroad.model.ids import to_text
 from postroad.testing import receivers
@@ -60,7 +60,7 @@ def test_without_early_probes_it_is_found_later(monkeypatch: pytest.MonkeyPatch)
     def never_early(circuit: Circuit, _now_ms: int) -> int:
         return circuit.until_ms
 
-    monkeypatch.setattr(early, "early_ms", never_early)
+    monkeypatch.setattr(early_probe, "early_ms", never_early)
     late_s = {
         outage_s: max(recovery_s(seed, outage_s, 0.3) for seed in SEEDS) for outage_s in (7, 12, 25)
     }

@@ -18,7 +18,7 @@ def now_of(world: World) -> datetime:
 
 async def dead_reasons(world: World) -> Counter[object]:
     """Dead messages by reason."""
-    rows = await world.store._read(
+    rows = await world.store.read(
         "insight", lambda db: db.connection.execute("select reason from dead").fetchall()
     )
     return Counter(reason for (reason,) in rows)

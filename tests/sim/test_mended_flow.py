@@ -5,7 +5,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 from postroad.engine.engine import Engine
-from postroad.engine.lane import LaneWorker
+from postroad.engine.lane_worker import LaneWorker
 from postroad.model.control import CancelState
 from postroad.model.errors import StoreUnavailable
 from postroad.model.ids import to_text
@@ -80,7 +80,7 @@ def test_a_lane_with_much_waiting_does_not_starve_another_of_room() -> None:
         assert len(starts) == 3
         assert starts[0] <= 2
 
-    simulate(3, story, Limits(room=8))
+    simulate(3, story, Limits(in_flight_max=8))
 
 
 def test_cancelling_an_ordered_head_that_waits_in_place_frees_its_slot() -> None:
@@ -167,7 +167,7 @@ def test_a_lane_that_marks_does_not_spin_while_it_sends() -> None:
         member = world.start("two")
         await asyncio.sleep(32)
         (worker,) = engine_of(member).lanes.values()
-        assert worker.trust.marking
+        assert worker.probation.active
         assert worker.in_flight == 1
         wakes = count_wakes(member)
         await asyncio.sleep(10)
@@ -228,7 +228,7 @@ def test_a_lane_keeps_one_due_time_a_rung() -> None:
             if n % 50 == 0:
                 await world.send("sim://ash/a")
         (worker,) = engine_of(member).lanes.values()
-        assert len(worker.ahead._due) <= len(worker.ahead.rungs)
+        assert len(worker.cache._due) <= len(worker.cache._rungs)
 
     simulate(10, story)
 

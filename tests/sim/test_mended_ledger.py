@@ -23,7 +23,7 @@ async def change(world: World, *statements: str) -> None:
         for statement in statements:
             db.connection.execute(statement)
 
-    await world.store._write("other", work)
+    await world.store.write("other", work)
 
 
 async def delivered(world: World) -> int:

@@ -34,4 +34,4 @@ def test_lanes_that_a_claim_left_out_are_claimed_when_the_crowd_ended_before_its
         world.check(await world.settled(within_s=20))
         assert len(world.ledger.book) == LANES
 
-    simulate(1, story, Limits(room=16, claim_batch=16))
+    simulate(1, story, Limits(in_flight_max=16, claim_batch=16))

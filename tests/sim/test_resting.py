@@ -9,24 +9,24 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from postroad.engine import owned
+from postroad.engine import owned_lanes
 from postroad.engine.engine import Engine
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
 
-FEW_AT_ONCE = Limits(room=8, claim_batch=4)
+FEW_AT_ONCE = Limits(in_flight_max=8, claim_batch=4)
 SERVERS = 160
 EACH = 40
-A_WORKER = 500
+A_WORKER = 800
 """Bytes at least, with what is made for it."""
 
 
-async def owned_lanes(world: World) -> int:
+async def count_owned(world: World) -> int:
     """How many lanes somebody owns, by the store."""
     count = "select count(*) from lane where owner is not null"
-    rows = await world.store._read("insight", lambda db: db.connection.execute(count).fetchall())
+    rows = await world.store.read("insight", lambda db: db.connection.execute(count).fetchall())
     return int(str(rows[0][0]))
 
 
@@ -40,9 +40,9 @@ async def most_owned(world: World) -> int:
     most = 0
     while len(world.ledger.book) < SERVERS:
         await asyncio.sleep(0.1)
-        most = max(most, await owned_lanes(world))
+        most = max(most, await count_owned(world))
     await asyncio.sleep(10)
-    assert await owned_lanes(world) == 0
+    assert await count_owned(world) == 0
     world.check(await world.settled(within_s=60))
     return most
 
@@ -58,7 +58,7 @@ def test_lanes_that_rest_are_kept_while_there_is_more_to_claim() -> None:
 
 def test_not_too_many_lanes_that_rest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond that they go after two seconds, as they do when there is nothing more to claim."""
-    monkeypatch.setattr(owned, "KEPT_MAX", 40)
+    monkeypatch.setattr(owned_lanes, "KEPT_MAX", 40)
 
     async def story(world: World) -> None:
         assert 40 <= await most_owned(world) <= SERVERS - 40
@@ -90,8 +90,8 @@ def test_lanes_that_were_given_back_are_forgotten() -> None:
                     await world.send(f"sim://{kind}{n}/a")
         world.check(await world.settled(within_s=4 * 3600))
         await asyncio.sleep(60)
-        assert await owned_lanes(world) == 0
-        made_here = tracemalloc.Filter(inclusive=True, filename_pattern="*/engine/lane.py")
+        assert await count_owned(world) == 0
+        made_here = tracemalloc.Filter(inclusive=True, filename_pattern="*/engine/lane_worker.py")
         kept = tracemalloc.take_snapshot().filter_traces([made_here]).statistics("filename")
         # Python itself keeps some dozens of small objects to use again.
         assert sum(line.size for line in kept) < len(kinds) * EACH * A_WORKER / 20
@@ -116,7 +116,7 @@ def test_a_clock_that_is_set_back_does_not_keep_lanes() -> None:
         for n in range(20):
             await world.send(f"sim://s{n}/a")
         await asyncio.sleep(60)
-        assert await owned_lanes(world) == 0
+        assert await count_owned(world) == 0
 
     simulate(1, story)
 
@@ -139,7 +139,7 @@ def test_lanes_that_another_process_is_to_have_are_given_back_under_pressure() -
             without: Sequence[str] = (),
         ) -> Claim:
             claimed = await claim(owner, levels, pools, limit, without)
-            count = await owned_lanes(world)
+            count = await count_owned(world)
             if told or count < SERVERS // 2:
                 return claimed
             told.append(count)
@@ -150,7 +150,7 @@ def test_lanes_that_another_process_is_to_have_are_given_back_under_pressure() -
         while not told:
             await asyncio.sleep(0.1)
         await asyncio.sleep(0.5)
-        assert await owned_lanes(world) < told[0] - told[0] // 3
+        assert await count_owned(world) < told[0] - told[0] // 3
         assert len(world.ledger.book) < SERVERS, "there was no pressure any more"
         world.check(await world.settled(within_s=60))
 

@@ -8,8 +8,8 @@ import pytest
 
 from postroad import Postroad
 from postroad.engine import sessions
-from postroad.engine.room import Room
-from postroad.engine.shortages import Shortages
+from postroad.engine.capacity import Capacity
+from postroad.engine.descriptor_backoff import DescriptorBackoff
 from postroad.model.circuit import CLOSED
 from postroad.model.entities import Message, Queue
 from postroad.model.errors import Shortage
@@ -23,7 +23,7 @@ from postroad.testing.world import World, simulate
 from postroad.transports.handler import Job
 
 ROOM = 4
-LIMITS = Limits(room=ROOM, claim_batch=4)
+LIMITS = Limits(in_flight_max=ROOM, claim_batch=4)
 MOST, BATCH = sessions.A_PLACE * ROOM, 8
 SERVERS = 160
 MESSAGES = 150
@@ -147,19 +147,19 @@ def test_what_this_process_lacks_is_nobodys_fault_and_is_seldom_tried_in_vain() 
     async def story(world: World) -> None:
         assert await lack(world) < MESSAGES
 
-    simulate(1, story, Limits(room=32))
+    simulate(1, story, Limits(in_flight_max=32))
 
 
 def test_without_rest_and_less_room_all_is_tried_in_vain_all_the_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Shortages, "rests", lambda _self, _worker, _now_s: False)
-    monkeypatch.setattr(Room, "shrink", lambda _room, _pool: None)
+    monkeypatch.setattr(DescriptorBackoff, "is_resting", lambda _self, _worker, _now_s: False)
+    monkeypatch.setattr(Capacity, "shrink", lambda _room, _pool: None)
 
     async def story(world: World) -> None:
         assert await lack(world) > 10 * MESSAGES
 
-    simulate(1, story, Limits(room=32))
+    simulate(1, story, Limits(in_flight_max=32))
 
 
 def test_others_go_on_beside_a_lane_that_lacks_something_for_good() -> None:
@@ -189,7 +189,7 @@ def test_others_go_on_beside_a_lane_that_lacks_something_for_good() -> None:
             await asyncio.sleep(0.1)
             assert world.clock.now_ms() < begun_ms + 30_000
 
-    simulate(1, story, Limits(room=64))
+    simulate(1, story, Limits(in_flight_max=64))
 
 
 def test_a_shortage_beside_outages_order_and_doubt_breaks_no_promise() -> None:
@@ -218,4 +218,4 @@ def test_a_shortage_beside_outages_order_and_doubt_breaks_no_promise() -> None:
         assert set(states.values()) == {State.delivered}
         assert any(at_ms < start_ms + 30_000 for at_ms in tries)
 
-    simulate(3, story, Limits(room=32))
+    simulate(3, story, Limits(in_flight_max=32))

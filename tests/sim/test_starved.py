@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from postroad.engine import runners
-from postroad.engine.lane import LaneWorker
-from postroad.engine.room import Room
+from postroad.engine.capacity import Capacity
+from postroad.engine.lane_worker import LaneWorker
 from postroad.engine.runners import Runners
-from postroad.engine.starved import Starved
+from postroad.engine.waiting_lanes import WaitingLanes
 from postroad.model.limits import Limits
 from postroad.model.outcome import Outcome
 from postroad.testing import receivers
@@ -44,19 +44,21 @@ async def burst(world: World) -> None:
 
 
 def test_lanes_without_room_are_asked_when_there_is_some(served: list[int]) -> None:
-    simulate(1, burst, Limits(room=ROOM))
+    simulate(1, burst, Limits(in_flight_max=ROOM))
     assert served[0] < 5 * SERVERS * EACH
 
 
 def test_otherwise_each_place_that_is_given_back_has_all_of_them_ask(
     served: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Endless(Room):
+    class Endless(Capacity):
         def left(self, tenant: str) -> int:  # noqa: ARG002
             return 1 << 30
 
-    monkeypatch.setattr(runners, "Starved", lambda _room: Starved(Endless(Limits(), {})))
-    simulate(1, burst, Limits(room=ROOM))
+    monkeypatch.setattr(
+        runners, "WaitingLanes", lambda _capacity: WaitingLanes(Endless(Limits(), {}))
+    )
+    simulate(1, burst, Limits(in_flight_max=ROOM))
     assert served[0] > 10 * SERVERS * EACH
 
 
@@ -85,4 +87,4 @@ def test_a_place_is_not_left_to_lanes_that_cannot_use_it() -> None:
             await asyncio.sleep(0.1)
             assert world.clock.now_ms() < begun_ms + 6_000
 
-    simulate(1, story, Limits(room=SERVERS, window=SERVERS))
+    simulate(1, story, Limits(in_flight_max=SERVERS, window=SERVERS))

@@ -16,7 +16,7 @@ FEW_DAYS = Limits(queue_unused_ms=4 * DAY_MS, history_ms=DAY_MS, safety_poll_s=D
 async def queues(world: World) -> set[str]:
     """The queues of the road, by the store."""
     sql = "select name from queue"
-    rows = await world.store._read("test", lambda db: db.connection.execute(sql).fetchall())
+    rows = await world.store.read("test", lambda db: db.connection.execute(sql).fetchall())
     return {str(name) for (name,) in rows}
 
 

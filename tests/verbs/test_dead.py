@@ -153,7 +153,7 @@ def test_purge_forgets_for_ever_with_the_tries() -> None:
         assert await dead.purge(ids=[ids[2]]) == 1
         assert ids_of(await dead.list()) == [ids[1]]
         assert await dead.purge(reason="rejected") == 1
-        rows = await world.store._read(
+        rows = await world.store.read(
             "test", lambda db: db.connection.execute("select * from attempt").fetchall()
         )
         assert rows == []

@@ -66,7 +66,7 @@ async def watch(counts: list[int]) -> None:
 
 
 async def live(folder: str, port: str, story: Story) -> Told:
-    settings = Settings(webhooks=LOCAL, limits=Limits(room=story.room))
+    settings = Settings(webhooks=LOCAL, limits=Limits(in_flight_max=story.room))
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (story.descriptors, hard))
     connections.IDLE_S = 60.0  # type: ignore[misc]  # also on a slow machine none goes by itself

@@ -15,7 +15,7 @@ from postroad.model.errors import Shortage
 from postroad.model.hubs import KnownHub
 from postroad.model.keyring import KeyRing
 from postroad.model.webhook import WebhookRules
-from postroad.ports.channel import Answer, Parcel
+from postroad.ports.channel import ChannelAnswer, ChannelMessage
 from postroad.ports.clock import SystemClock
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.transports.hub import HubTransport
@@ -31,7 +31,7 @@ from postroad.transports.webhook.transport import WebhookTransport
 from tests.webhook.conftest import LOCAL
 
 NOWHERE = "http://127.0.0.1:9/"
-PARCEL = Parcel("key", NOWHERE, "{}")
+PARCEL = ChannelMessage("key", NOWHERE, "{}")
 MESSAGE = Message(7, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1 << 62, b"{}")
 
 
@@ -55,7 +55,7 @@ async def said(asked: Callable[[], Awaitable[object]]) -> str:
         answer = await asked()
     except Shortage:
         return "Shortage"
-    if isinstance(answer, Answer):
+    if isinstance(answer, ChannelAnswer):
         return f"{answer.state} {answer.kind} {answer.sub_type}"
     return repr(answer)
 

@@ -15,7 +15,7 @@ Within = Callable[[Coroutine[Any, Any, Any]], Any]
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 LACKS = (
     "later this process has no file descriptor left (Too many open files): raise `ulimit -n`, or "
-    "lower `limits.room`"
+    "lower `limits.in_flight_max`"
 )
 
 

@@ -1,6 +1,7 @@
 """Answers are read as another library reads them, however they come in pieces."""
 
 import itertools
+from contextlib import suppress
 
 import h11
 import pytest
@@ -14,6 +15,7 @@ from postroad.transports.webhook.reading import (
     Reader,
 )
 
+CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 BODIES = st.binary(max_size=300)
 STATUSES = st.sampled_from([200, 201, 202, 204, 299, 301, 304, 404, 429, 500, 503])
 EXTRAS = st.lists(
@@ -161,6 +163,54 @@ def test_no_more_is_read_of_an_endless_answer(piece: bytes) -> None:
     assert len(reader.body) <= ANSWER_BYTES_MAX
     assert read <= HEAD_BYTES_MAX + 2 * ANSWER_BYTES_MAX
     assert not reader.reusable
+
+
+class Counting(Reader):
+    """How often the parser calls, which is what an answer costs the loop."""
+
+    calls = 0
+
+    def on_body(self, data: bytes) -> None:
+        self.calls += 1
+        super().on_body(data)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.calls += 1
+        super().on_header(name, value)
+
+
+AT_ONCE = {
+    "chunks of one byte": CHUNKED + b"1\r\nx\r\n" * 40_000,
+    "chunks of eight": CHUNKED + b"8\r\nxxxxxxxx\r\n" * 20_000,
+    "headers": b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 10_000 + b"\r\n",
+    "answers before the answer": b"HTTP/1.1 103 Early\r\na: b\r\n\r\n" * 8_000,
+}
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_what_a_socket_gives_at_once_is_read_in_few_steps(name: str) -> None:
+    reader = Counting()
+    with suppress(BadAnswer):
+        assert reader.read(AT_ONCE[name])
+    assert reader.calls <= 2_000
+    assert not reader.reusable
+
+
+def test_without_slices_all_of_a_large_piece_is_stepped_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("postroad.transports.webhook.reading.SLICE_BYTES", 1 << 30)
+    reader = Counting()
+    assert reader.read(AT_ONCE["chunks of one byte"])
+    assert reader.calls > 40_000
+
+
+@pytest.mark.parametrize(("more", "reusable"), [(b"", True), (b"x" * 10_000, False)])
+def test_an_answer_that_is_read_in_slices_is_whole(more: bytes, *, reusable: bool) -> None:
+    reader = Reader()
+    assert reader.read(b"HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\n" + b"y" * 9_000 + more)
+    assert bytes(reader.body) == b"y" * 9_000
+    assert reader.reusable is reusable
 
 
 def test_trailers_without_end_are_not_read_over_and_over() -> None:

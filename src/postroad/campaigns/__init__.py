@@ -1,1 +1,1 @@
-"""Campaigns: one template to many recipients, once, at the allowed rate, and stoppable."""
+"""Campaigns: one template to many recipients, at the allowed rate, and stoppable at any time."""

@@ -1,20 +1,20 @@
-"""What a campaign would cost and take: a dry run over every recipient."""
+"""Estimates what a campaign costs and how long it takes, by rendering every message."""
 
 from collections import Counter
 
 from msgspec import Struct
 
-from postroad.campaigns.message import Writer
+from postroad.campaigns.rendering import Renderer
 from postroad.model.campaign import Campaign
 from postroad.model.credential import Credential
 from postroad.model.pace import read_limit
-from postroad.ports.campaigns import Ground
+from postroad.ports.campaigns import CampaignRecords
 
 PAGE = 1_000
 SHOWN = 100
 
 
-class Invalid(Struct, frozen=True):
+class InvalidRecipient(Struct, frozen=True):
     """A recipient that would not be sent to."""
 
     n: int
@@ -23,11 +23,11 @@ class Invalid(Struct, frozen=True):
 
 
 class Estimate(Struct, frozen=True):
-    """What a start would do. `seconds` is at the allowed rate; 0 when nothing limits it."""
+    """The estimate of a start. `seconds` is at the allowed rate; 0 when nothing limits it."""
 
     recipients: int
     invalid: int
-    invalid_rows: tuple[Invalid, ...]
+    invalid_rows: tuple[InvalidRecipient, ...]
     segments: int
     encodings: dict[str, int]
     longest_segments: int
@@ -35,25 +35,25 @@ class Estimate(Struct, frozen=True):
     seconds: float
 
 
-async def estimate(store: Ground, campaign: Campaign, credential: Credential) -> Estimate:
-    """Render every recipient that is unsent yet, and count."""
-    writer, spec = Writer(campaign, credential), credential.spec
-    wrong, count, total, longest, after = list[Invalid](), 0, 0, 0, 0
+async def estimate(store: CampaignRecords, campaign: Campaign, credential: Credential) -> Estimate:
+    """Render the message of every unsent recipient, and count."""
+    renderer, spec = Renderer(campaign, credential), credential.spec
+    wrong, count, total, longest, after = list[InvalidRecipient](), 0, 0, 0, 0
     encodings: Counter[str] = Counter()
     invalid = 0
     while rows := await store.rows(campaign.id, after, PAGE, unsent=True):
         after = rows[-1].n
         for row in rows:
-            letter = writer.checked(row)
-            why = letter.problem or _wrong(letter.parcel.body, letter.cost, spec.segments_max)
+            message = renderer.render_or_problem(row)
+            why = message.problem or _wrong(message.parcel.body, message.cost, spec.segments_max)
             if why:
                 invalid += 1
-                wrong += [Invalid(row.n, row.recipient, why)] if len(wrong) < SHOWN else []
+                wrong += [InvalidRecipient(row.n, row.recipient, why)] if len(wrong) < SHOWN else []
                 continue
             count += 1
-            total += letter.cost
-            longest = max(longest, letter.cost)
-            encodings[letter.encoding] += 1
+            total += message.cost
+            longest = max(longest, message.cost)
+            encodings[message.encoding] += 1
     return Estimate(
         count,
         invalid,
@@ -73,7 +73,7 @@ def _wrong(body: str, cost: int, most: int) -> str:
 
 
 def seconds_of(total: int, rate: str, cost: int) -> float:
-    """How long so many segments take at a rate."""
+    """Seconds that so many segments take at a rate."""
     if not rate:
         return 0.0
     limit = read_limit(rate, cost)
@@ -83,13 +83,13 @@ def seconds_of(total: int, rate: str, cost: int) -> float:
 
 
 class ResultPace:
-    """How fast campaigns that run get results, by looks that are at least a second apart."""
+    """Measures how fast running campaigns get results, over at least a second."""
 
     def __init__(self) -> None:
         self._seen: dict[int, tuple[float, int, float]] = {}
 
     def of(self, campaign: Campaign, now_s: float) -> float:
-        """Results a second since the last look, if that is a second ago."""
+        """Results a second since the last call; the last figure if that was under a second ago."""
         counts = campaign.counts
         results = counts.sent + counts.failed + counts.uncertain
         at_s, before, rate = self._seen.get(campaign.id, (now_s, results, 0.0))

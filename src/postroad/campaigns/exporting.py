@@ -1,4 +1,4 @@
-"""Results as files: CSV that a spreadsheet reads without running it, and NDJSON."""
+"""Exports results as NDJSON, or as CSV in which no cell is a formula."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ import msgspec
 
 from postroad.model.campaign import Recipient, RowState
 from postroad.model.errors import BadInput
-from postroad.ports.campaigns import Ground
+from postroad.ports.campaigns import CampaignRecords
 
 PAGE: Final = 1_000
 FORMATS: Final = ("csv", "ndjson")
@@ -17,9 +17,9 @@ NAMES: Final = Recipient.__struct_fields__
 
 
 async def export(
-    store: Ground, campaign: int, form: str, state: RowState | None
+    store: CampaignRecords, campaign: int, form: str, state: RowState | None
 ) -> AsyncIterator[str]:
-    """Pieces of the file, a page of recipients each."""
+    """Export in pieces, a page of recipients each."""
     if form not in FORMATS:
         raise BadInput(f"format {form!r}: there are {', '.join(FORMATS)}")
     if form == "csv":
@@ -38,8 +38,8 @@ def _csv(page: list[Recipient]) -> str:
 
 
 def _safe(value: object) -> object:
-    """A cell that a spreadsheet would take for a formula gets a quote before it. (Telephone
-    numbers are numbers.)"""
+    """Put a quote before a cell that a spreadsheet would take for a formula. Telephone numbers
+    stay as they are."""
     text = str(value)
     formula = text[:1] in ("=", "@", "\t", "\r") or (text[:1] in "+-" and not text[1:].isdecimal())
     return f"'{text}" if text and formula else value

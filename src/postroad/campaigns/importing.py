@@ -1,4 +1,4 @@
-"""Import: the whole file is checked first, then loaded in batches; a kill in between is resumed."""
+"""Imports a file: it is checked as a whole, then loaded in batches; after a kill it goes on."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -8,37 +8,37 @@ from typing import Final
 import msgspec
 from msgspec import Struct, structs
 
-from postroad.campaigns.checking import Check
+from postroad.campaigns.checking import RecipientCheck
 from postroad.campaigns.reading import (
     BadFile,
-    Batch,
-    Problem,
-    Reader,
-    Source,
+    CsvReader,
+    CsvSource,
+    LineProblem,
+    RowBatch,
     open_source,
     stamp_of,
 )
 from postroad.model.campaign import Campaign, WrongState
-from postroad.ports.campaigns import Ground, Import, NewRows
+from postroad.ports.campaigns import CampaignRecords, Import, NewRows
 
 LOAD: Final = 20_000
 LOAD_BYTES: Final = 1 << 23
-"""What is written at once, at most."""
+"""Maximum rows and bytes in one transaction."""
 DOUBLES_SHOWN: Final = 100
 ENCODER: Final = msgspec.json.Encoder()
 Progress = Callable[[str, int, int], None]
-"""Told the step, how many bytes of the file are read, and its size."""
+"""Called with the step, how many bytes of the file are read, and its size."""
 
 
 class Imported(Struct, frozen=True):
-    """What became of a file."""
+    """The result of an import."""
 
     rows: int
     duplicates: int
     duplicate_lines: tuple[int, ...]
     """The first hundred of them."""
     invalid: int
-    problems: tuple[Problem, ...]
+    problems: tuple[LineProblem, ...]
     encoding: str
     guessed: bool
     columns: tuple[str, ...]
@@ -52,14 +52,14 @@ class ImportLimits(Struct, frozen=True):
     rows_max: int = 10_000_000
 
     def check_bytes(self, size: int, name: str) -> None:
-        """Before anything of it is read."""
+        """Refuse a file that is too large, before it is read."""
         if size > self.bytes_max:
             raise BadFile(
                 f"{name} has over {self.bytes_max} bytes: import it in parts, as several campaigns"
             )
 
     def check_rows(self, count: int, name: str) -> None:
-        """Before anything of it is stored."""
+        """Refuse a file with too many rows, before any is stored."""
         if count > self.rows_max:
             raise BadFile(
                 f"{name} has over {self.rows_max} recipients: import it in parts, as several "
@@ -68,9 +68,9 @@ class ImportLimits(Struct, frozen=True):
 
 
 class Importer:
-    """Takes one file into one campaign."""
+    """Imports files into campaigns."""
 
-    def __init__(self, store: Ground, check: Check, limits: ImportLimits) -> None:
+    def __init__(self, store: CampaignRecords, check: RecipientCheck, limits: ImportLimits) -> None:
         self._store = store
         self._check = check
         self._limits = limits
@@ -84,12 +84,12 @@ class Importer:
         skip_invalid: bool = False,
         progress: Progress | None = None,
     ) -> Imported:
-        """All valid rows of the file, or nothing of it."""
+        """Import all valid rows of a file, or nothing of it."""
         told = progress or (lambda _step, _done, _size: None)
         column = campaign.spec.recipient
         source = await asyncio.to_thread(self._open, path, column, encoding)
         _same_columns(campaign, source)
-        checked = Reader(source, column, self._check)
+        checked = CsvReader(source, column, self._check)
         count = await asyncio.to_thread(
             _count,
             checked,
@@ -102,7 +102,7 @@ class Importer:
         if not count:
             raise BadFile(f"{path.name} has no recipients", tuple(checked.problems))
         start = await self._store.open_import(Import(campaign.id, source.digest, source.columns))
-        rows = Reader(source, column, self._check)
+        rows = CsvReader(source, column, self._check)
         end, doubles = await self._load(
             start, rows, lambda: told("load", rows.bytes_read, source.size)
         )
@@ -124,14 +124,14 @@ class Importer:
             start.line,
         )
 
-    def _open(self, path: Path, column: str, encoding: str) -> Source:
+    def _open(self, path: Path, column: str, encoding: str) -> CsvSource:
         self._limits.check_bytes(path.stat().st_size if path.is_file() else 0, path.name)
         return open_source(path, column, encoding)
 
     async def _load(
-        self, at: Import, reader: Reader, told: Callable[[], None]
+        self, at: Import, reader: CsvReader, told: Callable[[], None]
     ) -> tuple[Import, list[int]]:
-        """The next batch is read in a thread while one is written."""
+        """Write batch by batch, while the next one is read in a thread."""
         batches = reader.batches(at.line)
         shown: list[int] = []
         rows = await asyncio.to_thread(_next, reader, batches)
@@ -152,8 +152,8 @@ class Importer:
         return at, shown
 
 
-def _count(reader: Reader, told: Callable[[], None], most: int) -> int:
-    """How many good rows there are; one more than `most` is enough."""
+def _count(reader: CsvReader, told: Callable[[], None], most: int) -> int:
+    """Count the valid rows, up to one more than `most`."""
     count = 0
     for batch in reader.batches():
         count += len(batch.lines)
@@ -163,8 +163,8 @@ def _count(reader: Reader, told: Callable[[], None], most: int) -> int:
     return count
 
 
-def _next(reader: Reader, batches: Iterator[Batch]) -> NewRows | None:
-    """The next rows, as they are stored."""
+def _next(reader: CsvReader, batches: Iterator[RowBatch]) -> NewRows | None:
+    """Read the next rows in the form in which they are stored."""
     lines, recipients, fields = list[int](), list[str](), list[str]()
     full = reader.bytes_read + LOAD_BYTES
     for batch in batches:
@@ -176,13 +176,13 @@ def _next(reader: Reader, batches: Iterator[Batch]) -> NewRows | None:
     return NewRows(lines, recipients, fields) if lines else None
 
 
-def _same_columns(campaign: Campaign, source: Source) -> None:
+def _same_columns(campaign: Campaign, source: CsvSource) -> None:
     if campaign.columns and campaign.columns != source.columns:
         have, new = ", ".join(campaign.columns), ", ".join(source.columns)
         raise BadFile(f"the campaign has recipients with the columns {have}; this file has {new}")
 
 
-def _refused(source: Source, checked: Reader) -> BadFile:
+def _refused(source: CsvSource, checked: CsvReader) -> BadFile:
     first = checked.problems[0]
     more = f" (and {checked.invalid - 1} more)" if checked.invalid > 1 else ""
     return BadFile(

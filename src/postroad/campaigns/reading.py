@@ -1,4 +1,4 @@
-"""A CSV file of recipients, row by row: encoding, columns, and what is wrong with which line."""
+"""Reads a CSV file of recipients: its encoding, its columns, its rows and their errors."""
 
 import codecs
 import csv
@@ -10,7 +10,7 @@ from typing import Final, TextIO
 
 from msgspec import Struct
 
-from postroad.campaigns.checking import Check, Table
+from postroad.campaigns.checking import RecipientCheck, RowChecker
 from postroad.model.errors import BadInput
 
 COLUMNS_MAX: Final = 200
@@ -28,32 +28,31 @@ NOT_OF_FILES: Final = frozenset(
     ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7")
 )
 ROW_CHARACTERS_MAX: Final = CHUNK_BYTES
-"""Of all cells of a row, and of the lines that it goes over: what has no ends, or opens a quote and
-never closes it, is not read as one row."""
+"""Maximum length of a row: a line without an end, or an open quote, is not read without bound."""
 LINES_CHARACTERS: Final = 1 << 15
-"""How much is read at once."""
+"""Characters read at once."""
 BATCH: Final = 500
-"""So many rows stay in the processor's cache: 1.1 µs each against 1.6 by ten thousand."""
+"""Rows in a batch: 500 stay in the processor's cache, 1.1 µs each against 1.6 in ten thousand."""
 BATCH_BYTES: Final = CHUNK_BYTES
-"""Rows of many long cells come in smaller batches: a bound for memory."""
+"""Maximum bytes in a batch, a bound for memory."""
 
 
 class BadFile(BadInput):
-    """The file cannot be imported; nothing of it was. `problems` are its lines and reasons."""
+    """The file cannot be imported, and nothing of it was. `problems` lists lines and reasons."""
 
-    def __init__(self, text: str, problems: "tuple[Problem, ...]" = ()) -> None:
+    def __init__(self, text: str, problems: "tuple[LineProblem, ...]" = ()) -> None:
         super().__init__(text)
         self.problems = problems
 
 
-class Problem(Struct, frozen=True):
+class LineProblem(Struct, frozen=True):
     """What is wrong with one line."""
 
     line: int
     reason: str
 
 
-class Source(Struct, frozen=True):
+class CsvSource(Struct, frozen=True):
     """A file whose encoding and columns are known."""
 
     path: Path
@@ -66,20 +65,20 @@ class Source(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The file's size in bytes."""
         return self.stamp[0]
 
 
-class Batch(Struct, frozen=True):
-    """Rows that are good."""
+class RowBatch(Struct, frozen=True):
+    """Valid rows, with their lines and recipients."""
 
     lines: Sequence[int]
     recipients: Sequence[str]
     rows: Sequence[list[str]]
 
 
-def open_source(path: Path, recipient: str, encoding: str = "") -> Source:
-    """Find out the encoding, and read the header."""
+def open_source(path: Path, recipient: str, encoding: str = "") -> CsvSource:
+    """Detect the encoding and read the header."""
     try:
         stamp = stamp_of(path)
         start, digest, is_utf8 = _scan(path)
@@ -98,11 +97,11 @@ def open_source(path: Path, recipient: str, encoding: str = "") -> Source:
         raise BadFile(f"{path.name}, line 1: broken CSV: {error}") from None
     columns = tuple(cell.strip() for cell in cells)
     _check_columns(path, columns, recipient)
-    return Source(path, found, guessed, delimiter, columns, digest, stamp)
+    return CsvSource(path, found, guessed, delimiter, columns, digest, stamp)
 
 
 def _check_encoding(encoding: str) -> None:
-    """One of files, in which each byte is looked at once: `punycode` is read in quadratic time."""
+    """Refuse encodings that are not used for files: `punycode` is read in quadratic time."""
     try:
         known = codecs.lookup(encoding).name not in NOT_OF_FILES
     except (LookupError, ValueError):
@@ -112,13 +111,13 @@ def _check_encoding(encoding: str) -> None:
 
 
 def stamp_of(path: Path) -> tuple[int, int]:
-    """Its size and when it was last written: both stay while nobody changes it."""
+    """A file's size and modification time, to detect a change."""
     found = path.stat()
     return found.st_size, found.st_mtime_ns
 
 
 def _scan(path: Path) -> tuple[bytes, str, bool]:
-    """The beginning of a file, and of all of it the digest and whether it is UTF-8."""
+    """Read the whole file once: its first chunk, its digest, and whether it is UTF-8."""
     decoder, digest, is_utf8 = codecs.getincrementaldecoder("utf-8")(), hashlib.sha256(), True
     start, line_bytes = b"", 0
     with path.open("rb") as file:
@@ -141,7 +140,7 @@ def _decodes(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool = 
 
 
 def _detect(path: Path, start: bytes, *, is_utf8: bool) -> tuple[str, bool]:
-    """The encoding: by its mark, else UTF-8 if all of the file is, else Windows-1252, guessed."""
+    """The encoding: by its byte order mark, else UTF-8 if all is, else a guess, Windows-1252."""
     for mark, name in BOMS:
         if start.startswith(mark):
             return name, False
@@ -173,34 +172,34 @@ def _check_columns(path: Path, columns: tuple[str, ...], recipient: str) -> None
         raise BadFile(f"{path.name}, line 1: no column {recipient!r} among: {have}")
 
 
-class Reader:
-    """Reads a source's rows, in batches. What is wrong is kept in `problems`, the first hundred of
-    it. Of a `broken` file the rest cannot be read."""
+class CsvReader:
+    """Reads a source's rows in batches. `problems` has the first hundred invalid lines; after
+    `broken` the rest of the file cannot be read."""
 
-    def __init__(self, source: Source, recipient: str, check: Check) -> None:
+    def __init__(self, source: CsvSource, recipient: str, check: RecipientCheck) -> None:
         self._source = source
-        self._table = Table(source.columns, recipient, check)
-        self.problems: list[Problem] = []
+        self._rows = RowChecker(source.columns, recipient, check)
+        self.problems: list[LineProblem] = []
         self.invalid = 0
-        self.broken: Problem | None = None
+        self.broken: LineProblem | None = None
         self.bytes_read = 0
         self._row_characters = 0
 
-    def batches(self, after: int = 0) -> Iterator[Batch]:
-        """The good rows of the lines after that one."""
+    def batches(self, after: int = 0) -> Iterator[RowBatch]:
+        """The valid rows after a line."""
         source = self._source
         with source.path.open(encoding=source.encoding, newline="") as file:
             for lines, rows in self._cut(file, after):
-                recipients = self._table.rows(rows)
+                recipients = self._rows.rows(rows)
                 if recipients is None:
                     yield self._one_by_one(lines, rows)
                 else:
-                    yield Batch(lines, recipients, rows)
+                    yield RowBatch(lines, recipients, rows)
         if self.broken is not None:
             self._wrong(self.broken)
 
     def _cut(self, file: TextIO, after: int) -> Iterator[tuple[list[int], list[list[str]]]]:
-        """Rows that have cells, each with the line on which it ends."""
+        """Split the file into batches of rows that are not empty, each row with its last line."""
         all_lines = chain.from_iterable(self._chunks(file))
         reader = csv.reader(
             self._measured(all_lines), delimiter=self._source.delimiter, strict=True
@@ -218,15 +217,15 @@ class Reader:
                     yield lines, rows
                     lines, rows, full = [], [], self.bytes_read + BATCH_BYTES
         except csv.Error as error:
-            self.broken = Problem(reader.line_num, f"broken CSV: {error}")
+            self.broken = LineProblem(reader.line_num, f"broken CSV: {error}")
         except UnicodeError:
             reason = f"not readable as {self._source.encoding}: say which encoding it has"
-            self.broken = Problem(_bad_line(self._source), reason)
+            self.broken = LineProblem(_bad_line(self._source), reason)
         if rows:
             yield lines, rows
 
     def _measured(self, lines: Iterator[str]) -> Iterator[str]:
-        """The lines, while the row that they belong to has a bound."""
+        """Pass lines on while their row is not too long."""
         for line in lines:
             self._row_characters += len(line)
             if self._row_characters > ROW_CHARACTERS_MAX:
@@ -238,24 +237,24 @@ class Reader:
             self.bytes_read = file.buffer.tell()
             yield lines
 
-    def _one_by_one(self, lines: list[int], rows: list[list[str]]) -> Batch:
-        """What is good of a batch in which something is not."""
+    def _one_by_one(self, lines: list[int], rows: list[list[str]]) -> RowBatch:
+        """Check the rows of a batch one by one, and keep the valid ones."""
         kept, recipients = list[int](), list[str]()
         for place, cells in enumerate(rows):
             try:
-                recipients.append(self._table.row(cells))
+                recipients.append(self._rows.row(cells))
                 kept.append(place)
             except BadInput as error:
-                self._wrong(Problem(lines[place], str(error)))
-        return Batch([lines[one] for one in kept], recipients, [rows[one] for one in kept])
+                self._wrong(LineProblem(lines[place], str(error)))
+        return RowBatch([lines[one] for one in kept], recipients, [rows[one] for one in kept])
 
-    def _wrong(self, problem: Problem) -> None:
+    def _wrong(self, problem: LineProblem) -> None:
         self.invalid += 1
         if len(self.problems) < SHOWN_MAX:
             self.problems.append(problem)
 
 
-def _bad_line(source: Source) -> int:
-    """The first line that cannot be decoded. (The error itself is about a chunk.)"""
+def _bad_line(source: CsvSource) -> int:
+    """The first line that cannot be decoded; the decoder's error names only a chunk."""
     with source.path.open(encoding=source.encoding, errors="replace", newline="") as file:
         return next((n for n, line in enumerate(file, start=1) if LOST in line), 0)

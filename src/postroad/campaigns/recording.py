@@ -1,4 +1,4 @@
-"""Results go to the store in batches: what gathers while one is written is the next."""
+"""Writes results to the store in batches: while one is written the next one gathers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ BATCH_MAX: Final = 1_000
 UNSTORABLE: Final = "unstorable"
 
 
-class RecorderBroke(Exception):
-    """Results cannot be written, and nobody knows why: the process must not go on sending."""
+class RecorderFailed(Exception):
+    """Results cannot be written for an unexpected reason: the process must stop sending."""
 
 
-class Recorder:
-    """One job's results. `in_flight` counts what is begun and not written yet."""
+class ResultRecorder:
+    """Writes the results of one job. `in_flight` counts calls whose results are not written yet."""
 
     def __init__(self, store: CampaignStore, campaign: Campaign, clock: Clock, log: Log) -> None:
         self._store = store
@@ -41,28 +41,28 @@ class Recorder:
 
     @property
     def busy(self) -> bool:
-        """Whether something is begun of which a result will still be written."""
+        """Whether results of calls that have begun will still be written."""
         return self.in_flight > 0 and self._tasks.error is None
 
     def check(self) -> None:
-        """RecorderBroke when nothing is written any more."""
+        """Raise RecorderFailed if results are not written any more."""
         if self._tasks.error is not None:
             lost = len(self._results)
-            raise RecorderBroke(f"{lost} results are not written") from self._tasks.error
+            raise RecorderFailed(f"{lost} results are not written") from self._tasks.error
 
     def fail(self, error: BaseException) -> None:
-        """A call broke: its result will never come."""
+        """Stop recording: a call ended without a result."""
         self._tasks.fail(error, "campaign call")
 
     def add(self, result: Result) -> None:
-        """What a call gave."""
+        """Take the result of a call."""
         self._results.append(result)
         if not self._writing and self._tasks.error is None:
             self._writing = True
             _ = self._tasks.start(self._write(), "campaign results")  # kept there
 
     def leave(self, until_s: float) -> None:
-        """The process ends: for a store that is away it waits until then."""
+        """Wait for a store that is away no longer than until then."""
         self._until_s = until_s
 
     async def _write(self) -> None:
@@ -85,7 +85,7 @@ class Recorder:
 
     def _give_up(self) -> None:
         self._log.error(
-            "results are not written, as the store is away: these recipients will be uncertain",
+            "could not write results, the store is away: their recipients will be uncertain",
             campaign=self._campaign.name,
             results=len(self._results),
         )
@@ -104,11 +104,11 @@ class Recorder:
         return True
 
     async def _recorded(self, batch: Sequence[Result]) -> Counts:
-        """All in one transaction; after one that failed each by itself. One that is written again
+        """Write all in one transaction; if that fails, each by itself. Writing a result again
         changes nothing."""
         try:
             return await self._store.record(self._campaign.id, batch)
-        except Exception as error:  # whatever it is, the others must not suffer for one of them
+        except Exception as error:  # whatever it is, one result must not lose the others
             if is_about_store(error):
                 raise
             self._log.warning("results are written one by one", error=told(error))
@@ -125,14 +125,14 @@ class Recorder:
         return counts
 
     async def _alone(self, result: Result) -> Counts:
-        """One result; if the store refuses it, without its texts: what became of the recipient
-        counts more than the provider's words for it."""
+        """Write one result; if the store refuses it, without the provider's texts: the recipient's
+        state matters more."""
         try:
             return await self._store.record(self._campaign.id, [result])
         except Exception as error:
             if is_about_store(error):
                 raise
             facts = {"campaign": self._campaign.name, "recipient": result.n, "why": told(error)}
-            self._log.error("the store refuses the texts of a result: left out", **facts)
+            self._log.error("the store refuses a result's texts: written without them", **facts)
         bare = replace(result, provider_id="", code="", sub_type=UNSTORABLE)
         return await self._store.record(self._campaign.id, [bare])

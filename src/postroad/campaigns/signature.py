@@ -1,4 +1,4 @@
-"""Callbacks are signed with the credential's token: an unsigned word is nobody's."""
+"""Signatures of callbacks: a provider signs them with the credential's token."""
 
 import hashlib
 import hmac
@@ -13,5 +13,5 @@ def sign(token: str, url: str, form: Mapping[str, str]) -> str:
 
 
 def signed(token: str, url: str, form: Mapping[str, str], signature: str) -> bool:
-    """Whether it is the provider's."""
+    """Whether the signature is the provider's."""
     return hmac.compare_digest(sign(token, url, form).encode(), signature.encode())

@@ -1,4 +1,4 @@
-"""Templates: Jinja2 in its sandbox, with columns, some filters and `if`; nothing loops or calls."""
+"""Templates: sandboxed Jinja2 with columns, some filters and `if`, without loops and calls."""
 
 from collections.abc import Mapping
 from types import TracebackType
@@ -38,7 +38,7 @@ class BadTemplate(BadInput):
 
 
 def _or_else(value: str, other: str = "") -> str:
-    """A cell of a table is never undefined, but often empty."""
+    """Replace an empty cell: a cell is never undefined."""
     return value or other
 
 
@@ -50,7 +50,7 @@ JINJA.globals.clear()
 
 
 class Template:
-    """A template that has been read."""
+    """A template that has been parsed and checked."""
 
     def __init__(self, text: str) -> None:
         if not text.strip():
@@ -73,7 +73,7 @@ class Template:
             raise BadTemplate(f"template line 1 or later: it cannot be read: {why}") from None
 
     def check(self, columns: tuple[str, ...]) -> None:
-        """Whether every variable is a column."""
+        """Raise BadTemplate if a variable is not a column."""
         missing = sorted(self.variables - set(columns))
         if missing:
             have = ", ".join(columns) or "none"
@@ -82,7 +82,7 @@ class Template:
             )
 
     def render(self, values: Mapping[str, str]) -> str:
-        """The text for one recipient."""
+        """Render the text for one recipient."""
         parts, size = list[str](), 0
         try:
             for part in self._compiled.generate(values):
@@ -108,7 +108,7 @@ def _line_of(trace: TracebackType | None) -> int:
 
 
 def _measure(text: str) -> None:
-    """Refuse, with its line, what is nested so deep or so long that reading it breaks."""
+    """Refuse, with its line, what is nested too deep or too long to parse."""
     nested = words = 0
     before = ""
     for line, kind, word in JINJA.lex(text):

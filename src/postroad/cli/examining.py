@@ -17,7 +17,7 @@ from postroad.config import Settings, address, unknown
 from postroad.model.broker import BrokerFacts
 from postroad.model.errors import PostroadError, SchemaTooOld, UnsafeFile
 from postroad.model.ids import made_at_ms
-from postroad.ports.broker import Brokered
+from postroad.ports.broker import HasBroker
 from postroad.ports.clock import SystemClock
 from postroad.ports.store import Store
 from postroad.stores.naming import file_of, shown
@@ -136,7 +136,7 @@ async def _store(settings: Settings) -> list[Finding]:
         counts = await store.counts()
         held = ", ".join(f"{count} {state}" for state, count in counts.items() if count) or "empty"
         found = [Finding("store", "ok", f"{name}: {held}"), Finding("schema", "ok", "up to date")]
-        if isinstance(store, Brokered):
+        if isinstance(store, HasBroker):
             found += examine_broker(await store.broker_facts())
         return [*found, *_file_clock(settings, store), await _bell(store)]
     finally:
@@ -147,7 +147,7 @@ async def _broker(dsn: str) -> list[Finding]:
     """Whether the broker of a road that is not there yet answers."""
     if not dsn.startswith(("amqp://", "amqps://")):
         return []
-    from postroad.stores.rabbitmq.probing import version_of
+    from postroad.stores.rabbitmq.wire.features import version_of
 
     version = await version_of(read_options(dsn).address, SystemClock())
     return [Finding("broker", "ok", f"RabbitMQ {version}")]

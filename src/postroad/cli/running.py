@@ -30,10 +30,12 @@ from postroad.verbs.sealing import require_keys
 from postroad.version import VERSION
 
 ANY_PORT: Final = "127.0.0.1:0"
-FULL_AFTER: Final = 100
-"""So many runs of the collector through what is not quite young go before a full one (usual: 10).
-With thousands of new lanes one came every 1.3 s, and held up the loop for 30 to 50 ms (decision
-045)."""
+MIDDLE_AFTER: Final = 3
+"""So many runs of the collector through what is young go before one through what is not quite
+(usual: 10): as much is looked through, but a third at a time. It was up to 5 ms."""
+FULL_AFTER: Final = 334
+"""So many of those go before a full one (usual: 10). With thousands of new lanes one came every
+1.3 s, and held up the loop for 30 to 50 ms (decision 045)."""
 
 
 def serve(call: CommandCall, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
@@ -59,8 +61,7 @@ def serve(call: CommandCall, app: str, *, api: bool, delivers: bool, hub: bool =
     server = _server(road, settings, station, delivers=delivers)
     # What is loaded by now stays: else each full collection looks through it, 45 ms of the loop.
     gc.freeze()
-    young, middle, _ = gc.get_threshold()
-    gc.set_threshold(young, middle, FULL_AFTER)
+    gc.set_threshold(gc.get_threshold()[0], MIDDLE_AFTER, FULL_AFTER)
     with closing(server), relayed(road.log):
         loop.run(_until_stopped(server, station, api=api))
 

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from postroad.app import Postroad
 from postroad.ports.clock import SystemClock
-from postroad.stores.sql import load
+from postroad.ports.sql import load
 
-QUERIES: Final = load("postroad.demo", "queries")
+QUERIES: Final = load("postroad.demo")
 RATE_OVER_S: Final = 3.0
 
 

@@ -1,10 +1,10 @@
-"""Admission: whether a message may start now, as far as its process and its limits go."""
+"""Admission: whether the process has capacity for a message, and its limits a rate slot."""
 
-from postroad.engine.lane import LaneWorker
-from postroad.engine.paced import Paced
-from postroad.engine.quarantine import Quarantine
-from postroad.engine.room import Room
-from postroad.engine.starved import on_trial
+from postroad.engine.capacity import Capacity
+from postroad.engine.lane_pacing import LanePacing
+from postroad.engine.lane_worker import LaneWorker
+from postroad.engine.suspect_isolation import SuspectIsolation
+from postroad.engine.waiting_lanes import is_unproven
 from postroad.model.entities import Message
 
 
@@ -12,64 +12,68 @@ class Admission:
     """Asked by a runner for one message after the other of its lane."""
 
     __slots__ = (
-        "_paced",
+        "_capacity",
+        "_isolation",
+        "_pacing",
         "_pool",
-        "_quarantine",
-        "_room",
         "_tenant",
-        "_trial",
+        "_unproven",
         "_worker",
-        "crowded",
-        "unpaced",
+        "lacked_capacity",
+        "lacked_slot",
     )
 
     def __init__(
-        self, worker: LaneWorker, room: Room, quarantine: Quarantine, paced: Paced
+        self,
+        worker: LaneWorker,
+        capacity: Capacity,
+        isolation: SuspectIsolation,
+        pacing: LanePacing,
     ) -> None:
         self._worker = worker
         self._pool = worker.lane.key.pool
         self._tenant = worker.lane.key.tenant
-        self._room = room
-        self._quarantine = quarantine
-        self._paced = paced
-        self._trial = False
-        """The lane did not answer yet, and this is the only one of it in flight."""
-        self.crowded = False
-        """Something was refused for want of room."""
-        self.unpaced = False
-        """Something was refused for want of a slot."""
+        self._capacity = capacity
+        self._isolation = isolation
+        self._pacing = pacing
+        self._unproven = False
+        """The lane has not answered yet, and this is its only send in flight."""
+        self.lacked_capacity = False
+        """Something was refused since this process has no capacity for it."""
+        self.lacked_slot = False
+        """Something was refused since its limits have no rate slot for it."""
 
     def next(self, now_ms: int) -> Message | None:
         """The lane's next message, with its place taken."""
-        worker, room = self._worker, self._room
-        self.crowded = self.unpaced = False
-        self._trial = on_trial(worker)
+        worker, capacity = self._worker, self._capacity
+        self.lacked_capacity = self.lacked_slot = False
+        self._unproven = is_unproven(worker)
         message = worker.next(now_ms, self.admits)
         if message is not None:
-            room.met(self._tenant, now_ms)
-            room.take(message.level, self._pool, self._tenant)
-            if self._trial:
-                room.try_out(self._tenant, 1)
-            if worker.trust.marking:
-                self._quarantine.enter(worker, message)
+            capacity.note_start(self._tenant, now_ms)
+            capacity.take(message.level, self._pool, self._tenant)
+            if self._unproven:
+                capacity.count_unproven(self._tenant, 1)
+            if worker.probation.active:
+                self._isolation.enter(worker, message)
         return message
 
     def admits(self, message: Message) -> bool:
         """Whether it may start."""
-        worker = self._worker
-        noted = worker.trust.marking and not self._quarantine.admits(message)
-        untried = self._trial and self._room.left_unproven(self._tenant) <= 0
-        if noted or untried or not self._room.admits(message.level, self._pool, self._tenant):
-            self.crowded = True
+        worker, capacity = self._worker, self._capacity
+        isolated = worker.probation.active and not self._isolation.admits(message)
+        unproven = self._unproven and capacity.left_unproven(self._tenant) <= 0
+        if isolated or unproven or not capacity.admits(message.level, self._pool, self._tenant):
+            self.lacked_capacity = True
             return False
-        queue = worker.ahead.turns[message.queue].queue
-        if queue.ledgers and not self._paced.ready(worker, queue):
-            self.unpaced = True
+        queue = worker.cache.queue(message.queue).queue
+        if queue.ledgers and not self._pacing.ready(worker, queue):
+            self.lacked_slot = True
             return False
         return True
 
     def ended(self, message: Message) -> None:
         """It gives its place back."""
-        self._room.give(message.level, self._pool, self._tenant)
-        if self._trial:
-            self._room.try_out(self._tenant, -1)
+        self._capacity.give(message.level, self._pool, self._tenant)
+        if self._unproven:
+            self._capacity.count_unproven(self._tenant, -1)

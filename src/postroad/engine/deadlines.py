@@ -7,7 +7,7 @@ from postroad.ports.clock import Clock, Timer
 
 
 class Deadlines:
-    """The sends in flight and until when each may take."""
+    """The sends in flight, and the time at which each is cut."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -38,7 +38,7 @@ class Deadlines:
         return True
 
     def stop(self) -> None:
-        """No more cuts."""
+        """Cut nothing any more."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -1,18 +1,23 @@
-"""The engine: joins pollers, owned lanes, runners, reader, recorder and janitor."""
+"""Engine: makes the parts and joins them: pollers, claims, lanes, runners, reader, recorder."""
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from typing import Final
 
+from postroad.engine.busy_lanes import BusyLanes
+from postroad.engine.capacity import Capacity
+from postroad.engine.deadlines import Deadlines
+from postroad.engine.delivery_attempt import AttemptDeps
+from postroad.engine.descriptor_backoff import DescriptorBackoff
 from postroad.engine.janitor import Janitor
-from postroad.engine.lane import LaneWorker
-from postroad.engine.owned import Owned
-from postroad.engine.paced import Paced
+from postroad.engine.lane_claims import LaneClaims
+from postroad.engine.lane_pacing import LanePacing
+from postroad.engine.lane_reader import LaneReader
+from postroad.engine.lane_worker import LaneWorker
+from postroad.engine.owned_lanes import OwnedLanes
 from postroad.engine.poller import Pollers
-from postroad.engine.reader import Reader
 from postroad.engine.recaller import Recaller
 from postroad.engine.recorder import Recorder
-from postroad.engine.room import Room
 from postroad.engine.runners import Runners
 from postroad.engine.sessions import Sessions
 from postroad.model.errors import StoreError
@@ -27,11 +32,11 @@ from postroad.ports.store import Store
 from postroad.ports.transport import Transport
 
 CLOSE_S: Final = 1.0
-"""How long runners that a stop left behind are waited for."""
+"""How long `close` waits for runners that did not end with `stop`."""
 
 
 class Engine:
-    """One owner of lanes: claims them, sends their messages, records what came of it."""
+    """One owner of lanes: claims them, sends their messages, records the results."""
 
     def __init__(
         self,
@@ -42,33 +47,49 @@ class Engine:
         chance: Chance,
         log: Log,
         pace: Pace,
+        keys: KeyRing,
     ) -> None:
         self.owner = owner
         self.limits = limits
         self._store = store
         self._log = log
-        self._pools = sorted({pool for t in transports.values() for pool in t.pools()})
-        room = Room(limits, {p: t.concurrency(p) for t in transports.values() for p in t.pools()})
-        self._sessions = sessions = Sessions(transports, limits.room, log)
-        self.owned = Owned(store, owner, limits, sessions, log, self._pump)
-        self.janitor = Janitor(store, owner, limits, log)
-        self.recorder = Recorder(store, owner, limits, log, self._recorded, self.owned.lost)
-        self._recaller = Recaller(store, owner, log, self._pump)
-        self._reader = Reader(store, log, self._pump, self.recorder.put)
-        self._runners = Runners(store, owner, room, sessions)
         self._pace = pace
-        self._paced = Paced(pace, limits.window, self._slot_came)
-        told = (self.recorder.put, self._runner_ended, self._rest, self._paced)
-        self._runners.join(chance, log, self._may_start, *told)
-        self.pollers = Pollers(store, limits, log, self._claim, self.owned.calm.set)
-        self.owned.join(self._reader.feed, self._runners.line_up, self.pollers.ring)
         self._loops: list[asyncio.Task[None]] = []
         self._claimers: list[asyncio.Task[None]] = []
-        self._pacing: asyncio.Task[None] | None = None
+        self._pacing_task: asyncio.Task[None] | None = None
         self._stop_asked = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._broken: BaseException | None = None
         self._tasks = Tasks(log, self.broke)
+        pools = {pool: t.concurrency(pool) for t in transports.values() for pool in t.pools()}
+        self._pools = sorted(pools)
+        capacity = Capacity(limits, pools)
+        self._sessions = sessions = Sessions(transports, limits.in_flight_max, log)
+        busy_lanes = BusyLanes(limits.in_flight_max, self._claim_again)
+        self.owned = owned = OwnedLanes(store, owner, limits, sessions, busy_lanes, log, self._pump)
+        self.janitor = Janitor(store, owner, limits, log)
+        self.recorder = Recorder(store, owner, limits, log, self._recorded, owned.lost)
+        self._recaller = Recaller(store, owner, log, self._pump)
+        self._reader = LaneReader(store, log, self._pump, self.recorder.put)
+        self._pacing = LanePacing(pace, limits.window, self._slot_came)
+        deps = AttemptDeps(
+            store=store,
+            owner=owner,
+            sessions=sessions,
+            deadlines=Deadlines(store.clock),
+            pacing=self._pacing,
+            capacity=capacity,
+            backoff=DescriptorBackoff(capacity, store.clock, log),
+            keys=keys,
+            log=log,
+            may_start=self._may_start,
+            put=self.recorder.put,
+            capacity_freed=self._capacity_freed,
+        )
+        self._runners = Runners(deps, chance, self._runner_ended, self._rest)
+        take_in, start = self._reader.take_in, self._runners.line_up
+        self._claims = LaneClaims(store, owner, limits, owned, take_in, start, self._pump)
+        self.pollers = Pollers(store, limits, log, self._claim, owned.calm.set)
 
     @property
     def lanes(self) -> dict[int, LaneWorker]:
@@ -77,36 +98,32 @@ class Engine:
 
     def sends(self, number: int) -> bool:
         """Whether a try of this message is under way here."""
-        return any(lane.hand.flies(number) for lane in self.lanes.values())
+        return any(lane.open_messages.is_in_flight(number) for lane in self.lanes.values())
 
     def last_tries(self, numbers: Collection[int]) -> set[int]:
-        """Those of these messages, which are to be cancelled, of which a try is under way here."""
+        """Those of these messages, which are to be cancelled, that are on their last try here."""
         return {
             number
             for lane in self.lanes.values()
-            if lane.hand.any_recalled
+            if lane.open_messages.any_recalled
             for number in numbers
-            if lane.hand.on_last_try(number)
+            if lane.open_messages.on_last_try(number)
         }
 
-    def open_with(self, ring: KeyRing) -> None:
-        """These keys open headers of messages that are sealed."""
-        self._runners.ring = ring
-
-    # Life
+    # Start and stop
 
     def start(self) -> None:
-        """Begin: hear the bell, poll all levels, serve lanes."""
+        """Listen to the bell, poll all levels, serve lanes."""
         self._store.bell.listen(self.owner, self)
         self.spawn(self.recorder.run(), "recorder")
         self.spawn(self._reader.run(), "reader")
         self.spawn(self._recaller.run(), "recaller")
-        self._pacing = self._task(self._pace.run(), "pace")
+        self._pacing_task = self._task(self._pace.run(), "pace")
         self.spawn(self.janitor.run_sweep(), "sweep")
         self.spawn(self.janitor.run_retention(), "retention")
         owns = self.lanes.__len__
         self.spawn(self.janitor.run_beat(lambda: owns() > 0, self._declared_dead), "beat")
-        self.spawn(self.owned.run(self._runners.serve_starved), "owned lanes")
+        self.spawn(self.owned.run(self._runners.serve_waiting), "owned lanes")
         self.spawn(self._sessions.run(self._is_sending), "sessions")
         for poller in self.pollers.levels:
             name = f"poller {poller.level}"
@@ -114,14 +131,14 @@ class Engine:
         self._claimers.append(self._task(self.pollers.run_safety(), "safety poll"))
 
     def spawn(self, loop: Coroutine[object, object, None], name: str) -> None:
-        """A loop that lives as long as the engine does, and without which it must not go on."""
+        """Start a loop that lives as long as the engine; the engine ends if it dies."""
         self._loops.append(self._task(loop, name))
 
     def _task(self, loop: Coroutine[object, object, None], name: str) -> "asyncio.Task[None]":
         return self._tasks.start(loop, name)
 
     def broke(self, error: BaseException) -> None:
-        """A loop that dies silently stops deliveries for ever: the whole run ends with it."""
+        """End the run: a loop that died would stop deliveries for ever, and silently."""
         self._broken = self._broken or error
         self.owned.calm.set()
         self._stop_asked.set()
@@ -138,7 +155,7 @@ class Engine:
             raise self._broken
 
     def ask_to_stop(self) -> None:
-        """The run is to end. A plain handler may ask for it too, from its thread."""
+        """End the run. A plain handler may call this too, from its thread."""
         self._loop.call_soon_threadsafe(self._stop_asked.set)
         self._loop.call_soon_threadsafe(self.owned.calm.set)
 
@@ -169,8 +186,10 @@ class Engine:
             async with asyncio.timeout(self.limits.drain_s):
                 await self.recorder.settled()
         except TimeoutError:
-            # A store that cannot write: what was done is unknown to it, and will be done again.
-            self._log.error("stopped with results unwritten", count=self.recorder.unrecorded)
+            # The store could not write: these messages will be sent again.
+            self._log.error(
+                "stopped before all results were recorded", count=self.recorder.unrecorded
+            )
         await self._cancel(self._loops)
         await self.owned.release(list(self.lanes.values()))
         await self.owned.close_sessions()
@@ -180,22 +199,22 @@ class Engine:
             self._log.warning("lanes could not be given back", error=str(error))
 
     async def close(self) -> None:
-        """Nobody needs anything of it any more, also when `stop` was cut short."""
+        """End all tasks that are left, also when `stop` was cut short."""
         if runners := list(self._runners.tasks):
             for runner in runners:
                 runner.cancel()
             await asyncio.wait(runners, timeout=CLOSE_S)
         await self._cancel([*self._claimers, *self._loops])
-        if self._pacing is not None:
-            await self._cancel([self._pacing])
+        if self._pacing_task is not None:
+            await self._cancel([self._pacing_task])
 
     async def _cancel(self, tasks: "list[asyncio.Task[None]]") -> None:
         for task in tasks:
             task.cancel()
-        # They were cancelled: how they ended is no news.
+        # They were cancelled: their errors do not matter.
         _ = await asyncio.gather(*tasks, return_exceptions=True)
 
-    # What the bell says
+    # Calls from the bell
 
     def on_ready(self, level: int, at_ms: int) -> None:
         """An unowned lane has something at this level, from that time on."""
@@ -206,14 +225,14 @@ class Engine:
         """A lane of ours got a message, or something of it changed."""
         worker = self.lanes.get(lane)
         if worker is None:
-            self.owned.rang_early(lane, rung, due_ms)
+            self._claims.ring_early(lane, rung, due_ms)
             return
         now_ms = self._store.clock.now_ms()
-        worker.ahead.ring(rung, due_ms, now_ms)
+        worker.cache.ring(rung, due_ms, now_ms)
         if rung == 0:
-            self._paced.retry(worker)
+            self._pacing.retry(worker)
         elif due_ms <= now_ms:
-            worker.early.arrived = True
+            worker.early_probe.message_came()
         self._pump(worker)
 
     def on_recall(self, lane: int, number: int) -> None:
@@ -223,24 +242,24 @@ class Engine:
             self._recaller.recall(worker, number)
 
     def on_expiry(self, at_ms: int) -> None:
-        """Something expires then."""
+        """A message expires at that time."""
         self.janitor.expect(at_ms)
 
     def holds(self, lane: int, number: int) -> bool:
         """Whether a message is in flight here, or not yet recorded."""
         worker = self.lanes.get(lane)
-        return worker is not None and number in worker.hand.known
+        return worker is not None and number in worker.open_messages.ids
 
-    # How the parts hear of each other
+    # Calls between the parts
 
     async def _declared_dead(self) -> None:
-        """A peer took our lanes away."""
-        await self.owned.lost_some()
+        """A peer declared this owner dead: drop the lanes that it lost."""
+        await self.owned.drop_lost()
         for poller in self.pollers.levels:
             poller.ring(self._store.clock.now_ms())
 
     async def _claim(self, levels: Sequence[int], asks: Callable[[], None]) -> Claim:
-        claim = await self.owned.claim(levels, self._pools, asks)
+        claim = await self._claims.claim(levels, self._pools, asks)
         if claim.owned:
             self.janitor.watch()
         return claim
@@ -268,7 +287,7 @@ class Engine:
             self._pump(worker)
 
     def _rest(self, worker: LaneWorker) -> None:
-        """A runner found nothing more to start. No new one from here: whoever makes something
+        """Ask the store for what the lane lacks. No runner starts here: whoever makes something
         startable starts one."""
         if worker.stopped:
             self.owned.unsettled.set()  # it may have opened a session since
@@ -278,12 +297,17 @@ class Engine:
         if look or wants:
             self._reader.ask(worker, look, wants)
         self.owned.settle(worker, now_ms)
-        self.owned.room_free.set()
-        if self._runners.starved:
+        if self._runners.waiting:
             self.owned.unsettled.set()
 
     def _recorded(self, workers: Iterable[LaneWorker]) -> None:
         for worker in workers:
             self._pump(worker)
-        if self._runners.serve_starved():
+        self._capacity_freed()
+
+    def _capacity_freed(self) -> None:
+        if self._runners.serve_waiting():
             self.owned.unsettled.set()
+
+    def _claim_again(self, level: int) -> None:
+        self.pollers.ring(level, self._store.clock.now_ms())

@@ -10,7 +10,7 @@ from postroad.ports.store import Inbox
 
 Answers = asyncio.Future[list[Accepted]]
 ALONE: Final = 250
-"""So many at once do not wait for others: a store with two ways in takes the next meanwhile."""
+"""A batch of so many is stored at once: a store with two writers takes the next one meanwhile."""
 
 
 class Intake:
@@ -22,7 +22,7 @@ class Intake:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def put(self, drafts: Sequence[Draft]) -> Answers:
-        """Hand over; the answers come when they are stored: all of them, or none."""
+        """Hand over drafts; the answers come when all of them are stored, or none."""
         loop = asyncio.get_running_loop()
         if not self._waiting:
             loop.call_soon(self._flush)
@@ -46,7 +46,7 @@ class Intake:
         except Exception as error:  # noqa: BLE001 - handed to those who wait
             theirs = isinstance(error, QueueGone) or not isinstance(error, StoreError)
             if len(waiting) > 1 and theirs:
-                # One of them cannot be stored as it is: its neighbours must not suffer for it.
+                # One of them cannot be stored: the others are stored without it.
                 for one in waiting:
                     await self._store_all([one])
                 return

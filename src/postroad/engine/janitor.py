@@ -1,4 +1,4 @@
-"""Janitor: expiry, retention, lost leases, and this owner's own sign of life."""
+"""Janitor: expiry, retention, lost leases, and this owner's own heartbeat."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,11 +14,11 @@ from postroad.ports.store import Store
 SWEEP_AT_LEAST_S = 3_600.0
 RETRY_S = 1.0
 REAPS_MAX = 100
-"""Slices of what dead owners were asked to cancel, between two signs of life."""
+"""Slices of messages that dead owners were asked to cancel, between two heartbeats."""
 
 
 class Janitor:
-    """The loops that keep the store tidy and the leases honest."""
+    """The loops that tidy the store, beat for this owner and free the lanes of dead ones."""
 
     def __init__(self, store: Store, owner: int, limits: Limits, log: Log) -> None:
         self._store = store
@@ -35,10 +35,10 @@ class Janitor:
 
     def _alive_at(self, at_s: float) -> None:
         self.stale_after_s = at_s + self._limits.stale_ms / 1000
-        """From then on peers may soon think that this owner is dead: it starts nothing."""
+        """After this time peers may soon declare this owner dead: it starts nothing."""
 
     def expect(self, at_ms: int) -> None:
-        """Something expires then."""
+        """Sweep at that time: something expires."""
         if at_ms >= self._sweep_at_ms:
             return
         self._sweep_at_ms = at_ms
@@ -48,7 +48,7 @@ class Janitor:
         self._timer = self._store.clock.later(delay_ms, self._sweep.set)
 
     async def run_sweep(self) -> None:
-        """Move what has expired to the dead set, when it does."""
+        """Move messages to the dead set when they expire."""
         while True:
             self._sweep.clear()
             self._sweep_at_ms = NEVER
@@ -60,16 +60,18 @@ class Janitor:
                 at_least_ms = now_ms + int(SWEEP_AT_LEAST_S * 1000)
                 self.expect(min(swept.next_at_ms, at_least_ms))
             except StoreError as error:
-                self._log.warning("the sweep waits", error=str(error))
+                self._log.warning(
+                    "expired messages could not be swept, trying again", error=str(error)
+                )
                 self.expect(now_ms + int(RETRY_S * 1000))
             await self._sweep.wait()
 
     def watch(self) -> None:
-        """Lanes are owned, here or by a peer: beat, and look for owners who do not."""
+        """Lanes are owned, here or by a peer: beat, and look for owners that are dead."""
         self._watch.set()
 
     async def run_beat(self, owns: Callable[[], bool], dead: Callable[[], Awaitable[None]]) -> None:
-        """Say "still here" while lanes are owned here; watch peers while any lane is owned."""
+        """Beat while lanes are owned here; look for dead peers while any lane is owned."""
         while True:
             if not self._watch.is_set():
                 await self._watch.wait()
@@ -78,7 +80,7 @@ class Janitor:
             try:
                 await self._beat(owns, dead)
             except StoreError as error:
-                self._log.warning("no sign of life could be given", error=str(error))
+                self._log.warning("the heartbeat could not be written", error=str(error))
                 self._watch.set()
             await self._store.clock.sleep(self._limits.beat_ms / 1000)
 
@@ -101,7 +103,7 @@ class Janitor:
             self._watch.set()
 
     async def run_retention(self) -> None:
-        """Forget finished work past its time or its number, and unused queues, in slices."""
+        """Delete finished work that is too old or too much, and unused queues, in slices."""
         store, limits = self._store, self._limits
         unused_ms = unused_for_ms(limits.queue_unused_ms, limits.history_ms)
         while True:
@@ -112,7 +114,7 @@ class Janitor:
                     await store.clock.sleep(0)
                 await self._collect(unused_ms)
             except StoreError as error:
-                self._log.warning("retention waits", error=str(error))
+                self._log.warning("retention could not run, trying again later", error=str(error))
             await self._store.clock.sleep(self._limits.retain_every_s)
 
     async def _collect(self, unused_ms: int) -> None:

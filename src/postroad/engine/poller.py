@@ -1,5 +1,5 @@
-"""Pollers: one per retry level. They take ready lanes when the bell rings, when the next one is
-due, and at the latest after their interval."""
+"""Pollers: one per retry level. Each claims ready lanes when the bell rings, when the next lane is
+due, and at the latest after its interval."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -29,7 +29,7 @@ class Poller:
         self._next_at_ms = NEVER
 
     def ring(self, at_ms: int) -> None:
-        """Something is ready at this level from a time on."""
+        """Claim at that time: something of this level is ready."""
         if at_ms >= self._next_at_ms:
             return
         self._next_at_ms = at_ms
@@ -39,7 +39,7 @@ class Poller:
         )
 
     async def due(self) -> None:
-        """The bell has rung, the next due time has come, or, without a bell, the interval
+        """Wait until the bell rings or the next due time comes; without a bell, until the interval
         is over."""
         if not self._store.bell.alive:
             self.ring(self._store.clock.now_ms() + self._interval_ms)
@@ -47,7 +47,7 @@ class Poller:
         self.forget()
 
     def forget(self) -> None:
-        """A claim is about to say when the next one is due."""
+        """Drop the next due time: a claim is about to bring a new one."""
         self._bell.clear()
         self._next_at_ms = NEVER
         self._cancel()
@@ -59,7 +59,7 @@ class Poller:
 
 
 class Pollers:
-    """All levels, and the one safety poll that serves them all while the bell is alive."""
+    """The pollers of all levels, and the safety poll for all while the bell is alive."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Pollers:
         self.levels[min(level, len(self.levels) - 1)].ring(at_ms)
 
     async def run_level(self, level: int) -> None:
-        """Take what is ready at one level whenever something is."""
+        """Claim what is ready at one level, whenever something is."""
         poller = self.levels[level]
         while True:
             await poller.due()
@@ -97,13 +97,13 @@ class Pollers:
         return range(level, LAST_POLLED_LEVEL + 1) if last else [level]
 
     async def run_safety(self) -> None:
-        """Ask for all levels at once, seldom: a ring may have been lost."""
+        """Claim at all levels from time to time: a ring may have been lost."""
         while True:
             await self.drain_all()
             await self._store.clock.sleep(self._limits.safety_poll_s)
 
     async def drain_all(self) -> None:
-        """Take whatever is ready at any level."""
+        """Claim whatever is ready at any level."""
         await self.drain(range(LAST_POLLED_LEVEL + 1))
 
     def _forget(self, levels: Sequence[int]) -> None:
@@ -111,7 +111,7 @@ class Pollers:
             self.levels[min(level, len(self.levels) - 1)].forget()
 
     async def drain(self, levels: Sequence[int]) -> None:
-        """Take lanes until an answer is not full: never one a tick."""
+        """Claim lanes until an answer is not full."""
         self.claiming += 1
         try:
             while True:
@@ -121,7 +121,7 @@ class Pollers:
                 if not claim.full:
                     return
         except StoreError as error:
-            self._log.warning("nothing could be claimed", error=str(error))
+            self._log.warning("lanes could not be claimed, trying again", error=str(error))
             retry_ms = self._store.clock.now_ms() + int(RETRY_S * 1000)
             for level in levels:
                 self.ring(level, retry_ms)

@@ -1,11 +1,10 @@
-"""Recaller: takes messages that are to be cancelled out of the lanes that own them."""
+"""Recaller: takes messages that are to be cancelled out of the store."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
-from postroad.engine.lane import LaneWorker
-from postroad.model.entities import Message
+from postroad.engine.lane_worker import LaneWorker
 from postroad.model.errors import StoreError
 from postroad.ports.log import Log
 from postroad.ports.store import Store
@@ -15,7 +14,7 @@ SLICE: Final = 500
 
 
 class Recaller:
-    """A message may only be cancelled by its lane's owner: it alone knows what has started."""
+    """Only the owner of a lane may cancel its messages: it alone knows which have started."""
 
     def __init__(
         self,
@@ -37,7 +36,7 @@ class Recaller:
         self._work.set()
 
     async def run(self) -> None:
-        """Withdraw, for as long as the engine lives."""
+        """Take messages out of the store, for as long as the engine lives."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -48,35 +47,14 @@ class Recaller:
                     await self._withdraw(worker, listed[start : start + SLICE])
 
     async def _withdraw(self, worker: LaneWorker, asked: list[int]) -> None:
-        numbers = recall(worker, asked)
+        numbers = worker.recall(asked)
         if not numbers:
             return
         try:
-            # False: the lane went, and they with it.
+            # False: the lane was lost, and they with it.
             _ = await self._store.withdraw(self._owner, worker.lane, numbers)
         except StoreError as error:
             # Whoever asked asks again; until then they may start.
-            self._log.warning("nothing could be cancelled", error=str(error))
-        for number in numbers:  # gone from the store, or never ours to take
-            worker.hand.withdrawn(number)
-            worker.ahead.put_down(number, 0, 0)
-        for rung in worker.ahead.rungs.values():
-            rung.ghost(*numbers)  # a reading that is under way may still show them
-        # The store may have failed, and they lie before the cursor.
-        worker.ahead.look_from(0, whole=True)
+            self._log.warning("messages could not be cancelled", error=str(error))
+        worker.withdrawn(numbers)
         self._after(worker)
-
-
-def recall(worker: LaneWorker, numbers: Iterable[int]) -> list[int]:
-    """Messages are to be cancelled: answers those that can be taken out of the store now, and will
-    not start; of each other one the present try is the last."""
-    taken: list[int] = []
-    for number in numbers:
-        found = worker.hand.recall(number)
-        if not found:
-            continue
-        if isinstance(found, Message):
-            worker.ahead.rungs[found.rung].busy = False
-        taken.append(number)
-    worker.ahead.withdraw(frozenset(taken))
-    return taken

@@ -1,11 +1,11 @@
-"""Recorder: outcomes into the store, in batches, each in one transaction."""
+"""Recorder: writes outcomes to the store in batches, each in one transaction."""
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from postroad.engine.lane import LaneWorker
-from postroad.engine.verdict import Verdict
+from postroad.engine.attempt_effects import AttemptEffects
+from postroad.engine.lane_worker import LaneWorker
 from postroad.model.errors import StoreError, is_about_store
 from postroad.model.foreign import told
 from postroad.model.ids import to_text
@@ -18,7 +18,7 @@ RETRY_S = 1.0
 
 
 class Recorder:
-    """Takes verdicts; while one batch is written the next one gathers."""
+    """Writes the effects of tries; while one batch is written the next one gathers."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Recorder:
         self._log = log
         self._after = after
         self._lost = lost
-        self._waiting: list[tuple[LaneWorker, Verdict]] = []
+        self._waiting: list[tuple[LaneWorker, AttemptEffects]] = []
         self._changes: list[LaneChange] = []
         self._work = asyncio.Event()
         self._empty = asyncio.Event()
@@ -44,20 +44,20 @@ class Recorder:
         self.outcomes: Counter[tuple[str, str]] = Counter()
         """Attempts so far, by (tenant, outcome)."""
 
-    def put(self, lane: LaneWorker, verdict: Verdict) -> None:
-        """One try has ended."""
+    def put(self, lane: LaneWorker, effects: AttemptEffects) -> None:
+        """Take over the effects of a try that has ended."""
         if not self._waiting:
             self._empty.clear()
             self._work.set()
-        self._waiting.append((lane, verdict))
+        self._waiting.append((lane, effects))
         self.unrecorded += 1
 
     async def settled(self) -> None:
-        """All that was handed over is written."""
+        """Wait until all that was handed over is written."""
         await self._empty.wait()
 
     async def run(self) -> None:
-        """Write, for as long as the engine lives."""
+        """Write batches, for as long as the engine lives."""
         while True:
             await self._work.wait()
             if not self._waiting:
@@ -66,18 +66,18 @@ class Recorder:
                 continue
             await self._write(self._next())
 
-    def _next(self) -> list[tuple[LaneWorker, Verdict]]:
+    def _next(self) -> list[tuple[LaneWorker, AttemptEffects]]:
         size = self._limits.record_batch
         batch, self._waiting = self._waiting[:size], self._waiting[size:]
         return batch
 
-    async def _write(self, batch: list[tuple[LaneWorker, Verdict]]) -> None:
+    async def _write(self, batch: list[tuple[LaneWorker, AttemptEffects]]) -> None:
         changes, self._changes = self._changes, []
         record = Record(
             owner=self._owner,
-            results=[verdict.result for _, verdict in batch],
-            queues=[verdict.queue for _, verdict in batch if verdict.queue],
-            lanes=changes + [verdict.lane for _, verdict in batch if verdict.lane],
+            results=[effects.result for _, effects in batch],
+            queues=[effects.queue for _, effects in batch if effects.queue],
+            lanes=changes + [effects.lane for _, effects in batch if effects.lane],
         )
         lost = await self._written(record)
         self.unrecorded -= len(batch)
@@ -87,12 +87,14 @@ class Recorder:
         self._tell(batch)
 
     async def _written(self, record: Record) -> frozenset[int]:
-        """All in one transaction. A store that is away for a while must not lose what was done
-        meanwhile; one that refuses a batch gets each part of it by itself."""
+        """Write all in one transaction. While the store is away, results wait; when it refuses a
+        batch, each part is written by itself. Answers the lanes that are lost."""
         try:
             return await self._until_written(record)
         except Exception as error:  # noqa: BLE001 - told, and each is written by itself
-            self._log.warning("results are written one by one", error=told(error))
+            self._log.warning(
+                "the store refused a batch of results, each is written by itself", error=told(error)
+            )
         lost: frozenset[int] = frozenset()
         refused: list[Record] = []
         for part in apart(record):
@@ -100,11 +102,11 @@ class Recorder:
                 lost |= await self._until_written(part)
             except Exception as error:  # noqa: BLE001 - told, and written without its texts
                 ids = [to_text(result.message.id) for result in part.results]
-                why = "the store refuses the texts of a result: left out"
+                why = "the store refused the texts of a result, they are left out"
                 self._log.error(why, messages=ids, error=told(error))
                 refused.append(part)
         for part in refused:
-            # What became of a message counts more than the words for it.
+            # The state of a message counts more than the text of its error.
             lost |= await self._until_written(without_texts(part), patient=True)
         return lost
 
@@ -115,20 +117,22 @@ class Recorder:
             except StoreError as error:
                 if not (patient or is_about_store(error)):
                     raise
-                self._log.warning("results wait to be written", error=str(error))
+                self._log.warning("results could not be written, trying again", error=str(error))
                 await self._store.clock.sleep(RETRY_S)
 
-    def _tell(self, batch: list[tuple[LaneWorker, Verdict]]) -> None:
-        self.outcomes.update([(lane.lane.key.tenant, v.result.kind) for lane, v in batch])
-        for lane, verdict in batch:
-            change = lane.recorded(verdict)
+    def _tell(self, batch: list[tuple[LaneWorker, AttemptEffects]]) -> None:
+        self.outcomes.update([(lane.lane.key.tenant, done.result.kind) for lane, done in batch])
+        for lane, effects in batch:
+            change = lane.recorded(effects)
             if change is not None:
                 self._changes.append(change)
         self._after(dict.fromkeys(lane for lane, _ in batch))
 
 
-def _losers(batch: list[tuple[LaneWorker, Verdict]], lost: frozenset[int]) -> list[LaneWorker]:
-    """The workers that the store spoke of. Of an old and a new one of the same lane it was the old
+def _losers(
+    batch: list[tuple[LaneWorker, AttemptEffects]], lost: frozenset[int]
+) -> list[LaneWorker]:
+    """The workers that lost their lanes. Of an old and a new worker of the same lane it is the old
     one; should the new one have lost it too, its next record says so."""
     workers = list(dict.fromkeys(worker for worker, _ in batch if worker.lane.id in lost))
     newest: dict[int, int] = {}

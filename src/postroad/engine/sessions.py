@@ -1,5 +1,5 @@
 """Sessions: one per lane, opened when first needed, closed when the lane is given back, or when it
-rests and there are too many."""
+is idle and too many are open."""
 
 import asyncio
 from collections.abc import Callable, Container
@@ -10,23 +10,23 @@ from postroad.ports.log import Log
 from postroad.ports.transport import Session, Transport
 
 A_PLACE: Final = 8
-"""So many may be open for each send that may be in flight: 4,096 as it is set. Thousands of lanes
-that rest are kept for seconds, and a webhook's session has 4 KB."""
+"""Open sessions for each send that may be in flight: 4,096 by default. Thousands of idle lanes are
+kept for seconds, and a webhook's session has 4 KB."""
 BATCH: Final = 256
 
 
 class Sessions:
-    """Open ways to servers, by lane."""
+    """Open sessions, by lane."""
 
-    def __init__(self, transports: dict[str, Transport], room: int, log: Log) -> None:
+    def __init__(self, transports: dict[str, Transport], in_flight_max: int, log: Log) -> None:
         self._transports = transports
-        self._most = A_PLACE * room
+        self._most = A_PLACE * in_flight_max
         self._log = log
         self._open: dict[int, Session] = {}
-        """Those that were opened first come first."""
+        """The oldest come first."""
         self._many = asyncio.Event()
         self._opening: dict[int, list[asyncio.Future[None]]] = {}
-        """Who else waits for a session that is being opened."""
+        """Tasks that wait for a session that is being opened."""
 
     def get(self, lane: int) -> Session | None:
         """The lane's session if it is open: the usual case, without waiting."""
@@ -37,7 +37,7 @@ class Sessions:
         while lane in self._opening:
             opened = asyncio.get_running_loop().create_future()
             self._opening[lane].append(opened)
-            _ = await opened  # only that it is over: then it is looked again
+            _ = await opened  # it may have failed: look again
         if lane not in self._open:
             waiting = self._opening[lane] = []
             try:
@@ -52,23 +52,23 @@ class Sessions:
         return self._open[lane]
 
     async def close(self, lane: int) -> None:
-        """Give one back."""
+        """Close the session of a lane, if it has one."""
         session = self._open.pop(lane, None)
         if session is None:
             return
         try:
             await session.close()
         except Exception as error:  # noqa: BLE001 - it is given up in any case
-            self._log.warning("a session did not close well", lane=lane, error=str(error))
+            self._log.warning("a session could not be closed cleanly", lane=lane, error=str(error))
 
     async def keep(self, lanes: Container[int]) -> None:
-        """Give back all but those of these lanes."""
+        """Close all sessions but those of these lanes."""
         for lane in [lane for lane in self._open if lane not in lanes]:
             if lane not in lanes:  # it may be ours again by now
                 await self.close(lane)
 
     async def run(self, sends: Callable[[int], bool]) -> None:
-        """When there are too many: close those that were opened first, but of lanes that send."""
+        """When too many are open, close the oldest of lanes that are not sending."""
         while True:
             await self._many.wait()
             self._many.clear()

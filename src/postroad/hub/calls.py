@@ -5,6 +5,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
 from msgspec import DecodeError
@@ -21,12 +22,14 @@ from picows import (
 )
 
 from postroad.hub.frames import MSGPACK, Asked, Codec, Error, Quota, Said
+from postroad.hub.pings import Pings
 from postroad.model.errors import HubAway, HubLost, HubRefused
 
 CONNECT_S: Final = 10.0
 FRAME_BYTES_MAX: Final = 1 << 20
 """A hub says at most a message of 64 KiB, or 256 names."""
 SAID_CHARACTERS: Final = 200
+CONTROL: Final = (WSMsgType.PING, WSMsgType.PONG)
 CODEC: Final = Codec(MSGPACK)
 Reach = Callable[[], Awaitable[list[str]]]
 """Asked before each connection: the addresses to try in this order, as numbers."""
@@ -41,6 +44,8 @@ class Calls(WSListener):
         self._open: dict[int, asyncio.Future[Said]] = {}
         self._numbers = 0
         self._transport: WSTransport | None = None
+        self._ended = False
+        self._pings = Pings()
 
     @classmethod
     async def connect(
@@ -79,6 +84,7 @@ class Calls(WSListener):
                     websocket_handshake_timeout=CONNECT_S,
                     max_frame_size=FRAME_BYTES_MAX,
                     max_redirects=0,
+                    enable_auto_pong=False,
                     logger_name=_silent(),
                     socket_factory=None if address is None else _at(address),
                 )
@@ -113,7 +119,8 @@ class Calls(WSListener):
         return said
 
     def hang_up(self, why: str) -> None:
-        """End it for what the hub did."""
+        """End it for what the hub did; what else has come is not read."""
+        self._ended = True
         if self._transport is not None:
             self._transport.send_close(WSCloseCode.POLICY_VIOLATION, why.encode())
             self._transport.underlying_transport.abort()
@@ -132,11 +139,10 @@ class Calls(WSListener):
 
     def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
         """An answer, or news."""
-        if frame.msg_type == WSMsgType.CLOSE:
-            transport.send_close(WSCloseCode.OK)
-            transport.disconnect()
+        if self._ended:
             return
         if frame.msg_type != WSMsgType.BINARY:
+            self._control(transport, frame)
             return
         try:
             said = CODEC.event(frame.get_payload_as_bytes())
@@ -149,7 +155,20 @@ class Calls(WSListener):
         if answer is not None and not answer.done():
             answer.set_result(said)
 
-    def on_ws_disconnected(self, transport: WSTransport) -> None:  # noqa: ARG002
+    def _control(self, transport: WSTransport, frame: WSFrame) -> None:
+        if frame.msg_type == WSMsgType.CLOSE:
+            self._ended = True
+            transport.send_close(WSCloseCode.OK)
+            transport.disconnect()
+        elif frame.msg_type not in CONTROL:
+            self.hang_up("that is no frame of a hub")
+        elif self._pings.is_first(asyncio.get_running_loop().time()):
+            if frame.msg_type == WSMsgType.PING:
+                transport.send_pong(frame.get_payload_as_bytes())
+        elif self._pings.flood:
+            self.hang_up("too many pings")
+
+    def on_ws_disconnected(self, transport: WSTransport) -> None:
         """It is gone: whoever waits for an answer does not get one."""
         self._transport = None
         for answer in self._open.values():
@@ -157,6 +176,13 @@ class Calls(WSListener):
                 answer.set_exception(HubLost("the connection broke before the hub answered"))
         self._open = {}
         self._lost()
+        self._hearing = asyncio.get_running_loop().create_task(_hear_end(transport))
+
+
+async def _hear_end(transport: WSTransport) -> None:
+    """Why it ended is the hub's doing, and not worth a line in the log."""
+    with suppress(Exception):
+        await transport.wait_disconnected()
 
 
 def _at(address: str) -> Callable[[WSParsedURL], Awaitable[socket.socket]]:

@@ -100,6 +100,8 @@ class HubClient:
         self._mender: asyncio.Task[None] | None = None
         self._broken: Exception | None = None
         self._closed = False
+        self._dials = 0
+        """Since a hub last answered something: the next one waits the longer."""
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -235,7 +237,9 @@ class HubClient:
     async def _ask(self, command: Asked) -> Said:
         if self._calls is None:
             raise HubAway(f"{self.url} is away; nothing was sent")
-        return await self._calls.ask(command)
+        said = await self._calls.ask(command)
+        self._dials = 0
+        return said
 
     def _received(self, said: Message) -> Received:
         body = (said.data or b"") if said.body is None else said.body.encode()
@@ -278,11 +282,10 @@ class HubClient:
             self._mender = None
 
     async def _until_connected(self) -> None:
-        tries = 0
         while not self._closed:
-            wait_s = BACKOFF_S[min(tries, len(BACKOFF_S) - 1)]
+            wait_s = BACKOFF_S[min(self._dials, len(BACKOFF_S) - 1)]
             await self._clock.sleep(wait_s * (0.5 + self._chance.random()))
-            tries += 1
+            self._dials += 1
             if await self._connect_again():
                 self.reconnects += 1
                 break

@@ -7,6 +7,7 @@ from picows import WSCloseCode, WSFrame, WSListener, WSMsgType, WSTransport
 from postroad.hub.commands import Commands
 from postroad.hub.frames import Codec, Error, Event, Subscribed, Watching
 from postroad.hub.patience import Patience, Wrong
+from postroad.hub.pings import Pings
 from postroad.hub.pump import Hub
 from postroad.model.mailbox import Why
 
@@ -16,6 +17,12 @@ BIG_BYTES: Final = 2_048
 CLOSE_MS: Final = 1_000
 """So long the other side may take to read why it was closed."""
 DATA: Final = (WSMsgType.TEXT, WSMsgType.BINARY, WSMsgType.CONTINUATION)
+BAD_MANNERS: Final = 1008
+EMPTY_MAX: Final = 100
+"""Empty frames of one message: they cost as much as others, and there is no end to them."""
+PARTS: Final = 256
+REST_MS: Final = 1
+"""After so many frames of one message others have their turn."""
 
 
 class Socket(WSListener):
@@ -31,8 +38,10 @@ class Socket(WSListener):
         self._codec = codec
         self._kind = WSMsgType.BINARY if codec.binary else WSMsgType.TEXT
         self._parts: bytearray | None = None
-        """What has come of a message in several frames. (As bytes, each of 200,000 small ones would
-        copy all that came before.)"""
+        """What has come of a message in several frames. (As bytes, each small one would copy all
+        that came before.)"""
+        self._parts_count = self._empty = 0
+        self._pings = Pings()
         self._parked: list[bytes] = []
         self._unanswered = 0
         self._errors = 0
@@ -54,7 +63,10 @@ class Socket(WSListener):
             if self.buffered():  # that would wait for it for ever
                 _ = self._hub.clock.later(CLOSE_MS, transport.underlying_transport.abort)
             return
-        if frame.msg_type not in DATA or self._client.gone:
+        if self._client.gone:
+            return
+        if frame.msg_type not in DATA:
+            self._control(frame)
             return
         payload = frame.get_payload_as_bytes()
         if self._parts is None and frame.fin:
@@ -62,17 +74,37 @@ class Socket(WSListener):
         else:
             self._gather(payload, last=frame.fin)
 
+    def _control(self, frame: WSFrame) -> None:
+        if self._pings.is_first(self._hub.clock.steady_s()):
+            if frame.msg_type == WSMsgType.PING:
+                self._transport.send_pong(frame.get_payload_as_bytes())
+        elif self._pings.flood:
+            self.close(BAD_MANNERS, "too many pings")
+
     def _gather(self, payload: bytes, *, last: bool) -> None:
         if self._parts is None or last:
             self._patience.expect(self, None if last else self._hub.limits.request_s)
+            self._parts_count = self._empty = 0
         parts = bytearray() if self._parts is None else self._parts
         parts += payload
         self._parts = None if last else parts
-        if len(parts) > self._hub.limits.frame_bytes_max:
+        self._parts_count += 1
+        self._empty += not payload
+        if self._empty > EMPTY_MAX:
+            self._parts = None
+            self.close(BAD_MANNERS, "the message has too many empty parts")
+        elif len(parts) > self._hub.limits.frame_bytes_max:
             self._parts = None
             self.close(1009, "the message is too large")
         elif last:
             self._take(bytes(parts))
+        elif self._parts_count % PARTS == 0:
+            self._transport.underlying_transport.pause_reading()
+            _ = self._hub.clock.later(REST_MS, self._read_on)  # it is not taken back
+
+    def _read_on(self) -> None:
+        if not (self._deaf or self._client.gone):
+            self._transport.underlying_transport.resume_reading()
 
     def on_ws_disconnected(self, transport: WSTransport) -> None:  # noqa: ARG002
         """It is gone."""
@@ -82,7 +114,7 @@ class Socket(WSListener):
 
     def late(self) -> None:
         """The rest of a message did not come."""
-        self.close(1008, "the message took too long")
+        self.close(BAD_MANNERS, "the message took too long")
 
     def pause_writing(self) -> None:
         """The other side does not read."""
@@ -112,6 +144,8 @@ class Socket(WSListener):
         if not self._client.gone:
             self._hub.core.disconnect(self._client)
             self._transport.send_close(WSCloseCode(code), reason.encode())
+            if code == BAD_MANNERS:  # what else it has sent is not read
+                self._transport.underlying_transport.pause_reading()
             # It is not taken back.
             _ = self._hub.clock.later(CLOSE_MS, self._transport.underlying_transport.abort)
 
@@ -150,9 +184,9 @@ class Socket(WSListener):
         if isinstance(frame, Error):
             self._errors += 1
             if self._errors > self._hub.limits.errors_max:
-                self.close(1008, "too many errors")
+                self.close(BAD_MANNERS, "too many errors")
         if (count := _denied(frame)) and self._wrong(count):
-            self.close(1008, "too many wrong tokens: wait a minute")
+            self.close(BAD_MANNERS, "too many wrong tokens: wait a minute")
         if self._deaf:
             self._listen()
 

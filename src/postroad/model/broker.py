@@ -1,23 +1,23 @@
-"""How a broker beside a state store stands, as one process sees it."""
+"""The state of a RabbitMQ broker, as one process sees it."""
 
 from msgspec import Struct
 
 
 class BrokerFacts(Struct, frozen=True):
-    """What is worth watching. Lines are queues of the broker."""
+    """What to watch in a broker."""
 
     version: str
     blocked: str
-    """Why the broker takes nothing; "" when it does."""
+    """Why the broker takes no messages; "" when it takes them."""
     workers: int
-    """Workers that were heard lately, this one included; 0 when none runs here."""
+    """Workers that are alive, this one included; 0 when none runs here."""
     shards: int
-    """Shards that are served here."""
+    """Shards that this process serves."""
     dead_waiting: int
-    """Letters in the dead line, which the collector should have emptied."""
+    """Letters in the dead queue, which the collector should keep empty."""
     lost_waiting: int
-    """Messages in the catch-all line, which should be empty."""
+    """Messages in the catch-all queue, which should be empty."""
     lost_sent_on: int
-    """Messages that had nowhere to go, and that this process sent on since it started…"""
-    lost_buried: int
-    """…or put into the dead set."""
+    """Unroutable messages that this process has sent on since it started…"""
+    lost_dead: int
+    """…or has put into the dead set."""

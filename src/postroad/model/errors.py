@@ -137,7 +137,7 @@ class Shortage(Overloaded):
             return None
         return cls(
             f"this process has no file descriptor left ({error.strerror}): raise `ulimit -n`, or "
-            "lower `limits.room`"
+            "lower `limits.in_flight_max`"
         )
 
 

@@ -1,4 +1,4 @@
-"""The numbers that the engine works by."""
+"""Limits: the numbers that the engine works by."""
 
 from msgspec import Struct
 
@@ -6,12 +6,12 @@ from postroad.model.ladder import POLL_INTERVALS_S
 
 
 class Limits(Struct, frozen=True):
-    """How much at once, how long, how often."""
+    """How much the engine does at once, how long it waits, and how often it asks."""
 
     window: int = 64
     """Sends in flight on one lane."""
-    room: int = 512
-    """Sends in flight in this process; level 0 keeps half of them for itself."""
+    in_flight_max: int = 512
+    """Sends of one tenant in flight in this process; retries may fill half of them."""
     level_workers: int = 128
     """Sends of one retry level (above 0) in flight in this process."""
     buffer: int = 256
@@ -25,11 +25,11 @@ class Limits(Struct, frozen=True):
     linger_ms: int = 2_000
     """A lane with nothing to do is kept this long; five times while there is more to claim."""
     beat_ms: int = 10_000
-    """How often an owner says that it is still here."""
+    """How often an owner writes its heartbeat."""
     lease_ms: int = 30_000
-    """Not heard from for so long, an owner is dead."""
+    """After so long without a heartbeat an owner is dead."""
     stale_ms: int = 20_000
-    """An owner that could not beat for so long starts nothing."""
+    """After so long without a heartbeat an owner starts nothing."""
     safety_poll_s: float = 90.0
     """With a live bell, one poll serves all levels this often."""
     poll_intervals_s: tuple[float, ...] = POLL_INTERVALS_S
@@ -37,12 +37,14 @@ class Limits(Struct, frozen=True):
     drain_s: float = 10.0
     """How long a stop waits for sends in flight."""
     sweep_batch: int = 500
+    """Expired messages moved by one transaction."""
     history_ms: int = 7 * 86_400_000
-    """How long finished work is remembered."""
+    """How long history keeps a finished message."""
     dead_ms: int = 90 * 86_400_000
     """How long the dead set keeps a message."""
     dead_max: int = 100_000
     """How many messages the dead set keeps; the longest dead go first."""
     queue_unused_ms: int = 30 * 86_400_000
-    """How long a queue is kept that holds nothing and that nobody uses or has set anything for."""
+    """How long an empty queue is kept that nobody uses and that has no settings."""
     retain_every_s: float = 3_600.0
+    """How often finished work past its time is deleted."""

@@ -71,7 +71,7 @@ BROKER: Final = Metric(
     "gauge",
     ("what",),
     "RabbitMQ as this process sees it: blocked, workers, shards, dead_waiting, lost_waiting, "
-    "lost_sent_on, lost_buried; the last three should be 0",
+    "lost_sent_on, lost_dead; the last three should be 0",
 )
 BUILD: Final = Metric("postroad_build_info", "gauge", ("version",), "Always 1")
 

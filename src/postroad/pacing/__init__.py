@@ -1,1 +1,1 @@
-"""Pacing: what a process makes of the slots that it reserves."""
+"""Pacing: a process reserves rate slots and spends each at its time."""

@@ -1,4 +1,4 @@
-"""Pacer: reserves blocks of slots for those who start things, and says when each may start."""
+"""Pacer: reserves blocks of rate slots in the store, and says when each start may be made."""
 
 import asyncio
 import math
@@ -12,22 +12,24 @@ from postroad.model.pace import AHEAD_US, GRACE_US, NEVER_US, SPREAD_US, Ask, Gr
 from postroad.pacing.store_time import StoreTime
 from postroad.ports.clock import Clock, Timer
 from postroad.ports.log import Log
-from postroad.ports.pace import Block, Slots
+from postroad.ports.pace import SlotBlock, Slots
 
 GRACE_S: Final = GRACE_US / 1e6
 DOUBT_S: Final = SPREAD_US / 2e6
-"""Knowing the store's clock less well than this costs a gap after each block."""
+"""When the store's clock is known less well than this, each block is followed by a gap."""
 AHEAD_S: Final = AHEAD_US / 1e6 * 0.6
-"""So long before its last slot a line asks for more: a store that answers within it costs none."""
+"""So long before its last slot a reserver asks for more, so that no gap follows it."""
 RETRY_S: Final = 1.0
 AGAIN_MAX_S: Final = 30.0
-"""A long wait is asked about this often: its limit may have been raised, and the ring lost."""
+"""During a long wait the store is asked this often: the limit may have been raised, and the ring
+lost."""
 
-Answered = Callable[[Block], None]
+Answered = Callable[[SlotBlock], None]
 
 
-class Spender:
-    """A line: spends each slot at its time, or lets it go when it is later than the grace."""
+class AheadReserver:
+    """Reserves slots ahead of time. A slot is spent at its time, or forfeited when it is later than
+    the grace."""
 
     def __init__(
         self, pacer: "Pacer", ledgers: tuple[int, ...], name: str, wake: Callable[[], None]
@@ -44,7 +46,7 @@ class Spender:
         self._due_s = math.inf
 
     def ready(self, wanted: Callable[[], int], early_s: float = 0.0) -> bool:
-        """Whether a start has its slot now."""
+        """Whether a start has its slot now; if not, `wake` is called when to ask again."""
         now_s = self._clock.steady_s()
         slots = self._slots_s
         while slots and slots[0] + GRACE_S < now_s:
@@ -65,7 +67,7 @@ class Spender:
         return False
 
     def take(self) -> float:
-        """The slot that was ready; should its grace have ended since, one that is over."""
+        """The slot that was ready. When its grace has ended since, the answer is in the past."""
         self._pacer.spent += 1
         return self._slots_s.popleft() if self._slots_s else -math.inf
 
@@ -73,15 +75,15 @@ class Spender:
         """Ask at once."""
         self._again_s = 0.0
 
-    def _answered(self, block: Block) -> None:
+    def _answered(self, block: SlotBlock) -> None:
         self._asking = False
         self._slots_s.extend(block.slots_s)
         self._again_s = 0.0 if block.slots_s else block.again_s
-        # Slots are told of at once: who notes its starts first does so before their time.
+        # Wake at once: a lane that notes its starts does so before the slot's time.
         self._arm(self._again_s)
 
     def _arm(self, due_s: float) -> None:
-        """Be woken then, or sooner: it is asked again anyway."""
+        """Wake the lane then, unless it is woken sooner: it asks again anyway."""
         if due_s >= self._due_s:
             return
         if self._timer is not None:
@@ -97,7 +99,7 @@ class Spender:
 
 
 class Pacer:
-    """Gathers what lines ask for while one question to the store is under way."""
+    """Gathers what reservers ask for while one question to the store is under way."""
 
     def __init__(self, store: Slots, clock: Clock, log: Log) -> None:
         self.clock = clock
@@ -109,13 +111,17 @@ class Pacer:
         self._waiting: list[tuple[Ask, Answered]] = []
         self._work = asyncio.Event()
 
-    def line(self, ledgers: tuple[int, ...], name: str, wake: Callable[[], None]) -> Spender:
-        """Somebody who starts one thing after the other."""
-        return Spender(self, ledgers, name, wake)
+    def reserver(
+        self, ledgers: tuple[int, ...], name: str, wake: Callable[[], None]
+    ) -> AheadReserver:
+        """A reserver for one who starts one thing after the other."""
+        return AheadReserver(self, ledgers, name, wake)
 
-    async def block(self, ledgers: tuple[int, ...], name: str, starts: int, cost: int = 0) -> Block:
-        """One block of slots."""
-        answer: asyncio.Future[Block] = asyncio.get_running_loop().create_future()
+    async def block(
+        self, ledgers: tuple[int, ...], name: str, starts: int, cost: int = 0
+    ) -> SlotBlock:
+        """Reserve one block of slots."""
+        answer: asyncio.Future[SlotBlock] = asyncio.get_running_loop().create_future()
         self.ask(Ask(ledgers, name, starts, cost), partial(_resolve, answer))
         block = await answer
         if block.again_s == math.inf:
@@ -143,43 +149,45 @@ class Pacer:
             await self._work.wait()
             self._work.clear()
             if self._time.doubt_s == math.inf:
-                _ = await self._reserve([])  # the first answer says how late it is there
+                _ = await self._reserve([])  # the first answer shows the time of the store
             waiting, self._waiting = self._waiting, []
             blocks = await self._blocks([ask for ask, _ in waiting])
             for (_, answered), block in zip(waiting, blocks, strict=True):
                 answered(block)
 
-    async def _blocks(self, asks: list[Ask]) -> list[Block]:
+    async def _blocks(self, asks: list[Ask]) -> list[SlotBlock]:
         doubt_s = self._time.doubt_s
-        if doubt_s == math.inf:  # the store is away, and nobody knows how late it is there
+        if doubt_s == math.inf:  # the store is away, and its time is unknown
             return self._none(len(asks))
         gap_us = max(0, round((doubt_s - DOUBT_S) * 1e6))
         return await self._reserve([Ask(a.ledgers, a.name, a.starts, a.cost, gap_us) for a in asks])
 
-    async def _reserve(self, asks: list[Ask]) -> list[Block]:
+    async def _reserve(self, asks: list[Ask]) -> list[SlotBlock]:
         sent_s = self.clock.steady_s()
         try:
             reserved = await self._store.reserve(asks)
         except StoreError as error:
-            self._log.warning("no slots: nothing that is limited starts", error=str(error))
-            # What was reserved without our knowing is not used.
+            self._log.warning(
+                "no rate slots could be reserved: nothing that is limited starts", error=str(error)
+            )
+            # Slots that the store reserved all the same are not used.
             return self._none(len(asks))
         if self._time.learn(reserved.now_us, sent_s, self.clock.steady_s()):
             return [self._block(grant) for grant in reserved.grants]
-        self._log.warning("the store's clock was set: slots that it gave are not used")
+        self._log.warning("the store's clock was changed: the rate slots it gave are not used")
         return self._none(len(asks))
 
-    def _none(self, count: int) -> list[Block]:
-        return [Block((), self.clock.steady_s() + RETRY_S)] * count
+    def _none(self, count: int) -> list[SlotBlock]:
+        return [SlotBlock((), self.clock.steady_s() + RETRY_S)] * count
 
-    def _block(self, grant: Grant) -> Block:
+    def _block(self, grant: Grant) -> SlotBlock:
         slots_s = tuple(self._time.here_s(at_us) for at_us in grant.at_us)
         if grant.again_us == NEVER_US:
-            return Block((), math.inf)
+            return SlotBlock((), math.inf)
         latest_s = self.clock.steady_s() + AGAIN_MAX_S
-        return Block(slots_s, min(latest_s, self._time.here_s(grant.again_us)))
+        return SlotBlock(slots_s, min(latest_s, self._time.here_s(grant.again_us)))
 
 
-def _resolve(answer: "asyncio.Future[Block]", block: Block) -> None:
+def _resolve(answer: "asyncio.Future[SlotBlock]", block: SlotBlock) -> None:
     if not answer.done():
         answer.set_result(block)

@@ -1,9 +1,9 @@
-"""What a process knows of the store's clock: nothing but what answers prove."""
+"""StoreTime: what a process knows of the store's clock, proven by answers alone."""
 
 from typing import Final
 
 DRIFT: Final = 500e-6
-"""How much faster than ours the store's clock may run, or slower."""
+"""How much faster or slower than ours the store's clock may run."""
 RESOLUTION_S: Final = 0.001
 
 
@@ -22,7 +22,8 @@ class StoreTime:
         return self._high_s - self._low_s
 
     def learn(self, now_us: int, sent_s: float, arrived_s: float) -> bool:
-        """An answer; False when it cannot be: the store's clock was set, or is another's."""
+        """Learn from an answer; False when it contradicts the bounds: the clock was changed, or
+        another store answers."""
         now_s, worn_s = now_us / 1e6, max(0.0, arrived_s - self._at_s) * DRIFT
         low_s, high_s = now_s - RESOLUTION_S - arrived_s, now_s + RESOLUTION_S - sent_s
         self._low_s = max(self._low_s - worn_s, low_s)
@@ -34,5 +35,5 @@ class StoreTime:
         return False
 
     def here_s(self, at_us: int) -> float:
-        """When that time has certainly come, by our steady clock."""
+        """The time on our steady clock when that time of the store has certainly come."""
         return at_us / 1e6 - self._low_s

@@ -1,4 +1,4 @@
-"""A store whose messages lie in a broker."""
+"""The port of a store whose messages are in a broker."""
 
 from typing import Protocol, runtime_checkable
 
@@ -6,8 +6,8 @@ from postroad.model.broker import BrokerFacts
 
 
 @runtime_checkable
-class Brokered(Protocol):
-    """What can be asked of it beside what every store tells."""
+class HasBroker(Protocol):
+    """What such a store answers in addition to every other store."""
 
     async def broker_facts(self) -> BrokerFacts:
-        """How the broker stands."""
+        """The state of the broker."""

@@ -15,8 +15,9 @@ class BadCredential(BadInput):
     """The credential is expired, refused by its provider, or not usable as it is."""
 
 
-class Parcel(Struct, frozen=True):
-    """One call. `key` is the same over all tries: who can tell repetitions by it, may."""
+class ChannelMessage(Struct, frozen=True):
+    """What one call sends. `key` is the same over all tries, so that a receiver may recognise a
+    repeated call."""
 
     key: str
     recipient: str
@@ -24,10 +25,10 @@ class Parcel(Struct, frozen=True):
     callback: str = ""
 
 
-class Answer(Struct, frozen=True):
-    """What a call gave. `unsent` with `quota`, `unreachable` or `rejected` is about the
-    credential: nothing more is sent with it for `after_ms`, or a while. With `later` it is about
-    this process: it waits a little, and the others go on."""
+class ChannelAnswer(Struct, frozen=True):
+    """The result of a call. `unsent` with `quota`, `unreachable` or `rejected` is about the
+    credential: it is blocked for `after_ms`, or a default. With `later` it is about this process,
+    which waits a little; other processes go on."""
 
     state: RowState
     kind: Kind
@@ -38,7 +39,7 @@ class Answer(Struct, frozen=True):
     after_ms: int = 0
 
     def __post_init__(self) -> None:
-        # The one door for what providers say of a call.
+        # The one place where texts of providers about calls are cleaned.
         for name in ("provider_id", "code", "sub_type"):
             if said := getattr(self, name):
                 force_setattr(self, name, clean(said, NAME_CHARACTERS_MAX))
@@ -47,21 +48,21 @@ class Answer(Struct, frozen=True):
 
 
 class Channel(Protocol):
-    """A way to one provider."""
+    """A connection to one provider with one credential."""
 
     async def ready(self) -> None:
-        """Do what takes time before slots are taken, so that calls start at theirs; a BadInput
-        when nothing can be sent."""
+        """Prepare what takes time before slots are reserved, so that calls start on time. Raises
+        BadInput when nothing can be sent."""
 
-    async def send(self, parcel: Parcel) -> Answer:
-        """One call. Never raises but on being cancelled."""
+    async def send(self, parcel: ChannelMessage) -> ChannelAnswer:
+        """Make one call. Raises nothing but CancelledError."""
 
     async def check(self) -> str:
-        """Whether the credential works: the account's name, or a BadCredential."""
+        """Check the credential: answers the account's name, or raises BadCredential."""
 
-    async def lookup(self, parcel: Parcel) -> str:
-        """The provider's id of a message that it has, or nothing; a BadCredential when it cannot
-        be asked."""
+    async def lookup(self, parcel: ChannelMessage) -> str:
+        """Ask for the provider's id of a message; empty when it has none. Raises BadCredential when
+        it cannot be asked."""
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""

@@ -28,15 +28,15 @@ class Slots(Protocol):
         False when there is no such lane."""
 
 
-class Block(Struct, frozen=True):
+class SlotBlock(Struct, frozen=True):
     """Slots as times of this process's steady clock; without any: when to ask again."""
 
     slots_s: tuple[float, ...]
     again_s: float
 
 
-class Line(Protocol):
-    """One who starts things on some ledgers, and always wants more: asks ahead of time."""
+class SlotReserver(Protocol):
+    """Reserves slots of some ledgers ahead of time, for one who makes many starts."""
 
     def ready(self, wanted: Callable[[], int], early_s: float = 0.0) -> bool:
         """Whether a start has its slot now (or so soon); else it is woken when to ask again.
@@ -52,11 +52,14 @@ class Line(Protocol):
 class Pace(Protocol):
     """A process's part."""
 
-    def line(self, ledgers: tuple[int, ...], name: str, wake: Callable[[], None]) -> Line:
-        """Somebody who starts one thing after the other, by name; others of the same ledgers get
-        the same share."""
+    def reserver(
+        self, ledgers: tuple[int, ...], name: str, wake: Callable[[], None]
+    ) -> SlotReserver:
+        """A reserver by name; all reservers of the same ledgers get the same share."""
 
-    async def block(self, ledgers: tuple[int, ...], name: str, starts: int, cost: int = 0) -> Block:
+    async def block(
+        self, ledgers: tuple[int, ...], name: str, starts: int, cost: int = 0
+    ) -> SlotBlock:
         """One block of slots, for somebody who has to write down first what it is for. BadInput
         when a start costs more than the limit was set for."""
 
@@ -64,4 +67,4 @@ class Pace(Protocol):
         """Wait for a slot's time; False when it is too late for it, and nothing may start."""
 
     async def run(self) -> None:
-        """Ask the store for what lines want, for as long as the process lives."""
+        """Ask the store for what reservers want, for as long as the process lives."""

@@ -17,12 +17,13 @@ from postroad.model.errors import BadDsn, CopyRefused
 from postroad.model.foreign import LOST
 from postroad.model.states import NEVER
 from postroad.stores.naming import keys_begun, keys_beside
-from postroad.stores.postgres import schema
+from postroad.stores.postgres import migration
 from postroad.stores.postgres.connections import QUERIES, Raw, dial, read_address
 from postroad.stores.postgres.errors import named
 from postroad.stores.sqlite import leases
 from postroad.stores.sqlite.database import Database, named_errors
-from postroad.stores.sqlite.schema import FileLock, migrate
+from postroad.stores.sqlite.file_lock import FileLock
+from postroad.stores.sqlite.migration import migrate
 
 BATCH: Final = 5_000
 DAY_MS: Final = 86_400_000
@@ -38,7 +39,7 @@ NOT_IN_SQLITE: Final = {
     "hub": "which process is the hub; on SQLite the one that has the file",
     "queue_walk": "how far a walk over all queues is",
     "unused_queue": "since when queues are seen unused, from now on",
-    "past": "history, which is copied through its view",
+    "history_batch": "history, which is copied through its view",
     "process": "those who run this road, and nobody does yet",
     "schema_version": "the version of this schema; SQLite has it in the file's header",
     "copying": "how far a copy is",
@@ -128,13 +129,13 @@ async def _target(dsn: str) -> AsyncIterator[Raw]:
     address = read_address(dsn)
     raw = await dial(address, pooled=True)
     try:
-        found = await schema.versions(raw)
-        if found.copying and found.version != schema.VERSION:
+        found = await migration.versions(raw)
+        if found.copying and found.version != migration.VERSION:
             raise CopyRefused(
                 "a copy was begun with another release of Postroad: go on with that one, or drop "
                 "the schema `postroad` in PostgreSQL and copy again"
             )
-        _ = await schema.move(raw)  # how many steps it took does not matter
+        _ = await migration.move(raw, address.name)  # how many steps it took does not matter
         yield raw
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
         raise named(error, address.name) from error

@@ -1,4 +1,4 @@
-"""What a DSN names: its file, and how it is shown."""
+"""The file that a DSN names, and the DSN without its passwords."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from postroad.stores.rabbitmq.options import read_options
 
 
 def file_of(dsn: str) -> Path | None:
-    """The SQLite file of a road, or of its state beside a broker; None when there is none."""
+    """The SQLite file of a road, or of the state store beside its broker; None without a file."""
     if dsn.startswith(("amqp://", "amqps://")):
         dsn = read_options(dsn).state
     name = dsn.removeprefix("sqlite:///")
@@ -15,17 +15,17 @@ def file_of(dsn: str) -> Path | None:
 
 
 def keys_beside(road: Path) -> Path:
-    """Where the keys are that a road's file has of its own."""
+    """The file of the keys that belong to a road's own file."""
     return road.with_name(f"{road.name}.keys")
 
 
 def keys_begun(road: Path) -> Path:
-    """Where the first of them is until all that lay there unsealed is sealed with it."""
+    """The file of a new key until everything that was stored unsealed is sealed with it."""
     return road.with_name(f"{road.name}.keys.new")
 
 
 def shown(dsn: str) -> str:
-    """A store's address without its passwords, which may also stand behind the question mark."""
+    """A DSN without its passwords, which may also be in the query part."""
     if dsn.startswith("sqlite:"):
         return dsn
     if dsn.startswith(("amqp://", "amqps://")):
@@ -43,7 +43,7 @@ def shown(dsn: str) -> str:
 
 
 def make_folder(dsn: str) -> None:
-    """The folder of a SQLite file, where it is missing; one that is made is its user's alone."""
+    """Create the folder of a SQLite file if it is missing, readable by its user only."""
     file = file_of(dsn)
     if file is None:
         return

@@ -1,5 +1,5 @@
-"""The store that a DSN names. Only what that one needs is loaded: a road on SQLite starts without
-the drivers of the others."""
+"""Opens the store that a DSN names. Drivers are imported on demand: a road on SQLite starts without
+those of the others."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from postroad.stores.rabbitmq.options import read_options
 
 
 def open_store(dsn: str, clock: Clock) -> Store:
-    """The store, not opened yet."""
+    """Make the store of a DSN. It is not opened yet."""
     if not isinstance(dsn, str):
         raise BadDsn(f"{dsn!r} is no address: give a text, as in 'sqlite:///road.db'")
     if dsn.startswith("sqlite:///"):
@@ -31,12 +31,12 @@ def open_store(dsn: str, clock: Clock) -> Store:
 
 def _on_broker(dsn: str, clock: Clock) -> Store:
     with Needing("a road on RabbitMQ", "rabbitmq"):
-        from postroad.stores.rabbitmq.base import State
+        from postroad.stores.rabbitmq.base import StateStore
         from postroad.stores.rabbitmq.store import RabbitStore
 
     options = read_options(dsn)
     state = open_store(options.state, clock)
-    if not isinstance(state, State):  # pragma: no cover - checked there
+    if not isinstance(state, StateStore):  # pragma: no cover - checked there
         raise BadDsn("state= cannot be a state store")
     return RabbitStore(options, state)
 
@@ -49,46 +49,48 @@ def _file(dsn: str) -> Path:
 
 
 async def has_road(dsn: str) -> bool:
-    """Whether there is a road already: opening a store would make one."""
+    """Whether a road exists. Opening a store would create it."""
     if dsn.startswith("sqlite:///"):
         return _file(dsn).exists()
     if dsn.startswith(("postgresql://", "postgres://")):
         with Needing("a road on PostgreSQL"):
-            from postroad.stores.postgres import schema
+            from postroad.stores.postgres import migration
             from postroad.stores.postgres.connections import read_address
 
-        return await schema.exists(read_address(dsn))
+        return await migration.exists(read_address(dsn))
     if dsn.startswith(("amqp://", "amqps://")):
         return await has_road(read_options(dsn).state)
     return True
 
 
 async def migrate(dsn: str) -> tuple[int, int]:
-    """Bring a road's schema to this release's version; answers the steps taken and the version."""
+    """Migrate a road's schema to this release; answers the number of steps and the version."""
     if dsn.startswith(("amqp://", "amqps://")):
         return await migrate(read_options(dsn).state)
     if dsn.startswith("sqlite:///"):
         return _migrate_file(_file(dsn))
     with Needing("a road on PostgreSQL"):
-        from postroad.stores.postgres import schema
+        from postroad.stores.postgres import migration
         from postroad.stores.postgres.store import PostgresStore
 
     store = open_store(dsn, SystemClock())
     if not isinstance(store, PostgresStore):  # pragma: no cover - there are three
         raise BadDsn("this store has no schema")
-    return await schema.migrate(store.address), schema.VERSION
+    return await migration.migrate(store.address), migration.VERSION
 
 
 def _migrate_file(path: Path) -> tuple[int, int]:
-    from postroad.stores.sqlite import schema
     from postroad.stores.sqlite.database import Database
+    from postroad.stores.sqlite.file_lock import FileLock
+    from postroad.stores.sqlite.migration import VERSION
+    from postroad.stores.sqlite.migration import migrate as migrate_tables
 
-    lock = schema.FileLock(path)
+    lock = FileLock(path)
     lock.take()
     try:
         db = Database(path)
         try:
-            return schema.migrate(db), schema.VERSION
+            return migrate_tables(db), VERSION
         finally:
             db.close()
     finally:

@@ -1,4 +1,4 @@
-"""Rows about the whole road, alike in all SQL stores, as what they mean."""
+"""Converts rows of the overview statements, which SQLite and PostgreSQL share, to values."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ Row = tuple[Any, ...]
 
 
 def read_queue(row: Row) -> QueueRow:
-    """A queue of a page."""
+    """Convert a row of a page of queues."""
     tenant, name, transport, paused_at, kind, until_ms, reason, *counts, oldest_ms = row
     waiting, held, blocked, uncertain, dead = counts
     return QueueRow(
@@ -31,7 +31,7 @@ def read_queue(row: Row) -> QueueRow:
 
 
 def read_lane(row: Row) -> LaneRow:
-    """A lane of a page."""
+    """Convert a row of a page of lanes."""
     number, tenant, transport, server, shard, paused_at, *circuit = row[:11]
     process, host, pid, beat_at, queues, *counts = row[11:]
     owner = Owner(process, host, pid, beat_at) if process is not None else None
@@ -40,6 +40,6 @@ def read_lane(row: Row) -> LaneRow:
 
 
 def read_heap(row: Row) -> Heap:
-    """Messages that stand alike."""
+    """Convert a row that counts messages by transport, level and standing."""
     transport, level, standing, count, oldest_ms = row
     return Heap(transport, level, Standing(standing), count, oldest_ms)

@@ -1,10 +1,19 @@
-"""Names of migrations; the loader of `.sql` files is a port's, since rooms have tables too."""
+"""Scripts of a schema and their numbers; statements are loaded by `ports.sql`."""
+
+from importlib.resources import files
 
 from postroad.ports.sql import load
 
-__all__ = ["load", "number_of"]
+__all__ = ["load", "number_of", "read_scripts"]
+
+
+def read_scripts(package: str, folder: str) -> dict[str, str]:
+    """The whole `.sql` files of a package's folder, by name, in order."""
+    found = {entry.name: entry for entry in (files(package) / folder).iterdir()}
+    names = sorted(name for name in found if name.endswith(".sql"))
+    return {name.removesuffix(".sql"): found[name].read_text("utf-8") for name in names}
 
 
 def number_of(migration: str) -> int:
-    """`004_pace` is step 4. Numbers may have gaps: parts of a release are written side by side."""
+    """`104_pace` is step 104. Numbers may have gaps: parts of a release are written in parallel."""
     return int(migration.partition("_")[0])

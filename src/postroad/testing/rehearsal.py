@@ -110,7 +110,7 @@ class Rehearsal(Face):
             return db.connection.execute("select * from rehearsal_sent order by id").fetchall()
 
         async def ask() -> list[Row]:
-            return await self._store._read("insight", read)  # noqa: SLF001
+            return await self._store.read("insight", read)
 
         return [_sent(row) for row in self._hand_over(ask()) if queue in ("", row[1])]
 
@@ -171,7 +171,8 @@ class Rehearsal(Face):
 
     async def _open(self) -> None:
         await self._store.open()
-        _ = await self._store._write("test", lambda db: db.connection.execute(NOTE))  # noqa: SLF001
+        # It gives no rows.
+        _ = await self._store.write("test", lambda db: db.connection.execute(NOTE))
         _ = await self._target.__aenter__()  # it answers itself
 
     async def _close(self) -> None:

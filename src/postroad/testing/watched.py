@@ -11,7 +11,7 @@ from postroad.model.record import Claim, Record, Recorded, Result
 from postroad.model.states import FINAL, State
 from postroad.ports.clock import Clock
 from postroad.stores.sqlite import claiming, control, leases, recording
-from postroad.stores.sqlite.claiming import Ask
+from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.stores.sqlite.writer import InlineDrive
@@ -63,7 +63,7 @@ class WatchedStore(SqliteStore):
         without: Sequence[str] = (),
     ) -> Claim:
         """As in the real one, and noted inside the transaction's turn."""
-        ask = Ask(levels, pools, limit, frozenset(without), self.clock.now_ms())
+        ask = ClaimRequest(levels, pools, limit, frozenset(without), self.clock.now_ms())
 
         def watched(db: Database) -> Claim:
             self.claims += 1
@@ -72,7 +72,7 @@ class WatchedStore(SqliteStore):
                 self._ledger.claimed(f"{lane.key.server}/{lane.key.shard}", lane.epoch, owner)
             return claim
 
-        return await self._write("claim", watched)
+        return await self.write("claim", watched)
 
     async def mark(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
         """As in the real one, and noted."""
@@ -83,7 +83,7 @@ class WatchedStore(SqliteStore):
                 self._ledger.marked(number)
             return ours
 
-        return await self._write("mark", watched, durable=True)
+        return await self.write("mark", watched, durable=True)
 
     async def record(self, record: Record) -> Recorded:
         """As in the real one, with the fence watched from inside the transaction."""
@@ -108,7 +108,7 @@ class WatchedStore(SqliteStore):
                     self._ledger.recorded(record.owner, result, now_ms, live=live)
             return answer
 
-        return await self._write("record", watched)
+        return await self.write("record", watched)
 
     def _takes(self, db: Database, result: Result, *, late: bool) -> bool:
         """A success counts for what is live or dead, a failure only for what is live and ours."""
@@ -129,7 +129,7 @@ class WatchedStore(SqliteStore):
             control.pause_queue(db, queue, now_ms, paused=paused)
             self._ledger.paused(_name(db, QUEUE_NAME, queue), now_ms, paused=paused)
 
-        await self._write("control", watched)
+        await self.write("control", watched)
 
     async def pause_lane(self, lane: int, *, paused: bool) -> None:
         """As in the real one, and noted."""
@@ -139,9 +139,9 @@ class WatchedStore(SqliteStore):
             control.pause_lane(db, lane, now_ms, paused=paused)
             self._ledger.paused(_name(db, LANE_NAME, lane), now_ms, paused=paused)
 
-        await self._write("control", watched)
+        await self.write("control", watched)
 
-    async def _write(
+    async def write(
         self,
         label: str,
         work: Callable[[Database], T],
@@ -149,6 +149,7 @@ class WatchedStore(SqliteStore):
         durable: bool = False,
         hasty: bool = False,
     ) -> T:
+        """Run work as the store does, with simulated faults; the ledger sees what it changed."""
         fault = self.faults()
         if fault == "before":
             raise StoreUnavailable("simulated: the store was away")
@@ -159,7 +160,7 @@ class WatchedStore(SqliteStore):
             self._follow(db)
             return answer
 
-        answer = await super()._write(label, watched, durable=durable, hasty=hasty)
+        answer = await super().write(label, watched, durable=durable, hasty=hasty)
         if fault == "after":
             raise StoreUnavailable("simulated: committed, but the answer was lost")
         return answer
@@ -179,7 +180,7 @@ class WatchedStore(SqliteStore):
             self._ledger.tallied(states, counts, dict(db.connection.execute(ENDS)))
             return states
 
-        return await self._read("insight", read)
+        return await self.read("insight", read)
 
 
 def _fence(db: Database, lane: int) -> object:

@@ -15,7 +15,7 @@ from postroad.model.foreign import told
 from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
-from postroad.transports.complaints import Complaints
+from postroad.transports.failure_log import FailureLog
 from postroad.transports.job import Job, Reads, plain
 from postroad.transports.threads import Call, Calls, Threads
 
@@ -49,10 +49,10 @@ class HandlerTransport:
     shards = HANDLER_SHARDS
 
     def __init__(
-        self, complaints: Complaints, threads: Callable[[str, int], Calls] = Threads
+        self, failure_log: FailureLog, threads: Callable[[str, int], Calls] = Threads
     ) -> None:
         self.handlers: dict[str, Handler] = {}
-        self._complaints = complaints
+        self._failure_log = failure_log
         self._make_threads = threads
         self._threads: dict[str, Calls] = {}
 
@@ -85,18 +85,18 @@ class HandlerTransport:
         if not is_async(handler.function):
             most = self.concurrency(lane.pool)
             threads = self._threads.setdefault(lane.server, self._make_threads(lane.server, most))
-        return HandlerSession(lane.server, handler, threads, self._complaints)
+        return HandlerSession(lane.server, handler, threads, self._failure_log)
 
 
 class HandlerSession:
     """Calls one handler."""
 
     def __init__(
-        self, name: str, handler: Handler, threads: Calls | None, complaints: Complaints
+        self, name: str, handler: Handler, threads: Calls | None, failure_log: FailureLog
     ) -> None:
         self._name = name
         self._function = handler.function
-        self._complaints = complaints
+        self._failure_log = failure_log
         self._reads = handler.reads
         self._threads = threads
         self._limit_s = handler.policy.timeout_ms / 1000
@@ -120,7 +120,7 @@ class HandlerSession:
         except RetryLater as error:
             return later(told(error), after_ms=error.after_ms)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
-            self._complaints.raised(queue.name, message, error)
+            self._failure_log.raised(queue.name, message, error)
             return failed(f"{type(error).__name__}: {told(error)}")
         finally:
             job.over = True
@@ -153,7 +153,7 @@ class HandlerSession:
 
     def cut(self, message: Message, outcome: Outcome) -> None:
         """Told like one that raised: else a handler that hangs is seen by nobody."""
-        self._complaints.cut(self._name, message, outcome.error)
+        self._failure_log.cut(self._name, message, outcome.error)
 
     async def close(self) -> None:
         """Nothing to give back."""

@@ -7,11 +7,17 @@ from typing import Final
 
 from msgspec import Struct
 
-from postroad.campaigns.checking import PHONES, URLS, Check
+from postroad.campaigns.checking import PHONES, URLS, RecipientCheck
 from postroad.campaigns.estimate import Estimate, ResultPace, estimate, seconds_of
 from postroad.campaigns.exporting import export
 from postroad.campaigns.importing import Imported, Importer, ImportLimits, Progress
-from postroad.campaigns.message import Letter, Writer, callback_url, is_called_back, template_of
+from postroad.campaigns.rendering import (
+    RenderedMessage,
+    Renderer,
+    callback_url,
+    is_called_back,
+    template_of,
+)
 from postroad.campaigns.signature import signed
 from postroad.model.campaign import (
     MOVES,
@@ -33,7 +39,7 @@ from postroad.model.errors import BadInput, BadTime
 from postroad.model.foreign import NAME_CHARACTERS_MAX as ID_CHARACTERS_MAX
 from postroad.model.foreign import clean
 from postroad.ports.campaigns import CampaignStore
-from postroad.ports.channel import Answer, BadCredential
+from postroad.ports.channel import BadCredential, ChannelAnswer
 from postroad.ports.clock import Clock
 from postroad.ports.usage import Kept
 from postroad.verbs.allowance import Allowance
@@ -44,14 +50,14 @@ JOBS_MAX: Final = 64
 SLICE: Final = 1_000
 """Recipients settled by one transaction: others write between two of them."""
 NAME_CHARACTERS_MAX: Final = 200
-CHECKS: Final[dict[str, Check]] = {"twilio": PHONES, "webhook": URLS}
+CHECKS: Final[dict[str, RecipientCheck]] = {"twilio": PHONES, "webhook": URLS}
 
 Turn = Callable[[Credential, int], Awaitable[None]]
 """Waits until a call of that cost may start with a credential."""
 
 
-class Standing(Struct, frozen=True):
-    """How a campaign stands. `eta_s` is 0 when nothing is left or known."""
+class CampaignStanding(Struct, frozen=True):
+    """How far a campaign has come. `eta_s` is 0 when nothing is left or the rate is not known."""
 
     id: int
     name: str
@@ -69,7 +75,7 @@ class Standing(Struct, frozen=True):
 
 @bounded
 class CampaignVerbs:
-    """One template to many recipients."""
+    """What a program and the API ask of campaigns."""
 
     def __init__(
         self,
@@ -86,7 +92,6 @@ class CampaignVerbs:
         self._clock = clock
         self.limits = ImportLimits()
         self._pace = ResultPace()
-        """When a campaign was last looked at, how many results it had, and its rate then."""
 
     async def create(
         self,
@@ -98,8 +103,8 @@ class CampaignVerbs:
         jobs: int = 1,
         halt: HaltRule | None = None,
         tenant: str = DEFAULT_TENANT,
-    ) -> Standing:
-        """A draft without recipients. `jobs`: how many senders may work on it at once."""
+    ) -> CampaignStanding:
+        """Create a draft without recipients. `jobs`: how many senders may work on it at once."""
         if not name or len(name) > NAME_CHARACTERS_MAX or not name.isprintable():
             raise BadInput(f"name {name!r}: give 1 to {NAME_CHARACTERS_MAX} letters")
         if not 1 <= jobs <= JOBS_MAX:
@@ -114,17 +119,17 @@ class CampaignVerbs:
 
     async def list(
         self, *, after: int = 0, limit: int = 100, tenant: str = DEFAULT_TENANT
-    ) -> Sequence[Standing]:
-        """A tenant's campaigns, in the order in which they were made."""
+    ) -> Sequence[CampaignStanding]:
+        """List a tenant's campaigns in the order in which they were made."""
         found = await self._store.campaigns(tenant, after, limit)
         return [await self._standing(one) for one in found]
 
-    async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
-        """How it stands, its rate since it was last asked, and when it will be done."""
+    async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStanding:
+        """Show its state and counts, its rate since the last call, and when it will be done."""
         return await self._standing(await self._get(name, tenant))
 
     async def exact(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Counts:
-        """Counted recipient by recipient."""
+        """Count its recipients one by one."""
         return await self._store.exact((await self._get(name, tenant)).id)
 
     # Recipients
@@ -139,8 +144,8 @@ class CampaignVerbs:
         progress: Progress | None = None,
         tenant: str = DEFAULT_TENANT,
     ) -> Imported:
-        """Take the recipients of a CSV file: all valid ones, or, unless invalid ones are to be
-        skipped, nothing. After a kill the same call goes on where it was."""
+        """Import the recipients of a CSV file. If one is invalid nothing is imported, unless
+        `skip_invalid`. After a kill the same call goes on where it was."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.change, name)
         credential = await self._credential(campaign)
@@ -152,54 +157,58 @@ class CampaignVerbs:
         )
 
     async def discard_import(self, name: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Nothing stays of an import that was not finished."""
+        """Undo an import that was not finished."""
         campaign = await self._get(name, tenant)
         if not await self._store.end_import(campaign.id, keep=False):
             raise WrongState(f"no import of campaign {name!r} is under way")
 
-    async def preview(self, name: str, row: int = 1, *, tenant: str = DEFAULT_TENANT) -> Letter:
-        """The message for one recipient, by its number."""
+    async def preview(
+        self, name: str, row: int = 1, *, tenant: str = DEFAULT_TENANT
+    ) -> RenderedMessage:
+        """Render the message for one recipient, by its number."""
         campaign = await self._get(name, tenant)
         template_of(campaign.spec.template).check(campaign.columns)
         found = await self._store.rows(campaign.id, row - 1, 1)
         if not found:
             raise BadInput(f"campaign {name!r} has no recipient {row}")
-        return Writer(campaign, await self._credential(campaign)).letter(found[0])
+        return Renderer(campaign, await self._credential(campaign)).render(found[0])
 
     async def test_send(
         self, name: str, to: str, row: int = 1, *, tenant: str = DEFAULT_TENANT
-    ) -> Answer:
-        """Send one recipient's message to somebody else; it counts for nothing."""
+    ) -> ChannelAnswer:
+        """Send one recipient's message to another address; it is not counted."""
         campaign = await self._get(name, tenant)
-        letter = await self.preview(name, row, tenant=tenant)
+        message = await self.preview(name, row, tenant=tenant)
         credential = await self._credential(campaign)
         to = CHECKS[credential.kind].one(to)
         channel = await self._credentials.open(credential)
-        parcel = letter.parcel
+        parcel = message.parcel
         try:
             await channel.ready()
-            await self._turn(credential, letter.cost)
+            await self._turn(credential, message.cost)
             return await channel.send(type(parcel)(f"{parcel.key}_test", to, parcel.body))
         finally:
             await channel.close()
 
     async def dry_run(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Estimate:
-        """What a start would do: how many, which not, what it costs, how long it takes."""
+        """Estimate a start: how many messages, which cannot be sent, cost and duration."""
         campaign = await self._get(name, tenant)
         await self._startable(campaign)
         return await estimate(self._store, campaign, await self._credential(campaign))
 
     # Going and stopping
 
-    async def start(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
-        """Send, from now on."""
+    async def start(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStanding:
+        """Start sending now."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.start, name)
         await self._startable(campaign)
         return await self._move(campaign, Verb.start)
 
-    async def schedule(self, name: str, at: datetime, *, tenant: str = DEFAULT_TENANT) -> Standing:
-        """Send from a time on, which has a zone and is not past."""
+    async def schedule(
+        self, name: str, at: datetime, *, tenant: str = DEFAULT_TENANT
+    ) -> CampaignStanding:
+        """Start sending at a time, which has a zone and is not past."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.schedule, name)
         at_ms = moment_ms(at)
@@ -208,14 +217,14 @@ class CampaignVerbs:
         await self._startable(campaign)
         return await self._move(campaign, Verb.schedule, at_ms=at_ms)
 
-    async def stop(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
-        """Begin no more calls, until it is resumed: over restarts too."""
+    async def stop(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStanding:
+        """Begin no more calls until it is resumed; a restart does not resume it."""
         return await self._move(await self._get(name, tenant), Verb.stop, "stopped by hand")
 
     async def resume(
         self, name: str, *, override: bool = False, tenant: str = DEFAULT_TENANT
-    ) -> Standing:
-        """Go on with what was certainly not sent. `override`: it halts by itself no more."""
+    ) -> CampaignStanding:
+        """Go on with what was certainly not sent. `override`: it no longer halts by itself."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.resume, name)
         await self._startable(campaign)
@@ -223,14 +232,14 @@ class CampaignVerbs:
             await self._store.override(campaign.id)
         return await self._move(campaign, Verb.resume)
 
-    async def retry(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
-        """Send again to those that certainly failed; never to uncertain ones."""
+    async def retry(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStanding:
+        """Send again to recipients that certainly failed; never to uncertain ones."""
         campaign = await self._get(name, tenant)
         check_move(campaign.state, Verb.retry, name)
         await self._startable(campaign)
         return await self._move(campaign, Verb.retry)
 
-    async def cancel(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Standing:
+    async def cancel(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStanding:
         """End it for ever."""
         return await self._move(await self._get(name, tenant), Verb.cancel, "cancelled by hand")
 
@@ -244,8 +253,8 @@ class CampaignVerbs:
         *,
         tenant: str = DEFAULT_TENANT,
     ) -> int:
-        """Say of uncertain recipients (all, or those of these numbers) that they were `sent`, or
-        `unsent`: then resuming sends to them."""
+        """Settle uncertain recipients (all, or those of these numbers) as `sent` or `unsent`.
+        Resuming sends to those that are unsent."""
         if state not in (RowState.sent, RowState.unsent):
             raise BadInput(f"{state!r}: uncertain ones are settled as 'sent' or 'unsent'")
         campaign = await self._get(name, tenant)
@@ -259,18 +268,20 @@ class CampaignVerbs:
         return done
 
     async def lookup(self, name: str, *, tenant: str = DEFAULT_TENANT) -> int:
-        """Ask the provider about uncertain recipients; answers how many it has. The others stay
-        as they are."""
+        """Ask the provider about uncertain recipients; answers how many it knows. The others stay
+        uncertain."""
         campaign = await self._get(name, tenant)
         credential = await self._credential(campaign)
-        writer, channel = Writer(campaign, credential), await self._credentials.open(credential)
+        renderer, channel = Renderer(campaign, credential), await self._credentials.open(credential)
         found = after = 0
         try:
             while page := await self._store.page(campaign.id, RowState.uncertain, after, 100):
                 after = page[-1].n
                 for one in page:
                     row = (await self._store.rows(campaign.id, one.n - 1, 1))[0]
-                    sid = clean(await channel.lookup(writer.letter(row).parcel), ID_CHARACTERS_MAX)
+                    sid = clean(
+                        await channel.lookup(renderer.render(row).parcel), ID_CHARACTERS_MAX
+                    )
                     if sid:
                         found += await self._store.callback(campaign.id, one.n, sid, "queued", "")
         finally:
@@ -280,8 +291,8 @@ class CampaignVerbs:
     async def callback(
         self, campaign: int, n: int, form: Mapping[str, str], signature: str
     ) -> bool:
-        """A provider's word about one message; False when it is not signed with the credential's
-        token for the address that it was given, or about nothing that we know."""
+        """Apply a provider's callback about one message. False: its signature is not the
+        credential's for this address, or the message is not known."""
         credential = await self._store.credential_of(campaign)
         if credential is None or not is_called_back(credential):
             return False
@@ -304,14 +315,14 @@ class CampaignVerbs:
         limit: int = 100,
         tenant: str = DEFAULT_TENANT,
     ) -> Sequence[Recipient]:
-        """Recipients in order, each with all that is known about it."""
+        """Read recipients in order, each with everything that is known about it."""
         campaign = await self._get(name, tenant)
         return await self._store.page(campaign.id, _state(state), after, limit)
 
     async def export(
         self, name: str, form: str = "csv", *, state: str = "", tenant: str = DEFAULT_TENANT
     ) -> AsyncIterator[str]:
-        """The results as `csv` or `ndjson`, in pieces."""
+        """Export the results as `csv` or `ndjson`, in pieces."""
         campaign = await self._get(name, tenant)
         async for piece in export(self._store, campaign.id, form, _state(state)):
             yield piece
@@ -348,7 +359,7 @@ class CampaignVerbs:
 
     async def _move(
         self, campaign: Campaign, verb: Verb, reason: str = "", at_ms: int = 0
-    ) -> Standing:
+    ) -> CampaignStanding:
         check_move(campaign.state, verb, campaign.name)
         if not await self._store.move(campaign, verb, reason, at_ms):
             await self._imported(campaign)
@@ -359,7 +370,7 @@ class CampaignVerbs:
         await self._store.ring()
         return await self.show(campaign.name, tenant=campaign.tenant)
 
-    async def _standing(self, campaign: Campaign) -> Standing:
+    async def _standing(self, campaign: Campaign) -> CampaignStanding:
         credential = await self._credential(campaign)
         rate = self._pace.of(campaign, self._clock.steady_s())
         allowed_s = seconds_of(
@@ -367,7 +378,7 @@ class CampaignVerbs:
         )
         running = campaign.state == "running"
         eta_s = max(campaign.counts.unsent / rate if rate else 0.0, allowed_s) if running else 0.0
-        return Standing(
+        return CampaignStanding(
             campaign.id,
             campaign.name,
             campaign.state,

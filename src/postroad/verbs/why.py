@@ -14,7 +14,7 @@ from postroad.model.explain import (
 )
 from postroad.model.ids import to_number
 from postroad.model.texts import checked
-from postroad.ports.broker import Brokered
+from postroad.ports.broker import HasBroker
 from postroad.ports.clock import Clock
 from postroad.ports.insight import Insight
 
@@ -36,7 +36,7 @@ class Why:
             lies = ", or lie in the broker, where no worker has seen it yet"
             raise UnknownMessage(
                 f"this road knows no message {id} of tenant {tenant!r}: it may have been "
-                f"forgotten for its age{lies if isinstance(self._store, Brokered) else ''}"
+                f"forgotten for its age{lies if isinstance(self._store, HasBroker) else ''}"
             )
         return explain(facts, self._clock.now_ms(), sending=self._sends(number))
 

@@ -14,13 +14,13 @@ from postroad.api.routing import drop, fetch, give
 from postroad.campaigns.estimate import Estimate
 from postroad.campaigns.exporting import FORMATS
 from postroad.campaigns.importing import Imported
-from postroad.campaigns.message import CALLBACKS, Letter, is_called_back
+from postroad.campaigns.rendering import CALLBACKS, RenderedMessage, is_called_back
 from postroad.model.campaign import Counts, HaltRule, Recipient
 from postroad.model.errors import BadInput, BodyTooLarge, Forbidden
 from postroad.model.texts import ID_MAX, TEMPLATE_MAX, Name, QueueName
 from postroad.model.tokens import Scope
-from postroad.ports.channel import Answer
-from postroad.verbs.campaigns import CampaignVerbs, Standing
+from postroad.ports.channel import ChannelAnswer
+from postroad.verbs.campaigns import CampaignStanding, CampaignVerbs
 
 BIG: Final = 1 << 62
 UPLOAD_BYTES_MAX: Final = 2 << 30
@@ -85,7 +85,7 @@ def _here(request: Request) -> tuple[CampaignVerbs, str]:
 
 
 @give("/v1/campaigns", scope=Scope.manage, status=201)
-async def campaign_create(request: Request, asked: CampaignRequest) -> Standing:
+async def campaign_create(request: Request, asked: CampaignRequest) -> CampaignStanding:
     """Make a draft without recipients."""
     campaigns, tenant = _here(request)
     return await campaigns.create(
@@ -100,14 +100,16 @@ async def campaign_create(request: Request, asked: CampaignRequest) -> Standing:
 
 
 @fetch("/v1/campaigns", scope=Scope.read)
-async def campaign_list(request: Request, limit: Limit = 100, after: After = 0) -> list[Standing]:
+async def campaign_list(
+    request: Request, limit: Limit = 100, after: After = 0
+) -> list[CampaignStanding]:
     """Campaigns in the order in which they were made."""
     campaigns, tenant = _here(request)
     return list(await campaigns.list(after=after, limit=limit, tenant=tenant))
 
 
 @fetch("/v1/campaigns/{name}", scope=Scope.read)
-async def campaign_show(request: Request, name: str) -> Standing:
+async def campaign_show(request: Request, name: str) -> CampaignStanding:
     """How it stands, how fast it goes, and when it will be done."""
     campaigns, tenant = _here(request)
     return await campaigns.show(name, tenant=tenant)
@@ -174,14 +176,14 @@ async def campaign_discard(request: Request, name: str) -> None:
 
 
 @fetch("/v1/campaigns/{name}/preview", scope=Scope.read)
-async def campaign_preview(request: Request, name: str, row: Number = 1) -> Letter:
+async def campaign_preview(request: Request, name: str, row: Number = 1) -> RenderedMessage:
     """The message for one recipient."""
     campaigns, tenant = _here(request)
     return await campaigns.preview(name, row, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/test", scope=Scope.manage)
-async def campaign_test(request: Request, asked: TestRequest, name: str) -> Answer:
+async def campaign_test(request: Request, asked: TestRequest, name: str) -> ChannelAnswer:
     """Send one recipient's message to somebody else; it counts for nothing."""
     campaigns, tenant = _here(request)
     return await campaigns.test_send(name, asked.to, asked.row, tenant=tenant)
@@ -195,42 +197,44 @@ async def campaign_estimate(request: Request, name: str) -> Estimate:
 
 
 @give("/v1/campaigns/{name}/schedule", scope=Scope.manage)
-async def campaign_schedule(request: Request, asked: ScheduleRequest, name: str) -> Standing:
+async def campaign_schedule(
+    request: Request, asked: ScheduleRequest, name: str
+) -> CampaignStanding:
     """Send from a time on."""
     campaigns, tenant = _here(request)
     return await campaigns.schedule(name, asked.at, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/resume", scope=Scope.manage)
-async def campaign_resume(request: Request, asked: ResumeRequest, name: str) -> Standing:
+async def campaign_resume(request: Request, asked: ResumeRequest, name: str) -> CampaignStanding:
     """Go on with what was certainly not sent."""
     campaigns, tenant = _here(request)
     return await campaigns.resume(name, override=asked.override, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/start", scope=Scope.manage)
-async def campaign_start(request: Request, name: str) -> Standing:
+async def campaign_start(request: Request, name: str) -> CampaignStanding:
     """Send, from now on."""
     campaigns, tenant = _here(request)
     return await campaigns.start(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/stop", scope=Scope.manage)
-async def campaign_stop(request: Request, name: str) -> Standing:
+async def campaign_stop(request: Request, name: str) -> CampaignStanding:
     """Begin no more calls, until it is resumed."""
     campaigns, tenant = _here(request)
     return await campaigns.stop(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/retry", scope=Scope.manage)
-async def campaign_retry(request: Request, name: str) -> Standing:
+async def campaign_retry(request: Request, name: str) -> CampaignStanding:
     """Send again to those that certainly failed."""
     campaigns, tenant = _here(request)
     return await campaigns.retry(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/cancel", scope=Scope.manage)
-async def campaign_cancel(request: Request, name: str) -> Standing:
+async def campaign_cancel(request: Request, name: str) -> CampaignStanding:
     """End it for ever."""
     campaigns, tenant = _here(request)
     return await campaigns.cancel(name, tenant=tenant)
@@ -290,7 +294,7 @@ async def campaign_callback(request: Request, campaign: int, n: int) -> Response
     road = request.road
     signature = request.headers.get("x-twilio-signature", "")
     signable = len(signature) == SIGNATURE_LETTERS and 0 < campaign < BIG and 0 < n < BIG
-    credential = await road.bulk.store.credential_of(campaign) if signable else None
+    credential = await road.campaign_service.store.credential_of(campaign) if signable else None
     if credential is None or not is_called_back(credential):
         raise stranger  # whoever it is, nothing of theirs is read
     if not await road.campaigns.callback(campaign, n, _form(await request.body()), signature):

@@ -10,7 +10,7 @@ from postroad.api.context import Context
 from postroad.api.request import Request, Response
 from postroad.api.routing import fetch
 from postroad.model.errors import StoreError
-from postroad.ports.broker import Brokered
+from postroad.ports.broker import HasBroker
 
 FRESH_S: Final = 5.0
 """Sums over the whole store are asked for no more often than this, however many look."""
@@ -29,7 +29,7 @@ async def metrics(request: Request) -> Response[bytes]:
         shown = structs.asdict(hub.shown())
         here.meter.hub({what: value for what, value in shown.items() if what != "busiest"})
     store = here.road.store
-    if isinstance(store, Brokered):
+    if isinstance(store, HasBroker):
         with suppress(StoreError):  # one that is away says so in the log and in /readyz
             here.meter.broker(await store.broker_facts())
     return Response(here.meter.text(), media_type=here.meter.media_type)

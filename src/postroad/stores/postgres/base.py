@@ -14,39 +14,49 @@ from postroad.observe.log import make_log
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
-from postroad.stores.postgres import schema
-from postroad.stores.postgres.bell import FleetBell, Ring
+from postroad.stores.postgres import migration
+from postroad.stores.postgres.bell import FleetBell, LaneRing
 from postroad.stores.postgres.clock import DatabaseClock
-from postroad.stores.postgres.connections import QUERIES, Line, Raw, dial, is_pooled, read_address
+from postroad.stores.postgres.connections import (
+    ANSWER_S,
+    QUERIES,
+    Raw,
+    StoreConnection,
+    dial,
+    is_pooled,
+    read_address,
+)
 from postroad.stores.postgres.errors import named
 from postroad.stores.postgres.floors import Floors
-from postroad.stores.postgres.listening import Ear
+from postroad.stores.postgres.listening import NotifyListener
 
 ARRIVALS_BATCH: Final = 500
 RETRY_S: Final = 1.0
 
 
-class Answer(Struct, frozen=True):
-    """What every function answers: the database's time, and who is to know."""
+class StoreAnswer(Struct, frozen=True):
+    """What every function returns: the database's time, and whom to ring."""
 
     now: int
-    rings: list[Ring] = field(default_factory=list)
+    rings: list[LaneRing] = field(default_factory=list)
 
 
-class Moved(Answer, frozen=True):
-    """How many arrivals found their rungs."""
+class Moved(StoreAnswer, frozen=True):
+    """How many arrivals were moved to their rungs."""
 
     moved: int = 0
 
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=StoreAnswer)
 
 
-class Base:
-    """`read` serves the owners of lanes, `write` takes their results, `accept` messages; `side`
-    does everything else, and helps to accept. Claims are there too: they wait for accepting
-    transactions, which must hold up neither readings nor results. `pace` is opened by the first
-    reservation: a slot waits for nobody."""
+class PostgresBase:
+    """The connections of a store, and how statements reach them.
+
+    `read` serves the owners of lanes, `write` takes their results, `accept` takes messages. `side`
+    does everything else and helps to accept. Claims run there too: they wait for transactions that
+    accept, and must not hold up readings or results. `pace` is opened by the first reservation: a
+    slot must not wait for other work."""
 
     def __init__(self, dsn: str, clock: Clock, log: Log | None = None) -> None:
         self.address = read_address(dsn)
@@ -56,18 +66,20 @@ class Base:
         self._counts: Counter[str] = Counter()
         chance = system_chance()
         self._read, self._write, self._accept, self._side, self._pace = self._lines = [
-            Line(name, self.address, self._counts, clock, chance)
+            StoreConnection(name, self.address, self._counts, clock, chance)
             for name in ("read", "write", "accept", "side", "pace")
         ]
         self._floors = Floors()
         self._turns: dict[int, str] = {}
-        """By owner: the tenant after which its next claim of many goes on."""
+        """By owner: the tenant after which its next claim goes on, when not all could be taken."""
         self.bell = FleetBell(self.clock, self._notify, self._arrived, self._floors, self.tasks)
-        self._ear = Ear(self.address, self.bell, self._counts, clock, chance, self.tasks)
+        self._listener = NotifyListener(
+            self.address, self.bell, self._counts, clock, chance, self.tasks
+        )
         self._arrivals = asyncio.Event()
         self._open = False
         self._reaped: dict[int, int] = {}
-        """How often each owner of this process was told that its lanes were taken away."""
+        """How often each owner of this process has learnt that its lanes were taken away."""
         self._looked_whole_s = clock.steady_s()
 
     @property
@@ -76,7 +88,7 @@ class Base:
         return dict(self._counts)
 
     async def open(self) -> None:
-        """Connect, check server and schema, begin to listen."""
+        """Connect, check the server and its schema, begin to listen."""
         pooled = await self._check()
         for line in self._lines:
             line.pooled = pooled
@@ -90,14 +102,14 @@ class Base:
             )
         else:
             pids = self._lines
-            await self._ear.start(lambda pid: any(line.pid == pid for line in pids))
+            await self._listener.start(lambda pid: any(line.pid == pid for line in pids))
         _ = self.tasks.start(self._move(), "mover")  # kept there
 
     async def _check(self) -> bool:
         raw = await dial(self.address, pooled=True)
         try:
             pooled = await is_pooled(raw)
-            await schema.check(raw, self.address.name)
+            await migration.check(raw, self.address.name)
             await self._check_isolation(raw)
             async with raw.transaction():
                 self.clock.heard(await raw.fetchval(QUERIES["now"]))
@@ -108,7 +120,8 @@ class Base:
         return pooled
 
     async def _check_isolation(self, raw: Raw) -> None:
-        """Who waits for a lock must see what was done meanwhile: a stricter level would not."""
+        """Refuse a stricter isolation level: a statement that waited for a lock must see what was
+        done meanwhile."""
         level = await raw.fetchval("show default_transaction_isolation")
         if level != "read committed":
             raise StoreError(
@@ -116,32 +129,33 @@ class Base:
                 "'read committed'; set it for this user (ALTER ROLE … SET …)"
             )
 
-    def own_line(self, name: str) -> Line:
-        """A connection for another room's work, made when it is first needed."""
-        line = Line(name, self.address, self._counts, self.clock, system_chance())
+    def own_line(self, name: str, answer_s: float = ANSWER_S) -> StoreConnection:
+        """A further connection for one kind of work, opened when it is first needed."""
+        line = StoreConnection(name, self.address, self._counts, self.clock, system_chance())
         line.pooled = self._lines[0].pooled
+        line.answer_s = answer_s
         self._lines.append(line)
         return line
 
     def hear_own(self, call: Callable[[], None]) -> None:
-        """Call it when a process rings for another room's work."""
+        """Call it when a process rings for campaigns."""
         self.bell.on_own = call
 
     async def ring_own(self) -> None:
-        """Tell every process, this one too, that another room has work."""
+        """Tell every process, this one too, that campaigns have work."""
         self.bell.on_own()
         _ = await self._notify('{"own": true}')  # NOTIFY answers nothing
 
     async def close(self) -> None:
-        """Finish what was handed over, then let go."""
-        await self._ear.close()
+        """Finish what was handed over, then close all connections."""
+        await self._listener.close()
         await self.bell.close()
         await self.tasks.close()
         self._open = False
         for line in self._lines:
             await line.close()
 
-    async def _one(self, line: Line, label: str, query: str, *values: object) -> str:
+    async def _one(self, line: StoreConnection, label: str, query: str, *values: object) -> str:
         self._check_open()
         return await line.one(label, query, values)
 
@@ -150,7 +164,7 @@ class Base:
             raise NotOpen("the road is not open: use it inside `async with road:`")
 
     def _read_answer(self, text: str, kind: "msgspec.json.Decoder[A]") -> A:
-        """An answer, taken in: the clock is set by it, and whom it concerns is told."""
+        """Decode an answer, set the clock by it, and ring those whom it names."""
         answer = kind.decode(text)
         self.clock.heard(answer.now)
         if answer.rings:
@@ -166,7 +180,7 @@ class Base:
         self._arrivals.set()
 
     async def _move(self) -> None:
-        """Arrivals find their rungs, in any process that listens."""
+        """Move arrivals to their rungs, in any process that listens."""
         while True:
             await self._arrivals.wait()
             self._arrivals.clear()
@@ -181,7 +195,7 @@ class Base:
                 self._arrivals.set()
 
     async def move_arrivals(self) -> int:
-        """Move one batch; answers how many there were."""
+        """Move one batch; returns how many there were."""
         text = await self._one(self._side, "arrivals", "move_arrivals", ARRIVALS_BATCH)
         return self._read_answer(text, MOVED).moved
 
@@ -190,7 +204,7 @@ MOVED: Final = msgspec.json.Decoder(Moved)
 
 
 def decoder(kind: type[A]) -> "msgspec.json.Decoder[A]":
-    """Reads the JSON of one kind of answer."""
+    """The decoder of one kind of answer."""
     return msgspec.json.Decoder(kind)
 
 
@@ -200,7 +214,7 @@ def literal(column: Iterable[int]) -> str:
 
 
 def once(column: Sequence[int]) -> str:
-    """The same, but numbers that are all alike come once."""
+    """The same, but of numbers that are all equal only the first."""
     return literal(column[:1] if len(set(column)) == 1 else column)
 
 

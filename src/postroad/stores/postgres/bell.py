@@ -17,18 +17,18 @@ from postroad.ports.clock import Clock
 from postroad.stores.postgres.floors import Floors
 
 GATHER_MS: Final = 5
-"""Rings for other processes are gathered for so long. Inside the accepting transaction each would
-hold PostgreSQL's one lock on notifications until the disk has answered."""
+"""Rings for other processes are gathered for so long. Sent inside the accepting transaction, each
+would hold PostgreSQL's one lock on notifications until the disk has answered."""
 PAYLOAD_BYTES_MAX: Final = 7_500
 RUNGS_MAX: Final = 8
 """A lane with rings for more rungs than this is looked at whole."""
 RETRY_MS: Final = 1_000
 RINGS_AT_ONCE: Final = 256
 RINGS_EVERY_MS: Final = 10
-"""To look at ten thousands of lanes in one go would hold up everything else for a second or two."""
+"""Looking at tens of thousands of lanes at once would hold up everything else for a second."""
 
 
-class Ring(Struct, frozen=True, array_like=True, gc=False):
+class LaneRing(Struct, frozen=True, array_like=True, gc=False):
     """One wake-up: for the owner of a lane, or (None) for all pollers."""
 
     owner: int | None
@@ -41,23 +41,24 @@ class Ring(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Notice(Struct, frozen=True, omit_defaults=True):
-    """What goes over the channel."""
+    """The payload of a notification."""
 
-    rings: list[Ring] = field(default_factory=list)
+    rings: list[LaneRing] = field(default_factory=list)
     expiry: int = 0
     arrivals: bool = False
     probe: int = 0
     own: bool = False
-    """Work of a room with tables of its own."""
+    """Campaigns have work."""
     hub: bool = False
-    """Somebody asks whether the hub is alive, or has taken its place."""
+    """A process asks whether the hub is alive, or has taken its place."""
 
 
 NOTICES: Final = msgspec.json.Decoder(Notice)
 
 
 class FleetBell:
-    """`alive` is the listening connection's to say; rings inside the process are never lost."""
+    """Rings in this process directly and in others by NOTIFY. The listener sets `alive`; rings
+    inside the process are never lost."""
 
     def __init__(
         self,
@@ -79,31 +80,31 @@ class FleetBell:
         self._tasks = tasks
         # Each listener is called in its own context, not in that of whoever committed.
         self._listeners: dict[int, tuple[Listener, contextvars.Context]] = {}
-        self._outgoing: dict[tuple[int | None, int, int, int], Ring] = {}
+        self._outgoing: dict[tuple[int | None, int, int, int], LaneRing] = {}
         self._expiry_ms = 0
         self._expiry_told_ms = 0
         self._flushing: asyncio.Task[None] | None = None
         self._closed = False
 
     def listen(self, owner: int, listener: Listener) -> None:
-        """Hear from now on."""
+        """Add a listener."""
         self._listeners[owner] = (listener, contextvars.copy_context())
         self._arrived()
 
     def leave(self, owner: int) -> None:
-        """Hear no more."""
+        """Remove a listener."""
         self._listeners.pop(owner, None)
 
     @property
     def heard(self) -> bool:
-        """Whether anyone here listens."""
+        """Whether this process has a listener."""
         return bool(self._listeners)
 
     # In this process
 
-    def ring(self, rings: Sequence[Ring]) -> None:
-        """Wake whom it concerns, here and in other processes. (Pollers elsewhere were told by the
-        transaction itself.)"""
+    def ring(self, rings: Sequence[LaneRing]) -> None:
+        """Wake the owners and pollers that rings name, here and in other processes. (Pollers
+        elsewhere were notified by the transaction itself.)"""
         self._ring_here(rings)
         for ring in rings:
             if ring.owner is not None and ring.owner not in self._listeners:
@@ -111,7 +112,7 @@ class FleetBell:
         if self._outgoing:
             self._flush_soon()
 
-    def _ring_here(self, rings: Sequence[Ring]) -> None:
+    def _ring_here(self, rings: Sequence[LaneRing]) -> None:
         loop = asyncio.get_running_loop()
         for ring in rings:
             if ring.owner is None:
@@ -127,7 +128,7 @@ class FleetBell:
                     loop.call_soon(call, ring.lane, ring.rung, ring.at_ms, context=context)
 
     def ring_expiry(self, at_ms: int) -> None:
-        """Something expires then. Others are told only what is sooner than they know."""
+        """Note when something expires. Others are told only of a time earlier than they know."""
         self._expiry_here(at_ms)
         now_ms = self._clock.now_ms()
         if at_ms < self._expiry_told_ms or self._expiry_told_ms <= now_ms:
@@ -140,23 +141,27 @@ class FleetBell:
             loop.call_soon(listener.on_expiry, at_ms, context=context)
 
     def ring_lanes(self) -> None:
-        """A ring may have been lost: all lanes that are owned here are looked at whole, some at a
-        time where there are many."""
+        """Make the owners here look at all their lanes, some at a time where there are many: a ring
+        may have been lost."""
         self._ring_some(
-            [Ring(owner, lane, 0, 0, 0) for owner, lanes in self.lanes.items() for lane in lanes]
+            [
+                LaneRing(owner, lane, 0, 0, 0)
+                for owner, lanes in self.lanes.items()
+                for lane in lanes
+            ]
         )
 
-    def _ring_some(self, rings: Sequence[Ring]) -> None:
+    def _ring_some(self, rings: Sequence[LaneRing]) -> None:
         self._ring_here(rings[:RINGS_AT_ONCE])
         if len(rings) > RINGS_AT_ONCE:
             # It is not taken back.
             _ = self._clock.later(RINGS_EVERY_MS, partial(self._ring_some, rings[RINGS_AT_ONCE:]))
 
     def ring_all(self) -> None:
-        """Nobody knows what was missed: all levels are asked, all lanes looked at."""
+        """Wake all pollers and owners here: it is not known what was missed."""
         now_ms = self._clock.now_ms()
         self._floors.forget()
-        self._ring_here([Ring(None, 0, 0, n, now_ms) for n in range(LAST_POLLED_LEVEL + 1)])
+        self._ring_here([LaneRing(None, 0, 0, n, now_ms) for n in range(LAST_POLLED_LEVEL + 1)])
         self.ring_lanes()
         self._expiry_here(now_ms)
         self._arrived()
@@ -166,7 +171,7 @@ class FleetBell:
     # From and to other processes
 
     def hear(self, payload: str, *, own: bool) -> int:
-        """A notification; what this process sent itself was rung before. Answers a probe."""
+        """Take in a notification; those of this process were rung before. Returns its probe."""
         try:
             notice = NOTICES.decode(payload)
         except msgspec.DecodeError:
@@ -183,7 +188,7 @@ class FleetBell:
                 self._expiry_here(notice.expiry)
         return notice.probe
 
-    def _keep(self, ring: Ring) -> None:
+    def _keep(self, ring: LaneRing) -> None:
         key = (ring.owner, ring.lane, ring.rung, ring.recall)
         known = self._outgoing.get(key)
         if known is None or ring.at_ms < known.at_ms:
@@ -216,19 +221,19 @@ class FleetBell:
             await self._clock.sleep(RETRY_MS / 1000)
 
     async def close(self) -> None:
-        """Send what was gathered, and nothing more."""
+        """Send what was gathered, then stop."""
         self._closed = True
         if self._flushing is not None:
             await self._flushing
 
 
-def payloads(rings: list[Ring], expiry_ms: int) -> list[str]:
-    """Rings for other processes, in pieces that NOTIFY takes."""
+def payloads(rings: list[LaneRing], expiry_ms: int) -> list[str]:
+    """Rings for other processes, in payloads that NOTIFY accepts."""
     rungs: dict[int, int] = {}
     for ring in rings:
         rungs[ring.lane] = rungs.get(ring.lane, 0) + (ring.recall == 0)
     whole = {
-        ring.lane: Ring(ring.owner, ring.lane, 0, 0, 0)
+        ring.lane: LaneRing(ring.owner, ring.lane, 0, 0, 0)
         for ring in rings
         if rungs[ring.lane] > RUNGS_MAX
     }

@@ -1,4 +1,4 @@
-"""Few long-lived connections, each for its own kind of work; statements go one after the other."""
+"""A few long-lived connections, each for one kind of work; it runs one statement at a time."""
 
 import asyncio
 from collections import Counter
@@ -19,7 +19,8 @@ QUERIES: Final = load("postroad.stores.postgres", "queries")
 OLDEST_SERVER: Final = 15
 CONNECT_S: Final = 10.0
 ANSWER_S: Final = 30.0
-"""A server that is silent for so long is given up; an owner starts nothing long before that."""
+"""A server that does not answer for so long is given up. An owner stops starting messages long
+before that."""
 BACKOFF_S: Final = (0.05, 0.2, 0.5, 1.0, 2.0)
 
 if TYPE_CHECKING:  # only the stubs know that it is generic
@@ -29,8 +30,8 @@ else:
 T = TypeVar("T")
 
 
-class Address(Struct, frozen=True):
-    """Where the database is. `listen`: a way to it that does not go through PgBouncer."""
+class DatabaseAddress(Struct, frozen=True):
+    """Where the database is. `listen`: an address of it that does not go through PgBouncer."""
 
     dsn: str
     listen: str = ""
@@ -43,7 +44,7 @@ class Address(Struct, frozen=True):
         return f"postgresql://{parts.hostname or ''}{port}{parts.path}"
 
 
-def read_address(dsn: str) -> Address:
+def read_address(dsn: str) -> DatabaseAddress:
     """The address that a DSN names; `?listen=` is ours, everything else is PostgreSQL's."""
     try:
         parts = urlsplit(dsn)
@@ -58,11 +59,11 @@ def read_address(dsn: str) -> Address:
     if listen and not listen.startswith(("postgresql://", "postgres://")):
         raise BadDsn("?listen= takes a whole address: listen=postgresql://host:5432/database")
     rest = urlencode([(name, value) for name, value in query if name != "listen"])
-    return Address(urlunsplit(parts._replace(query=rest)), listen)
+    return DatabaseAddress(urlunsplit(parts._replace(query=rest)), listen)
 
 
-async def dial(address: Address, *, direct: bool = False, pooled: bool = False) -> Raw:
-    """A new connection. `pooled`: nothing of it outlives a transaction."""
+async def dial(address: DatabaseAddress, *, direct: bool = False, pooled: bool = False) -> Raw:
+    """Open a connection. `pooled`: no state of it may outlive a transaction."""
     dsn = address.listen if direct and address.listen else address.dsn
     try:
         raw: Raw = await asyncpg.connect(
@@ -84,21 +85,27 @@ async def dial(address: Address, *, direct: bool = False, pooled: bool = False) 
 
 
 async def is_pooled(raw: Raw) -> bool:
-    """Whether something like PgBouncer stands between: then the process that answers is not the
-    one that we were told of. (In session mode it would do no harm, but cannot be told apart.)"""
+    """Whether there is a pooler like PgBouncer: then another server process answers than the one
+    that was announced. (In session mode it would do no harm, but cannot be told apart.)"""
     async with raw.transaction():
         pid: int = await raw.fetchval("select pg_backend_pid()")
     return pid != raw.get_server_pid()
 
 
-class Line:
-    """One connection, made when it is needed and made again, at growing intervals, when it is
-    lost. What was under way then may have been done, or not."""
+class StoreConnection:
+    """A connection that is opened when it is needed, and again, at growing intervals, when it is
+    lost. A statement that was under way then may have been done, or not."""
 
     def __init__(
-        self, name: str, address: Address, counts: Counter[str], clock: Clock, chance: Chance
+        self,
+        name: str,
+        address: DatabaseAddress,
+        counts: Counter[str],
+        clock: Clock,
+        chance: Chance,
     ) -> None:
         self.name = name
+        self.answer_s = ANSWER_S
         self.pooled = False
         self.pid = 0
         self._address = address
@@ -112,19 +119,19 @@ class Line:
         self._why: Exception | None = None
 
     async def one(self, label: str, query: str, values: Sequence[object] = ()) -> str:
-        """The only value of a query's only row: our functions answer with one JSON document."""
+        """The only value of a query's only row: our functions return one JSON document."""
         return await self._run(
-            label, lambda raw: raw.fetchval(QUERIES[query], *values, timeout=ANSWER_S)
+            label, lambda raw: raw.fetchval(QUERIES[query], *values, timeout=self.answer_s)
         )
 
     async def rows(self, label: str, query: str, values: Sequence[object] = ()) -> list[Record]:
         """All rows of a query."""
         return await self._run(
-            label, lambda raw: raw.fetch(QUERIES[query], *values, timeout=ANSWER_S)
+            label, lambda raw: raw.fetch(QUERIES[query], *values, timeout=self.answer_s)
         )
 
     async def together(self, label: str, work: Callable[[Raw], Awaitable[T]]) -> T:
-        """Several statements in one transaction. The work may be done a second time, when the
+        """Run several statements in one transaction. The work may be done a second time, after the
         first was rolled back."""
 
         async def inside(raw: Raw) -> T:
@@ -134,11 +141,11 @@ class Line:
         return await self._run(label, inside)
 
     async def work(self, label: str, work: Callable[[Raw], Awaitable[T]]) -> T:
-        """Whatever a room with tables of its own does; a second time after a deadlock."""
+        """Run any work on the connection; a second time after a deadlock."""
         return await self._run(label, work)
 
     async def close(self) -> None:
-        """Let go, when what is under way has ended."""
+        """Close it, after what is under way has ended."""
         async with self._lock:
             raw, self._raw = self._raw, None
             if raw is not None:

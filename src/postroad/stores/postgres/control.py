@@ -7,12 +7,12 @@ from msgspec import field
 
 from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.entities import Lane
-from postroad.stores.postgres.base import Answer, Base, decoder
+from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder
 from postroad.stores.postgres.leases import ANSWER
 
 
-class Cancelling(Answer, frozen=True):
-    """What came of each wish; unknown ones are left out."""
+class Cancelling(StoreAnswer, frozen=True):
+    """The state of each message that was to be cancelled; unknown ones are left out."""
 
     states: dict[int, CancelState] = field(default_factory=dict)
 
@@ -23,13 +23,13 @@ class Walked(Cancelling, frozen=True):
     after: Cursor | None = None
 
 
-class Settled(Answer, frozen=True):
+class SettleAnswer(StoreAnswer, frozen=True):
     """Whether there was something to settle."""
 
     settled: bool = False
 
 
-class Withdrawn(Answer, frozen=True):
+class Withdrawn(StoreAnswer, frozen=True):
     """Whether the lane was still its owner's."""
 
     done: bool = False
@@ -38,20 +38,20 @@ class Withdrawn(Answer, frozen=True):
 WITHDRAWN: Final = decoder(Withdrawn)
 CANCELLING: Final = decoder(Cancelling)
 WALKED: Final = decoder(Walked)
-SETTLED: Final = decoder(Settled)
+SETTLED: Final = decoder(SettleAnswer)
 
 
-class ControlVerbs(Base):
+class PostgresControl(PostgresBase):
     """Cancel, pause, resume, unblock."""
 
     async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
-        """Cancel what nobody owns; ask the owners of the rest."""
+        """Cancel messages of free lanes; ask the owners of the others."""
         text = await self._one(self._side, "cancel", "cancel", tenant, list(ids))
         states = self._read_answer(text, CANCELLING).states
         return {number: states.get(number, CancelState.unknown) for number in ids}
 
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
-        """The lane's owner takes these out as cancelled."""
+        """Take cancelled messages out of a lane, as its owner."""
         values = (owner, lane.id, lane.epoch, list(ids))
         text = await self._one(self._side, "cancel", "withdraw", *values)
         return self._read_answer(text, WITHDRAWN).done
@@ -62,7 +62,7 @@ class ControlVerbs(Base):
         return self._read_answer(text, SETTLED).settled
 
     async def cancel_some(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
-        """Cancel, or ask for, the next ones of a walk."""
+        """Cancel the next slice of a queue, or ask the owners to."""
         meant = (which.tenant, which.queue, which.order_key, which.accepted_before_ms)
         place = (after.rung, after.place, after.id)
         text = await self._one(self._side, "cancel", "cancel_some", *meant, *place, limit)
@@ -70,19 +70,19 @@ class ControlVerbs(Base):
         return CancelSlice(answer.states, answer.after)
 
     async def pause_queue(self, queue: int, *, paused: bool) -> None:
-        """Hold all of a queue's messages, or let them go on."""
+        """Pause or resume a queue."""
         await self._change("pause_queue", queue, paused)
 
     async def unblock_queue(self, queue: int) -> None:
-        """Lift a queue's hold-off, also one that disabled it."""
+        """Lift a queue's block, also one that disabled it."""
         await self._change("unblock_queue", queue)
 
     async def pause_lane(self, lane: int, *, paused: bool) -> None:
-        """Hold all queues of a lane, or let them go on."""
+        """Pause or resume a lane."""
         await self._change("pause_lane", lane, paused)
 
     async def unblock_lane(self, lane: int) -> None:
-        """Close a lane's circuit, and lift its queues' `unreachable` hold-offs."""
+        """Close a lane's circuit, and lift its queues' `unreachable` blocks."""
         await self._change("unblock_lane", lane)
 
     async def _change(self, query: str, *values: object) -> None:

@@ -10,25 +10,25 @@ from postroad.model.errors import NotDead, UnknownMessage
 from postroad.model.ids import to_text
 from postroad.model.states import DeadReason
 from postroad.model.tries import Try
-from postroad.stores.postgres.base import Answer, Base, decoder
+from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder
 
 TRIM_SLICE: Final = 1_000
 TRIES: Final = msgspec.json.Decoder(tuple[Try, ...])
 
 
-class Chosen(Answer, frozen=True):
-    """How many were meant; or one that is not dead, and where it is instead."""
+class DeadChoice(StoreAnswer, frozen=True):
+    """How many were chosen; or one that is not dead, and its state."""
 
     count: int = 0
     refused: int = 0
     state: str | None = None
 
 
-CHOSEN: Final = decoder(Chosen)
+CHOSEN: Final = decoder(DeadChoice)
 
 
-class DeadVerbs(Base):
-    """Look at the dead, send them again, forget them."""
+class PostgresDeadSet(PostgresBase):
+    """Shows, replays and purges dead messages."""
 
     async def dead_page(self, which: DeadFilter, after: Place, limit: int) -> list[DeadMessage]:
         """A page, the latest death first."""
@@ -67,7 +67,7 @@ class DeadVerbs(Base):
         return chosen.count
 
     async def dead_trim(self, keep: int) -> int:
-        """Delete a slice of the longest dead beyond so many."""
+        """Delete a slice of the dead beyond so many, those dead longest first."""
         return int(await self._one(self._side, "retain", "trim", keep, TRIM_SLICE))
 
 
@@ -81,7 +81,7 @@ def _message(row: Record) -> DeadMessage:
     return DeadMessage(to_text(number), tenant, queue, DeadReason(reason), *rest[:8])
 
 
-def _refuse(chosen: Chosen) -> NoReturn:
+def _refuse(chosen: DeadChoice) -> NoReturn:
     name = to_text(chosen.refused)
     if chosen.state is None:
         raise UnknownMessage(

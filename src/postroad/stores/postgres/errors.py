@@ -1,4 +1,4 @@
-"""PostgreSQL's errors in our words."""
+"""Turns errors of PostgreSQL into ours, which say what to do."""
 
 from typing import Final
 
@@ -32,9 +32,9 @@ LOST: Final = (
     OSError,
     TimeoutError,
 )
-"""After these the connection is of no use, and whether the statement was done is not known."""
+"""After these the connection is lost, and whether the statement was done is not known."""
 AGAIN: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
-"""Certainly not done, and likely to go well at once."""
+"""The statement was certainly not done, and is likely to succeed at once."""
 MIGRATE: Final = "run `postroad migrate` with this release first"
 
 UNFINISHED: Final = (
@@ -42,10 +42,10 @@ UNFINISHED: Final = (
     "store copy` again, it goes on where it was; or drop the schema `postroad` there"
 )
 BEING_COPIED: Final = "PR001"
-"""What triggers raise in whoever writes meanwhile (copy_begin.sql)."""
+"""The SQLSTATE that triggers raise while a road is being copied (`copy_begin`)."""
 
 QUEUE_GONE: Final = "PR002"
-"""What functions raise in whoever speaks of such a queue."""
+"""The SQLSTATE that functions raise for a queue that was deleted."""
 
 
 def is_lost(error: BaseException) -> bool:
@@ -97,7 +97,7 @@ NAMES: Final[list[tuple[tuple[type[Exception], ...], type[PostroadError], str]]]
 
 
 def named(error: Exception, where: str) -> PostroadError:
-    """What a user can do about it. `where` names the database, without its password."""
+    """Our error for one of PostgreSQL's. `where` names the database, without its password."""
     if isinstance(error, PostroadError):
         return error
     if getattr(error, "sqlstate", None) == BEING_COPIED:

@@ -1,4 +1,4 @@
-"""Floors: from when on each level is asked for ready lanes. What lies behind was seen."""
+"""Floors: the ready time from which on each level is searched. What lies before has been seen."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from postroad.model.states import NEVER
 
 
-class Asked:
-    """One question under way."""
+class FloorQuestion:
+    """A claim that is under way."""
 
     def __init__(self, floors: list[int]) -> None:
         self.floors = floors
@@ -22,30 +22,30 @@ class Floors:
     def __init__(self) -> None:
         self._floors: dict[tuple[int, int], int] = {}
         self._unfinished: set[int] = set()
-        """Owners that were told a part of everything: the next question goes on from there."""
+        """Owners that have seen only part of everything: their next claim goes on from there."""
 
     def ring(self, level: int, at_ms: int) -> None:
-        """Something is ready at a level from a time on."""
+        """Note that something is ready at a level from a time on."""
         for key, floor_ms in self._floors.items():
             if key[1] == level and at_ms < floor_ms:
                 self._floors[key] = at_ms
 
     def forget(self) -> None:
-        """Nobody knows what was missed."""
+        """Search everything again: it is not known what was missed."""
         self._floors = dict.fromkeys(self._floors, 0)
         self._unfinished.clear()
 
     def leave(self, owner: int) -> None:
-        """An owner asks no more."""
+        """Forget an owner."""
         self._floors = {key: floor for key, floor in self._floors.items() if key[0] != owner}
 
     @contextmanager
-    def asked(self, owner: int, levels: Sequence[int], *, whole: bool) -> Iterator[Asked]:
+    def asked(self, owner: int, levels: Sequence[int], *, whole: bool) -> Iterator[FloorQuestion]:
         """Ask, and note from when on to ask `next` time and whether this answer was `full`;
         `whole` asks for everything."""
         keys = [(owner, level) for level in levels]
         start = whole and owner not in self._unfinished
-        asked = Asked([0 if start else self._floors.get(key, 0) for key in keys])
+        asked = FloorQuestion([0 if start else self._floors.get(key, 0) for key in keys])
         self._floors |= dict.fromkeys(keys, NEVER)  # what rings meanwhile is lower
         try:
             yield asked

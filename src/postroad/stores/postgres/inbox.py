@@ -13,17 +13,17 @@ from postroad.model.errors import NotOpen, StoreUnavailable
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
-from postroad.stores.postgres.base import Answer, Base, decoder, literal
-from postroad.stores.postgres.connections import Line
+from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, literal
+from postroad.stores.postgres.connections import StoreConnection
 
 T = TypeVar("T")
 ROWS_MAX: Final = 2_000
-"""More are not merged into one statement: claims of the same lanes wait for its commit."""
+"""The most drafts in one statement: claims of the same lanes wait for its commit."""
 QUEUES: Final = msgspec.json.Decoder(list[Queue])
 QUEUE: Final = msgspec.json.Decoder(Queue)
 
 
-class Took(Answer, frozen=True):
+class Took(StoreAnswer, frozen=True):
     """`seen`: (place of a draft from 1, first message with its key, digest of that one's body)."""
 
     seen: list[tuple[int, int, str]] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Took(Answer, frozen=True):
 TOOK: Final = decoder(Took)
 
 
-class Batch:
+class AcceptBatch:
     """Drafts as the columns that the store takes: each rung once, each key once."""
 
     def __init__(self, drafts: Sequence[Draft]) -> None:
@@ -121,17 +121,17 @@ class Batch:
 
 
 def _unless_all(column: list[T], usual: T) -> list[T]:
-    """A column that holds nothing but the usual value need not be sent."""
+    """An empty column where all values are the usual one, which need not be sent."""
     return column if any(value != usual for value in column) else []
 
 
 def _once(column: list[int]) -> list[int]:
-    """A column that holds one value is sent as that."""
+    """A column of one value where all values are equal."""
     return column if any(value != column[0] for value in column) else column[:1]
 
 
 class Handed(Struct):
-    """Drafts of one caller, who waits for their answers."""
+    """Drafts of one caller that waits for their answers."""
 
     drafts: Sequence[Draft]
     answers: "asyncio.Future[list[Accepted]]"
@@ -139,10 +139,12 @@ class Handed(Struct):
 
 
 class Gathering:
-    """While two accepting statements are under way, what else comes is gathered for the next."""
+    """Gathers drafts that come while two accepting statements are under way, for the next one."""
 
     def __init__(
-        self, lines: Sequence[Line], store: Callable[[Line, Batch], Awaitable[list[Accepted]]]
+        self,
+        lines: Sequence[StoreConnection],
+        store: Callable[[StoreConnection, AcceptBatch], Awaitable[list[Accepted]]],
     ) -> None:
         self._idle = list(lines)
         self._store = store
@@ -151,7 +153,7 @@ class Gathering:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def put(self, drafts: Sequence[Draft]) -> list[Accepted]:
-        """Hand over; the answers come after the commit."""
+        """Hand drafts over; the answers come after the commit."""
         answers: asyncio.Future[list[Accepted]] = asyncio.get_running_loop().create_future()
         ordered = any(draft.slot for draft in drafts)
         self._waiting.append(Handed(drafts, answers, ordered))
@@ -159,7 +161,7 @@ class Gathering:
         return await answers
 
     async def drained(self) -> None:
-        """All that was handed over is answered."""
+        """Wait until all that was handed over is answered."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -171,8 +173,8 @@ class Gathering:
             task.add_done_callback(self._tasks.discard)
 
     def _next(self) -> list[Handed]:
-        """The next callers together. One batch with ordered messages at a time: two at once could
-        be committed in the wrong order."""
+        """The drafts of the next callers. Only one batch with ordered messages is under way at a
+        time: two could be committed in the wrong order."""
         batch: list[Handed] = []
         rows = 0
         while self._waiting:
@@ -185,7 +187,7 @@ class Gathering:
         self._ordered += any(handed.ordered for handed in batch)
         return batch
 
-    async def _run(self, line: Line, batch: list[Handed]) -> None:
+    async def _run(self, line: StoreConnection, batch: list[Handed]) -> None:
         try:
             await self._together(line, batch)
         finally:
@@ -193,10 +195,10 @@ class Gathering:
             self._idle.append(line)
             self._start()
 
-    async def _together(self, line: Line, batch: list[Handed]) -> None:
+    async def _together(self, line: StoreConnection, batch: list[Handed]) -> None:
         drafts = [draft for handed in batch for draft in handed.drafts]
         try:
-            answers = await self._store(line, Batch(drafts))
+            answers = await self._store(line, AcceptBatch(drafts))
         except (StoreUnavailable, NotOpen) as error:
             # Perhaps it was stored: only who sent it can say whether to send it again.
             for handed in batch:
@@ -221,8 +223,8 @@ def _fail(handed: Handed, error: Exception) -> None:
         handed.answers.set_exception(error)
 
 
-class InboxVerbs(Base):
-    """Queues and drafts."""
+class PostgresInbox(PostgresBase):
+    """Opens queues and accepts drafts."""
 
     def __init__(self, dsn: str, clock: Clock, log: Log | None = None) -> None:
         super().__init__(dsn, clock, log)
@@ -255,7 +257,7 @@ class InboxVerbs(Base):
         return QUEUE.decode(text) if text else None
 
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
-        """Store them all in one transaction, then answer."""
+        """Store all drafts in one transaction."""
         if not drafts:
             return []
         answers = await self._gathering.put(drafts)
@@ -264,11 +266,11 @@ class InboxVerbs(Base):
             self.bell.ring_expiry(soonest)
         return answers
 
-    async def _store(self, line: Line, batch: Batch) -> list[Accepted]:
+    async def _store(self, line: StoreConnection, batch: AcceptBatch) -> list[Accepted]:
         text = await self._one(line, "accept", "accept", *batch.columns())
         return batch.answers(self._read_answer(text, TOOK).seen)
 
     async def close(self) -> None:
-        """Finish what was handed over, then let go."""
+        """Finish what was handed over, then close."""
         await self._gathering.drained()
         await super().close()

@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from postroad.model.facts import LaneFacts, MessageFacts, PaceFacts, QueueFacts
-from postroad.stores.postgres.base import Base
+from postroad.stores.postgres.base import PostgresBase
 
 MESSAGE: Final = msgspec.json.Decoder(MessageFacts)
 QUEUE: Final = msgspec.json.Decoder(QueueFacts)
@@ -14,8 +14,8 @@ LANE: Final = msgspec.json.Decoder(LaneFacts)
 PACES: Final = msgspec.json.Decoder(tuple[PaceFacts, ...])
 
 
-class InsightVerbs(Base):
-    """What can be asked."""
+class PostgresInsight(PostgresBase):
+    """Answers what is known about messages, queues and lanes."""
 
     async def counts(self) -> dict[str, int]:
         """Messages by state."""
@@ -46,5 +46,5 @@ class InsightVerbs(Base):
         return replace(facts, paces=await self._paces(0, number)) if facts else None
 
     async def _paces(self, queue: int, lane: int) -> tuple[PaceFacts, ...]:
-        """A moment later than the rest: a limit in use is never the same for long."""
+        """Read the limits, a moment later than the rest: in use they change all the time."""
         return PACES.decode(await self._one(self._side, "insight", "paces", queue, lane))

@@ -15,19 +15,19 @@ from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.entities import Lane, LaneKey, Policy, Queue, Rung
 from postroad.model.record import Claim, Look, Reading, Reaped, Release, View, Want
 from postroad.model.turn import soon_again
-from postroad.stores.postgres.base import Answer, Base, decoder, flat, literal
+from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, flat, literal
 from postroad.stores.postgres.readings import first_in, found_in
 
 LOOK_WHOLE_S: Final = 60.0
-"""Owned lanes are looked at whole this often: a ring from another process may have been lost."""
+"""How often owners look at their whole lanes: a ring from another process may have been lost."""
 
 
 RungRow = tuple[int, int, int, int, int, int, int, int]
 LaneSeen = tuple[int, int, int, int, int, str, bool]
 
 
-class LaneRow(Struct, frozen=True, array_like=True, gc=False):
-    """A lane as it comes with a claim; without the rest when it was never in trouble."""
+class ClaimedLane(Struct, frozen=True, array_like=True, gc=False):
+    """A lane as a claim returns it; the last columns are left out if it was never in trouble."""
 
     id: int
     transport: str
@@ -45,7 +45,7 @@ class LaneRow(Struct, frozen=True, array_like=True, gc=False):
     paused_at: int = 0
 
     def lane(self) -> Lane:
-        """As its owner knows it."""
+        """The lane as its owner knows it."""
         key = LaneKey(self.transport, self.server, self.credential, self.shard, self.tenant)
         circuit = CLOSED
         if self.strikes or self.since:
@@ -54,7 +54,7 @@ class LaneRow(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Ahead(Struct, frozen=True):
-    """What a claim says besides its lanes."""
+    """What a claim returns besides its lanes."""
 
     next: dict[int, int]
     full: bool
@@ -63,26 +63,26 @@ class Ahead(Struct, frozen=True):
     surplus: int
     arrivals: bool
     after: str
-    """The tenant after which the next claim of many goes on."""
+    """The tenant after which the next claim goes on, when not all could be taken."""
 
 
-class Claimed(Answer, frozen=True, kw_only=True):
-    """Lanes, when each has something next, the queues of what is due in them, and what is ahead."""
+class Claimed(StoreAnswer, frozen=True, kw_only=True):
+    """The lanes of a claim, when each has something next, and the queues of what is due in them."""
 
     claim: Ahead
-    lanes: list[LaneRow]
+    lanes: list[ClaimedLane]
     soon: list[int] | None
-    queues: "list[QueueRow]"
+    queues: "list[ReadQueue]"
 
 
 @lru_cache(maxsize=1_000)
 def policy_of(packed: bytes) -> Policy:
-    """Thousands of queues have the same few policies."""
+    """Decoded policies by their JSON: thousands of queues have the same few."""
     return msgspec.json.decode(packed, type=Policy)
 
 
-class QueueRow(Struct, frozen=True, array_like=True, gc=False):
-    """A queue as it comes with a look."""
+class ReadQueue(Struct, frozen=True, array_like=True, gc=False):
+    """A queue as a look returns it."""
 
     id: int
     tenant: str
@@ -99,7 +99,7 @@ class QueueRow(Struct, frozen=True, array_like=True, gc=False):
     ledgers: tuple[int, ...] = ()
 
     def queue(self) -> Queue:
-        """As the owner of a lane knows it."""
+        """The queue as the owner of a lane knows it."""
         block = None
         if self.block_kind:
             spell = (self.block_reason, self.block_streak, self.block_since)
@@ -108,21 +108,21 @@ class QueueRow(Struct, frozen=True, array_like=True, gc=False):
         return Queue(*who, block, self.paused, self.resumed_at, self.ledgers)
 
 
-class Looked(Answer, frozen=True):
+class LookAnswer(StoreAnswer, frozen=True):
     """Rungs with the place of the look that they answer, lanes look by look, and queues."""
 
     rungs: list[RungRow] = field(default_factory=list)
     lanes: list[LaneSeen] = field(default_factory=list)
-    queues: list[QueueRow] = field(default_factory=list)
+    queues: list[ReadQueue] = field(default_factory=list)
 
 
-class Beaten(Answer, frozen=True):
+class Beaten(StoreAnswer, frozen=True):
     """How often the owner's lanes were taken away; None when it is not known any more."""
 
     reaped: int | None = None
 
 
-class Lost(Answer, frozen=True):
+class Lost(StoreAnswer, frozen=True):
     """Lanes that lost their owners."""
 
     lost: int = 0
@@ -131,15 +131,15 @@ class Lost(Answer, frozen=True):
 
 
 CLAIMED: Final = decoder(Claimed)
-LOOKED: Final = decoder(Looked)
+LOOKED: Final = decoder(LookAnswer)
 BEATEN: Final = decoder(Beaten)
 LOST: Final = decoder(Lost)
-ANSWER: Final = decoder(Answer)
+ANSWER: Final = decoder(StoreAnswer)
 HELD: Final = msgspec.json.Decoder(set[tuple[int, int]])
 
 
-class LeaseVerbs(Base):
-    """Owning, reading, giving back."""
+class PostgresLeases(PostgresBase):
+    """Owns lanes, reads them, gives them back."""
 
     async def join(self) -> int:
         """A new owner number for this process."""
@@ -163,7 +163,7 @@ class LeaseVerbs(Base):
             after = self._turns.get(owner, "")
             values = (*who, *ask, after)
             self._check_open()
-            if safety and (probe := self._ear.probe()):
+            if safety and (probe := self._listener.probe()):
                 first, *rows = await self._side.rows(label, "claim_proving", (*values, probe))
             else:
                 first, *rows = await self._side.rows(label, "claim", values)
@@ -231,16 +231,16 @@ class LeaseVerbs(Base):
         return await self._read.rows("fetch", query, values)
 
     async def mark(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
-        """Note that these are about to start."""
+        """Note that messages are about to be tried."""
         ours = await self._one(self._write, "mark", "mark", owner, lane.id, lane.epoch, list(ids))
         return bool(ours)
 
     async def unmark(self, ids: Sequence[int]) -> None:
-        """They were stopped without a lost lease."""
+        """Take the note back: messages were stopped without a lost lease."""
         _ = await self._one(self._write, "mark", "unmark", list(ids))  # it gives nothing
 
     async def release(self, owner: int, lanes: Sequence[Release]) -> dict[int, int]:
-        """Give lanes back; answers when each level of them is ready next."""
+        """Give lanes back; returns when each of their levels is ready next."""
         numbers = [one.lane for one in lanes]
         mine = self.bell.lanes.setdefault(owner, set())
         mine.difference_update(numbers)
@@ -256,7 +256,7 @@ class LeaseVerbs(Base):
         _ = self._read_answer(text, ANSWER)  # its rings are passed on
 
     async def beat(self, owner: int) -> bool:
-        """Still here; False when a peer has declared this owner dead."""
+        """Send a heartbeat; False when a peer has declared this owner dead."""
         lanes = len(self.bell.lanes.get(owner, ()))
         text = await self._one(self._write, "beat", "beat", owner, lanes)
         reaped = self._read_answer(text, BEATEN).reaped
@@ -270,12 +270,12 @@ class LeaseVerbs(Base):
         return HELD.decode(await self._one(self._write, "beat", "held", owner))
 
     async def reap(self, dead_after_ms: int) -> Reaped:
-        """Free the lanes of owners that were not heard from."""
+        """Free the lanes of owners that were silent for too long."""
         lost = self._read_answer(await self._one(self._side, "reap", "reap", dead_after_ms), LOST)
         return Reaped(lost.lost, lost.owned, lost.wishes)
 
     async def leave(self, owner: int) -> None:
-        """Going away; nothing is owned any more."""
+        """Leave: nothing is owned any more."""
         self.bell.leave(owner)
         self.bell.lanes.pop(owner, None)
         self._floors.leave(owner)
@@ -292,7 +292,7 @@ def _first_view(lane: Lane, rungs: list[Rung], queues: dict[int, Queue], soon: i
     return View(lane.id, rungs, told, soon, lane.circuit, lane.paused)
 
 
-def _views(looks: Sequence[Look], looked: Looked) -> list[View]:
+def _views(looks: Sequence[Look], looked: LookAnswer) -> list[View]:
     queues = {row.id: row.queue() for row in looked.queues}
     rungs: list[list[Rung]] = [[] for _ in looks]
     for place, *row in looked.rungs:

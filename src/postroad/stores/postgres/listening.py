@@ -1,4 +1,4 @@
-"""The connection that listens: supervised, and made to prove that it still hears."""
+"""The connection that listens for notifications: supervised, and asked to prove that it hears."""
 
 import asyncio
 from collections import Counter
@@ -11,24 +11,31 @@ from postroad.model.errors import StoreError
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Chance, Clock
 from postroad.stores.postgres.bell import FleetBell
-from postroad.stores.postgres.connections import BACKOFF_S, CONNECT_S, QUERIES, Address, Raw, dial
+from postroad.stores.postgres.connections import (
+    BACKOFF_S,
+    CONNECT_S,
+    QUERIES,
+    DatabaseAddress,
+    Raw,
+    dial,
+)
 
 CHANNEL: Final = "postroad"
 PROBE_S: Final = 240.0
 """A connection that ends in good order is noticed at once anyway. 15 statements an hour where no
 other statement carries the proof."""
 CARRY_S: Final = 120.0
-"""A statement that comes later than this after the last proof carries the next one: then the ear
-asks for none of its own."""
+"""A statement that is sent later than this after the last proof carries the next probe, so that the
+listener need not send one of its own."""
 PROBES: Final = 1 << 52
 
 
-class Ear:
-    """Listens for as long as the store is open; while it cannot, the bell is not alive."""
+class NotifyListener:
+    """Listens for notifications while the store is open; while it cannot, the bell is not alive."""
 
     def __init__(
         self,
-        address: Address,
+        address: DatabaseAddress,
         bell: FleetBell,
         counts: Counter[str],
         clock: Clock,
@@ -52,7 +59,7 @@ class Ear:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self, own: Callable[[int], bool]) -> None:
-        """Begin. `own` tells the server processes that serve this one."""
+        """Begin to listen. `own` recognises the server processes of this process's connections."""
         self._own = own
         try:
             await self._connect()
@@ -61,7 +68,7 @@ class Ear:
         self._task = self._tasks.start(self._run(), "bell")
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._bell.alive = False
         if self._task is not None:
             self._task.cancel()
@@ -114,7 +121,7 @@ class Ear:
             self._proof.set()
 
     def probe(self) -> str:
-        """What to send along so that the ear hears it, where a proof will be needed; else ""."""
+        """The payload to send with the next statement if a proof will soon be needed; else ""."""
         unproved_s = self._clock.steady_s() - self._proved_s
         return self._next_probe() if self._bell.alive and unproved_s > CARRY_S else ""
 
@@ -147,7 +154,7 @@ class Ear:
         return True
 
     def _lose(self) -> None:
-        """Pollers that sleep until a ring are woken, and go by their table from then on."""
+        """Give the connection up, and wake pollers that sleep until a ring: they poll now."""
         raw, self._raw = self._raw, None
         self._bell.alive = False
         if raw is not None:

@@ -13,26 +13,26 @@ from postroad.model.mailbox_rules import Work, decide, looked, names, settle
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
 from postroad.ports.secret import secret_bytes
-from postroad.stores.postgres.base import Base
-from postroad.stores.postgres.connections import ANSWER_S, QUERIES, Line, Raw
+from postroad.stores.postgres.base import PostgresBase
+from postroad.stores.postgres.connections import ANSWER_S, QUERIES, Raw, StoreConnection
 
 SILENT_MS: Final = 30_000
-"""A hub that was heard from within this time is alive; one that was not is asked."""
+"""A hub whose lease was renewed within this time is alive; another one is asked."""
 ANSWER_WITHIN_S: Final = 5.0
-"""One that was asked and says nothing for so long is dead. It answers within milliseconds, and was
-idle before; the watchdog ends a process that is stuck for twice as long."""
+"""A hub that was asked and does not answer for so long is dead. A living one answers within
+milliseconds; the watchdog ends a process that is stuck for twice as long."""
 ASK_AGAIN_S: Final = 0.25
 HEARS_S: Final = 1_800.0
 SAYS_S: Final = 10.0
-"""How often a hub says that it is here: one that can be asked over the bell need not."""
+"""How often a hub renews its lease; one that can be asked over the bell need not."""
 
 
-class MailboxVerbs(Base):
-    """What the hub asks, on a connection of its own."""
+class PostgresMailboxes(PostgresBase):
+    """Serves the hub, on a connection of its own."""
 
     def __init__(self, dsn: str, clock: Clock, log: Log | None = None) -> None:
         super().__init__(dsn, clock, log)
-        self._hub = Line("hub", self.address, self._counts, clock, system_chance())
+        self._hub = StoreConnection("hub", self.address, self._counts, clock, system_chance())
         self._lines.append(self._hub)
         self._holder = secret_bytes(16).hex()
         self._leads = False
@@ -42,7 +42,7 @@ class MailboxVerbs(Base):
         self.bell.on_hub = call
 
     async def hub_lead(self) -> float:
-        """Be the hub, or stay it; answers after how many seconds to say so again."""
+        """Become the hub, or stay it; returns after how many seconds to renew the lease."""
         self._check_open()
         me = (self._holder, f"{socket.gethostname()}, process {os.getpid()}")
         if not await self._hub.rows("hub", "hub_lead", me):
@@ -54,7 +54,7 @@ class MailboxVerbs(Base):
         return HEARS_S if self.bell.alive else SAYS_S
 
     async def _take_over(self, me: tuple[str, str]) -> None:
-        """Be the hub in place of one that was silent for long and does not answer now."""
+        """Become the hub in place of one that was silent for long and does not answer now."""
         until_s = self.clock.steady_s() + ANSWER_WITHIN_S
         asked: tuple[str, int] | None = None
         while True:
@@ -74,7 +74,7 @@ class MailboxVerbs(Base):
             await self.clock.sleep(ASK_AGAIN_S)
 
     async def hub_unlead(self) -> None:
-        """No more."""
+        """Stop being the hub."""
         self._check_open()
         self._leads = False
         _ = await self._hub.rows("hub", "hub_unlead", (self._holder,))  # it gives no rows
@@ -86,12 +86,12 @@ class MailboxVerbs(Base):
         return looked(_boxes(rows), asks)
 
     async def box_commit(self, ops: Sequence[Op]) -> list[Answer]:
-        """Decide in order, store, then answer."""
+        """Decide a batch in order and store what it changes."""
         self._check_open()
         return await self._hub.together("hub", lambda raw: self._apply(raw, ops))
 
     async def box_create(self, box: Box) -> None:
-        """A new mailbox. It needs no fence: nobody knows of it yet."""
+        """Make a mailbox. It needs no fence: nobody knows of it yet."""
         self._check_open()
         work = Work({}, 0)
         _ = decide(Create(box), work)  # a name that is drawn is new
@@ -132,7 +132,7 @@ class MailboxVerbs(Base):
 
 
 async def _write(raw: Raw, work: Work) -> None:
-    """What the batch changed: messages in, heads read, messages out."""
+    """Write what a batch changed: messages in, heads read, messages out."""
     if made := work.created:
         values = [(b.name, b.tenant, b.sender, b.recipient, b.quota, b.ttl_ms) for b in made]
         numbers = {row[0]: row[1] for row in await _many(raw, "box_insert", values)}

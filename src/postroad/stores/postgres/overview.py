@@ -1,11 +1,11 @@
-"""How the whole road stands."""
+"""Pages of queues and lanes, and sums over all of them."""
 
 from postroad.model.overview import LaneRow, Overview, QueueRow
 from postroad.stores.overview import read_heap, read_lane, read_queue
-from postroad.stores.postgres.base import Base
+from postroad.stores.postgres.base import PostgresBase
 
 
-class OverviewVerbs(Base):
+class PostgresOverview(PostgresBase):
     """Pages of queues and lanes, and sums."""
 
     async def queue_page(self, tenant: str, after: str, limit: int) -> list[QueueRow]:
@@ -23,7 +23,7 @@ class OverviewVerbs(Base):
         return [read_lane(tuple(row)) for row in rows]
 
     async def overview(self, tenant: str | None) -> Overview:
-        """How a tenant's messages stand, or everybody's."""
+        """Sums over a tenant's messages, or everybody's."""
         self._check_open()
         heaps = await self._side.rows("insight", "heaps", (tenant, self.clock.now_ms()))
         dead = await self._side.rows("insight", "dead_reasons", (tenant,))

@@ -1,4 +1,4 @@
-"""The slot ledger in the database: one function call a reservation."""
+"""The slot ledger in the database: one function call for each reservation."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,10 +7,10 @@ import msgspec
 
 from postroad.model.entities import LaneKey
 from postroad.model.pace import Ask, Limit, Reserved
-from postroad.stores.postgres.base import Answer, Base, decoder
+from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder
 
 
-class Limited(Answer, frozen=True):
+class Limited(StoreAnswer, frozen=True):
     """Whether what was to be limited is known."""
 
     known: bool = True
@@ -20,7 +20,7 @@ LIMITED: Final = decoder(Limited)
 RESERVED: Final = msgspec.json.Decoder(Reserved)
 
 
-class PaceVerbs(Base):
+class PostgresPacing(PostgresBase):
     """Reservations and limits."""
 
     async def reserve(self, asks: Sequence[Ask]) -> Reserved:
@@ -35,12 +35,12 @@ class PaceVerbs(Base):
         return tuple(row["id"] for row in await self._side.rows("pace", "ledgers", values))
 
     async def limit_queue(self, queue: int, limit: Limit | None) -> None:
-        """A queue's own limit from now on; None lifts it."""
+        """Set a queue's own limit; None lifts it."""
         text = await self._one(self._side, "control", "limit_queue", queue, *_values(limit))
         _ = self._read_answer(text, LIMITED)  # its rings are passed on
 
     async def limit_lane(self, lane: int, limit: Limit | None) -> bool:
-        """The limit of a lane's credential from now on; False when there is no such lane."""
+        """Set the limit of a lane's credential; False when there is no such lane."""
         text = await self._one(self._side, "control", "limit_lane", lane, *_values(limit))
         return self._read_answer(text, LIMITED).known
 

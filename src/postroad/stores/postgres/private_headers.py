@@ -1,14 +1,14 @@
-"""Headers of messages as they are stored: read, and written over."""
+"""Stored headers of messages, read and rewritten when keys change."""
 
 from postroad.ports.private_headers import HeaderRow, Kept
-from postroad.stores.postgres.base import Base
+from postroad.stores.postgres.base import PostgresBase
 
 
-class HeaderVerbs(Base):
+class PostgresHeaders(PostgresBase):
     """What changing keys needs of a store."""
 
     async def headers_page(self, kept: Kept, after: int, limit: int) -> list[HeaderRow]:
-        """The headers of messages, from behind an id on."""
+        """The headers of messages with ids after this one."""
         self._check_open()
         rows = await self._side.rows("keys", f"headers_{kept}", (after, limit))
         return [HeaderRow(*row) for row in rows]

@@ -1,4 +1,4 @@
-"""Rows of fetch_v2, and of a claim, as readings."""
+"""Turns rows of `fetch` and of a claim into readings."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -10,7 +10,7 @@ from postroad.model.record import Reading, Want
 from postroad.model.states import NEVER
 
 READ_BYTES_MAX: Final = 4 << 20
-"""One reading stops here, as in fetch_v1: bodies may be a megabyte each."""
+"""The most bytes of one reading, as in read_large: bodies may be a megabyte each."""
 # Columns by their places: by name they cost twice as much.
 DUE: Final = 8
 BODY: Final = 11
@@ -18,13 +18,13 @@ HEADERS: Final = 12
 WANT: Final = 13
 LEVEL, PRIORITY, SLOT, READY = 14, 15, 16, 17
 FIRST: Final = 2
-"""So many messages of a rung come with a claim, so that one shows that it was the last."""
+"""How many messages of a rung come with a claim: two, so that one shows that it was the last."""
 RUNGS_MAX: Final = 512
-"""Of so many rungs, as in claim_v3."""
+"""Of how many rungs they come, as in the function claim."""
 
 
-class Found:
-    """What was found of one want."""
+class RungReading:
+    """Collects the rows of one want."""
 
     __slots__ = ("large", "messages", "next_due_ms", "over")
 
@@ -45,16 +45,16 @@ class Found:
             self.over = row[0] > 0
 
     def reading(self, want: Want) -> Reading:
-        """As an answer."""
+        """The reading that the rows give."""
         full = len(self.messages) >= want.limit
         if not full and len(self.messages) > 4:
             full = sum(len(message.body) for message in self.messages) > READ_BYTES_MAX
         return Reading(want.rung, self.messages, NEVER if full else self.next_due_ms, full)
 
 
-def found_in(rows: Iterable[Record], wants: Sequence[Want]) -> list[Found]:
-    """What the rows say, want by want."""
-    all_found = [Found() for _ in wants]
+def found_in(rows: Iterable[Record], wants: Sequence[Want]) -> list[RungReading]:
+    """The readings of the rows, want by want."""
+    all_found = [RungReading() for _ in wants]
     for row in rows:
         found = all_found[row[WANT] - 1]
         if found.over:

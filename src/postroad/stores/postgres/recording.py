@@ -1,4 +1,4 @@
-"""Results on their way into the tables."""
+"""Turns results into the arguments of the function record."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -9,13 +9,13 @@ from msgspec import Struct, field
 from postroad.model.decide import Move
 from postroad.model.record import LaneChange, QueueChange, Record, Recorded, Result
 from postroad.model.states import NEVER
-from postroad.stores.postgres.base import Answer, Base, decoder, literal, once
+from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, literal, once
 from postroad.stores.postgres.webhooks import note_columns
 
 UNCERTAIN_LEVEL: Final = -1
 
 
-class Applied(Answer, frozen=True):
+class Applied(StoreAnswer, frozen=True):
     """Which of the batch's lanes are the owner's."""
 
     held: list[bool] = field(default_factory=list)
@@ -25,10 +25,10 @@ APPLIED: Final = decoder(Applied)
 
 
 class Failed(Struct, frozen=True):
-    """One result that did not deliver, as fail_v2 reads it. `pair` is the place of its lane in the
-    batch; `since` the tries before the first result of this message in the batch, `last` whether
-    this is the last one; `rung` and `at` where it lay when it was read: elsewhere it was replayed
-    since. What is None stays as it is."""
+    """One result that did not deliver, as record_failed reads it. `pair` is the place of its lane
+    in the batch; `since` the tries before the first result of this message in the batch, `last`
+    whether this is the last one; `rung` and `at` where it lay when it was read: elsewhere it was
+    replayed since. What is None stays as it is."""
 
     pair: int
     id: int
@@ -54,8 +54,8 @@ class Failed(Struct, frozen=True):
     priority: int
 
 
-class Target(Struct, frozen=True):
-    """A rung that results go to, and the first due time of them."""
+class TargetRung(Struct, frozen=True):
+    """A rung that results move to, and their first due time."""
 
     pair: int
     queue: int
@@ -64,8 +64,8 @@ class Target(Struct, frozen=True):
     due: int
 
 
-class RecordVerbs(Base):
-    """Recording."""
+class PostgresRecording(PostgresBase):
+    """Records results."""
 
     async def record(self, record: Record) -> Recorded:
         """Apply results in one transaction, fenced."""
@@ -80,7 +80,7 @@ class RecordVerbs(Base):
 
 
 class RecordBatch:
-    """A record as the arguments of record_v1."""
+    """A record as the arguments of the function record."""
 
     def __init__(self, record: Record) -> None:
         pairs = dict.fromkeys([(r.message.lane, r.epoch) for r in record.results])
@@ -160,7 +160,7 @@ class RecordBatch:
             priority=result.priority,
         )
 
-    def _targets(self) -> list[Target]:
+    def _targets(self) -> list[TargetRung]:
         found: dict[tuple[int, int, int, int], int] = {}
         for result in self._failed:
             to, due, _ = _way(result)
@@ -168,7 +168,7 @@ class RecordBatch:
                 pair = self._pair(result.message.lane, result.epoch)
                 key = (pair, result.message.queue, to, result.priority)
                 found[key] = min(found.get(key, NEVER), due or NEVER)
-        return [Target(*key, due=due) for key, due in found.items()]
+        return [TargetRung(*key, due=due) for key, due in found.items()]
 
     def _queues(self, changes: Sequence[QueueChange]) -> list[dict[str, object]]:
         """The last change of each queue counts."""

@@ -11,7 +11,7 @@ from postroad.model.entities import Accepted, Draft, Queue, QueueSpec, digest_of
 from postroad.model.errors import BadInput, QueueGone
 from postroad.model.unused import GONE
 from postroad.stores.postgres.connections import QUERIES
-from postroad.stores.postgres.inbox import InboxVerbs
+from postroad.stores.postgres.inbox import PostgresInbox
 
 NO_TRANSACTION: Final = (
     "send_in belongs to a transaction, and none is open on this connection: begin one, or use send"
@@ -57,7 +57,7 @@ async def insert_arrivals(connection: object, drafts: Sequence[Draft], *, sure: 
         return await _sqlalchemy(connection, values)
     raise BadInput(
         f"a {kind.__module__}.{kind.__qualname__} cannot be sent through: give a connection of "
-        "asyncpg or psycopg 3, or a Connection or Session of SQLAlchemy, sync or async"
+        "asyncpg or psycopg 3, or a StoreConnection or Session of SQLAlchemy, sync or async"
     )
 
 
@@ -98,7 +98,7 @@ async def _done(answer: Any) -> Any:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-class JoinVerbs(InboxVerbs):
+class PostgresSending(PostgresInbox):
     """The caller's transactions on the road's database."""
 
     async def queue_in(self, connection: object, spec: QueueSpec) -> Queue:

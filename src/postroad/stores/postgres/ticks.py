@@ -7,11 +7,11 @@ import msgspec
 
 from postroad.model.errors import StoreError
 from postroad.model.ticks import Fate, Schedule, Tick, TickNote
-from postroad.stores.postgres.base import Answer, Base, decoder
+from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder
 from postroad.stores.postgres.sending import columns
 
 
-class Ticked(Answer, frozen=True):
+class Ticked(StoreAnswer, frozen=True):
     """The schedule as it is stored then."""
 
     schedule: Schedule | None = None
@@ -21,7 +21,7 @@ TICKED: Final = decoder(Ticked)
 SCHEDULE: Final = msgspec.json.Decoder(Schedule)
 
 
-class TickVerbs(Base):
+class PostgresTicks(PostgresBase):
     """Each tick is decided once in the whole fleet."""
 
     async def open_schedule(self, schedule: Schedule) -> Schedule:
@@ -30,7 +30,7 @@ class TickVerbs(Base):
         return SCHEDULE.decode(await self._one(self._side, "cron", "open_schedule", *values))
 
     async def tick(self, schedule: Schedule, ticks: Sequence[Tick], until_ms: int) -> Schedule:
-        """Note the fate of ticks and store their messages, but for those decided before."""
+        """Note what becomes of ticks and store their messages, leaving out those decided before."""
         drafts = [tick.draft for tick in ticks if tick.draft is not None]
         places = iter(range(1, len(drafts) + 1))
         text = await self._one(

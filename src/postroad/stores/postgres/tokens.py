@@ -4,11 +4,11 @@ from asyncpg import Record
 
 from postroad.model.states import NEVER
 from postroad.model.tokens import Scope, Token
-from postroad.stores.postgres.base import Base
+from postroad.stores.postgres.base import PostgresBase
 
 
-class TokenVerbs(Base):
-    """Who may ask."""
+class PostgresTokens(PostgresBase):
+    """Keeps access tokens."""
 
     async def token_add(self, token: Token, digest: bytes) -> None:
         """Keep a new token."""
@@ -29,7 +29,7 @@ class TokenVerbs(Base):
         return [read_token(row) for row in await self._side.rows("tokens", "token_page", (tenant,))]
 
     async def token_drop(self, tenant: str | None, identity: str) -> bool:
-        """Forget it."""
+        """Delete a token."""
         self._check_open()
         return bool(await self._side.rows("tokens", "token_delete", (tenant, identity)))
 

@@ -12,12 +12,7 @@ from postroad.model.ids import first_after
 from postroad.model.record import Collected, Swept
 from postroad.model.states import NEVER
 from postroad.model.unused import ASK_AGAIN_MS, DELETE_MOST, WALK_EVERY_MS, WALK_SLICE
-from postroad.stores.postgres.base import Answer, Base, decoder
-
-RETAIN_SLICE: Final = 1_000
-LOCKED_MS: Final = 1_000
-SPELL_RECHECK_MS: Final = 600_000
-"""While a spell is over age its queue is looked at this often: each message has its own start."""
+from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder
 
 
 class Spell(Struct, frozen=True):
@@ -31,12 +26,12 @@ class Spell(Struct, frozen=True):
 
     @property
     def ttl_ms(self) -> int:
-        """How long a message may outlive it."""
+        """How long a message may wait in this spell."""
         quota = self.kind is BlockKind.quota
         return self.policy.quota_ttl_ms if quota else self.policy.unreachable_ttl_ms
 
 
-class SweptOnce(Answer, frozen=True):
+class SweptOnce(StoreAnswer, frozen=True):
     """What died of its own deadline, when the next one does, and spells to be judged."""
 
     expired: int = 0
@@ -44,15 +39,19 @@ class SweptOnce(Answer, frozen=True):
     spells: list[Spell] = field(default_factory=list)
 
 
+RETAIN_SLICE: Final = 1_000
+LOCKED_MS: Final = 1_000
+SPELL_RECHECK_MS: Final = 600_000
+"""How often a queue is swept while its spell is too old: each message has its own start."""
 SWEPT: Final = decoder(SweptOnce)
 COLLECTED: Final = msgspec.json.Decoder(Collected)
 
 
-class UpkeepVerbs(Base):
+class PostgresUpkeep(PostgresBase):
     """Expiry and retention."""
 
     async def sweep(self, limit: int) -> Swept:
-        """Move what has expired, or outlived a spell, to the dead set."""
+        """Move messages that have expired, or waited too long in a spell, to the dead set."""
         swept = self._read_answer(await self._one(self._side, "sweep", "sweep", limit), SWEPT)
         done, next_at_ms = swept.expired, swept.next or NEVER
         if next_at_ms <= swept.now and done < limit:  # somebody is writing it just now

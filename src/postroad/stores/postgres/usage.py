@@ -1,14 +1,14 @@
 """How much tenants have."""
 
 from postroad.ports.usage import Kept, Slice
-from postroad.stores.postgres.base import Base
+from postroad.stores.postgres.base import PostgresBase
 
 
-class UsageVerbs(Base):
-    """What limits of tenants are checked by."""
+class PostgresUsage(PostgresBase):
+    """Counts what tenants have, for their limits."""
 
     async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:
-        """How many it has, up to a number."""
+        """How many of a kind a tenant has, up to a number."""
         return int(await self._one(self._read, "usage", f"has_{kept}", tenant, most))
 
     async def stored(self, after: int, limit: int) -> Slice:

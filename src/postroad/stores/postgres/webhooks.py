@@ -7,11 +7,11 @@ from asyncpg import Record
 from postroad.model.outcome import Kind
 from postroad.model.record import Result
 from postroad.model.webhook import Attempt, HookRow
-from postroad.stores.postgres.base import Base, literal
+from postroad.stores.postgres.base import PostgresBase, literal
 
 
-class WebhookVerbs(Base):
-    """What webhooks need of a store."""
+class PostgresWebhooks(PostgresBase):
+    """Keeps settings of webhooks and the log of their tries."""
 
     async def read_hooks(self, queues: Sequence[int]) -> list[HookRow]:
         """The settings of those of these queues that have any."""
@@ -35,7 +35,7 @@ class WebhookVerbs(Base):
         return [(name, HookRow(*row)) for name, *row in rows]
 
     async def drop_hook(self, queue: int) -> None:
-        """Forget a queue's settings."""
+        """Delete a queue's settings."""
         self._check_open()
         _ = await self._side.rows("webhooks", "hook_delete", (queue,))  # it gives no rows
 
@@ -59,7 +59,7 @@ def _attempt(row: Record) -> Attempt:
 
 
 def note_columns(results: Sequence[Result]) -> tuple[object, ...]:
-    """What was seen of tries, as the arguments of note_tries_v1; () when nothing was."""
+    """Tries as the arguments of the function note_tries; () when there are none."""
     seen = [(r, r.note) for r in results if r.note is not None]
     if not seen:
         return ()

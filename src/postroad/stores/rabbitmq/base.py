@@ -1,4 +1,4 @@
-"""A road on RabbitMQ that is open: the broker, the state store, and what joins them."""
+"""The parts of the store on RabbitMQ, and how they are opened and closed."""
 
 import os
 import socket
@@ -13,103 +13,105 @@ from postroad.ports.bell import Listener
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
 from postroad.stores.postgres.store import PostgresStore
-from postroad.stores.rabbitmq.arriving import Arrivals
-from postroad.stores.rabbitmq.book import Book
 from postroad.stores.rabbitmq.broker import Broker
-from postroad.stores.rabbitmq.consuming import Consuming
-from postroad.stores.rabbitmq.crew import Crew, Duties
-from postroad.stores.rabbitmq.draining import Draining
+from postroad.stores.rabbitmq.consuming.arrivals import Arrivals
+from postroad.stores.rabbitmq.consuming.consumers import Consumers
+from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
+from postroad.stores.rabbitmq.consuming.queue_cache import QueueCache
+from postroad.stores.rabbitmq.consuming.serving import Serving
+from postroad.stores.rabbitmq.dead_letters import UNREADABLE
+from postroad.stores.rabbitmq.delays.parking import Parking
 from postroad.stores.rabbitmq.envelope import Envelope
-from postroad.stores.rabbitmq.options import Options
-from postroad.stores.rabbitmq.outbox import Outbox
-from postroad.stores.rabbitmq.parking import Parking
-from postroad.stores.rabbitmq.recent import Recent
-from postroad.stores.rabbitmq.recording import Recording
-from postroad.stores.rabbitmq.routes import Routes
-from postroad.stores.rabbitmq.serving import Serving
-from postroad.stores.rabbitmq.shifting import Shifter
-from postroad.stores.rabbitmq.stamping import Stamps
-from postroad.stores.rabbitmq.state.state import BrokerState, Grave
+from postroad.stores.rabbitmq.fleet.catch_all import CatchAll
+from postroad.stores.rabbitmq.fleet.collector import DeadLetterCollector
+from postroad.stores.rabbitmq.fleet.fleet import Fleet
+from postroad.stores.rabbitmq.fleet.housekeeping import Housekeeping
+from postroad.stores.rabbitmq.fleet.old_queues import OldQueueDrain
+from postroad.stores.rabbitmq.options import RabbitOptions
+from postroad.stores.rabbitmq.publishing.header_template import HeaderTemplates
+from postroad.stores.rabbitmq.publishing.outbox import Outbox
+from postroad.stores.rabbitmq.publishing.recent import RecentMessages
+from postroad.stores.rabbitmq.publishing.recording import ResultRecorder
+from postroad.stores.rabbitmq.publishing.republisher import Republisher
+from postroad.stores.rabbitmq.publishing.routes import Routes
+from postroad.stores.rabbitmq.state.broker_state import BrokerState, DeadLetter
 from postroad.stores.rabbitmq.state.tables import PostgresTables, SqliteTables
-from postroad.stores.rabbitmq.table import Table
-from postroad.stores.rabbitmq.topology import Topology
+from postroad.stores.rabbitmq.topology.topology import Topology
 from postroad.stores.sqlite.bell import LocalBell
 from postroad.stores.sqlite.store import SqliteStore
 
 FRESH_S: Final = 2.0
 EVER_S: Final = float("inf")
-State = SqliteStore | PostgresStore
-UNREADABLE: Final = "unreadable"
+StateStore = SqliteStore | PostgresStore
 
 
-class RoadBell(LocalBell):
-    """Rings inside this process: what others add comes by the broker."""
+class InProcessBell(LocalBell):
+    """Wakes engines of this process. What other processes send arrives through the broker."""
 
     def holds(self, lane: int, number: int) -> bool:
-        """Whether an engine of this process has a message in hand."""
+        """Whether an engine of this process is trying a message, or has yet to record its
+        result."""
         listeners: list[Listener] = [each for each, _ in self._listeners.values()]
         return any(listener.holds(lane, number) for listener in listeners)
 
     def hears(self, owner: int) -> bool:
-        """Whether an engine of this owner runs."""
+        """Whether an engine of this owner is running."""
         return owner in self._listeners
 
 
-class Base:
-    """The parts. Nothing is consumed until an engine asks for lanes: a process that only sends
-    takes no messages from those who serve them."""
+class RabbitBase:
+    """Builds and connects the parts. Nothing is consumed until an engine claims lanes, so a process
+    that only sends takes no messages from workers."""
 
-    def __init__(self, options: Options, state: State, log: Log | None = None) -> None:
+    def __init__(self, options: RabbitOptions, state: StateStore, log: Log | None = None) -> None:
         self.options = options
         self.state = state
         self.clock: Clock = state.clock
-        self.bell = RoadBell()
-        self.log = log or make_log("warning")
-        self.tasks = Tasks(self.log)
-        if isinstance(state, HasTasks):
-            state.tasks.tell(self.tasks.hear)
-        self.topology = Topology(options.prefix, options.shards)
-        self.table = Table(self.bell.ring)
+        self.bell = InProcessBell()
+        self.log = log = log or make_log("warning")
+        self.tasks = Tasks(log)
         self._is_file = isinstance(state, SqliteStore)
         tables = SqliteTables(state) if isinstance(state, SqliteStore) else PostgresTables(state)
-        self.afar = BrokerState(tables)
-        clock, routes = self.clock, Routes(self.topology)
-        fresh_s = EVER_S if self._is_file else FRESH_S
-        self.book = Book(state, self.afar, self.table, clock, fresh_s)
-        self.broker = Broker(options.address, self.topology, "postroad", clock, self.log)
-        self.broker.tasks.tell(self.tasks.hear)
-        self.routes = routes
-        self.stamps = Stamps(self.book, routes)
-        shifter = Shifter(self.broker, self.afar, self.table)
-        self.recording = Recording(self.table, routes, shifter, clock)
-        self.parking = Parking(self.table, routes, shifter, clock, self.bell.holds)
-        self.arrivals = Arrivals(self.table, self.book, self.afar, shifter, routes, clock, self.log)
+        self.broker_state = records = BrokerState(tables)
+        self.delivered = delivered = DeliveredMessages(self.bell.ring)
+        self.topology = topology = Topology(options.prefix, options.shards)
+        self.routes = routes = Routes(topology)
+        clock, fresh_s = self.clock, EVER_S if self._is_file else FRESH_S
+        self.queue_cache = cache = QueueCache(state, records, delivered, clock, fresh_s)
+        self.broker = broker = Broker(options.address, topology, "postroad", clock, log)
+        self.header_templates = HeaderTemplates(cache, routes)
+        republisher = Republisher(broker, records, delivered)
+        self.recorder = ResultRecorder(delivered, routes, republisher, clock)
+        self.parking = Parking(delivered, routes, republisher, clock, self.bell.holds)
+        self.arrivals = Arrivals(delivered, cache, records, republisher, routes, clock, log)
         self.arrivals.on_expiry = self.bell.ring_expiry
-        self.outbox = Outbox(self.afar, self.book, routes, self.broker, clock)
-        name, declare = self.topology.name, self.broker.declare
-        self.consuming = Consuming(
-            self.table, self.arrivals, name, declare, options.prefetch, clock, self.log
+        self.outbox = Outbox(records, cache, routes, broker, clock, log)
+        self.consumers = consumers = Consumers(
+            delivered, self.arrivals, topology.name, broker.declare, options.prefetch, clock, log
         )
-        self.consuming.tasks.tell(self.tasks.hear)
-        duties = Duties(self.consuming, self.bury, declare, self.broker.publish, self.broker.say)
-        self.crew = Crew(self.topology, _name(), duties, clock, self.log)
-        self.crew.tasks.tell(self.tasks.hear)
-        draining = Draining(self.book, routes, self.broker, self._handlers, clock, self.log)
+        fleet = Fleet(_name(), topology, broker.broadcast, consumers, clock, log)
+        self.catch_all = CatchAll(topology, broker.declare, broker.publish, clock, log)
+        collector = DeadLetterCollector(self.store_dead, clock)
+        self.housekeeping = Housekeeping(topology, fleet, collector, self.catch_all, clock, log)
+        old_queues = OldQueueDrain(cache, routes, broker, self._handlers, clock, log)
         self.serving = Serving(
-            self.broker, self.consuming, self.arrivals, self.crew, draining, clock
+            broker, consumers, self.arrivals, self.housekeeping, old_queues, clock
         )
-        self.recent = Recent()
+        for part in (state, broker, consumers, self.housekeeping):
+            if isinstance(part, HasTasks):
+                part.tasks.tell(self.tasks.hear)
+        self.recent = RecentMessages()
         self._owners: dict[int, int] = {}
         self._reaped: set[int] = set()
         self._open = False
 
     @property
     def queries(self) -> dict[str, int]:
-        """Statements sent to the state store so far, by what for."""
+        """How many statements were sent to the state store, by purpose."""
         return self.state.queries
 
     async def open(self) -> None:
-        """Open the state store, connect to the broker, declare and check what is to be there."""
+        """Open the state store, connect to the broker, and declare and check the topology."""
         await self.state.open()
         try:
             await self.broker.open()
@@ -119,64 +121,61 @@ class Base:
             raise
         self._open = True
         parts = {
-            "outbox": self.outbox.run(self.log),
+            "outbox": self.outbox.run(),
             "arrivals": self.arrivals.run(),
             "parking": self.parking.run(self.log),
         }
         if not self._is_file:
             parts["fresh queues"] = self._refresh()
         for name, work in parts.items():
-            _ = self.tasks.start(work, name)  # kept there
+            _ = self.tasks.start(work, name)  # `tasks` keeps it
 
     async def close(self) -> None:
-        """Finish what was handed over, then let go."""
+        """Wait for open confirms, then close the broker and the state store."""
         self._open = False
         await self.tasks.close()
         await self.broker.close()
         await self.state.close()
 
     async def _refresh(self) -> None:
-        """Other processes may pause, block or unblock what this one has in memory."""
+        """Read the queues of messages in memory regularly: other processes may pause or block
+        them."""
         while True:
             await self.clock.sleep(FRESH_S)
-            held = {entry.message.queue for entry in self.table.entries.values()}
-            queues = [self.table.queues[number] for number in held]
+            held = {entry.message.queue for entry in self.delivered.messages.values()}
+            queues = [self.delivered.queues[number] for number in held]
             try:
-                await self.book.refresh([(queue.tenant, queue.name) for queue in queues])
+                await self.queue_cache.refresh([(queue.tenant, queue.name) for queue in queues])
             except StoreError as error:
-                self.log.warning("what is paused may not be known", error=str(error))
+                self.log.warning(
+                    "could not read the queues; a pause or block may take effect late",
+                    error=str(error),
+                )
             self.parking.look()
 
     def _check_open(self) -> None:
         if not self._open:
             raise NotOpen("the road is not open: use it inside `async with road:`")
 
-    async def bury(self, letters: Sequence[Envelope]) -> None:
-        """Dead letters into the dead set, in one transaction, each once."""
-        graves = [await self._grave(letter) for letter in letters]
-        await self.afar.bury(graves, self.clock.now_ms())
+    async def store_dead(self, letters: Sequence[Envelope]) -> None:
+        """Store dead letters in one transaction, each once."""
+        rows = [await self._dead_letter(letter) for letter in letters]
+        await self.broker_state.store_dead(rows, self.clock.now_ms())
 
-    async def _grave(self, letter: Envelope) -> Grave:
-        queue = await self.book.queue((letter.tenant, letter.queue))
-        if queue is None or letter.shard >= len(queue.lanes):
-            key = LaneKey("handler", UNREADABLE)
-            spec = QueueSpec(DEFAULT_TENANT, UNREADABLE, key, 1, Policy())
-            found = await self.book.queue((DEFAULT_TENANT, UNREADABLE))
-            (queue,) = [found] if found else await self.book.open_queues([spec])
-            return Grave(letter, queue.id, queue.lanes[0])
-        return Grave(letter, queue.id, queue.lanes[letter.shard])
+    async def _dead_letter(self, letter: Envelope) -> DeadLetter:
+        queue = await self.queue_cache.queue((letter.tenant, letter.queue))
+        if queue is not None and letter.shard < len(queue.lanes):
+            return letter, queue.id, queue.lanes[letter.shard]
+        key = LaneKey("handler", UNREADABLE)
+        spec = QueueSpec(DEFAULT_TENANT, UNREADABLE, key, 1, Policy())
+        found = await self.queue_cache.queue((DEFAULT_TENANT, UNREADABLE))
+        (queue,) = [found] if found else await self.queue_cache.open_queues([spec])
+        return letter, queue.id, queue.lanes[0]
 
     def _handlers(self) -> list[str]:
-        return [each for each in self.consuming.targets if each.startswith("handler.")]
-
-    async def _pump(self) -> None:
-        """What the state store made live goes into the broker; later, if it cannot now."""
-        try:
-            _ = await self.outbox.empty()  # how many does not matter
-        except StoreError as error:
-            self.log.warning("messages wait to be published", error=str(error))
+        return [each for each in self.consumers.targets if each.startswith("handler.")]
 
 
 def _name() -> str:
-    """This process among the workers of its fleet."""
+    """A unique name of this process for its fleet."""
     return f"{socket.gethostname()}-{os.getpid()}-{int(system_chance().random() * (1 << 32)):08x}"

@@ -1,173 +1,172 @@
-"""The broker as the store uses it: one link that publishes, one that consumes."""
+"""The broker as the store uses it: one connection to publish, one to consume."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 from postroad.model.errors import BrokerBlocked, StoreError, Unroutable
 from postroad.model.ids import to_text
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.declaring import ask, declare, ready
+from postroad.stores.rabbitmq.consuming.stall_detector import ConsumedQueue, StallDetector
 from postroad.stores.rabbitmq.envelope import pack
-from postroad.stores.rabbitmq.making import make
-from postroad.stores.rabbitmq.probing import check_features
-from postroad.stores.rabbitmq.publishing import WAIT_S, Parcel, Publisher
-from postroad.stores.rabbitmq.routes import Post, Wrong
-from postroad.stores.rabbitmq.supervisor import Supervisor
-from postroad.stores.rabbitmq.topology import Plan, Topology
-from postroad.stores.rabbitmq.watching import Watch, Watched
-from postroad.stores.rabbitmq.wire.address import Address
-from postroad.stores.rabbitmq.wire.channel import Channel
+from postroad.stores.rabbitmq.publishing.publisher import WAIT_S, PackedMessage, Publisher
+from postroad.stores.rabbitmq.publishing.routes import PublishOutcome, RoutedCopy
+from postroad.stores.rabbitmq.topology.creating import create
+from postroad.stores.rabbitmq.topology.declaring import ask, declare, ready_count
+from postroad.stores.rabbitmq.topology.topology import Plan, Topology
+from postroad.stores.rabbitmq.wire.address import BrokerAddress
+from postroad.stores.rabbitmq.wire.channel import AmqpChannel
 from postroad.stores.rabbitmq.wire.confirms import Confirm
-from postroad.stores.rabbitmq.wire.link import Link
+from postroad.stores.rabbitmq.wire.connection import AmqpConnection
+from postroad.stores.rabbitmq.wire.features import check_features
 from postroad.stores.rabbitmq.wire.properties import Properties
-
-Hook = Callable[[Link], Awaitable[None]]
+from postroad.stores.rabbitmq.wire.supervisor import Prepare, Supervisor
 
 
 class Broker:
-    """Publishes posts with confirms; tells when a link for consuming is there, and when not."""
+    """Publishes with confirms, declares broker queues, and keeps a connection for consuming."""
 
     def __init__(
-        self,
-        address: Address,
-        topology: Topology,
-        name: str,
-        clock: Clock,
-        log: Log,
+        self, address: BrokerAddress, topology: Topology, name: str, clock: Clock, log: Log
     ) -> None:
         self._address = address
         self._topology = topology
         self._name = name
         self._clock = clock
         self._log = log
-        self._chance = system_chance()
         self.tasks = Tasks(log)
-        self.publisher = Publisher(
-            address, f"{name} publishes", self._prepare, clock, self._chance, log
-        )
+        self.publisher = Publisher(partial(self._supervise, "publishes"), self._prepare, clock)
         self.publisher.on_return = self._on_return
-        self.publisher.supervisor.tasks.tell(self.tasks.hear)
         self._consumer: Supervisor | None = None
-        self._watch: asyncio.Task[None] | None = None
-        self._side: Channel | None = None
+        self._detector: asyncio.Task[None] | None = None
+        self._control_channel: AmqpChannel | None = None
         self._declared: set[str] = set()
         self._made = set(topology.shard_targets())
         self._making: dict[str, asyncio.Lock] = {}
 
+    def _supervise(self, what_for: str, prepare: Prepare) -> Supervisor:
+        name, clock = f"{self._name} {what_for}", self._clock
+        supervisor = Supervisor(self._address, name, prepare, clock, system_chance(), self._log)
+        supervisor.tasks.tell(self.tasks.hear)
+        return supervisor
+
     async def open(self) -> None:
-        """Connect for publishing, and declare what is to be there."""
+        """Connect for publishing, and declare the topology."""
         await check_features(self._address, self._topology.name("probe"), self._clock)
-        await make(self._address, self._topology.plan(), self._topology.made, self._clock)
+        await create(self._address, self._topology.plan(), self._topology.made, self._clock)
         await self.publisher.open()
 
-    async def _prepare(self, link: Link) -> None:
-        self._side = await link.channel()
-        await declare(self._side, self._topology.plan())
+    async def _prepare(self, connection: AmqpConnection) -> None:
+        self._control_channel = await connection.channel()
+        await declare(self._control_channel, self._topology.plan())
         self._declared = {"", *self._topology.shard_targets()}
 
     async def consume(
         self,
-        up: Hook,
+        up: Prepare,
         down: Callable[[], Awaitable[None]],
-        watched: Callable[[], Sequence[Watched]],
+        watched: Callable[[], Sequence[ConsumedQueue]],
     ) -> None:
-        """From now on keep a link for consuming; returns when the first one is up."""
+        """Keep a connection for consuming from now on; returns when the first one is ready. `up`
+        and `down` are called for each connection."""
 
-        async def prepare(link: Link) -> None:
-            watch = Watch(link, watched)
-            await up(link)
-            self._watch = self.tasks.start(watch.run(self._clock, consumer.rebuild), "watch")
+        async def prepare(connection: AmqpConnection) -> None:
+            detector = StallDetector(connection, watched)
+            await up(connection)
+            self._detector = self.tasks.start(
+                detector.run(self._clock, consumer.rebuild), "stall detector"
+            )
 
         async def undo() -> None:
-            await self._unwatch()
+            await self._stop_detector()
             await down()
 
-        name = f"{self._name} consumes"
-        consumer = Supervisor(self._address, name, prepare, self._clock, self._chance, self._log)
+        consumer = self._consumer = self._supervise("consumes", prepare)
         consumer.undo = undo
-        consumer.tasks.tell(self.tasks.hear)
-        self._consumer = consumer
         consumer.start()
         try:
-            _ = await consumer.ready()  # only that there is one
-        except BaseException:  # whoever asked does not wait for the broker any more
-            await self.unconsume()
+            _ = await consumer.ready()  # only wait for it
+        except BaseException:  # the caller does not wait for the broker any more
+            await self.stop_consuming()
             raise
 
-    async def unconsume(self) -> None:
-        """No more."""
-        await self._unwatch()
+    async def stop_consuming(self) -> None:
+        """Close the connection for consuming."""
+        await self._stop_detector()
         if self._consumer is not None:
             await self._consumer.close()
             self._consumer = None
 
-    async def _unwatch(self) -> None:
-        task, self._watch = self._watch, None
+    async def _stop_detector(self) -> None:
+        task, self._detector = self._detector, None
         if task is not None:
             task.cancel()
             await asyncio.wait([task])
 
     async def close(self) -> None:
-        """Let go."""
-        await self.unconsume()
+        """Close both connections."""
+        await self.stop_consuming()
         await self.publisher.close()
 
-    async def publish(self, posts: Sequence[Post]) -> list[Wrong]:
-        """All of them in one go; for each what went wrong, or None when it is confirmed."""
-        return await self.send([_parcel(post) for post in posts])
+    async def publish(self, copies: Sequence[RoutedCopy]) -> list[PublishOutcome]:
+        """Publish copies together; answers an error for each, or None when it is confirmed."""
+        return await self.send([_packed(copy) for copy in copies])
 
-    async def send(self, parcels: Sequence[Parcel]) -> list[Wrong]:
-        """The same, packed. An error is raised only before anything is written."""
-        for target in {_target(each.key) for each in parcels} - self._declared:
+    async def send(self, messages: Sequence[PackedMessage]) -> list[PublishOutcome]:
+        """Publish encoded messages. An error is raised only before anything is written."""
+        for target in {_target(each.key) for each in messages} - self._declared:
             await self.declare(target)
-        answers = await self.publisher.publish(parcels)
-        lost = [at for at, wrong in enumerate(answers) if isinstance(wrong, Unroutable)]
-        if lost:  # a line was deleted
-            again = await self._send_again([parcels[at] for at in lost])
-            for at, wrong in zip(lost, again, strict=True):
-                answers[at] = wrong
+        answers = await self.publisher.publish(messages)
+        lost = [at for at, failure in enumerate(answers) if isinstance(failure, Unroutable)]
+        if lost:  # somebody deleted a broker queue
+            again = await self._send_again([messages[at] for at in lost])
+            for at, failure in zip(lost, again, strict=True):
+                answers[at] = failure
         return answers
 
-    def put(self, parcel: Parcel) -> Confirm | None:
-        """Written at once; None when that cannot be, and nothing was written."""
-        return self.publisher.put(parcel) if _target(parcel.key) in self._declared else None
+    def put(self, message: PackedMessage) -> Confirm | None:
+        """Write a message at once; None when that is not possible."""
+        return self.publisher.put(message) if _target(message.key) in self._declared else None
 
-    async def _send_again(self, parcels: Sequence[Parcel]) -> list[Wrong]:
+    async def _send_again(self, messages: Sequence[PackedMessage]) -> list[PublishOutcome]:
         try:
-            for target in {_target(each.key) for each in parcels}:
+            for target in {_target(each.key) for each in messages}:
                 await self.declare(target)
         except StoreError as error:
-            return [error] * len(parcels)
-        return await self.publisher.publish(parcels)
+            return [error] * len(messages)
+        return await self.publisher.publish(messages)
 
-    def hand_over(self, parcels: Sequence[Parcel]) -> None:
-        """Written, not waited for."""
-        for parcel in parcels:
-            target = _target(parcel.key)
+    def hand_over(self, messages: Sequence[PackedMessage]) -> None:
+        """Write messages without confirms."""
+        for message in messages:
+            target = _target(message.key)
             if target not in self._declared:
-                # A refusal ends the channel, which is logged.
-                _ = ask(self.publisher.quick(), self._topology.consumed(target))
+                # A refusal closes the channel, which is logged.
+                _ = ask(self.publisher.unconfirmed_channel(), self._topology.consumed(target))
                 self._declared.add(target)
-            self.publisher.hand_over(parcel)
+            self.publisher.hand_over(message)
 
     def _on_return(self, error: Unroutable) -> None:
-        self._declared = {"", *self._topology.shard_targets()}  # a line was deleted: ask for all
-        self._log.error("a message that was handed over is lost", error=str(error))
+        # Somebody deleted a broker queue: declare all of them again when they are used.
+        self._declared = {"", *self._topology.shard_targets()}
+        self._log.error("RabbitMQ lost a message that was sent without confirm", error=str(error))
 
-    def say(self, exchange: str, body: bytes) -> None:
-        """Without waiting, and without a word when it is away."""
-        if self._side is not None and self._side.lost is None:
-            # No confirms on this channel.
-            _ = self._side.publish(exchange, "", body, Properties(delivery_mode=1), mandatory=False)
+    def broadcast(self, exchange: str, body: bytes) -> None:
+        """Send to an exchange without waiting; nothing happens when the broker is away."""
+        if self._control_channel is not None and self._control_channel.lost is None:
+            # This channel has no confirms.
+            _ = self._control_channel.publish(
+                exchange, "", body, Properties(delivery_mode=1), mandatory=False
+            )
 
     async def declare(self, target: str) -> None:
-        """The line of a target, whether it is there or not."""
+        """Declare the broker queue of a target."""
         if target:
             async with self._answered():
-                _ = await self.publisher.supervisor.ready()  # only that there is one
+                _ = await self.publisher.supervisor.ready()  # only wait for it
             plan = self._topology.consumed(target)
             await self._make(target, plan)
             async with self._answered():
@@ -175,53 +174,53 @@ class Broker:
             self._declared.add(target)
 
     async def _make(self, target: str, plan: Plan) -> None:
-        """Once in a process, however many send to it at once."""
+        """Create a broker queue once in this process, however many senders ask at once."""
         async with self._making.setdefault(target, asyncio.Lock()):
             if target not in self._made:
-                await make(self._address, plan, f"{self._topology.made}.{target}", self._clock)
+                await create(self._address, plan, f"{self._topology.made}.{target}", self._clock)
                 self._made.add(target)
 
     @property
-    def lines(self) -> list[str]:
-        """The names of all lines in which messages wait, as far as they are known here."""
+    def broker_queues(self) -> list[str]:
+        """The names of all broker queues in which messages wait, as far as this process knows."""
         known = [self._topology.name(each) for each in sorted(self._declared) if each]
-        return list(dict.fromkeys([*self._topology.lines(), *known]))
+        return list(dict.fromkeys([*self._topology.broker_queues(), *known]))
 
-    async def ready(self, line: str) -> int:
-        """How many messages of a line nobody has been given."""
+    async def ready_count(self, broker_queue: str) -> int:
+        """How many messages of a broker queue are not delivered to anybody."""
         async with self._answered():
-            return await ready(await self._control(), line)
+            return await ready_count(await self._control(), broker_queue)
 
     @asynccontextmanager
     async def _answered(self) -> AsyncIterator[None]:
-        """Bounded: a broker that is short of memory reads nothing from the link that publishes."""
+        """Bound the wait: a broker that is short of memory reads nothing from this connection."""
         try:
             async with asyncio.timeout(0 if self.publisher.blocked else WAIT_S):
                 yield
         except TimeoutError:
-            if self.publisher.supervisor.link is None:
+            if self.publisher.supervisor.connection is None:
                 raise self.publisher.supervisor.why from None
             why = self.publisher.blocked or f"no answer for {WAIT_S:.0f} s"
             raise BrokerBlocked(
                 f"RabbitMQ takes nothing now ({why}): see `rabbitmq-diagnostics alarms`"
             ) from None
 
-    async def _control(self) -> Channel:
-        """A channel of the link that publishes; another one when a question was too much for it."""
-        link = self.publisher.supervisor.link
-        if link is None:
+    async def _control(self) -> AmqpChannel:
+        """The control channel of the publishing connection; a new one when the broker closed it."""
+        connection = self.publisher.supervisor.connection
+        if connection is None:
             raise self.publisher.supervisor.why
-        if self._side is None or self._side.lost is not None:
-            self._side = await link.channel()
-        return self._side
+        if self._control_channel is None or self._control_channel.lost is not None:
+            self._control_channel = await connection.channel()
+        return self._control_channel
 
 
-def _parcel(post: Post) -> Parcel:
-    envelope = post.envelope
+def _packed(copy: RoutedCopy) -> PackedMessage:
+    envelope = copy.envelope
     packed = Properties(headers=dict(pack(envelope)), message_id=to_text(envelope.id)).pack()
-    return Parcel(post.exchange, post.key, packed, envelope.body)
+    return PackedMessage(copy.exchange, copy.key, packed, envelope.body)
 
 
 def _target(key: str) -> str:
-    """Where what has this key is to end; "" for the dead line."""
+    """The target of a routing key; "" for the dead queue."""
     return key.rpartition("to.")[2]

@@ -1,4 +1,4 @@
-"""What a message carries through the broker: its body as it is, all else in headers."""
+"""How a message is stored in the broker: the body as it is, everything else in headers."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -13,32 +13,31 @@ from postroad.model.ids import made_at_ms, to_number, to_text
 from postroad.model.states import NEVER, DeadReason
 
 FORM: Final = 2
-"""The version of these headers; a later one that old workers cannot read gets a new number. In 1
-nothing was left out that follows from the rest: it can be read all the same."""
+"""The version of the headers. A version that old workers cannot read gets a new number. Version 1
+had all headers; version 2 leaves out those that follow from others. Both can be read."""
 READ: Final = (1, FORM)
 ERROR_CHARACTERS_MAX: Final = 1_000
 COUNT_MAX: Final = 1 << 30
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
-"""Half of what RabbitMQ 4 takes at most: it closes the channel, with all that is under way."""
+"""Half of RabbitMQ 4's limit: above that it closes the channel with all its open publishes."""
 Value = int | str | bytes
 
 
 class BadEnvelope(PostroadError):
-    """A message in one of our queues that nobody can read, or send on."""
+    """A message in one of our broker queues that cannot be read or sent on."""
 
 
 class Envelope(Struct, frozen=True):
-    """One copy of a message. `hop` counts the copies: each one that is published takes the place
-    of the one before."""
+    """One copy of a message. `hop` numbers the copies: each one replaces the one before."""
 
     id: int
     tenant: str
     queue: str
     shard: int
-    """Which of the queue's lanes."""
+    """The index of the lane in the queue's lanes."""
     hop: int
     level: int
-    """The seed's `current-iteration`."""
+    """The retry level; header `current-iteration`."""
     attempts: int
     priority: int
     accepted_at_ms: int
@@ -47,28 +46,28 @@ class Envelope(Struct, frozen=True):
     body: bytes
     headers: bytes = b""
     retry_max: int = 0
-    """Retries of the queue's ladder when it was sent, for who looks at it in the broker; what
-    counts is the queue's policy."""
+    """The retries of the queue's ladder when the message was sent. It is shown to people who look
+    into the broker; the queue's policy decides."""
     retry_timeout_ms: int = 0
     first_error: str = ""
     last_error: str = ""
     reason: str = ""
-    """Why it is dead; "" while it is not."""
+    """Why the message is dead; "" while it is alive."""
     status: int = 0
     died_at_ms: int = 0
 
     def again(self, **changes: object) -> "Envelope":
-        """The next copy of it."""
+        """The next copy."""
         return replace(self, hop=self.hop + 1, **changes)
 
     def failed(self, error: str) -> "Envelope":
-        """With one more error to remember."""
+        """The envelope with one more error."""
         cut = error[:ERROR_CHARACTERS_MAX]
         return replace(self, first_error=self.first_error or cut, last_error=cut)
 
 
 def of_draft(draft: Draft, queue: Queue) -> Envelope:
-    """The first copy of a message."""
+    """The first copy of a new message."""
     ladder = queue.policy.ladder
     return Envelope(
         id=draft.id,
@@ -109,11 +108,11 @@ TEXTS: Final = {
 }
 ERRORS: Final = ("first-error", "last-error")
 NAMES: Final = ("id", "tenant", "queue")
-"""What is looked up, by databases that have no zero bytes in texts."""
+"""Headers that are looked up in a database; PostgreSQL refuses zero bytes in text."""
 ABSENT: Final = {"expires-at-ms": NEVER}
-"""What a header that is not there means; 0 or nothing for all others. Who says nothing else is the
-default tenant, was accepted when its id was made, and is due since then: each header costs the
-broker more than a microsecond, and a message that goes at once has six of them."""
+"""The value of a header that is left out; 0 or "" for all others. Without headers for them, the
+tenant is the default one, the message was accepted when its id was made, and is due since then.
+Each header costs the broker more than a microsecond; a message that goes at once has six."""
 
 BLANK: Final = {
     **{field: ABSENT.get(name, 0) for name, field in NUMBERS.items()},
@@ -122,8 +121,8 @@ BLANK: Final = {
 
 
 def pack(envelope: Envelope) -> dict[str, Value]:
-    """The headers. Nothing of a broker's own (`x-death`…) is among them, so nothing of it can
-    come back: a broker drops what it takes for a circle."""
+    """The headers of an envelope. The broker's own headers (`x-death`…) are never copied: a broker
+    drops messages that seem to go round in a cycle."""
     table: dict[str, Value] = {"postroad": FORM, "id": to_text(envelope.id)}
     for name, field in NUMBERS.items():
         number: int = getattr(envelope, field)
@@ -145,7 +144,7 @@ def pack(envelope: Envelope) -> dict[str, Value]:
 
 
 def unpack(table: Mapping[str, object], body: bytes) -> Envelope:
-    """The envelope of a delivery, or a BadEnvelope that says what is wrong with it."""
+    """The envelope of a delivery. BadEnvelope says what is wrong with it."""
     if len(body) > BODY_BYTES_MAX:
         raise BadEnvelope(f"its body has {len(body)} bytes, of which {BODY_BYTES_MAX} fit")
     if table.get("postroad") not in READ:
@@ -157,7 +156,7 @@ def unpack(table: Mapping[str, object], body: bytes) -> Envelope:
         accepted_at_ms = _number("accepted-at-ms", table.get("accepted-at-ms", made_at_ms(number)))
         values["accepted_at_ms"] = accepted_at_ms
         values["due_ms"] = _number("due-ms", table.get("due-ms", accepted_at_ms))
-        for name, value in table.items():  # only what is there: most have few
+        for name, value in table.items():  # most messages have few headers
             if name in NUMBERS:
                 values[NUMBERS[name]] = _number(name, value)
             elif name in TEXTS:
@@ -165,7 +164,7 @@ def unpack(table: Mapping[str, object], body: bytes) -> Envelope:
                 values[TEXTS[name]] = clean(text) if name in ERRORS else text
         values["headers"] = _bytes("headers", table.get("headers", b""))
         if values["reason"]:
-            _ = DeadReason(str(values["reason"]))  # whether it is one
+            _ = DeadReason(str(values["reason"]))  # raises when it is not one
     except (PostroadError, TypeError, ValueError) as error:
         raise BadEnvelope(f"its headers cannot be read: {error}") from error
     if not values["queue"] or not values["tenant"]:
@@ -183,7 +182,7 @@ def _number(name: str, value: object) -> int:
 
 
 def _text(name: str, value: object) -> str:
-    data = _bytes(name, value)  # what is not UTF-8 nobody can store
+    data = _bytes(name, value)  # text that is not UTF-8 cannot be stored
     text = value if isinstance(value, str) else data.decode()
     if "\0" in text and name in NAMES:
         raise ValueError(f"{name} has a zero byte in it")

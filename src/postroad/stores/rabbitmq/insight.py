@@ -1,120 +1,126 @@
-"""What is known of messages that the broker holds: from memory, and from the notes."""
+"""Answers questions about messages in the broker, from memory and from the state store."""
 
 import asyncio
 import os
 import socket
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from postroad.model.broker import BrokerFacts
 from postroad.model.facts import LaneFacts, LaneState, Live, MessageFacts, Owner, QueueFacts, Tally
 from postroad.model.overview import Heap, LaneRow, Overview, QueueRow, Standing
 from postroad.model.states import State
 from postroad.model.webhook import Attempt
-from postroad.stores.rabbitmq.base import Base
-from postroad.stores.rabbitmq.gates import lane_gate_ms, queue_gate_ms
-from postroad.stores.rabbitmq.stacks import Entry
-from postroad.stores.rabbitmq.state.state import Wait, Where
+from postroad.ports.usage import Kept, Slice
+from postroad.stores.rabbitmq.base import RabbitBase
+from postroad.stores.rabbitmq.consuming.delivery import DeliveredMessage
+from postroad.stores.rabbitmq.delays.gates import lane_gate_ms, queue_gate_ms
+from postroad.stores.rabbitmq.state.broker_state import MessagePlace, WaitingGroup
 
 OTHERS_MAX: Final = 1_000
+Sum = tuple[int, int]
+R = TypeVar("R", LaneRow, QueueRow)
+K = TypeVar("K")
 
 
-class Waiting(Base):
-    """What waits, put together: what the state store has rows of, and what is only in memory."""
+class RabbitWaiting(RabbitBase):
+    """Combines what the state store has rows for with what is only in memory."""
 
-    async def waits(self, queue: int = 0, lane: int = 0) -> list[Wait]:
-        """All that is known to wait of a queue, of a lane, or at all. What was sent to be tried at
-        once and lies in the broker is known to nobody but the broker, which only counts."""
-        found = await self.afar.waits(queue, lane, self.clock.now_ms())
-        for entry in self.table.entries.values():
+    async def waiting_groups(self, queue: int = 0, lane: int = 0) -> list[WaitingGroup]:
+        """What is known to wait of a queue, of a lane, or of all. Messages that were sent to be
+        tried at once and are still in the broker are not included: the broker can only count
+        them."""
+        found = await self.broker_state.waiting_groups(queue, lane, self.clock.now_ms())
+        for entry in self.delivered.messages.values():
             m = entry.message
-            if not entry.written and queue in (0, m.queue) and lane in (0, m.lane):
+            if not entry.has_row and queue in (0, m.queue) and lane in (0, m.lane):
                 found.append(self._wait(entry))
         return found
 
-    def _wait(self, entry: Entry) -> Wait:
+    def _wait(self, entry: DeliveredMessage) -> WaitingGroup:
         m, now_ms = entry.message, self.clock.now_ms()
-        queue, lane = self.table.queues[m.queue], self.table.lanes[m.lane]
+        queue, lane = self.delivered.queues[m.queue], self.delivered.lanes[m.lane]
         held = queue.paused or lane.paused or queue_gate_ms(queue) > now_ms
         standing = Standing.blocked if held or lane_gate_ms(lane) > now_ms else Standing.waiting
         if queue.paused or lane.paused or (queue.block and queue.block.kind == "disabled"):
             standing = Standing.held
         who = (queue.id, queue.tenant, queue.name, lane.id, lane.key.transport)
-        return Wait(*who, m.level, standing, held, 1, m.due_ms)
+        return WaitingGroup(*who, m.level, standing, held, 1, m.due_ms)
 
     def owner_of(self, lane: int) -> Owner | None:
-        """The owner of a lane in this process."""
-        spot = self.table.spots.get(lane)
-        if spot is None or spot.owner is None:
+        """The owner of a lane, if it is in this process."""
+        memory_lane = self.delivered.memory_lanes.get(lane)
+        if memory_lane is None or memory_lane.owner is None:
             return None
-        heard_at_ms = self._owners.get(spot.owner, 0)
-        return Owner(spot.owner, socket.gethostname(), os.getpid(), heard_at_ms)
+        heard_at_ms = self._owners.get(memory_lane.owner, 0)
+        return Owner(memory_lane.owner, socket.gethostname(), os.getpid(), heard_at_ms)
 
     def owned(self, lane: LaneState) -> LaneState:
-        """A lane with what this process knows of it."""
-        spot = self.table.spots.get(lane.id)
-        crashes = spot.crashes if spot is not None else lane.crashes
+        """A lane with the owner and the crashes that this process knows."""
+        memory_lane = self.delivered.memory_lanes.get(lane.id)
+        crashes = memory_lane.crashes if memory_lane is not None else lane.crashes
         return replace(lane, owner=self.owner_of(lane.id), crashes=crashes)
 
 
-class InsightVerbs(Waiting):
-    """Read-only questions."""
+class RabbitInsight(RabbitWaiting):
+    """Reads messages, queues and lanes, the usage of tenants, and the state of the broker."""
 
     async def counts(self) -> dict[str, int]:
-        """Messages by state. What lies in the broker counts as waiting."""
+        """Messages by state. Those in the broker count as waiting."""
         counts = await self.state.counts()
-        ready = sum(await asyncio.gather(*map(self.broker.ready, self.broker.lines)))
-        held = sum(wait.count for wait in await self.waits() if wait.held)
-        counts["waiting"] += max(0, ready + len(self.table.entries) - held)
+        ready = sum(await asyncio.gather(*map(self.broker.ready_count, self.broker.broker_queues)))
+        held = sum(group.count for group in await self.waiting_groups() if group.held)
+        counts["waiting"] += max(0, ready + len(self.delivered.messages) - held)
         counts["held"] += held
-        counts["dead"] += await self.broker.ready(self.topology.dead)
+        counts["dead"] += await self.broker.ready_count(self.topology.dead)
         return counts
 
     async def message_facts(self, tenant: str | None, number: int) -> MessageFacts | None:
-        """All that is known about a tenant's message."""
+        """Everything that is known about a tenant's message."""
         facts = await self.state.message_facts(tenant, number)
         if facts is not None:
             return facts
-        entry = self.table.entries.get(number)
-        where = _where(entry) if entry is not None else await self.afar.where(number)
-        where = where or self._sent(number)
-        if where is None:  # or it has come to its end since it was asked for
+        entry = self.delivered.messages.get(number)
+        place = _place_of(entry) if entry is not None else await self.broker_state.place_of(number)
+        place = place or self._sent(number)
+        if place is None:  # it may have finished since the first question
             return await self.state.message_facts(tenant, number)
-        if tenant not in (None, where.tenant):
+        if tenant not in (None, place.tenant):
             return None
-        queue = await self.state.queue_facts(where.tenant, where.queue)
+        queue = await self.state.queue_facts(place.tenant, place.queue)
         if queue is None:  # pragma: no cover - its row names the queue
             return None
-        lane = next((self.owned(lane) for lane in queue.lanes if lane.id == where.lane), None)
-        others = await self._others_due(where)
-        times = (where.due_ms, where.expires_at_ms)
-        live = Live(where.level, where.attempts, *times, False, "", 0, others)
+        lane = next((self.owned(lane) for lane in queue.lanes if lane.id == place.lane), None)
+        others = await self._others_due(place)
+        times = (place.due_ms, place.expires_at_ms)
+        live = Live(place.level, place.attempts, *times, False, "", 0, others)
         return MessageFacts(
             number,
-            where.accepted_at_ms,
+            place.accepted_at_ms,
             queue.queue,
             queue.paused_at_ms,
-            await self.afar.tries(number),
+            await self.broker_state.tries(number),
             live=live,
             lane=lane,
             paces=queue.paces,
         )
 
-    def _sent(self, number: int) -> Where | None:
+    def _sent(self, number: int) -> MessagePlace | None:
         sent = self.recent.get(number)
-        queue = None if sent is None else self.book.known(sent.queue)
+        queue = None if sent is None else self.queue_cache.known(sent[0])
         if sent is None or queue is None:
             return None
-        times = (sent.due_ms, sent.accepted_at_ms, sent.expires_at_ms)
-        return Where(queue.tenant, queue.name, sent.lane, 0, 0, *times)
+        return MessagePlace(queue.tenant, queue.name, sent[1], 0, 0, *sent[2:])
 
-    async def _others_due(self, where: Where) -> int:
-        """Messages of its lane that can go before it, as far as is known."""
-        by_ms = max(where.due_ms, self.clock.now_ms())
+    async def _others_due(self, place: MessagePlace) -> int:
+        """How many messages of its lane may go before it, as far as is known."""
+        by_ms = max(place.due_ms, self.clock.now_ms())
         others = [
-            wait.count
-            for wait in await self.waits(lane=where.lane)
-            if wait.oldest_due_ms <= by_ms and not wait.held
+            group.count
+            for group in await self.waiting_groups(lane=place.lane)
+            if group.oldest_due_ms <= by_ms and not group.held
         ]
         return min(max(0, sum(others) - 1), OTHERS_MAX)
 
@@ -122,98 +128,113 @@ class InsightVerbs(Waiting):
         """The tries of a tenant's message, in order."""
         if await self.message_facts(tenant, message) is None:
             return []
-        return await self.afar.seen(message)
+        return await self.broker_state.webhook_attempts(message)
 
     async def queue_facts(self, tenant: str, name: str) -> QueueFacts | None:
         """A queue, its lanes, and what is known to wait in them."""
         facts = await self.state.queue_facts(tenant, name)
         if facts is None:
             return None
-        waits = await self.waits(queue=facts.queue.id)
+        waiting_groups = await self.waiting_groups(queue=facts.queue.id)
         lanes = tuple(self.owned(lane) for lane in facts.lanes)
-        return replace(facts, lanes=lanes, tallies=facts.tallies + _tallies(waits))
+        return replace(facts, lanes=lanes, tallies=facts.tallies + _tallies(waiting_groups))
 
     async def lane_facts(self, number: int) -> LaneFacts | None:
         """A lane and what is known to wait in it."""
         facts = await self.state.lane_facts(number)
         if facts is None:
             return None
-        waits = await self.waits(lane=number)
+        waiting_groups = await self.waiting_groups(lane=number)
         lane = self.owned(facts.lane)
-        return replace(facts, lane=lane, tallies=facts.tallies + _tallies(waits))
+        return replace(facts, lane=lane, tallies=facts.tallies + _tallies(waiting_groups))
+
+    async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:
+        """Count what a tenant has, up to `most`."""
+        return await self.queue_cache.tenant_has(kept, tenant, most)
+
+    async def stored(self, after: int, limit: int) -> Slice:  # noqa: ARG002
+        """Count nothing: messages are in the broker, which does not know tenants."""
+        return Slice([], 0)
+
+    async def broker_facts(self) -> BrokerFacts:
+        """The state of the broker, as this process sees it."""
+        self._check_open()
+        connection = self.broker.publisher.supervisor.connection
+        fleet, counts = self.housekeeping.fleet, self.catch_all.counts
+        return BrokerFacts(
+            version=connection.server.version if connection is not None else "",
+            blocked=self.broker.publisher.blocked,
+            workers=len(fleet.workers) if fleet.settled.is_set() else 0,
+            shards=len(fleet.mine),
+            dead_waiting=await self.broker.ready_count(self.topology.dead),
+            lost_waiting=await self.broker.ready_count(self.topology.lost),
+            lost_sent_on=counts.sent_on,
+            lost_dead=counts.dead,
+        )
 
 
-class OverviewVerbs(Waiting):
-    """Pages of queues and lanes, and sums."""
+class RabbitOverview(RabbitWaiting):
+    """Pages of queues and lanes, and totals."""
 
     async def queue_page(self, tenant: str, after: str, limit: int) -> list[QueueRow]:
         """A tenant's queues by name, with what is known to wait in each."""
         rows = await self.state.queue_page(tenant, after, limit)
-        waits = await self.waits()
-        return [_queue_row(row, [w for w in waits if _of(w, row)]) for row in rows]
+        waiting_groups = await self.waiting_groups()
+        return [_queue_row(row, [w for w in waiting_groups if _of(w, row)]) for row in rows]
 
     async def lane_page(self, tenant: str, after: int, limit: int) -> list[LaneRow]:
         """A tenant's lanes by number, with what is known to wait in each."""
         rows = await self.state.lane_page(tenant, after, limit)
-        waits = await self.waits()
-        return [
-            replace(_with(row, [w for w in waits if w.lane == row.id]), owner=self.owner_of(row.id))
-            for row in rows
-        ]
+        groups = await self.waiting_groups()
+        shown = [_counted(row, [each for each in groups if each.lane == row.id]) for row in rows]
+        return [replace(row, owner=self.owner_of(row.id)) for row in shown]
 
     async def overview(self, tenant: str | None) -> Overview:
-        """How a tenant's messages stand, or everybody's."""
-        said = await self.state.overview(tenant)
-        heaps: dict[tuple[str, int, Standing], tuple[int, int]] = {}
-        for wait in await self.waits():
-            if tenant in (None, wait.tenant):
-                key = (wait.transport, wait.level, wait.standing)
-                count, due_ms = heaps.get(key, (0, wait.oldest_due_ms))
-                heaps[key] = (count + wait.count, min(due_ms, wait.oldest_due_ms))
-        return replace(said, heaps=said.heaps + tuple(Heap(*k, *v) for k, v in heaps.items()))
+        """Totals of a tenant's messages, or of everybody's."""
+        found = await self.state.overview(tenant)
+        groups = [g for g in await self.waiting_groups() if tenant in (None, g.tenant)]
+        heaps = _summed(groups, lambda group: (group.transport, group.level, group.standing))
+        return replace(found, heaps=found.heaps + tuple(Heap(*k, *v) for k, v in heaps.items()))
 
 
-def _of(wait: Wait, row: QueueRow) -> bool:
-    return (wait.tenant, wait.name) == (row.tenant, row.queue)
+def _of(group: WaitingGroup, row: QueueRow) -> bool:
+    return (group.tenant, group.name) == (row.tenant, row.queue)
 
 
-def _with(row: LaneRow, waits: list[Wait]) -> LaneRow:
-    waiting, held, blocked = _sums(waits)
+def _counted(row: R, groups: list[WaitingGroup]) -> R:
+    """A row with the messages of these groups added to its counts."""
+    waiting, held, blocked = (
+        sum(group.count for group in groups if group.standing is kind)
+        for kind in (Standing.waiting, Standing.held, Standing.blocked)
+    )
     return replace(
         row, waiting=row.waiting + waiting, held=row.held + held, blocked=row.blocked + blocked
     )
 
 
-def _queue_row(row: QueueRow, waits: list[Wait]) -> QueueRow:
-    waiting, held, blocked = _sums(waits)
-    dues = [wait.oldest_due_ms for wait in waits]
+def _queue_row(row: QueueRow, groups: list[WaitingGroup]) -> QueueRow:
+    dues = [group.oldest_due_ms for group in groups]
     dues += [] if row.oldest_due_ms is None else [row.oldest_due_ms]
-    return replace(
-        row,
-        waiting=row.waiting + waiting,
-        held=row.held + held,
-        blocked=row.blocked + blocked,
-        oldest_due_ms=min(dues, default=None),
-    )
+    return replace(_counted(row, groups), oldest_due_ms=min(dues, default=None))
 
 
-def _sums(waits: list[Wait]) -> tuple[int, int, int]:
-    kinds = (Standing.waiting, Standing.held, Standing.blocked)
-    counts = [sum(w.count for w in waits if w.standing is kind) for kind in kinds]
-    return counts[0], counts[1], counts[2]
-
-
-def _tallies(waits: list[Wait]) -> tuple[Tally, ...]:
-    """By lane, state and level."""
-    sums: dict[tuple[int, State, int], tuple[int, int]] = {}
-    for wait in waits:
-        key = (wait.lane, State.held if wait.held else State.waiting, wait.level)
-        count, due_ms = sums.get(key, (0, wait.oldest_due_ms))
-        sums[key] = (count + wait.count, min(due_ms, wait.oldest_due_ms))
+def _tallies(groups: list[WaitingGroup]) -> tuple[Tally, ...]:
+    """Counts by lane, state and level."""
+    kinds = {True: State.held, False: State.waiting}
+    sums = _summed(groups, lambda group: (group.lane, kinds[group.held], group.level))
     return tuple(Tally(*key, *value) for key, value in sums.items())
 
 
-def _where(entry: Entry) -> Where:
+def _summed(groups: list[WaitingGroup], key: Callable[[WaitingGroup], K]) -> dict[K, Sum]:
+    """The count of messages and the oldest due time for each key."""
+    sums: dict[K, Sum] = {}
+    for group in groups:
+        count, due_ms = sums.get(key(group), (0, group.oldest_due_ms))
+        sums[key(group)] = (count + group.count, min(due_ms, group.oldest_due_ms))
+    return sums
+
+
+def _place_of(entry: DeliveredMessage) -> MessagePlace:
     m, e = entry.message, entry.envelope
     times = (m.due_ms, m.accepted_at_ms, m.expires_at_ms)
-    return Where(e.tenant, e.queue, m.lane, m.level, m.attempts, *times)
+    return MessagePlace(e.tenant, e.queue, m.lane, m.level, m.attempts, *times)

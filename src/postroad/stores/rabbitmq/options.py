@@ -1,4 +1,4 @@
-"""What a RabbitMQ address says."""
+"""The options in a RabbitMQ DSN."""
 
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -6,30 +6,30 @@ from urllib.parse import parse_qs, urlsplit
 from msgspec import Struct
 
 from postroad.model.errors import BadDsn
-from postroad.stores.rabbitmq.topology import PLAIN_WORD, SHARD_NUMBERS, SHARDS
-from postroad.stores.rabbitmq.wire.address import Address, read_address
+from postroad.stores.rabbitmq.topology.topology import PLAIN_WORD, SHARD_NUMBERS, SHARDS
+from postroad.stores.rabbitmq.wire.address import BrokerAddress, read_address
 
 STATE: Final = "sqlite:///postroad-state.db"
 PREFETCH: Final = 512
 NAMES: Final = ("state", "prefix", "shards", "prefetch")
 
 
-class Options(Struct, frozen=True):
-    """A broker, the state store beside it, and how it is used."""
+class RabbitOptions(Struct, frozen=True):
+    """The broker, the state store beside it, and how the broker is used."""
 
-    address: Address
+    address: BrokerAddress
     state: str = STATE
     prefix: str = "postroad"
     shards: int = SHARDS
-    """Lines that lanes are spread over; another number has lines of its own."""
+    """The number of broker queues that lanes are spread over; each number has its own queues."""
     prefetch: int = PREFETCH
-    """Messages of one line in this process at a time."""
+    """The maximum of unacked messages of one broker queue in this process."""
 
 
-def read_options(dsn: str) -> Options:
-    """The options of an `amqp://…?state=…` address, or a BadDsn that says what is wrong."""
+def read_options(dsn: str) -> RabbitOptions:
+    """Parse an `amqp://…?state=…` address. BadDsn says what is wrong."""
     address = read_address(dsn)
-    query = urlsplit(dsn).query.replace("+", "%2B")  # a password may have one
+    query = urlsplit(dsn).query.replace("+", "%2B")  # a password may contain one
     asked = parse_qs(query, keep_blank_values=True)
     for name, values in asked.items():
         if name not in NAMES or len(values) > 1:
@@ -43,7 +43,9 @@ def read_options(dsn: str) -> Options:
     shards = _number(given, "shards", SHARDS, 256)
     if shards not in SHARD_NUMBERS:
         raise BadDsn(f"shards={shards}: give a power of two, from 1 to 256")
-    return Options(address, state, prefix, shards, _number(given, "prefetch", PREFETCH, 65_535))
+    return RabbitOptions(
+        address, state, prefix, shards, _number(given, "prefetch", PREFETCH, 65_535)
+    )
 
 
 def _number(given: dict[str, str], name: str, usual: int, most: int) -> int:

@@ -1,4 +1,4 @@
-"""The store on RabbitMQ: messages over the broker, everything else in the state store beside it."""
+"""The store on RabbitMQ: messages go through the broker, everything else is in the state store."""
 
 from collections.abc import Sequence
 from typing import Final, NoReturn
@@ -13,81 +13,83 @@ from postroad.model.record import Collected, Swept
 from postroad.model.states import NEVER
 from postroad.model.ticks import Schedule, Tick
 from postroad.ports.log import Log
-from postroad.stores.rabbitmq.base import Base, State
-from postroad.stores.rabbitmq.insight import InsightVerbs, OverviewVerbs
-from postroad.stores.rabbitmq.leasing import LeaseVerbs
-from postroad.stores.rabbitmq.options import Options
-from postroad.stores.rabbitmq.publishing import Parcel
-from postroad.stores.rabbitmq.showing import FactVerbs
-from postroad.stores.rabbitmq.stacks import HOLD_MS
-from postroad.stores.rabbitmq.state.state import Batch
-from postroad.stores.rabbitmq.usage import UsageVerbs
+from postroad.stores.rabbitmq.base import RabbitBase, StateStore
+from postroad.stores.rabbitmq.delays.gates import HOLD_MS
+from postroad.stores.rabbitmq.insight import RabbitInsight, RabbitOverview
+from postroad.stores.rabbitmq.leasing import RabbitLeases
+from postroad.stores.rabbitmq.options import RabbitOptions
+from postroad.stores.rabbitmq.publishing.publisher import PackedMessage
+from postroad.stores.rabbitmq.state.broker_state import StateBatch
 
 INSTEAD: Final = "a road on SQLite or PostgreSQL can"
 
 
-class InboxVerbs(Base):
-    """How messages get in."""
+class RabbitInbox(RabbitBase):
+    """Opens queues and accepts messages."""
 
     async def open_queues(self, specs: Sequence[QueueSpec]) -> list[Queue]:
-        """The queues of these names, made where they are new."""
+        """Open the queues of these names; new ones are created."""
         for spec in specs:
             if spec.policy.ordered:
                 raise NotOnRabbitMQ(
                     f"{spec.name!r} is to be ordered, which queues of a broker with retries cannot "
                     f"be: leave `ordered` out, or use a road that is ordered; {INSTEAD}"
                 )
-        return await self.book.open_queues(specs)
+        return await self.queue_cache.open_queues(specs)
 
     async def find_queue(self, tenant: str, name: str) -> Queue | None:
-        """The queue of that name."""
+        """The queue of that name, or None."""
         self._check_open()
-        return await self.book.find((tenant, name))
+        return await self.queue_cache.find((tenant, name))
 
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
-        """Publish them all in one go; accepted is what the broker has confirmed. There are no
-        transactions over queues of a broker: one that is full refuses its own messages alone."""
+        """Publish drafts together. A draft is accepted when the broker has confirmed it. There is
+        no transaction across broker queues: a full one refuses its own messages only."""
         self._check_open()
-        answers = await self.broker.send([self._parcel(draft) for draft in drafts])
+        answers = await self.broker.send([self._packed_message(draft) for draft in drafts])
         pairs = list(zip(drafts, answers, strict=True))
-        await self._remember([draft for draft, wrong in pairs if wrong is None])
-        return [Accepted(draft.id, refused=wrong) for draft, wrong in pairs]
+        await self._remember([draft for draft, failure in pairs if failure is None])
+        return [Accepted(draft.id, refused=failure) for draft, failure in pairs]
 
     async def put(self, draft: Draft) -> bool:
-        """Publish one that is due, and wait for its own confirm alone: others go on meanwhile."""
+        """Publish a draft that is due, and wait for its own confirm only. False when `accept` must
+        publish it instead."""
         self._check_open()
         if draft.due_ms > draft.accepted_at_ms:
             return False
-        confirm = self.broker.put(self._parcel(draft))
+        confirm = self.broker.put(self._packed_message(draft))
         if confirm is None:
             return False
         try:
             await confirm
         except Unroutable:
-            return False  # its line was deleted
+            return False  # somebody deleted its broker queue
         self.recent.add(draft)
         return True
 
     async def _remember(self, drafts: Sequence[Draft]) -> None:
-        """What waits is noted in the state store, and what goes at once in memory, so that
-        somebody who asks for it gets an answer. It is in the broker whether this fails or not."""
-        later = Batch(self.clock.now_ms())
+        """Record new messages so that they can be shown: those for later in the state store, the
+        others in memory. They are in the broker, whether this fails or not."""
+        later = StateBatch(self.clock.now_ms())
         for draft in drafts:
             if draft.due_ms > draft.accepted_at_ms + HOLD_MS:
                 later.sent(draft)
             else:
                 self.recent.add(draft)
         try:
-            await self.afar.write(later)
+            await self.broker_state.write(later)
         except StoreError as error:
-            self.log.warning("what was sent for later is not noted", error=str(error))
+            self.log.warning(
+                "could not record messages that were sent for later; they are in the broker",
+                error=str(error),
+            )
 
     def hand_over(self, drafts: Sequence[Draft]) -> None:
-        """Write them to the broker, and do not wait for its confirms."""
+        """Write drafts to the broker without waiting for confirms."""
         self._check_open()
-        self.broker.hand_over([self._parcel(draft) for draft in drafts])
+        self.broker.hand_over([self._packed_message(draft) for draft in drafts])
 
-    def _parcel(self, draft: Draft) -> Parcel:
+    def _packed_message(self, draft: Draft) -> PackedMessage:
         if draft.key:
             raise NotOnRabbitMQ(
                 "key=: a broker does not remember the keys of what it has delivered. Leave it out "
@@ -98,99 +100,99 @@ class InboxVerbs(Base):
                 "order_key=: a message that is retried is overtaken by those behind it. Leave it "
                 f"out, or put what belongs together into one message; {INSTEAD}"
             )
-        return self.stamps.parcel(draft, self.clock.now_ms())
+        return self.header_templates.packed_message(draft, self.clock.now_ms())
 
 
-class ControlVerbs(Base):
-    """Pause, resume, unblock, settle; cancelling is not here."""
+class RabbitControl(RabbitBase):
+    """Pauses, unblocks, limits and settles. Cancelling is not possible on a broker."""
 
     async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
-        """Not here."""
+        """Refuse: no single message can be taken out of a broker queue."""
         _no_cancel(tenant, ids)
 
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
-        """Not here."""
+        """Refuse, like `cancel`."""
         _no_cancel(owner, lane, ids)
 
     async def cancel_some(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
-        """Not here: nothing can be done to all messages that are not finished."""
+        """Refuse, like `cancel`."""
         _no_cancel(which, after, limit)
 
     async def settle(self, tenant: str, number: int, *, sent: bool) -> bool:
-        """An uncertain message counts as delivered, or is published again."""
+        """Count an uncertain message as delivered, or publish it again."""
         settled = await self.state.settle(tenant, number, sent=sent)
-        await self._pump()
+        await self.outbox.publish_now()
         return settled
 
     async def pause_queue(self, queue: int, *, paused: bool) -> None:
-        """Hold all messages of a queue, or let them go on."""
+        """Pause or resume a queue."""
         await self.state.pause_queue(queue, paused=paused)
         await self._changed(queue)
 
     async def unblock_queue(self, queue: int) -> None:
-        """Lift a queue's hold-off, also one that disabled it."""
+        """Lift a queue's block, also one that disabled it."""
         await self.state.unblock_queue(queue)
         await self._changed(queue)
 
     async def limit_queue(self, queue: int, limit: Limit | None) -> None:
-        """A queue's own limit from now on."""
+        """Set a queue's own limit."""
         await self.state.limit_queue(queue, limit)
         await self._changed(queue)
 
     async def pause_lane(self, lane: int, *, paused: bool) -> None:
-        """Hold all queues of a lane, or let them go on."""
+        """Pause or resume a lane."""
         await self.state.pause_lane(lane, paused=paused)
         await self._lane_changed(lane)
 
     async def unblock_lane(self, lane: int) -> None:
-        """Close a lane's circuit, and lift its queues' `unreachable` hold-offs."""
+        """Close a lane's circuit, and lift its queues' `unreachable` blocks."""
         await self.state.unblock_lane(lane)
         await self._lane_changed(lane)
 
     async def limit_lane(self, lane: int, limit: Limit | None) -> bool:
-        """The limit of a lane's credential from now on."""
+        """Set the limit of a lane's credential."""
         found = await self.state.limit_lane(lane, limit)
         await self._lane_changed(lane)
         return found
 
     async def _changed(self, queue: int) -> None:
-        await self.book.reread(queue)
+        await self.queue_cache.reread(queue)
         self.parking.look()
 
     async def _lane_changed(self, lane: int) -> None:
-        await self.book.reread_lane(lane)
+        await self.queue_cache.reread_lane(lane)
         self.parking.look()
 
 
-class KeepVerbs(Base):
-    """Expiry and retention; and what makes messages of the state store live, which are then
-    published."""
+class RabbitUpkeep(RabbitBase):
+    """Expires and deletes old messages. Replays and ticks, which the state store makes, are
+    published from here."""
 
     async def sweep(self, limit: int) -> Swept:
-        """Move what has expired, or outlived a spell, to the dead set. What lies in the broker
-        comes back when its deadline passes."""
+        """Move expired messages, and those that were blocked for too long, to the dead set.
+        Messages in the broker come back when they expire."""
         swept = await self.state.sweep(limit)
-        expired, next_at_ms = await self.parking.bury(limit)
+        expired, next_at_ms = await self.parking.expire(limit)
         return Swept(swept.expired + expired, min(swept.next_at_ms, next_at_ms))
 
     async def retain(self, history_ms: int, dead_ms: int) -> int:
-        """Delete finished work older than these."""
-        await self.afar.retain(self.clock.now_ms() - history_ms)
+        """Delete finished and dead messages that are older than this."""
+        await self.broker_state.retain(self.clock.now_ms() - history_ms)
         return await self.state.retain(history_ms, dead_ms)
 
     async def collect(self, unused_ms: int) -> Collected:
-        """Nothing: what lies in the broker names its queues, and cannot be asked."""
+        """Delete no unused queue: messages in the broker may refer to it, and cannot be listed."""
         del unused_ms
         return Collected(0, NEVER)
 
     async def dead_replay(
         self, which: DeadFilter, mode: ReplayMode, *, count: int, dry_run: bool
     ) -> int:
-        """Take dead messages out of the dead set, in one transaction, and publish them."""
+        """Take messages out of the dead set in one transaction, and publish them."""
         await self._check_dead(which)
         replayed = await self.state.dead_replay(which, mode, count=count, dry_run=dry_run)
         if not dry_run:
-            await self._pump()
+            await self.outbox.publish_now()
         return replayed
 
     async def dead_purge(self, which: DeadFilter, *, count: int, dry_run: bool) -> int:
@@ -199,26 +201,27 @@ class KeepVerbs(Base):
         return await self.state.dead_purge(which, count=count, dry_run=dry_run)
 
     async def _check_dead(self, which: DeadFilter) -> None:
-        """The state store does not know what lives in the broker."""
+        """Refuse ids of messages that are alive: the state store does not know them all."""
         for number in which.ids or ():
-            if number in self.table.entries or await self.afar.where(number) is not None:
+            if (
+                number in self.delivered.messages
+                or await self.broker_state.place_of(number) is not None
+            ):
                 raise NotDead(f"{to_text(number)} is not dead: nothing was changed")
 
     async def tick(self, schedule: Schedule, ticks: Sequence[Tick], until_ms: int) -> Schedule:
-        """Decide ticks in one transaction, and publish the messages of those to be sent."""
+        """Decide ticks in one transaction, and publish their messages."""
         stored = await self.state.tick(schedule, ticks, until_ms)
-        await self._pump()
+        await self.outbox.publish_now()
         return stored
 
 
-class ShowVerbs(InsightVerbs, OverviewVerbs, UsageVerbs, FactVerbs):
-    """What can be asked."""
+class RabbitStore(
+    RabbitInbox, RabbitLeases, RabbitControl, RabbitUpkeep, RabbitInsight, RabbitOverview
+):
+    """A broker for messages, with a state store beside it for everything else."""
 
-
-class RabbitStore(InboxVerbs, LeaseVerbs, ControlVerbs, KeepVerbs, ShowVerbs):
-    """A broker with a state store beside it, which is asked for all that is not a message."""
-
-    def __init__(self, options: Options, state: State, log: Log | None = None) -> None:
+    def __init__(self, options: RabbitOptions, state: StateStore, log: Log | None = None) -> None:
         super().__init__(options, state, log)
         self.dead_page, self.dead_letter = state.dead_page, state.dead_letter
         self.dead_trim = state.dead_trim

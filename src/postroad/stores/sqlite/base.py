@@ -1,4 +1,4 @@
-"""A SQLite file that is open: its one writer, its reader, and how work reaches them."""
+"""An open SQLite file: its one writer, its reader, and how work reaches them."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -17,13 +17,14 @@ from postroad.stores.privacy import make_private
 from postroad.stores.sqlite import control
 from postroad.stores.sqlite.bell import LocalBell
 from postroad.stores.sqlite.database import Database
-from postroad.stores.sqlite.schema import FileLock, migrate
+from postroad.stores.sqlite.file_lock import FileLock
+from postroad.stores.sqlite.migration import migrate
 from postroad.stores.sqlite.writer import Drive, ThreadDrive, Writer
 
 T = TypeVar("T")
 
 
-class Base:
+class SqliteBase:
     """One file, one process. `drive` makes the thread that a writer or reader works in."""
 
     def __init__(self, path: Path, clock: Clock, drive: Callable[[], Drive] = ThreadDrive) -> None:
@@ -46,7 +47,7 @@ class Base:
         return dict(total)
 
     async def open(self) -> None:
-        """Own the file, bring its schema up to date, and free what a dead process owned."""
+        """Own the file, bring its schema up to date, and free the lanes of dead processes."""
         self._lock.take()
         for file in make_private(self.path):
             self.log.warning("others could read this file: made private", file=str(file))
@@ -61,7 +62,7 @@ class Base:
             self._reader = Writer(reader, self._drive(), self.bell.ring, reads=True)
             # The lock proves that every other owner of this file is dead.
             # What these were asked to cancel is cancelled first.
-            while (await self._write("reap", self._reap_all)).wishes:
+            while (await self.write("reap", self._reap_all)).wishes:
                 pass
         except BaseException:
             await self.close()
@@ -71,7 +72,7 @@ class Base:
         return control.reap(db, NEVER, self.clock.now_ms())
 
     async def close(self) -> None:
-        """Finish what was handed over, then let go of the file."""
+        """Finish the work that was submitted, then close the file."""
         for side in (self._writer, self._reader):
             if side is not None:
                 await side.close()
@@ -83,7 +84,7 @@ class Base:
             db.close()
         self._lock.drop()
 
-    async def _write(
+    async def write(
         self,
         label: str,
         work: Callable[[Database], T],
@@ -91,11 +92,13 @@ class Base:
         durable: bool = False,
         hasty: bool = False,
     ) -> T:
+        """Run work in the one writer's transaction; answers after the commit."""
         if self._writer is None:
             raise NotOpen("the road is not open: use it inside `async with road:`")
         return await self._writer.submit(_labelled(label, work), durable=durable, hasty=hasty)
 
-    async def _read(self, label: str, work: Callable[[Database], T]) -> T:
+    async def read(self, label: str, work: Callable[[Database], T]) -> T:
+        """Run work in the reader's transaction: it sees one moment."""
         if self._reader is None:
             raise NotOpen("the road is not open: use it inside `async with road:`")
         return await self._reader.submit(_labelled(label, work))
@@ -103,12 +106,12 @@ class Base:
     async def write_own(
         self, label: str, work: Callable[[apsw.Connection], T], *, durable: bool = True
     ) -> T:
-        """Work on another room's tables, committed with what else waits."""
-        return await self._write(label, lambda db: work(db.connection), durable=durable)
+        """Run statements of another package in the writer's transaction."""
+        return await self.write(label, lambda db: work(db.connection), durable=durable)
 
     async def read_own(self, label: str, work: Callable[[apsw.Connection], T]) -> T:
-        """A look at another room's tables."""
-        return await self._read(label, lambda db: work(db.connection))
+        """Run statements of another package in the reader's transaction."""
+        return await self.read(label, lambda db: work(db.connection))
 
 
 def _labelled(label: str, work: Callable[[Database], T]) -> Callable[[Database], T]:

@@ -1,4 +1,4 @@
-"""The bell of one process: rings reach the engines that listen, after the commit."""
+"""The bell of one process: wake-ups reach its engines after the commit."""
 
 import asyncio
 import contextvars
@@ -9,7 +9,7 @@ from postroad.ports.bell import Listener
 
 
 class Ring(Struct, frozen=True):
-    """One wake-up, noted inside a transaction and rung after it."""
+    """One wake-up, noted inside a transaction and sent after it."""
 
     owner: int | None
     lane: int
@@ -17,7 +17,7 @@ class Ring(Struct, frozen=True):
     level: int
     at_ms: int
     recall: int = 0
-    """A message to be cancelled; then only the lane counts."""
+    """The id of a message to be cancelled; then only the lane matters."""
 
 
 class LocalBell:
@@ -30,15 +30,15 @@ class LocalBell:
         self._listeners: dict[int, tuple[Listener, contextvars.Context]] = {}
 
     def listen(self, owner: int, listener: Listener) -> None:
-        """Hear from now on."""
+        """Send wake-ups of this owner to a listener."""
         self._listeners[owner] = (listener, contextvars.copy_context())
 
     def leave(self, owner: int) -> None:
-        """Hear no more."""
+        """Send this owner no more wake-ups."""
         self._listeners.pop(owner, None)
 
     def ring(self, rings: list[Ring]) -> None:
-        """Wake whom it concerns."""
+        """Wake the listeners that are concerned."""
         loop = asyncio.get_running_loop()
         for ring in rings:
             if ring.owner is None:
@@ -52,7 +52,7 @@ class LocalBell:
                 loop.call_soon(listener.on_lane, ring.lane, ring.rung, ring.at_ms, context=context)
 
     def ring_expiry(self, at_ms: int) -> None:
-        """Something expires then."""
+        """Tell all listeners when something expires."""
         loop = asyncio.get_running_loop()
         for listener, context in self._listeners.values():
             loop.call_soon(listener.on_expiry, at_ms, context=context)

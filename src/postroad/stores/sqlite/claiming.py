@@ -1,4 +1,4 @@
-"""Claiming: which lanes that are ready an owner takes, tenant by tenant in turn."""
+"""Claims: which ready lanes an owner takes, tenant by tenant in turn."""
 
 import os
 import socket
@@ -15,62 +15,62 @@ from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.leases import read_lane
 
 TENANTS_MAX: Final = 256
-"""Of so many tenants lanes are found by one claim of each level and pool; the next one goes on."""
+"""Maximum tenants in one claim of a level and pool; the next claim goes on after them."""
 
 
-class Ask(Struct, frozen=True):
-    """What an owner asks for."""
+class ClaimRequest(Struct, frozen=True):
+    """What an owner wants to claim."""
 
     levels: Sequence[int]
     pools: Sequence[str]
     limit: int
     without: frozenset[str]
-    """Tenants whose lanes it does not want."""
+    """Tenants whose lanes it leaves."""
     now_ms: int
 
 
-class Found(Struct):
-    """The lanes that are ready, when the next ones are, and whether there are more."""
+class ReadyLanes(Struct):
+    """Lanes that are ready, when the next ones will be, and whether there are more."""
 
     ready: list[Ready]
     next_at_ms: dict[int, int]
     more: bool
 
 
-def claim(db: Database, owner: int, ask: Ask) -> Claim:
+def claim(db: Database, owner: int, request: ClaimRequest) -> Claim:
     """Own lanes that are ready at these levels."""
-    found = _look(db, ask)
-    taken = in_turn(found.ready, ask.limit)
+    found = _look(db, request)
+    taken = in_turn(found.ready, request.limit)
     if taken:
-        db.run("beat_new", owner, ask.now_ms, socket.gethostname(), os.getpid())
+        db.run("beat_new", owner, request.now_ms, socket.gethostname(), os.getpid())
     lanes = [_take(db, owner, lane) for lane in taken]
     return Claim(lanes, found.next_at_ms, found.more, db.one("any_owned") is not None)
 
 
-def _look(db: Database, ask: Ask) -> Found:
-    found = Found([], {}, more=False)
+def _look(db: Database, request: ClaimRequest) -> ReadyLanes:
+    found = ReadyLanes([], {}, more=False)
     after, last = db.turn, ""
-    for level in ask.levels:
-        for pool in ask.pools:
-            rows = db.all("claim_ready", pool, level, ask.now_ms, ask.limit)
-            ready = [one for row in rows if (one := Ready(*row)).tenant not in ask.without]
-            if len(rows) >= ask.limit and db.number("claim_several", pool, level):
-                # There are more than it takes: whose turn it is counts, not who is longest ready.
-                ready, end, more = _by_tenant(db, ask, pool, level, after)
+    for level in request.levels:
+        for pool in request.pools:
+            rows = db.all("claim_ready", pool, level, request.now_ms, request.limit)
+            ready = [one for row in rows if (one := Ready(*row)).tenant not in request.without]
+            if len(rows) >= request.limit and db.number("claim_several", pool, level):
+                # More are ready than it takes: tenants go in turn, not who has been ready longest.
+                ready, end, more = _by_tenant(db, request, pool, level, after)
                 found.more = found.more or more
                 last = min(last or end, end or last)
             found.ready += ready
-            soonest = db.number("claim_next", pool, level, ask.now_ms) or NEVER
+            soonest = db.number("claim_next", pool, level, request.now_ms) or NEVER
             found.next_at_ms[level] = min(found.next_at_ms.get(level, NEVER), soonest)
     db.turn = last
-    found.more = found.more or len(found.ready) >= ask.limit
+    found.more = found.more or len(found.ready) >= request.limit
     if after and not found.more:
-        found.next_at_ms = soon_again(found.next_at_ms, ask.now_ms)
+        found.next_at_ms = soon_again(found.next_at_ms, request.now_ms)
     return found
 
 
 def _by_tenant(
-    db: Database, ask: Ask, pool: str, level: int, after: str
+    db: Database, request: ClaimRequest, pool: str, level: int, after: str
 ) -> tuple[list[Ready], str, bool]:
     """Lanes of each tenant after one; the last tenant if there may be others behind it; and
     whether there are more lanes than these."""
@@ -78,9 +78,9 @@ def _by_tenant(
     while len(tenants) < TENANTS_MAX and (row := db.one("claim_tenant", pool, level, after)):
         (after,) = row
         tenants.append(after)
-    wanted = [tenant for tenant in tenants if tenant not in ask.without]
-    each = max(8, min(ask.limit, 8 * ask.limit // max(1, len(wanted))))
-    found = [db.all("claim_of", pool, level, tenant, ask.now_ms, each) for tenant in wanted]
+    wanted = [tenant for tenant in tenants if tenant not in request.without]
+    each = max(8, min(request.limit, 8 * request.limit // max(1, len(wanted))))
+    found = [db.all("claim_of", pool, level, tenant, request.now_ms, each) for tenant in wanted]
     end = after if len(tenants) == TENANTS_MAX else ""
     more = end != "" or any(len(rows) == each for rows in found)
     return [Ready(*row) for rows in found for row in rows], end, more

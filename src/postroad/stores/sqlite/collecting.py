@@ -7,7 +7,7 @@ from postroad.stores.sqlite.database import Database
 
 
 def collect(db: Database, now_ms: int, unused_ms: int) -> Collected:
-    """Note which of the next queues are unused, and delete those that have been for long."""
+    """Note which of the next queues are unused, and delete those that have been for too long."""
     after = db.number("walk_due", now_ms)
     if after is None:
         return Collected(0, now_ms + ASK_AGAIN_MS)

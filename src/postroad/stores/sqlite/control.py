@@ -12,7 +12,7 @@ from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import check_queue, rung_of, wake
 
 RUNGS_MAX: Final = 500
-"""Rungs looked at in one slice of a walk: a tenant may have many queues with nothing in them."""
+"""Maximum rungs in one slice of a walk: a tenant may have many empty queues."""
 
 
 WISHES_MAX: Final = 500
@@ -33,8 +33,8 @@ def cancel(db: Database, tenant: str, number: int, now_ms: int) -> CancelState:
 
 
 def reap(db: Database, heard_before_ms: int, now_ms: int) -> Reaped:
-    """Free the lanes of owners that were not heard from. Before that do what these were asked to,
-    cancel, in slices: of 300,000 at once the writer would be held for seconds."""
+    """Free the lanes of owners that were not heard from. First cancel what they were asked to
+    cancel, in slices: 300,000 at once would hold the writer for seconds."""
     if db.all("dead_owners", heard_before_ms):
         wishes = db.all("unwanted", heard_before_ms, WISHES_MAX)
         if wishes:
@@ -44,7 +44,7 @@ def reap(db: Database, heard_before_ms: int, now_ms: int) -> Reaped:
 
 
 def withdraw(db: Database, owner: int, lane: Lane, ids: Sequence[int], now_ms: int) -> bool:
-    """The owner of a lane takes messages out of it."""
+    """Cancel messages of a lane for its owner; False if it has another owner."""
     if db.one("lane_fence", lane.id) != (owner, lane.epoch):
         return False
     found = [(number, db.one("message_rung", number)) for number in ids]
@@ -53,7 +53,7 @@ def withdraw(db: Database, owner: int, lane: Lane, ids: Sequence[int], now_ms: i
 
 
 def settle(db: Database, tenant: str, number: int, now_ms: int, *, sent: bool) -> bool:
-    """What nobody could know is known now."""
+    """Settle an uncertain message."""
     row = db.one("uncertain_message", number, tenant)
     if row is None:
         return False
@@ -62,7 +62,7 @@ def settle(db: Database, tenant: str, number: int, now_ms: int, *, sent: bool) -
         recording.finish(db, number)
         return True
     lane, queue, level, priority = row
-    # In an ordered queue those behind it have gone: it goes by itself, outside its slot.
+    # In an ordered queue the messages behind it have gone: it goes outside its slot.
     rung = rung_of(db, lane, queue, level, priority, 0)
     db.run("message_again", number, rung, now_ms)
     wake(db, rung, now_ms)
@@ -72,7 +72,7 @@ def settle(db: Database, tenant: str, number: int, now_ms: int, *, sent: bool) -
 def cancel_some(
     db: Database, which: MessageFilter, after: Cursor, limit: int, now_ms: int
 ) -> CancelSlice:
-    """The next messages of a walk over the rungs of a queue, or of all queues of a tenant."""
+    """Cancel the next messages of a walk over the rungs of a queue, or of a tenant's queues."""
     states: dict[int, CancelState] = {}
     rungs = _rungs(db, which, after.rung)
     left, at = limit, after
@@ -110,14 +110,14 @@ def _ask_owner(db: Database, owner: int, lane: int, numbers: Sequence[int]) -> N
 
 
 def pause_queue(db: Database, queue: int, now_ms: int, *, paused: bool) -> None:
-    """Hold a queue, or let it go on; its spell of a block does not count the pause."""
+    """Pause or resume a queue; the spell of its block does not count the pause."""
     check_queue(db, queue)
     db.run("queue_pause" if paused else "queue_resume", queue, now_ms)
     _gate(db, queue)
 
 
 def unblock_queue(db: Database, queue: int) -> None:
-    """Lift a queue's hold-off."""
+    """Lift a queue's block."""
     recording.set_block(db, queue, None)
     _gate(db, queue)
 
@@ -129,13 +129,13 @@ def _gate(db: Database, queue: int) -> None:
 
 
 def pause_lane(db: Database, lane: int, now_ms: int, *, paused: bool) -> None:
-    """Hold a lane, or let it go on; its spell of silence does not count the pause."""
+    """Pause or resume a lane; the time that its server is away does not count the pause."""
     db.run("lane_pause" if paused else "lane_resume", lane, now_ms)
     recording.touch_lane(db, lane)
 
 
 def unblock_lane(db: Database, lane: int) -> None:
-    """Close a lane's circuit."""
+    """Close a lane's circuit, and lift its queues' `unreachable` blocks."""
     db.run("lane_close", lane)
     for (queue,) in db.all("lane_queues_unreachable", lane):
         unblock_queue(db, queue)

@@ -1,4 +1,4 @@
-"""One apsw connection: named queries, pragmas, and SQLite's errors in our words."""
+"""One apsw connection: statements by name, pragmas, and SQLite's errors as ours."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,8 +15,8 @@ from postroad.model.errors import (
     StoreError,
     StoreUnavailable,
 )
+from postroad.ports.sql import load
 from postroad.stores.privacy import create_private
-from postroad.stores.sql import load
 from postroad.stores.sqlite.bell import Ring
 
 QUERIES: Final = load("postroad.stores.sqlite", "queries")
@@ -31,8 +31,8 @@ RungKey = tuple[int, int, int, int, int]
 
 
 class Database:
-    """A connection that knows the queries by name and counts what it runs. One that is given
-    is the caller's own, as it is."""
+    """A connection that runs statements by name and counts them. A `connection` that is given is
+    the caller's own, and is used as it is."""
 
     def __init__(
         self, path: Path, *, readonly: bool = False, connection: apsw.Connection | None = None
@@ -42,9 +42,9 @@ class Database:
         self.label = "other"
         self.rings: list[Ring] = []
         self.rungs: dict[RungKey, int] = {}
-        """Rung numbers by (lane, queue, level, priority, slot); forgotten on rollback."""
+        """Cache of rung numbers by (lane, queue, level, priority, slot); cleared on rollback."""
         self.turn = ""
-        """The tenant after which the next claim of many goes on."""
+        """The tenant after which the next claim, of several tenants, goes on."""
         if connection is not None:
             self.connection = connection
             return
@@ -55,7 +55,7 @@ class Database:
             self._prepare(readonly=readonly)
 
     def _check_ours(self) -> None:
-        """Before anything is changed: not some other program's file, and writable."""
+        """Refuse, before anything is changed, another program's file and one that is read-only."""
         kind, version, schema = (self.pragma(n) for n in PRAGMAS)
         if kind not in (0, APPLICATION_ID) or (kind == 0 and (version or schema)):
             raise CorruptStore(f"{self.path} is some other program's database: name another file")
@@ -63,7 +63,7 @@ class Database:
             raise ReadOnlyStore(f"{self.path} cannot be written: check who owns it")
 
     def pragma(self, name: str) -> int:
-        """A number that SQLite keeps about the file."""
+        """A number that SQLite stores about the file."""
         row: Row = self.connection.execute(f"pragma {name}").fetchall()[0]
         return int(row[0])
 
@@ -82,43 +82,48 @@ class Database:
             db.execute("pragma query_only = on")
 
     def all(self, name: str, *values: Value) -> list[Row]:
-        """All rows of a query."""
+        """Run a statement; answers all its rows."""
         self.counts[self.label] += 1
         return self.connection.execute(QUERIES[name], values).fetchall()
 
     def one(self, name: str, *values: Value) -> Row | None:
-        """The first row of a query, or None."""
+        """Run a statement; answers its first row, or None."""
         rows = self.all(name, *values)
         return rows[0] if rows else None
 
     def rows(self, name: str, *values: Value) -> Iterator[Row]:
-        """The rows of a query as they come, for a reader that may stop early."""
+        """Run a statement; gives its rows as they come, to a reader that may stop early."""
         self.counts[self.label] += 1
         yield from self.connection.execute(QUERIES[name], values)
 
     def number(self, name: str, *values: Value) -> int | None:
-        """The first value of the first row, which is a number or nothing."""
+        """Run a statement; answers the first value of its first row, or None."""
         row = self.one(name, *values)
         return row[0] if row else None
 
     def run(self, name: str, *values: Value) -> None:
-        """A query without an answer."""
+        """Run a statement that answers nothing."""
         self.counts[self.label] += 1
         self.connection.execute(QUERIES[name], values)
 
     def many(self, name: str, rows: Iterable[Row]) -> None:
-        """The same query for many rows."""
+        """Run a statement for many rows."""
         self.counts[self.label] += 1
         self.connection.executemany(QUERIES[name], rows)
 
-    def changed(self, name: str, rows: Iterable[Row]) -> int:
-        """The same query for many rows; answers how many rows were changed."""
+    def changed(self, name: str, *values: Value) -> int:
+        """Run a statement; answers how many rows it changed."""
+        self.run(name, *values)
+        return self.connection.changes()
+
+    def many_changed(self, name: str, rows: Iterable[Row]) -> int:
+        """Run a statement for many rows; answers how many rows it changed."""
         before = self.connection.total_changes()
         self.many(name, rows)
         return self.connection.total_changes() - before
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the connection."""
         self.connection.close()
 
 

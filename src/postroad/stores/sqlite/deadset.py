@@ -9,7 +9,7 @@ from postroad.model.ladder import Ladder
 from postroad.model.outcome import Kind
 from postroad.model.states import DeadReason
 from postroad.model.tries import Try
-from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import POLICY_DECODER, rung_of, wake
 from postroad.stores.sqlite.recording import settle_slot
@@ -17,19 +17,19 @@ from postroad.stores.sqlite.recording import settle_slot
 TRIM_SLICE: Final = 1_000
 
 
-class DeadVerbs(Base):
-    """Look at the dead, send them again, forget them."""
+class SqliteDeadSet(SqliteBase):
+    """Reads, replays and purges the dead set."""
 
     async def dead_page(self, which: DeadFilter, after: Place, limit: int) -> list[DeadMessage]:
         """A page, the latest death first."""
         values = (*_values(which), *after, limit)
-        return await self._read(
+        return await self.read(
             "dead", lambda db: [_message(row) for row in db.all("dead_page", *values)]
         )
 
     async def dead_letter(self, tenant: str | None, number: int) -> DeadLetter | None:
         """One dead message with its body, headers and tries."""
-        return await self._read("dead", lambda db: letter(db, tenant, number))
+        return await self.read("dead", lambda db: letter(db, tenant, number))
 
     async def dead_replay(
         self, which: DeadFilter, mode: ReplayMode, *, count: int, dry_run: bool
@@ -37,20 +37,20 @@ class DeadVerbs(Base):
         """Put dead messages back on their rungs."""
         now_ms = self.clock.now_ms()
         if dry_run:
-            return await self._read("dead", lambda db: len(_replayable(db, which, count)))
-        return await self._write(
+            return await self.read("dead", lambda db: len(_replayable(db, which, count)))
+        return await self.write(
             "dead", lambda db: replay(db, which, mode, count, now_ms), durable=True
         )
 
     async def dead_purge(self, which: DeadFilter, *, count: int, dry_run: bool) -> int:
         """Delete dead messages and their tries."""
         if dry_run:
-            return await self._read("dead", lambda db: len(_dead(db, which, count)))
-        return await self._write("dead", lambda db: purge(db, which, count), durable=True)
+            return await self.read("dead", lambda db: len(_dead(db, which, count)))
+        return await self.write("dead", lambda db: purge(db, which, count), durable=True)
 
     async def dead_trim(self, keep: int) -> int:
         """Delete a slice of the longest dead beyond so many."""
-        return await self._write("retain", lambda db: trim(db, keep))
+        return await self.write("retain", lambda db: trim(db, keep))
 
 
 def letter(db: Database, tenant: str | None, number: int) -> DeadLetter | None:
@@ -82,8 +82,9 @@ def _values(which: DeadFilter) -> tuple[str | int | None, ...]:
     return (*filters, which.since_ms, which.until_ms)
 
 
-class Chosen(NamedTuple):
-    """A message that is meant; `rung` and `place` are those of a head that holds its slot."""
+class ReplayTarget(NamedTuple):
+    """A message to be replayed or purged; `rung` and `place` are set for a head that holds its
+    slot."""
 
     number: int
     queue: int
@@ -96,7 +97,7 @@ class Chosen(NamedTuple):
 
 
 def replay(db: Database, which: DeadFilter, mode: ReplayMode, count: int, now_ms: int) -> int:
-    """Put the dead that are meant back on their rungs, due now; answers how many."""
+    """Put the chosen messages back on their rungs, due now; answers how many."""
     chosen = _replayable(db, which, count)
     levels = {queue: mode.level(_ladder(db, queue)) for queue in {one.queue for one in chosen}}
     _revive(db, [one for one in chosen if not one.rung], levels, now_ms)
@@ -106,10 +107,10 @@ def replay(db: Database, which: DeadFilter, mode: ReplayMode, count: int, now_ms
     return len(chosen)
 
 
-def _revive(db: Database, dead: list[Chosen], levels: dict[int, int], now_ms: int) -> None:
+def _revive(db: Database, dead: list[ReplayTarget], levels: dict[int, int], now_ms: int) -> None:
     rows: list[Row] = []
     first: dict[int, Row] = {}
-    # Of one ordered slot, whoever was accepted first goes first again.
+    # In an ordered slot they go in the order in which they were accepted.
     for one in sorted(dead, key=lambda one: (one.accepted_at_ms, one.number)):
         level = levels[one.queue]
         rung = rung_of(db, one.lane, one.queue, level, one.priority, one.slot)
@@ -126,7 +127,7 @@ def _revive(db: Database, dead: list[Chosen], levels: dict[int, int], now_ms: in
 
 
 def purge(db: Database, which: DeadFilter, count: int) -> int:
-    """Delete the dead that are meant; answers how many."""
+    """Delete the chosen messages; answers how many."""
     gone = [(one.number,) for one in _dead(db, which, count)]
     db.many("dead_delete", gone)
     db.many("attempt_delete", gone)
@@ -140,7 +141,7 @@ def trim(db: Database, keep: int) -> int:
     return len(gone)
 
 
-def _replayable(db: Database, which: DeadFilter, count: int) -> list[Chosen]:
+def _replayable(db: Database, which: DeadFilter, count: int) -> list[ReplayTarget]:
     if which.ids is None:
         return _dead(db, which, count)
     return [
@@ -151,18 +152,18 @@ def _replayable(db: Database, which: DeadFilter, count: int) -> list[Chosen]:
     ]
 
 
-def _dead(db: Database, which: DeadFilter, count: int) -> list[Chosen]:
+def _dead(db: Database, which: DeadFilter, count: int) -> list[ReplayTarget]:
     if which.ids is None:
-        return [Chosen(*row) for row in db.all("dead_pick", *_values(which), count)]
+        return [ReplayTarget(*row) for row in db.all("dead_pick", *_values(which), count)]
     return [
         _named(db, "dead_find", number, which.tenant) or _refuse(db, number, which.tenant)
         for number in dict.fromkeys(which.ids)
     ]
 
 
-def _named(db: Database, query: str, number: int, tenant: str | None) -> Chosen | None:
+def _named(db: Database, query: str, number: int, tenant: str | None) -> ReplayTarget | None:
     row = db.one(query, number, tenant)
-    return Chosen(*row) if row else None
+    return ReplayTarget(*row) if row else None
 
 
 def _refuse(db: Database, number: int, tenant: str | None) -> NoReturn:

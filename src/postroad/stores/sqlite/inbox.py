@@ -21,17 +21,17 @@ POLICY_DECODER: Final = msgspec.json.Decoder(Policy)
 def open_queue(db: Database, spec: QueueSpec) -> Queue:
     """The queue of this name, made with its lanes when it is new."""
     policy = msgspec.json.encode(spec.policy)
-    row = db.one("queue_by_name", spec.tenant, spec.name)
-    if row is not None:
-        db.run("queue_policy", row[0], policy)
+    number = db.number("queue_find", spec.tenant, spec.name)
+    if number is not None:
+        db.run("queue_policy", number, policy)
     else:
         number = db.number("queue_insert", spec.tenant, spec.name, spec.lane.transport, policy)
         for shard in range(spec.shards):
             db.run("queue_lane_insert", number, shard, _lane(db, spec, shard))
-    queue = find_queue(db, spec.tenant, spec.name)
-    if queue is None:  # pragma: no cover - it was just written in this transaction
+    row = db.one("queue_by_id", number)
+    if row is None:  # pragma: no cover - it was just written in this transaction
         raise LookupError(spec.name)
-    return queue
+    return read_queue(db, row)
 
 
 def _lane(db: Database, spec: QueueSpec, shard: int) -> int | None:
@@ -45,15 +45,21 @@ def _lane(db: Database, spec: QueueSpec, shard: int) -> int | None:
 
 
 def check_queue(db: Database, queue: int) -> None:
-    """QueueGone when there is none of that number any more."""
+    """Raise QueueGone if the queue was deleted."""
     if db.one("queue_by_id", queue) is None:
         raise QueueGone(GONE)
 
 
 def find_queue(db: Database, tenant: str, name: str) -> Queue | None:
     """The queue of that name."""
-    row = db.one("queue_by_name", tenant, name)
+    row = queue_row(db, tenant, name)
     return read_queue(db, row) if row else None
+
+
+def queue_row(db: Database, tenant: str, name: str) -> Row | None:
+    """The row of the queue of that name."""
+    number = db.number("queue_find", tenant, name)
+    return db.one("queue_by_id", number) if number is not None else None
 
 
 def read_queue(db: Database, row: Row) -> Queue:
@@ -75,7 +81,7 @@ def read_queue(db: Database, row: Row) -> Queue:
 
 
 def accept(db: Database, drafts: Sequence[Draft]) -> list[Accepted]:
-    """Store the drafts, wake their rungs, answer each."""
+    """Store drafts and wake their rungs; answers one result each."""
     answers: list[Accepted] = []
     rows: list[Row] = []
     wakes: dict[int, int] = {}
@@ -120,7 +126,7 @@ def _first_use(db: Database, draft: Draft) -> Accepted | None:
 
 
 def rung_of(db: Database, lane: int, queue: int, level: int, priority: int, slot: int) -> int:
-    """The rung's number; it is made on first use. An ordered slot has one rung for all levels."""
+    """The number of a rung, made on first use. An ordered slot has one rung for all levels."""
     key = (lane, queue, 0, 0, slot) if slot else (lane, queue, level, priority, 0)
     found = db.rungs.get(key)
     if found is None:
@@ -138,7 +144,7 @@ def rung_of(db: Database, lane: int, queue: int, level: int, priority: int, slot
 
 
 def wake(db: Database, rung: int, due_ms: int) -> None:
-    """A rung got something: lower its ready time, then tell the lane's owner, or the pollers."""
+    """Lower a rung's ready time, then wake the lane's owner, or the pollers."""
     db.run("rung_wake", rung, due_ms)
     row = db.one("rung_state", rung)
     if row is None:  # pragma: no cover - it was found or made in this transaction

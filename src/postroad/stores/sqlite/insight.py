@@ -17,37 +17,37 @@ from postroad.model.facts import (
 from postroad.model.outcome import Kind
 from postroad.model.states import DeadReason, State
 from postroad.model.tries import Try
-from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.deadset import tries
-from postroad.stores.sqlite.inbox import read_queue
+from postroad.stores.sqlite.inbox import queue_row, read_queue
 from postroad.stores.sqlite.pacing import pace_facts
 
 OTHERS_MAX: Final = 1_000
 
 
-class InsightVerbs(Base):
-    """What can be asked."""
+class SqliteInsight(SqliteBase):
+    """Answers questions about one message, queue or lane."""
 
     async def counts(self) -> dict[str, int]:
         """Messages by state."""
         now_ms = self.clock.now_ms()
-        return await self._read("insight", lambda db: dict(db.all("counts", now_ms)))
+        return await self.read("insight", lambda db: dict(db.all("counts", now_ms)))
 
     async def message_facts(self, tenant: str | None, number: int) -> MessageFacts | None:
         """All that is known about a tenant's message."""
         now_ms = self.clock.now_ms()
-        return await self._read("insight", lambda db: message_facts(db, tenant, number, now_ms))
+        return await self.read("insight", lambda db: message_facts(db, tenant, number, now_ms))
 
     async def queue_facts(self, tenant: str, name: str) -> QueueFacts | None:
         """A queue and what waits in it."""
         now_ms = self.clock.now_ms()
-        return await self._read("insight", lambda db: queue_facts(db, tenant, name, now_ms))
+        return await self.read("insight", lambda db: queue_facts(db, tenant, name, now_ms))
 
     async def lane_facts(self, number: int) -> LaneFacts | None:
         """A lane and what waits in it."""
         now_ms = self.clock.now_ms()
-        return await self._read("insight", lambda db: lane_facts(db, number, now_ms))
+        return await self.read("insight", lambda db: lane_facts(db, number, now_ms))
 
 
 def message_facts(
@@ -94,7 +94,7 @@ def _finished(db: Database, number: int) -> MessageFacts | None:
     if row is None:
         return None
     queue_id, state, late, accepted_at, finished_at, level, attempts, took_ms = row
-    if db.one("queue_by_id", queue_id) is None:  # deleted since, and this is about to be forgotten
+    if db.one("queue_by_id", queue_id) is None:  # deleted: retention will delete this too
         return None
     ended = Ended(State(state), finished_at, level, attempts, late=bool(late))
     log = tries(db, number)
@@ -107,7 +107,7 @@ def _finished(db: Database, number: int) -> MessageFacts | None:
 
 def queue_facts(db: Database, tenant: str, name: str, now_ms: int) -> QueueFacts | None:
     """A queue, its lanes, and what waits in them."""
-    row = db.one("queue_by_name", tenant, name)
+    row = queue_row(db, tenant, name)
     if row is None:
         return None
     queue = read_queue(db, row)

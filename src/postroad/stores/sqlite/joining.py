@@ -1,4 +1,4 @@
-"""Connections for the caller's own tables, and sending inside the caller's transaction."""
+"""Connections for callers' own tables, and sending inside a caller's transaction."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ from postroad.model.errors import BadInput, NotOpen, StoreUnavailable
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
 from postroad.stores.sqlite import inbox
-from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database, named_errors
 from postroad.stores.sqlite.writer import Drive, ThreadDrive
@@ -27,8 +27,8 @@ STDLIB: Final = (
 )
 
 
-class Guest:
-    """One connection that was given out, and what is to be rung after its next commit."""
+class CallerConnection:
+    """A connection that was given to a caller, and the wake-ups to send after its next commit."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, after: Callable[[list[Ring], int, int], None]
@@ -39,7 +39,7 @@ class Guest:
         self.expires_ms = NEVER
 
     def committed(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
-        """SQLite says so, in the caller's thread."""
+        """SQLite calls it in the caller's thread after a commit."""
         rings, expires_ms = self.rings, self.expires_ms
         self.rolled_back()
         with suppress(RuntimeError):  # the road is gone: the next one finds what was sent
@@ -47,57 +47,57 @@ class Guest:
         return apsw.SQLITE_OK
 
     def rolled_back(self) -> None:
-        """Nothing was sent."""
+        """Forget the wake-ups: nothing was sent."""
         self.rings, self.expires_ms = [], NEVER
 
 
-class JoinVerbs(Base):
+class SqliteJoining(SqliteBase):
     """The caller's transactions on the road's file."""
 
     def __init__(self, path: Path, clock: Clock, drive: Callable[[], Drive] = ThreadDrive) -> None:
         super().__init__(path, clock, drive)
-        self._guests: WeakKeyDictionary[apsw.Connection, Guest] = WeakKeyDictionary()
+        self._callers: WeakKeyDictionary[apsw.Connection, CallerConnection] = WeakKeyDictionary()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def open(self) -> None:
-        """Own the file. Connections may be asked for by any thread: they ring in this loop."""
+        """Own the file. Any thread may ask for a connection; its wake-ups go through this loop."""
         self._loop = asyncio.get_running_loop()
         await super().open()
 
     def connection(self) -> apsw.Connection:
-        """A connection to the road's file for the caller's own tables. Commits reach the disk;
+        """Open a connection to the road's file for the caller's own tables. Commits reach the disk;
         while a transaction is open nobody else can write, the road included."""
         if self._writer is None or self._loop is None:
             raise NotOpen(CLOSED)
         connection = Database(self.path).connection
         # The writer is the only checkpointer, also when this is the last to close.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        guest = self._guests[connection] = Guest(self._loop, self._joined)
-        connection.set_wal_hook(guest.committed)
-        connection.set_rollback_hook(guest.rolled_back)
+        caller = self._callers[connection] = CallerConnection(self._loop, self._joined)
+        connection.set_wal_hook(caller.committed)
+        connection.set_rollback_hook(caller.rolled_back)
         return connection
 
     async def queue_in(self, connection: object, spec: QueueSpec) -> Queue:
         """The queue of that name as this transaction sees it, made when it is new."""
-        with self._inside(connection) as (db, _guest):
+        with self._inside(connection) as (db, _caller):
             return inbox.open_queue(db, spec)
 
     async def send_in(self, connection: object, drafts: Sequence[Draft]) -> list[Accepted]:
-        """Store them if the caller's transaction commits."""
-        with self._inside(connection) as (db, guest):
+        """Store messages as part of the caller's transaction."""
+        with self._inside(connection) as (db, caller):
             answers = inbox.accept(db, drafts)
-        guest.rings += db.rings
-        guest.expires_ms = min([guest.expires_ms, *(draft.expires_at_ms for draft in drafts)])
+        caller.rings += db.rings
+        caller.expires_ms = min([caller.expires_ms, *(draft.expires_at_ms for draft in drafts)])
         return answers
 
     @contextmanager
-    def _inside(self, connection: object) -> Iterator[tuple[Database, Guest]]:
-        """The caller's transaction; what fails in here leaves it as it was."""
+    def _inside(self, connection: object) -> Iterator[tuple[Database, CallerConnection]]:
+        """Run inside the caller's transaction; an error leaves it as it was."""
         if self._writer is None:
             raise NotOpen(CLOSED)
         own = _ours(connection)
-        guest = self._guests.get(own)
-        if guest is None:
+        caller = self._callers.get(own)
+        if caller is None:
             raise BadInput(
                 "this connection is not one of the road's: take one from road.connection()"
             )
@@ -108,7 +108,7 @@ class JoinVerbs(Base):
             )
         try:
             with own:
-                yield Database(self.path, connection=own), guest
+                yield Database(self.path, connection=own), caller
         except apsw.BusyError as error:
             raise StoreUnavailable(
                 f"{self.path} was written since this transaction began to read: roll it back, and "

@@ -1,4 +1,4 @@
-"""Who owns which lane, and what its owner reads."""
+"""Ownership of lanes, and what their owners read."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,7 +12,7 @@ from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import read_queue
 
 READ_BYTES_MAX: Final = 4 << 20
-"""One reading stops here: bodies may be a megabyte each."""
+"""Maximum bytes of bodies in one reading: a body may have a megabyte."""
 
 
 def read_lane(row: Row) -> Lane:
@@ -70,7 +70,7 @@ def fetch(db: Database, want: Want, now_ms: int) -> Reading:
 
 
 def mark(db: Database, lane: int, epoch: int, owner: int, ids: Sequence[int]) -> bool:
-    """Note what is about to start, if the lane is still the owner's."""
+    """Count starts before they are made, if the lane is still the owner's."""
     if db.one("lane_fence", lane) != (owner, epoch):
         return False
     db.many("mark", [(number,) for number in ids])
@@ -78,7 +78,7 @@ def mark(db: Database, lane: int, epoch: int, owner: int, ids: Sequence[int]) ->
 
 
 def release(db: Database, owner: int, lanes: Sequence[Release], now_ms: int) -> dict[int, int]:
-    """Give lanes back, each ready when its first rung is."""
+    """Give lanes back; answers when each level is ready next."""
     ready: dict[int, int] = {}
     for lane in lanes:
         if db.one("lane_fence", lane.lane) != (owner, lane.epoch):
@@ -91,7 +91,7 @@ def release(db: Database, owner: int, lanes: Sequence[Release], now_ms: int) -> 
 
 
 def open_lane(db: Database, lane: int) -> list[tuple[int, int]]:
-    """A free lane can be claimed: when, by level; and the pollers are told."""
+    """Let a free lane be claimed, and wake the pollers; answers when, by level."""
     db.run("claim_hide", lane)
     levels = [(level, at_ms) for level, at_ms in db.all("lane_levels", lane) if at_ms < NEVER]
     db.rings += [Ring(None, lane, 0, level, at_ms) for level, at_ms in levels]
@@ -99,7 +99,7 @@ def open_lane(db: Database, lane: int) -> list[tuple[int, int]]:
 
 
 def beat(db: Database, owner: int, now_ms: int) -> bool:
-    """Still here; False, once, to an owner whose lanes were taken away."""
+    """Renew the heartbeat; answers False, once, to an owner whose lanes were taken away."""
     if db.one("beat", owner, now_ms) is not None:
         return True
     db.run("beat_again", owner, now_ms)
@@ -124,7 +124,7 @@ def reap(db: Database, heard_before_ms: int) -> Reaped:
 
 
 def disown(db: Database, owner: int, keep: Sequence[int] = ()) -> None:
-    """What the owner still has by name, but for these, is free without a lost lease."""
+    """Free the owner's lanes but for these; no lease counts as lost."""
     for lane, _ in db.all("owned_lanes", owner):
         if lane not in keep:
             db.run("lane_free", lane)
@@ -132,6 +132,6 @@ def disown(db: Database, owner: int, keep: Sequence[int] = ()) -> None:
 
 
 def leave(db: Database, owner: int) -> None:
-    """A process goes away in good order."""
+    """Free a process's lanes and delete it."""
     disown(db, owner)
     db.run("leave", owner)

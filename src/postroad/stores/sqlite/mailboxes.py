@@ -8,26 +8,26 @@ import msgspec
 
 from postroad.model.mailbox import Answer, Box, Create, Letter, Looked, Op
 from postroad.model.mailbox_rules import Work, decide, looked, names, settle
-from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.writer import Writer
 
 LOOK_CACHE: Final = "pragma cache_size = -2000"
-"""Looking up hundreds of thousands of mailboxes once is no reason to keep their pages: with the
-road's own cache that would be a tenth of what their subscriptions take."""
+"""A small cache: hundreds of thousands of mailboxes are looked up once, and in the road's own cache
+their pages would take a tenth of what their subscriptions take."""
 
 
-class MailboxVerbs(Base):
-    """What the hub asks. The file's lock is what makes it the only one."""
+class SqliteMailboxes(SqliteBase):
+    """Stores the hub's mailboxes. The file's lock makes this process the only hub."""
 
     _looker: Writer | None = None
 
     async def hub_lead(self) -> float:
-        """Whoever has the file open is its hub, and need not say so again."""
+        """Lead for ever: whoever has the file open is its hub."""
         return math.inf
 
     def hub_hear(self, call: Callable[[], None]) -> None:
-        """Nobody asks: the file's lock answers."""
+        """Nothing to hear: no other process can have this file."""
 
     async def hub_unlead(self) -> None:
         """Nothing to give back."""
@@ -42,7 +42,7 @@ class MailboxVerbs(Base):
         return await self._looker.submit(lambda db: _look(db, asks))
 
     async def close(self) -> None:
-        """Finish what was handed over, then let go of the file."""
+        """Finish the work that was submitted, then close the file."""
         if self._looker is not None:
             await self._looker.close()
             self._looker = None
@@ -51,7 +51,7 @@ class MailboxVerbs(Base):
     async def box_commit(self, ops: Sequence[Op]) -> list[Answer]:
         """Decide in order, store, then answer."""
         now_ms = self.clock.now_ms()
-        return await self._write("hub", lambda db: apply(db, ops, now_ms), durable=True)
+        return await self.write("hub", lambda db: apply(db, ops, now_ms), durable=True)
 
     async def box_create(self, box: Box) -> None:
         """A new mailbox."""
@@ -59,17 +59,17 @@ class MailboxVerbs(Base):
 
     async def box_find(self, name: str) -> Box | None:
         """One mailbox as it is stored."""
-        return (await self._read("hub", lambda db: _boxes(db, [name]))).get(name)
+        return (await self.read("hub", lambda db: _boxes(db, [name]))).get(name)
 
     async def box_old(self, limit: int) -> list[tuple[str, int]]:
         """Mailboxes with messages past their time."""
         now_ms = self.clock.now_ms()
-        rows = await self._read("hub", lambda db: db.all("letter_old", now_ms, limit))
+        rows = await self.read("hub", lambda db: db.all("letter_old", now_ms, limit))
         return [(name, position) for name, position in rows]
 
     async def box_page(self, tenant: str, after: str, limit: int) -> list[tuple[str, int, bool]]:
         """Mailboxes in order of name."""
-        rows = await self._read("hub", lambda db: db.all("box_page", tenant, after, limit))
+        rows = await self.read("hub", lambda db: db.all("box_page", tenant, after, limit))
         return [(name, waiting, bool(over)) for name, waiting, over in rows]
 
 

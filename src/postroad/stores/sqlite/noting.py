@@ -1,4 +1,4 @@
-"""What was seen of tries, into the log."""
+"""Writes tries to the log of webhooks."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from postroad.stores.sqlite.database import Database
 
 
 def note_tries(db: Database, results: Sequence[Result]) -> None:
-    """What was seen, of those tries that say so: true whoever owns the lane by now."""
+    """Log the tries that carry a note; not fenced, since it is true whoever owns the lane now."""
     rows = [
         (
             r.message.id,

@@ -1,30 +1,30 @@
-"""How the whole road stands; read in one transaction."""
+"""Pages and sums over the whole road, read in one transaction."""
 
 from postroad.model.overview import LaneRow, Overview, QueueRow
 from postroad.stores.overview import read_heap, read_lane, read_queue
-from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database
 
 
-class OverviewVerbs(Base):
-    """Pages of queues and lanes, and sums."""
+class SqliteOverview(SqliteBase):
+    """Reads pages of queues and lanes, and sums."""
 
     async def queue_page(self, tenant: str, after: str, limit: int) -> list[QueueRow]:
         """A tenant's queues by name."""
         values = (tenant, after, limit, self.clock.now_ms())
-        rows = await self._read("insight", lambda db: db.all("queue_page", *values))
+        rows = await self.read("insight", lambda db: db.all("queue_page", *values))
         return [read_queue(row) for row in rows]
 
     async def lane_page(self, tenant: str, after: int, limit: int) -> list[LaneRow]:
         """A tenant's lanes by number."""
         values = (tenant, after, limit, self.clock.now_ms())
-        rows = await self._read("insight", lambda db: db.all("lane_page", *values))
+        rows = await self.read("insight", lambda db: db.all("lane_page", *values))
         return [read_lane(row) for row in rows]
 
     async def overview(self, tenant: str | None) -> Overview:
-        """How a tenant's messages stand, or everybody's."""
+        """Sums over the messages of a tenant, or of all."""
         now_ms = self.clock.now_ms()
-        return await self._read("insight", lambda db: _overview(db, tenant, now_ms))
+        return await self.read("insight", lambda db: _overview(db, tenant, now_ms))
 
 
 def _overview(db: Database, tenant: str | None, now_ms: int) -> Overview:

@@ -1,4 +1,4 @@
-"""The slot ledger in the tables."""
+"""The ledgers of rate slots."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -24,20 +24,20 @@ from postroad.model.pace import (
 )
 from postroad.model.states import NEVER
 from postroad.stores.sqlite import recording
-from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import check_queue
 
 COUNTED: Final = msgspec.json.Decoder(tuple[Window, ...])
 
 
-class PaceVerbs(Base):
-    """Reservations and limits."""
+class SqlitePacing(SqliteBase):
+    """Reserves slots and sets limits."""
 
     async def reserve(self, asks: Sequence[Ask]) -> Reserved:
         """Take slots, or say when to ask again, in one transaction."""
         now_us = self.clock.now_ms() * 1000
-        grants = await self._write(
+        grants = await self.write(
             "pace", lambda db: tuple(_reserve(db, ask, now_us) for ask in asks), durable=True
         )
         return Reserved(now_us, grants)
@@ -45,20 +45,18 @@ class PaceVerbs(Base):
     async def ledgers(self, key: LaneKey) -> tuple[int, ...]:
         """The ledgers that a start on this credential takes a slot of."""
         values = (key.tenant, key.transport, key.server, key.credential)
-        row = await self._read("pace", lambda db: db.one("pace_of_key", *values))
+        row = await self.read("pace", lambda db: db.one("pace_of_key", *values))
         return (row[0],) if row and row[5] else ()
 
     async def limit_queue(self, queue: int, limit: Limit | None) -> None:
         """A queue's own limit from now on; None lifts it."""
         now_us = self.clock.now_ms() * 1000
-        await self._write(
-            "control", lambda db: _limit_queue(db, queue, limit, now_us), durable=True
-        )
+        await self.write("control", lambda db: _limit_queue(db, queue, limit, now_us), durable=True)
 
     async def limit_lane(self, lane: int, limit: Limit | None) -> bool:
         """The limit of a lane's credential from now on; False when there is no such lane."""
         now_us = self.clock.now_ms() * 1000
-        return await self._write(
+        return await self.write(
             "control", lambda db: _limit_lane(db, lane, limit, now_us), durable=True
         )
 

@@ -1,20 +1,20 @@
-"""Headers of messages as they are stored: read, and written over."""
+"""Stored headers of messages, read and replaced."""
 
 from postroad.ports.private_headers import HeaderRow, Kept
-from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.base import SqliteBase
 
 
-class HeaderVerbs(Base):
-    """What changing keys needs of a store."""
+class SqliteHeaders(SqliteBase):
+    """Reads and replaces headers when keys change."""
 
     async def headers_page(self, kept: Kept, after: int, limit: int) -> list[HeaderRow]:
-        """The headers of messages, from behind an id on."""
-        rows = await self._read("keys", lambda db: db.all(f"headers_{kept}", after, limit))
+        """The headers of messages after an id."""
+        rows = await self.read("keys", lambda db: db.all(f"headers_{kept}", after, limit))
         return [HeaderRow(*row) for row in rows]
 
     async def write_headers(self, kept: Kept, row: HeaderRow, was: bytes) -> bool:
-        """Write a message's headers over those that were read, if it still has those."""
-        values = [(row.id, row.headers, was)]
-        return await self._write(
-            "keys", lambda db: db.changed(f"headers_{kept}_write", values) == 1, durable=True
+        """Replace a message's headers, unless they have changed since they were read."""
+        values = (row.id, row.headers, was)
+        return await self.write(
+            "keys", lambda db: db.changed(f"headers_{kept}_write", *values) == 1, durable=True
         )

@@ -1,4 +1,4 @@
-"""Results into the tables: one transaction, fenced by the lane's epoch."""
+"""Records results in one transaction, fenced by the lanes' epochs."""
 
 from collections.abc import Sequence
 
@@ -57,10 +57,10 @@ def _changed(batch: Record) -> list[tuple[int, int]]:
 def _deliver(db: Database, results: Sequence[Result], now_ms: int) -> None:
     if not results:
         return
-    gone = db.changed("message_delete", [(r.message.id,) for r in results])
+    gone = db.many_changed("message_delete", [(r.message.id,) for r in results])
     if gone == len(results):
         db.many("history_insert", [_history(r, now_ms, r.message.attempts) for r in results])
-    else:  # some were swept, cancelled or finished by a zombie's late word meanwhile
+    else:  # some have expired, were cancelled, or were recorded late by an earlier owner
         for result in results:
             _deliver_late(db, result, now_ms)
     for message in [r.message for r in results if r.slot and r.message.level]:
@@ -83,12 +83,12 @@ def _history(result: Result, now_ms: int, attempts: int, *, late: bool = False) 
 
 
 def _deliver_late(db: Database, result: Result, now_ms: int) -> None:
-    """It really was delivered: also out of the dead set, marked late."""
+    """Record a delivery whatever happened to the message since; a dead one is marked late."""
     number = result.message.id
-    known = db.number("attempts_made", number)  # another owner may have tried meanwhile
+    known = db.number("attempts_made", number)  # another owner may have tried it meanwhile
     attempts = result.message.attempts if known is None else known
     finish(db, number)
-    was_dead = db.changed("dead_delete", [(number,)]) > 0
+    was_dead = db.changed("dead_delete", number) > 0
     db.run("history_insert", *_history(result, now_ms, attempts, late=was_dead))
 
 
@@ -122,7 +122,7 @@ def _attempt(result: Result) -> Row:
 def _move(db: Database, result: Result, now_ms: int) -> None:
     message, tries, move = result.message, result.message.attempts, result.move
     if db.one("message_rung", message.id) != (message.rung, message.place):
-        # It died, and perhaps was replayed, while it was tried: its new life is not judged by that.
+        # It died, and perhaps was replayed, during the try: the result counts only as a try.
         move = Move.stay
     match move:
         case Move.die:
@@ -131,15 +131,15 @@ def _move(db: Database, result: Result, now_ms: int) -> None:
             cancel(db, message.id, now_ms, tried=int(_began(result)))
         case Move.climb | Move.wait if result.slot:
             row = (message.id, result.due_ms, result.level, tries)
-            if db.changed("message_retry_in_slot", [row]):
+            if db.changed("message_retry_in_slot", *row):
                 db.run("rung_set_level", message.rung, result.level, result.due_ms)
         case Move.climb | Move.wait:
             rung = rung_of(db, message.lane, message.queue, result.level, result.priority, 0)
             db.run("message_move", message.id, rung, result.due_ms, result.level, tries)
             wake(db, rung, result.due_ms)
         case Move.hold:
-            # A head that was swept meanwhile holds nobody.
-            if db.changed("message_stay", [(message.id, tries)]):
+            # A head that has expired meanwhile holds nobody.
+            if db.changed("message_stay", message.id, tries):
                 db.run("rung_hold", message.rung, f"exhausted: {result.error}")
         case Move.doubt:
             args = (message.lane, message.queue, UNCERTAIN_LEVEL, result.priority, 0)
@@ -150,7 +150,7 @@ def _move(db: Database, result: Result, now_ms: int) -> None:
 
 
 def die(db: Database, number: int, reason: str, now_ms: int, result: Result | None = None) -> None:
-    """A message goes to the dead set; `result` is the try that decided it, if one did."""
+    """Move a message to the dead set; `result` is the try that decided it, if any."""
     error = result.error if result else ""
     status = result.status if result else 0
     db.run("dead_insert", number, reason, now_ms, 1 if result else 0, error, status)
@@ -158,13 +158,13 @@ def die(db: Database, number: int, reason: str, now_ms: int, result: Result | No
 
 
 def cancel(db: Database, number: int, now_ms: int, *, tried: int = 0) -> None:
-    """A message is not to be tried (again); `tried` counts the try that it was cancelled in."""
+    """Cancel a message; `tried` counts the try that it was cancelled in."""
     db.run("history_cancel", number, now_ms, tried)
     finish(db, number)
 
 
 def cancel_all(db: Database, found: Sequence[tuple[int, int, int]], now_ms: int) -> None:
-    """Messages that nobody has in hand (id, rung, place), in order of place, are cancelled."""
+    """Cancel messages (id, rung, place) that no owner is trying, in order of place."""
     db.many("history_cancel", [(number, now_ms, 0) for number, *_ in found])
     db.many("message_delete", [(number,) for number, *_ in found])
     heads: dict[int, int] = {}
@@ -175,7 +175,7 @@ def cancel_all(db: Database, found: Sequence[tuple[int, int, int]], now_ms: int)
 
 
 def finish(db: Database, number: int) -> None:
-    """A message leaves the live table; if it was the head of a slot, the slot goes on."""
+    """Delete a finished message; if it was the head of a slot, the slot goes on."""
     row = db.one("message_rung", number)
     if row is not None:
         db.run("message_delete", number)
@@ -183,7 +183,7 @@ def finish(db: Database, number: int) -> None:
 
 
 def settle_slot(db: Database, rung: int, place: int) -> None:
-    """An ordered slot goes on with its next head, and the lane is told."""
+    """Let an ordered slot go on with its next head, and wake its lane."""
     lane = db.number("slot_settle", rung, place)
     if lane is not None:
         touch_lane(db, lane)
@@ -198,7 +198,7 @@ def _change_queue(db: Database, queue: int, block: Block | None, lane: int) -> N
 
 
 def set_block(db: Database, queue: int, block: Block | None) -> None:
-    """A queue's hold-off from now on, on its row and its rungs; never on its messages."""
+    """Set or lift a queue's block, on its row and its rungs, never on messages."""
     if block is None:
         db.run("queue_block", queue, "", 0, "", 0, 0)
     else:
@@ -215,7 +215,7 @@ def set_block(db: Database, queue: int, block: Block | None) -> None:
 
 
 def touch_lane(db: Database, lane: int) -> None:
-    """Something about the lane's rungs changed: its owner looks again, or it can be claimed."""
+    """Wake a lane whose rungs have changed: its owner reads again, or it can be claimed."""
     owner, _ = db.one("lane_fence", lane) or (None, 0)
     if owner is not None:
         db.rings.append(Ring(owner, lane, 0, 0, 0))

@@ -1,4 +1,4 @@
-"""The SQLite store: its verbs as pieces of work for the one writer or the reader."""
+"""The SQLite store: each verb is one piece of work for the writer or the reader."""
 
 import os
 import socket
@@ -22,53 +22,51 @@ from postroad.model.record import (
 )
 from postroad.model.states import NEVER
 from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
-from postroad.stores.sqlite.base import Base
-from postroad.stores.sqlite.claiming import Ask
-from postroad.stores.sqlite.deadset import DeadVerbs
-from postroad.stores.sqlite.insight import InsightVerbs
-from postroad.stores.sqlite.joining import JoinVerbs
-from postroad.stores.sqlite.mailboxes import MailboxVerbs
-from postroad.stores.sqlite.overview import OverviewVerbs
-from postroad.stores.sqlite.pacing import PaceVerbs
-from postroad.stores.sqlite.private_headers import HeaderVerbs
-from postroad.stores.sqlite.ticks import TickVerbs
-from postroad.stores.sqlite.tokens import TokenVerbs
-from postroad.stores.sqlite.usage import UsageVerbs
-from postroad.stores.sqlite.webhooks import WebhookVerbs
+from postroad.stores.sqlite.base import SqliteBase
+from postroad.stores.sqlite.claiming import ClaimRequest
+from postroad.stores.sqlite.deadset import SqliteDeadSet
+from postroad.stores.sqlite.insight import SqliteInsight
+from postroad.stores.sqlite.joining import SqliteJoining
+from postroad.stores.sqlite.mailboxes import SqliteMailboxes
+from postroad.stores.sqlite.overview import SqliteOverview
+from postroad.stores.sqlite.pacing import SqlitePacing
+from postroad.stores.sqlite.private_headers import SqliteHeaders
+from postroad.stores.sqlite.ticks import SqliteTicks
+from postroad.stores.sqlite.tokens import SqliteTokens
+from postroad.stores.sqlite.usage import SqliteUsage
+from postroad.stores.sqlite.webhooks import SqliteWebhooks
 
 RETAIN_SLICE: Final = 1_000
 
 
-class InboxVerbs(Base):
-    """How messages get in."""
+class SqliteInbox(SqliteBase):
+    """Opens queues and accepts messages."""
 
     async def open_queues(self, specs: Sequence[QueueSpec]) -> list[Queue]:
         """The queues of these names, made where they are new."""
-        return await self._write(
-            "queues", lambda db: [inbox.open_queue(db, spec) for spec in specs]
-        )
+        return await self.write("queues", lambda db: [inbox.open_queue(db, spec) for spec in specs])
 
     async def find_queue(self, tenant: str, name: str) -> Queue | None:
         """The queue of that name."""
-        return await self._read("queues", lambda db: inbox.find_queue(db, tenant, name))
+        return await self.read("queues", lambda db: inbox.find_queue(db, tenant, name))
 
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
-        """Store them all in one transaction, then answer."""
-        answers = await self._write("accept", lambda db: inbox.accept(db, drafts), durable=True)
+        """Store all in one transaction, then answer."""
+        answers = await self.write("accept", lambda db: inbox.accept(db, drafts), durable=True)
         soonest = min((draft.expires_at_ms for draft in drafts), default=NEVER)
         if soonest < NEVER:
             self.bell.ring_expiry(soonest)
         return answers
 
 
-class LeaseVerbs(Base):
-    """How lanes are owned and messages leave."""
+class SqliteLeases(SqliteBase):
+    """Owns lanes, reads their messages and records results."""
 
     async def join(self) -> int:
-        """A new owner number for this process."""
+        """Give this process a new owner number."""
         host, pid = socket.gethostname(), os.getpid()
         now_ms = self.clock.now_ms()
-        return await self._write("join", lambda db: db.number("join", now_ms, host, pid) or 0)
+        return await self.write("join", lambda db: db.number("join", now_ms, host, pid) or 0)
 
     async def claim(
         self,
@@ -79,158 +77,164 @@ class LeaseVerbs(Base):
         without: Sequence[str] = (),
     ) -> Claim:
         """Own lanes that are ready at these levels."""
-        ask = Ask(levels, pools, limit, frozenset(without), self.clock.now_ms())
+        request = ClaimRequest(levels, pools, limit, frozenset(without), self.clock.now_ms())
         label = f"level {levels[0]}" if len(levels) == 1 else "safety poll"
-        return await self._write(label, lambda db: claiming.claim(db, owner, ask))
+        return await self.write(label, lambda db: claiming.claim(db, owner, request))
 
     async def look(self, looks: Sequence[Look]) -> list[View]:
         """The rungs of owned lanes that became ready after a time, or are named."""
         now_ms = self.clock.now_ms()
-        return await self._read("look", lambda db: [leases.look(db, ask, now_ms) for ask in looks])
+        return await self.read("look", lambda db: [leases.look(db, ask, now_ms) for ask in looks])
 
     async def fetch(self, wants: Sequence[Want]) -> list[Reading]:
         """Due messages of rungs, in order."""
         now_ms = self.clock.now_ms()
-        return await self._read(
+        return await self.read(
             "fetch", lambda db: [leases.fetch(db, want, now_ms) for want in wants]
         )
 
     async def mark(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
-        """Note that these are about to start."""
-        return await self._write(
+        """Count starts before they are made."""
+        return await self.write(
             "mark", lambda db: leases.mark(db, lane.id, lane.epoch, owner, ids), durable=True
         )
 
     async def unmark(self, ids: Sequence[int]) -> None:
-        """They were stopped without a lost lease."""
-        await self._write("mark", lambda db: db.many("unmark", [(number,) for number in ids]))
+        """Take back the counts of starts that ended without a lost lease."""
+        await self.write("mark", lambda db: db.many("unmark", [(number,) for number in ids]))
 
     async def record(self, record: Record) -> Recorded:
         """Apply results in one transaction, fenced."""
         now_ms = self.clock.now_ms()
-        return await self._write("record", lambda db: recording.record(db, record, now_ms))
+        return await self.write("record", lambda db: recording.record(db, record, now_ms))
 
     async def release(self, owner: int, lanes: Sequence[Release]) -> dict[int, int]:
         """Give lanes back; answers when each level of them is ready next."""
         now_ms = self.clock.now_ms()
-        return await self._write("release", lambda db: leases.release(db, owner, lanes, now_ms))
+        return await self.write("release", lambda db: leases.release(db, owner, lanes, now_ms))
 
     async def disown(self, owner: int, keep: Sequence[int]) -> None:
         """Give back all lanes but these."""
-        await self._write("release", lambda db: leases.disown(db, owner, keep))
+        await self.write("release", lambda db: leases.disown(db, owner, keep))
 
     async def beat(self, owner: int) -> bool:
-        """Still here; False when a peer has declared this owner dead."""
+        """Renew the heartbeat; False when this owner was declared dead."""
         now_ms = self.clock.now_ms()
-        return await self._write("beat", lambda db: leases.beat(db, owner, now_ms))
+        return await self.write("beat", lambda db: leases.beat(db, owner, now_ms))
 
     async def held(self, owner: int) -> set[tuple[int, int]]:
         """The lanes that are the owner's, with their epochs."""
-        return await self._write("beat", lambda db: leases.held(db, owner))
+        return await self.write("beat", lambda db: leases.held(db, owner))
 
     async def reap(self, dead_after_ms: int) -> Reaped:
         """Free the lanes of owners that were not heard from."""
         now_ms = self.clock.now_ms()
-        return await self._write(
-            "reap", lambda db: control.reap(db, now_ms - dead_after_ms, now_ms)
-        )
+        return await self.write("reap", lambda db: control.reap(db, now_ms - dead_after_ms, now_ms))
 
     async def leave(self, owner: int) -> None:
-        """Going away; nothing is owned any more. Engines have given their lanes back by now, so it
-        does not wait for a transaction that a caller left open: whoever opens the file next knows
-        that this owner is gone."""
+        """Delete this owner. Engines have given their lanes back by now, so it hardly waits for a
+        transaction that a caller left open: whoever opens the file next knows that this owner is
+        gone."""
         self.bell.leave(owner)
-        await self._write("leave", lambda db: leases.leave(db, owner), hasty=True)
+        await self.write("leave", lambda db: leases.leave(db, owner), hasty=True)
 
 
-class UpkeepVerbs(Base):
-    """What the janitor does."""
+class SqliteUpkeep(SqliteBase):
+    """Expiry, retention and unused queues."""
 
     async def sweep(self, limit: int) -> Swept:
         """Move what has expired, or outlived a spell, to the dead set."""
         now_ms = self.clock.now_ms()
-        return await self._write("sweep", lambda db: upkeep.sweep(db, now_ms, limit))
+        return await self.write("sweep", lambda db: upkeep.sweep(db, now_ms, limit))
 
     async def retain(self, history_ms: int, dead_ms: int) -> int:
-        """Delete finished work older than these."""
+        """Delete a slice of finished work older than these."""
         now_ms = self.clock.now_ms()
-        return await self._write(
+        return await self.write(
             "retain", lambda db: upkeep.retain(db, now_ms, history_ms, dead_ms, RETAIN_SLICE)
         )
 
     async def collect(self, unused_ms: int) -> Collected:
-        """Go on with the walk over queues that nobody uses."""
+        """Go on with the search for unused queues."""
         now_ms = self.clock.now_ms()
-        return await self._write("retain", lambda db: collecting.collect(db, now_ms, unused_ms))
+        return await self.write("retain", lambda db: collecting.collect(db, now_ms, unused_ms))
 
 
-class ControlVerbs(Base):
+class SqliteControl(SqliteBase):
     """Cancel, pause, resume, unblock."""
 
     async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
         """Cancel what nobody owns; ask the owners of the rest."""
         now_ms = self.clock.now_ms()
-        return await self._write(
+        return await self.write(
             "cancel",
             lambda db: {n: control.cancel(db, tenant, n, now_ms) for n in ids},
             durable=True,
         )
 
     async def settle(self, tenant: str, number: int, *, sent: bool) -> bool:
-        """An uncertain message counts as delivered, or goes back to its rung."""
+        """Settle an uncertain message: it is delivered, or goes back to its rung."""
         now_ms = self.clock.now_ms()
-        return await self._write(
+        return await self.write(
             "cancel",
             lambda db: control.settle(db, tenant, number, now_ms, sent=sent),
             durable=True,
         )
 
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
-        """The lane's owner takes these out as cancelled."""
+        """Cancel messages of a lane for its owner."""
         now_ms = self.clock.now_ms()
-        return await self._write(
+        return await self.write(
             "cancel", lambda db: control.withdraw(db, owner, lane, ids, now_ms), durable=True
         )
 
     async def cancel_some(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
-        """Cancel, or ask for, the next ones of a walk."""
+        """Cancel the next messages of a walk, or ask their owners to."""
         now_ms = self.clock.now_ms()
-        return await self._write(
+        return await self.write(
             "cancel", lambda db: control.cancel_some(db, which, after, limit, now_ms), durable=True
         )
 
     async def pause_queue(self, queue: int, *, paused: bool) -> None:
-        """Hold all of a queue's messages, or let them go on."""
+        """Pause or resume a queue."""
         now_ms = self.clock.now_ms()
-        await self._write(
+        await self.write(
             "control",
             lambda db: control.pause_queue(db, queue, now_ms, paused=paused),
             durable=True,
         )
 
     async def unblock_queue(self, queue: int) -> None:
-        """Lift a queue's hold-off, also one that disabled it."""
-        await self._write("control", lambda db: control.unblock_queue(db, queue))
+        """Lift a queue's block, also one that disabled it."""
+        await self.write("control", lambda db: control.unblock_queue(db, queue))
 
     async def pause_lane(self, lane: int, *, paused: bool) -> None:
-        """Hold all queues of a lane, or let them go on."""
+        """Pause or resume a lane."""
         now_ms = self.clock.now_ms()
-        await self._write(
+        await self.write(
             "control", lambda db: control.pause_lane(db, lane, now_ms, paused=paused), durable=True
         )
 
     async def unblock_lane(self, lane: int) -> None:
-        """Close a lane's circuit, and lift its queues' `unreachable` hold-offs."""
-        await self._write("control", lambda db: control.unblock_lane(db, lane))
+        """Close a lane's circuit, and lift its queues' `unreachable` blocks."""
+        await self.write("control", lambda db: control.unblock_lane(db, lane))
 
 
-class AskerVerbs(ControlVerbs, DeadVerbs, InsightVerbs, OverviewVerbs, PaceVerbs, TickVerbs):
-    """What users do, besides sending."""
-
-
-class KeeperVerbs(HeaderVerbs, MailboxVerbs, TokenVerbs, UsageVerbs, WebhookVerbs):
-    """What is kept beside messages."""
-
-
-class SqliteStore(InboxVerbs, LeaseVerbs, UpkeepVerbs, AskerVerbs, KeeperVerbs, JoinVerbs):
+class SqliteStore(
+    SqliteInbox,
+    SqliteLeases,
+    SqliteUpkeep,
+    SqliteControl,
+    SqliteDeadSet,
+    SqliteInsight,
+    SqliteOverview,
+    SqlitePacing,
+    SqliteTicks,
+    SqliteHeaders,
+    SqliteMailboxes,
+    SqliteTokens,
+    SqliteUsage,
+    SqliteWebhooks,
+    SqliteJoining,
+):
     """One file, one process."""

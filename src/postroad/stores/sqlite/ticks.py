@@ -1,32 +1,32 @@
-"""Timetables in the tables: whoever notes a tick first sends its message."""
+"""Schedules: whoever notes a tick first sends its message."""
 
 from collections.abc import Sequence
 
 from postroad.model.errors import StoreError
 from postroad.model.ticks import Fate, Schedule, Tick, TickNote
 from postroad.stores.sqlite import inbox
-from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database
 
 
-class TickVerbs(Base):
-    """Each tick is decided once."""
+class SqliteTicks(SqliteBase):
+    """Stores schedules; each tick is decided once."""
 
     async def open_schedule(self, schedule: Schedule) -> Schedule:
         """The schedule of that name as it is stored; a new one is decided up to now."""
         now_ms = self.clock.now_ms()
-        return await self._write("cron", lambda db: _open(db, schedule, now_ms))
+        return await self.write("cron", lambda db: _open(db, schedule, now_ms))
 
     async def tick(self, schedule: Schedule, ticks: Sequence[Tick], until_ms: int) -> Schedule:
-        """Note the fate of ticks and store their messages, but for those decided before."""
+        """Note what becomes of ticks and store their messages, but for those decided before."""
         now_ms = self.clock.now_ms()
-        return await self._write(
+        return await self.write(
             "cron", lambda db: _tick(db, schedule, ticks, until_ms, now_ms), durable=True
         )
 
     async def tick_notes(self, name: str, after_ms: int, limit: int) -> list[TickNote]:
         """What became of a schedule's ticks after a time, in order."""
-        return await self._read("insight", lambda db: _notes(db, name, after_ms, limit))
+        return await self.read("insight", lambda db: _notes(db, name, after_ms, limit))
 
 
 def _open(db: Database, schedule: Schedule, now_ms: int) -> Schedule:
@@ -45,8 +45,8 @@ def _tick(
     db: Database, schedule: Schedule, ticks: Sequence[Tick], until_ms: int, now_ms: int
 ) -> Schedule:
     known = _find(db, schedule.name)
-    # Notes are forgotten after a while, `decided_to` never: it is what keeps a tick from coming
-    # twice, also from a process that stood still for weeks.
+    # Notes are deleted after a while, `decided_to` never: it keeps a tick from being sent twice,
+    # also by a process that stood still for weeks.
     for tick in (tick for tick in ticks if tick.at_ms > known.decided_ms):
         if tick.draft is None:
             db.run("tick_insert", schedule.name, tick.at_ms, Fate.skipped, 0, now_ms)

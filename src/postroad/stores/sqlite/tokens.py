@@ -2,32 +2,32 @@
 
 from postroad.model.states import NEVER
 from postroad.model.tokens import Scope, Token
-from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Row
 
 
-class TokenVerbs(Base):
-    """Who may ask."""
+class SqliteTokens(SqliteBase):
+    """Stores access tokens."""
 
     async def token_add(self, token: Token, digest: bytes) -> None:
-        """Keep a new token."""
+        """Store a new token."""
         scopes, until_ms = " ".join(token.scopes), token.expires_at_ms or NEVER
         values = (token.id, token.tenant, token.name, scopes, digest, token.created_at_ms, until_ms)
-        await self._write("tokens", lambda db: db.run("token_insert", *values), durable=True)
+        await self.write("tokens", lambda db: db.run("token_insert", *values), durable=True)
 
     async def token_find(self, identity: str) -> tuple[Token, bytes] | None:
         """The token of that id, with its hash."""
-        row = await self._read("tokens", lambda db: db.one("token_find", identity))
+        row = await self.read("tokens", lambda db: db.one("token_find", identity))
         return (read_token(row[:6]), row[6]) if row else None
 
     async def token_page(self, tenant: str | None) -> list[Token]:
         """A tenant's tokens, or all of them."""
-        rows = await self._read("tokens", lambda db: db.all("token_page", tenant))
+        rows = await self.read("tokens", lambda db: db.all("token_page", tenant))
         return [read_token(row) for row in rows]
 
     async def token_drop(self, tenant: str | None, identity: str) -> bool:
-        """Forget it."""
-        return await self._write(
+        """Delete it."""
+        return await self.write(
             "tokens", lambda db: bool(db.all("token_delete", tenant, identity)), durable=True
         )
 

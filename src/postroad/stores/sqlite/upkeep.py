@@ -1,4 +1,4 @@
-"""What the janitor does: expiry by deadline and by spell, and retention."""
+"""Expiry by deadline and by spell, and retention."""
 
 from typing import Final
 
@@ -13,11 +13,11 @@ from postroad.stores.sqlite.inbox import POLICY_DECODER
 from postroad.stores.sqlite.recording import die
 
 SPELL_RECHECK_MS: Final = 600_000
-"""While a spell is over age its queue is looked at this often: each message has its own start."""
+"""How often a queue in an overlong spell is searched: each message has its own start."""
 
 
 def sweep(db: Database, now_ms: int, limit: int) -> Swept:
-    """Move what has expired to the dead set; answers when to come again."""
+    """Move expired messages to the dead set; answers when to run again."""
     expired = [number for (number,) in db.all("expired_messages", now_ms, limit)]
     for number in expired:
         die(db, number, DeadReason.expired, now_ms)
@@ -52,14 +52,14 @@ def _spells(db: Database, now_ms: int) -> list[tuple[int, BlockKind, int, int, i
 
 
 def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int) -> int:
-    """Forget finished work past its time, a slice at a time; answers how much went."""
+    """Delete a slice of what is past its retention; answers how many rows."""
     edge = first_after(now_ms - history_ms)
     gone = db.all("history_retain", edge, now_ms - history_ms, limit)
     gone += db.all("dead_retain", now_ms - dead_ms, limit)
     db.many("attempt_delete", gone)
     # Counted as well, or an hour with more than a slice of them would never be caught up with.
-    keys = db.changed("keys_retain", [(now_ms, limit)])
-    ticks = db.changed("ticks_retain", [(now_ms - history_ms, limit)])
-    tries = db.changed("tries_retain", [(now_ms - history_ms, limit)])
+    keys = db.changed("keys_retain", now_ms, limit)
+    ticks = db.changed("ticks_retain", now_ms - history_ms, limit)
+    tries = db.changed("tries_retain", now_ms - history_ms, limit)
     db.run("forget_idle", now_ms - DAY_MS)
     return len(gone) + keys + ticks + tries

@@ -1,18 +1,18 @@
 """How much tenants have."""
 
 from postroad.ports.usage import Kept, Slice
-from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.base import SqliteBase
 
 
-class UsageVerbs(Base):
-    """What limits of tenants are checked by."""
+class SqliteUsage(SqliteBase):
+    """Counts what limits of tenants are checked against."""
 
     async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:
-        """How many it has, up to a number."""
-        return await self._read("usage", lambda db: db.number(f"has_{kept}", tenant, most) or 0)
+        """Count what a tenant has, up to a number."""
+        return await self.read("usage", lambda db: db.number(f"has_{kept}", tenant, most) or 0)
 
     async def stored(self, after: int, limit: int) -> Slice:
-        """The next messages by tenant, in order of id."""
-        rows = await self._read("usage", lambda db: db.all("stored", after, limit))
+        """Count the next messages by tenant, in order of id."""
+        rows = await self.read("usage", lambda db: db.all("stored", after, limit))
         seen, last = sum(row[1] for row in rows), max((row[3] for row in rows), default=0)
         return Slice([row[:3] for row in rows], last if seen >= limit else 0)

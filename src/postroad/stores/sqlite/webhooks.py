@@ -6,19 +6,19 @@ import msgspec
 
 from postroad.model.outcome import Kind
 from postroad.model.webhook import Attempt, HookRow
-from postroad.stores.sqlite.base import Base
+from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import check_queue
 from postroad.stores.sqlite.insight import message_facts
 
 
-class WebhookVerbs(Base):
-    """What webhooks need of a store."""
+class SqliteWebhooks(SqliteBase):
+    """Stores settings of webhooks and reads the log of their tries."""
 
     async def read_hooks(self, queues: Sequence[int]) -> list[HookRow]:
         """The settings of those of these queues that have any."""
         asked = msgspec.json.encode(queues).decode()
-        return await self._read(
+        return await self.read(
             "webhooks", lambda db: [HookRow(*row) for row in db.all("hooks_read", asked)]
         )
 
@@ -27,25 +27,25 @@ class WebhookVerbs(Base):
 
         def write(db: Database) -> bool:
             if was is not None:
-                return db.changed("hook_reseal", [(row.queue, row.key, row.sealed, was)]) == 1
+                return db.changed("hook_reseal", row.queue, row.key, row.sealed, was) == 1
             check_queue(db, row.queue)
             db.run("hook_write", row.queue, row.hook, row.key, row.sealed)
             return True
 
-        return await self._write("webhooks", write, durable=True)
+        return await self.write("webhooks", write, durable=True)
 
     async def hook_page(self, tenant: str, after: str, limit: int) -> list[tuple[str, HookRow]]:
         """A tenant's queues that have settings, by name."""
-        rows = await self._read("webhooks", lambda db: db.all("hook_page", tenant, after, limit))
+        rows = await self.read("webhooks", lambda db: db.all("hook_page", tenant, after, limit))
         return [(name, HookRow(*row)) for name, *row in rows]
 
     async def drop_hook(self, queue: int) -> None:
-        """Forget a queue's settings."""
-        await self._write("webhooks", lambda db: db.run("hook_delete", queue), durable=True)
+        """Delete a queue's settings."""
+        await self.write("webhooks", lambda db: db.run("hook_delete", queue), durable=True)
 
     async def hooks_not_under(self, key: str, after: int, limit: int) -> list[HookRow]:
         """Settings that are not sealed with this key, in order of queue."""
-        return await self._read(
+        return await self.read(
             "webhooks",
             lambda db: [HookRow(*row) for row in db.all("hooks_not_under", key, after, limit)],
         )
@@ -59,7 +59,7 @@ class WebhookVerbs(Base):
                 return []
             return [attempt_of(row) for row in db.all("tries_of", message)]
 
-        return await self._read("insight", read)
+        return await self.read("insight", read)
 
 
 def attempt_of(row: Row) -> Attempt:

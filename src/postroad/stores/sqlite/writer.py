@@ -17,13 +17,13 @@ from postroad.stores.sqlite.database import Database, named_errors
 
 T = TypeVar("T")
 CHECKPOINT_PAGES: Final = 4_000
-"""16 MB of log: the longer it is, the more often a page written twice is copied once."""
+"""16 MB of log. In a longer log more pages were written twice and are copied once."""
 
 HASTE_MS: Final = 250
 
 
-class Ask:
-    """One piece of work, its answer, and the future that waits for it."""
+class WorkItem:
+    """One piece of work, its result, and the future that waits for it."""
 
     __slots__ = ("durable", "error", "future", "hasty", "value", "work")
 
@@ -43,7 +43,7 @@ class Ask:
         self.error: BaseException | None = None
 
     def resolve(self) -> None:
-        """Tell the one who waits, if it still does."""
+        """Set the future's result, unless it was cancelled."""
         if self.future.done():
             return
         if self.error is not None:
@@ -52,20 +52,20 @@ class Ask:
             self.future.set_result(self.value)
 
 
-Batch = tuple[list[Ask], list[Ring]]
+Batch = tuple[list[WorkItem], list[Ring]]
 
 
 class Drive(Protocol):
-    """Runs batches somewhere: in a thread, or inline in simulated time."""
+    """Runs batches: in a thread, or inline in simulated time."""
 
     def start(self, drain: Callable[[], Batch], finish: Callable[[Batch], None]) -> None:
-        """Begin: `drain` does the work, `finish` tells those who wait, in the loop."""
+        """Begin: `drain` does the work, `finish` resolves the futures in the event loop."""
 
     def wake(self) -> None:
-        """There is something to do."""
+        """Run a batch soon: work was submitted."""
 
     async def stop(self) -> None:
-        """Finish what was handed over."""
+        """Finish the work that was submitted."""
 
 
 class ThreadDrive:
@@ -77,7 +77,7 @@ class ThreadDrive:
         self._thread: threading.Thread | None = None
 
     def start(self, drain: Callable[[], Batch], finish: Callable[[Batch], None]) -> None:
-        """Begin."""
+        """Start the thread."""
         loop = asyncio.get_running_loop()
 
         def turn() -> None:
@@ -93,11 +93,11 @@ class ThreadDrive:
         self._thread.start()
 
     def wake(self) -> None:
-        """There is something to do."""
+        """Run a batch soon: work was submitted."""
         self._work.release()
 
     async def stop(self) -> None:
-        """Finish what was handed over."""
+        """Finish the work that was submitted."""
         self._stopping = True
         self._work.release()
         if self._thread is not None:
@@ -115,7 +115,7 @@ class InlineDrive:
         self._woken = False
 
     def start(self, drain: Callable[[], Batch], finish: Callable[[Batch], None]) -> None:
-        """Begin."""
+        """Start the thread."""
 
         def turn() -> None:
             self._woken = False
@@ -124,18 +124,18 @@ class InlineDrive:
         self._turn = turn
 
     def wake(self) -> None:
-        """There is something to do."""
+        """Run a batch soon: work was submitted."""
         if not self._woken:
             self._woken = True
             asyncio.get_running_loop().call_soon(self._turn, context=self._context)
 
     async def stop(self) -> None:
-        """Finish what was handed over."""
+        """Finish the work that was submitted."""
         self._turn()
 
 
 class Writer:
-    """Takes pieces of work, commits them in batches, and answers after the commit."""
+    """Commits submitted work in batches, and answers after the commit."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class Writer:
         self._drive = drive
         self._ring = ring
         self._reads = reads
-        self._waiting: deque[Ask] = deque()
+        self._waiting: deque[WorkItem] = deque()
         self._durable = True
         self._hasty = False
         self._open = True
@@ -162,30 +162,30 @@ class Writer:
     def submit(
         self, work: Callable[[Database], T], *, durable: bool = True, hasty: bool = False
     ) -> "asyncio.Future[T]":
-        """Hand over; the answer comes after the commit. `durable` commits reach the disk
-        before they are answered; others survive a crash of the process, not of the machine.
-        A `hasty` one hardly waits for transactions of others."""
+        """Submit work; the future is resolved after the commit. `durable` commits reach the disk
+        before that; others survive a crash of the process, not of the machine. `hasty` work
+        waits 250 ms at most for transactions of others."""
         if not self._open:
             raise NotOpen("the store is closed: use the road inside `async with road:`")
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Ask(work, future, durable=durable, hasty=hasty))
+        self._waiting.append(WorkItem(work, future, durable=durable, hasty=hasty))
         self._drive.wake()
         return cast("asyncio.Future[T]", future)
 
     def grown(self, pages: int) -> None:
-        """Another connection has committed, and the log has so many pages now."""
+        """Checkpoint if needed: another connection has committed, and the log has so many pages."""
         if pages > CHECKPOINT_PAGES and self._open:
             self._wal_pages = pages
             turn = self.submit(lambda _db: None, durable=False)
             turn.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def close(self) -> None:
-        """Finish what was handed over, then stop."""
+        """Finish the work that was submitted, then stop."""
         self._open = False
         await self._drive.stop()
 
     def _drain(self) -> Batch:
-        batch: list[Ask] = []
+        batch: list[WorkItem] = []
         while self._waiting:
             batch.append(self._waiting.popleft())
         if not batch:
@@ -193,7 +193,7 @@ class Writer:
         rings: list[Ring] = []
         try:
             rings += self._commit(batch)
-        except Exception as error:  # noqa: BLE001 - handed to the one who waits
+        except Exception as error:  # noqa: BLE001 - the future gets it
             if len(batch) == 1:
                 batch[0].error = error
             else:
@@ -201,33 +201,33 @@ class Writer:
         return batch, rings
 
     def _finish(self, batch: Batch) -> None:
-        asks, rings = batch
+        items, rings = batch
         if rings:
             self._ring(rings)
-        for ask in asks:
-            ask.resolve()
+        for item in items:
+            item.resolve()
 
-    def _one_by_one(self, batch: list[Ask]) -> list[Ring]:
-        """One of them is bad: the others must not suffer for it."""
+    def _one_by_one(self, batch: list[WorkItem]) -> list[Ring]:
+        """Commit each by itself after one of them failed, so that it fails alone."""
         rings: list[Ring] = []
-        for ask in batch:
+        for item in batch:
             try:
-                rings += self._commit([ask])
-            except Exception as error:  # noqa: BLE001 - handed to the one who waits
-                ask.error = error
+                rings += self._commit([item])
+            except Exception as error:  # noqa: BLE001 - the future gets it
+                item.error = error
         return rings
 
-    def _commit(self, batch: list[Ask]) -> list[Ring]:
+    def _commit(self, batch: list[WorkItem]) -> list[Ring]:
         db = self._db
         db.rings = []
         with named_errors(db.path):
             if not self._reads:
-                self._sync(durable=any(ask.durable for ask in batch))
-                self._hurry(hasty=all(ask.hasty for ask in batch))
+                self._sync(durable=any(item.durable for item in batch))
+                self._hurry(hasty=all(item.hasty for item in batch))
             db.connection.execute("begin" if self._reads else "begin immediate")
             try:
-                for ask in batch:
-                    ask.value = ask.work(db)
+                for item in batch:
+                    item.value = item.work(db)
                 db.connection.execute("commit")
             except BaseException:
                 # SQLite itself has rolled back when the disk is full.

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from postroad.model.campaign import RowState
 from postroad.model.outcome import Kind
-from postroad.ports.channel import Answer
+from postroad.ports.channel import ChannelAnswer
 from postroad.transports.webhook.answers import waits_ms
 
 SUB_TYPES: Final = {
@@ -59,7 +59,7 @@ TAKEN: Final = msgspec.json.Decoder(Taken)
 REFUSED: Final = msgspec.json.Decoder(Refused)
 
 
-def judge(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
+def judge(status: int, headers: Mapping[str, str], body: bytes) -> ChannelAnswer:
     """What a status and its body mean."""
     if 200 <= status < 300:
         return _taken(body)
@@ -68,20 +68,20 @@ def judge(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
     sub_type = SUB_TYPES.get(code, "")
     error = refused.message
     if status == 429 or code in THROTTLED:
-        return Answer(
+        return ChannelAnswer(
             RowState.unsent, Kind.quota, "", code, "throttled", error, retry_after_ms(headers)
         )
     if status in (401, 403) or code in CREDENTIAL:
-        return Answer(RowState.unsent, Kind.rejected, "", code, "credential", error)
+        return ChannelAnswer(RowState.unsent, Kind.rejected, "", code, "credential", error)
     if 400 <= status < 500:
-        return Answer(RowState.failed, Kind.failed, "", code, sub_type or "refused", error)
+        return ChannelAnswer(RowState.failed, Kind.failed, "", code, sub_type or "refused", error)
     # A 5xx (and a redirect, which nobody follows) may hide a message that was taken.
-    return Answer(RowState.uncertain, Kind.unknown, "", code, "no_clear_answer", error)
+    return ChannelAnswer(RowState.uncertain, Kind.unknown, "", code, "no_clear_answer", error)
 
 
-def _taken(body: bytes) -> Answer:
+def _taken(body: bytes) -> ChannelAnswer:
     said = read_json(TAKEN, body)  # it was taken, whatever became of the answer
-    return Answer(RowState.sent, Kind.delivered, said.sid[:SID_MAX] if said else "")
+    return ChannelAnswer(RowState.sent, Kind.delivered, said.sid[:SID_MAX] if said else "")
 
 
 def read_json(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T | None:
@@ -97,8 +97,8 @@ def retry_after_ms(headers: Mapping[str, str]) -> int:
     return min(waits_ms(headers.get("retry-after", "").strip()) or 0, AFTER_MAX_MS)
 
 
-def no_answer(said: str, *, sent: bool) -> Answer:
+def no_answer(said: str, *, sent: bool) -> ChannelAnswer:
     """No answer came: certainly not sent when the connection was never made."""
     if not sent:
-        return Answer(RowState.unsent, Kind.unreachable, sub_type="unreachable", error=said)
-    return Answer(RowState.uncertain, Kind.unknown, sub_type="no_answer", error=said)
+        return ChannelAnswer(RowState.unsent, Kind.unreachable, sub_type="unreachable", error=said)
+    return ChannelAnswer(RowState.uncertain, Kind.unknown, sub_type="no_answer", error=said)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from postroad.model.campaign import RowState
 from postroad.model.errors import BadUrl, Shortage
 from postroad.model.outcome import Kind
-from postroad.ports.channel import Answer, BadCredential, Parcel
+from postroad.ports.channel import BadCredential, ChannelAnswer, ChannelMessage
 from postroad.transports.sms.answers import SID_MAX, Taken, judge, no_answer, read_json
 from postroad.transports.ways import Ways
 from postroad.transports.webhook.connections import Fault
@@ -71,7 +71,7 @@ class SmsChannel:
         except (Unresolved, Shortage):
             return  # each call will find out, and be taken for one that was not made
 
-    async def send(self, parcel: Parcel) -> Answer:
+    async def send(self, parcel: ChannelMessage) -> ChannelAnswer:
         """One call."""
         form = f"{self._from}&To={quote_plus(parcel.recipient)}&Body={quote_plus(parcel.body)}"
         if parcel.callback:
@@ -84,11 +84,15 @@ class SmsChannel:
                 self._begun = written("POST", target, {**self._headers, "content-type": FORM})
             answer = await self._ways.call(target, whole(self._begun, form.encode()))
         except BadUrl as error:
-            return Answer(RowState.unsent, Kind.rejected, sub_type="forbidden", error=str(error))
+            return ChannelAnswer(
+                RowState.unsent, Kind.rejected, sub_type="forbidden", error=str(error)
+            )
         except Unresolved as error:
-            return Answer(RowState.unsent, Kind.unreachable, sub_type="dns", error=str(error))
+            return ChannelAnswer(
+                RowState.unsent, Kind.unreachable, sub_type="dns", error=str(error)
+            )
         except Shortage as error:
-            return Answer(RowState.unsent, Kind.later, sub_type="shortage", error=str(error))
+            return ChannelAnswer(RowState.unsent, Kind.later, sub_type="shortage", error=str(error))
         except Fault as fault:
             return no_answer(fault.name, sent=fault.sent)
         return judge(answer.status, answer.headers, answer.body)
@@ -105,7 +109,7 @@ class SmsChannel:
             raise BadCredential(f"this account is {account.status[:40]}: it cannot send")
         return account.friendly_name[:NAME_MAX]
 
-    async def lookup(self, parcel: Parcel) -> str:
+    async def lookup(self, parcel: ChannelMessage) -> str:
         """The provider's id of a message to that number with that text."""
         query = {"To": parcel.recipient, "From": self._login.sender, "PageSize": str(LOOKUP_ROWS)}
         status, body = await self._get(f"{self._base}/Messages.json", query)

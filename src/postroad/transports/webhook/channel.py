@@ -3,7 +3,7 @@
 from postroad.model.campaign import RowState
 from postroad.model.errors import BadInput, Shortage
 from postroad.model.outcome import Kind, Outcome
-from postroad.ports.channel import Answer, BadCredential, Parcel
+from postroad.ports.channel import BadCredential, ChannelAnswer, ChannelMessage
 from postroad.ports.clock import Clock
 from postroad.transports.ways import Ways
 from postroad.transports.webhook.answers import judge, outcome_of
@@ -25,7 +25,7 @@ class WebhookChannel:
     async def ready(self) -> None:
         """Each recipient has its own way."""
 
-    async def send(self, parcel: Parcel) -> Answer:
+    async def send(self, parcel: ChannelMessage) -> ChannelAnswer:
         """One call; the same id over all tries."""
         body, at_s = parcel.body.encode(), self._clock.now_ms() // 1000
         kind = "application/json" if body[:1] in (b"{", b"[") else "text/plain; charset=utf-8"
@@ -37,9 +37,11 @@ class WebhookChannel:
             request = whole(written("POST", target, headers), body)
             answer = await self._ways.call(target, request)
         except (BadInput, Unresolved) as error:
-            return Answer(RowState.failed, Kind.failed, sub_type="unreachable", error=str(error))
+            return ChannelAnswer(
+                RowState.failed, Kind.failed, sub_type="unreachable", error=str(error)
+            )
         except Shortage as error:
-            return Answer(RowState.unsent, Kind.later, sub_type="shortage", error=str(error))
+            return ChannelAnswer(RowState.unsent, Kind.later, sub_type="shortage", error=str(error))
         except Fault as fault:
             return _answer(outcome_of(fault.name, str(fault), sent=fault.sent), "")
         outcome = judge(answer.status, answer.headers, (), self._clock.now_ms())
@@ -49,7 +51,7 @@ class WebhookChannel:
         """There is no account to ask about."""
         return "webhooks"
 
-    async def lookup(self, parcel: Parcel) -> str:
+    async def lookup(self, parcel: ChannelMessage) -> str:
         """Nobody can be asked."""
         raise BadCredential(
             f"{parcel.recipient} cannot be asked what it has: settle it, and it is sent again "
@@ -61,9 +63,9 @@ class WebhookChannel:
         await self._ways.close()
 
 
-def _answer(outcome: Outcome, code: str) -> Answer:
+def _answer(outcome: Outcome, code: str) -> ChannelAnswer:
     if outcome.kind == Kind.delivered:
-        return Answer(RowState.sent, Kind.delivered, code=code)
+        return ChannelAnswer(RowState.sent, Kind.delivered, code=code)
     if outcome.kind == Kind.unknown:
-        return Answer(RowState.uncertain, Kind.unknown, "", code, "no_answer", outcome.error)
-    return Answer(RowState.failed, Kind.failed, "", code, outcome.kind, outcome.error)
+        return ChannelAnswer(RowState.uncertain, Kind.unknown, "", code, "no_answer", outcome.error)
+    return ChannelAnswer(RowState.failed, Kind.failed, "", code, outcome.kind, outcome.error)

@@ -13,28 +13,28 @@ PACKAGE: Final = "postroad.stores.rabbitmq.state"
 DAY_MS: Final = 86_400_000
 Row = tuple[Any, ...]
 Step = tuple[str, Sequence[Row]]
-"""A query by its name, and the values that it is run with."""
+"""The name of a statement, and the rows that it is run with."""
 
 
 class Tables(Protocol):
-    """One database."""
+    """A database that the statements run in."""
 
     async def write(self, label: str, steps: Sequence[Step], *, durable: bool = False) -> None:
-        """All steps in one transaction."""
+        """Run all steps in one transaction."""
 
     async def read(self, label: str, query: str, *values: object) -> list[Row]:
-        """The rows of a query."""
+        """Run a statement and answer its rows."""
 
 
 class SqliteTables:
-    """In a SQLite file."""
+    """The tables in a SQLite file."""
 
     def __init__(self, file: FileTables) -> None:
         self._file = file
         self._sql = load(PACKAGE, "sqlite")
 
     async def write(self, label: str, steps: Sequence[Step], *, durable: bool = False) -> None:
-        """All steps in one transaction."""
+        """Run all steps in one transaction."""
 
         def work(connection: apsw.Connection) -> None:
             for query, rows in steps:
@@ -43,7 +43,7 @@ class SqliteTables:
         await self._file.write_own(label, work, durable=durable)
 
     async def read(self, label: str, query: str, *values: object) -> list[Row]:
-        """The rows of a query."""
+        """Run a statement and answer its rows."""
 
         def work(connection: apsw.Connection) -> list[Row]:
             return connection.execute(self._sql[query], values).fetchall()
@@ -52,7 +52,7 @@ class SqliteTables:
 
 
 class PostgresTables:
-    """In a PostgreSQL database."""
+    """The tables in a PostgreSQL database."""
 
     def __init__(self, server: ServerTables) -> None:
         self._server = server
@@ -60,13 +60,13 @@ class PostgresTables:
         self._line: ServerLine | None = None
 
     async def write(self, label: str, steps: Sequence[Step], *, durable: bool = False) -> None:
-        """All steps in one transaction, durable whether asked for or not."""
+        """Run all steps in one transaction, which is always durable."""
         del durable
 
         async def work(raw: Raw) -> None:
             async with raw.transaction():
                 for query, rows in steps:
-                    if query == "history_insert":  # its day may be new
+                    if query == "history_insert":  # the partition of the day may not exist yet
                         await raw.fetch(self._sql["history_lock"], listed([row[0] for row in rows]))
                         await raw.execute(self._sql["history_path"])
                         for day in {row[3] // DAY_MS for row in rows}:
@@ -76,7 +76,7 @@ class PostgresTables:
         await self._own().work(label, work)
 
     async def read(self, label: str, query: str, *values: object) -> list[Row]:
-        """The rows of a query."""
+        """Run a statement and answer its rows."""
 
         async def work(raw: Raw) -> list[Row]:
             return [tuple(row) for row in await raw.fetch(self._sql[query], *values)]
@@ -90,5 +90,5 @@ class PostgresTables:
 
 
 def listed(numbers: Sequence[int]) -> str:
-    """Ids as one value."""
+    """Ids as one JSON value."""
     return msgspec.json.encode(list(numbers)).decode()

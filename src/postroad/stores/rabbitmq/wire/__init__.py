@@ -1,1 +1,4 @@
-"""AMQP 0-9-1 as the road needs it: hot frames are read and written here, the rest by pamqp."""
+"""The AMQP 0-9-1 client: frames, channels, connections, and the supervisor that reconnects.
+
+This package encodes and decodes the frequent frames itself; pamqp does the rest.
+"""

@@ -1,4 +1,4 @@
-"""Where a broker is."""
+"""The address of a broker, parsed from a DSN."""
 
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -11,8 +11,8 @@ PORT: Final = 5672
 TLS_PORT: Final = 5671
 
 
-class Address(Struct, frozen=True):
-    """A broker's vhost, and who asks. Its text has no password."""
+class BrokerAddress(Struct, frozen=True):
+    """A broker, a vhost and a user. The text form leaves the password out."""
 
     host: str
     port: int = PORT
@@ -31,12 +31,12 @@ class Address(Struct, frozen=True):
         return f"Address({self.name})"
 
 
-def read_address(dsn: str) -> Address:
-    """The broker that a DSN names; what stands after its `?` is not for the wire."""
+def read_address(dsn: str) -> BrokerAddress:
+    """Parse the broker's address. The query part of the DSN is read by `read_options`."""
     try:
         parts = urlsplit(dsn)
         port = parts.port
-    except ValueError:  # whose text may be a part of the password
+    except ValueError:  # its text may contain a part of the password
         raise BadDsn(
             "the RabbitMQ address is malformed: check its port, and write / and @ in a password as"
             " %2F and %40"
@@ -47,7 +47,7 @@ def read_address(dsn: str) -> Address:
     vhost = unquote(parts.path[1:])
     if "/" in parts.path[1:]:
         raise BadDsn("the vhost of a RabbitMQ address has a slash: write it as %2F")
-    return Address(
+    return BrokerAddress(
         host=parts.hostname,
         port=port or (TLS_PORT if tls else PORT),
         user=unquote(parts.username or "guest"),

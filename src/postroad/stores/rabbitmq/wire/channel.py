@@ -1,4 +1,4 @@
-"""One channel: calls in order, publishes with their confirms, consumers, acks."""
+"""An AMQP channel: calls, publishes with confirms, consumers and acks."""
 
 import asyncio
 from collections import deque
@@ -10,9 +10,10 @@ from pamqp import base, commands
 from pamqp import frame as pamqp_frame
 
 from postroad.model.errors import BrokerLost, QueueFull, StoreError, Unroutable
-from postroad.stores.rabbitmq.wire.arriving import Arriving, read_deliver
+from postroad.stores.rabbitmq.wire.ack_merging import AckMerger
 from postroad.stores.rabbitmq.wire.confirms import Confirm, Confirms, fail
 from postroad.stores.rabbitmq.wire.errors import of_channel
+from postroad.stores.rabbitmq.wire.frame_protocol import FrameProtocol
 from postroad.stores.rabbitmq.wire.frames import (
     ACK,
     DELIVER,
@@ -23,9 +24,8 @@ from postroad.stores.rabbitmq.wire.frames import (
     content,
     publish_head,
 )
+from postroad.stores.rabbitmq.wire.incoming import IncomingMessage, read_deliver
 from postroad.stores.rabbitmq.wire.properties import Delivery, Properties
-from postroad.stores.rabbitmq.wire.settling import Settling
-from postroad.stores.rabbitmq.wire.wire import Wire
 
 HEADS_MAX: Final = 4_096
 
@@ -39,13 +39,13 @@ class _Consumer(Struct):
     on_cancel: OnCancel | None
 
 
-class Channel:
-    """Made by `Link.channel`. Any error of the broker ends it, and all that waits on it."""
+class AmqpChannel:
+    """Made by `AmqpConnection.channel`. An error of the broker closes it and fails its waiters."""
 
     def __init__(
         self,
         number: int,
-        wire: Wire,
+        wire: FrameProtocol,
         on_end: Callable[[int], None],
         on_lost: Callable[[StoreError], None] | None,
     ) -> None:
@@ -53,54 +53,54 @@ class Channel:
         self.lost: StoreError | None = None
         self.on_return: Callable[[Unroutable], None] | None = None
         self.arrived = 0
-        """Messages that consumers were given."""
+        """How many messages the broker has delivered."""
         self.held = 0
-        """Those of them that are not settled."""
+        """How many of them are neither acked nor nacked."""
         self._wire = wire
         self._on_end = on_end
         self._on_lost = on_lost
         self._calls: deque[tuple[base.Frame, asyncio.Future[Answer]]] = deque()
         self._consumers: dict[bytes, _Consumer] = {}
         self._consumed = 0
-        self._arriving = Arriving()
+        self._arriving = IncomingMessage()
         self.on_header = self._arriving.on_header
         self.on_body = self._arriving.on_body
-        self._settling = Settling(number)
+        self._settling = AckMerger(number)
         self._heads: dict[tuple[str, str, bool], bytes] = {}
         self._confirms: Confirms | None = None
 
     @property
     def unconfirmed(self) -> int:
-        """How many publishes the broker has not answered."""
+        """How many publishes the broker has not confirmed or refused."""
         return 0 if self._confirms is None else len(self._confirms.open)
 
     @property
     def oldest(self) -> Confirm | None:
-        """The publish that has waited longest for its answer."""
+        """The publish that has waited longest for its confirm."""
         return None if self._confirms is None else self._confirms.oldest
 
-    def heard(self) -> Confirm:
-        """Done when the broker answers a publish, or cannot any more. For all who wait: not to be
-        cancelled."""
+    def next_answer(self) -> Confirm:
+        """A future that is done when the broker answers any publish, or the channel is lost. It is
+        shared by all waiters, so nobody may cancel it."""
         if self._confirms is None:
             raise self.lost or BrokerLost("the channel has no confirms")
-        return self._confirms.heard()
+        return self._confirms.next_answer()
 
     def give_up(self, error: StoreError) -> None:
-        """Wait for no confirm any more: what was published may be safe, or not."""
+        """Fail all open confirms. The broker may or may not have stored those messages."""
         if self._confirms is not None:
             self._confirms.fail(error)
 
     async def call(self, method: base.Frame) -> Any:
-        """Have the broker do it; its answer. Calls may be made side by side."""
+        """Send a method and await its answer. Calls may run concurrently."""
         return await self.ask(method)
 
     async def do(self, method: base.Frame) -> None:
-        """The same where the answer says only that it is done: a refusal is raised."""
-        _ = await self.ask(method)  # the one answer that there is to it
+        """Send a method whose answer carries no data. A refusal is raised."""
+        _ = await self.ask(method)  # there is only one possible answer
 
     def ask(self, method: base.Frame) -> asyncio.Future[Answer]:
-        """The same without waiting: many calls take one round trip."""
+        """Send a method; answers a future of its answer, so that many calls take one round trip."""
         if self.lost is not None:
             raise self.lost
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -109,7 +109,7 @@ class Channel:
         return answer
 
     async def confirm(self) -> None:
-        """From now on each publish is confirmed."""
+        """Switch the channel to confirm mode."""
         await self.do(commands.Confirm.Select())
         self._confirms = Confirms()
 
@@ -122,9 +122,10 @@ class Channel:
         *,
         mandatory: bool = True,
     ) -> Confirm | None:
-        """Write it at the end of this turn. On a channel with confirms the future is done when the
-        broker has it safe; else it fails: `Unroutable`, `QueueFull`, or what ended the channel. A
-        mandatory one is told apart by its message_id."""
+        """Write a message at the end of this turn of the event loop. In confirm mode the answer is
+        a future: done when the broker has stored the message, failed with `Unroutable`,
+        `QueueFull` or the error that closed the channel. A mandatory message needs a message_id:
+        the broker's return is matched by it."""
         if self.lost is not None:
             raise self.lost
         head = self._heads.get((exchange, key, mandatory))
@@ -146,8 +147,8 @@ class Channel:
         arguments: dict[str, Any] | None = None,
         on_cancel: OnCancel | None = None,
     ) -> str:
-        """Be given what the queue has, at most so many unacked at a time; returns the consumer's
-        tag. `on_cancel`: the broker ended it, since the queue is gone or moved."""
+        """Start a consumer and return its tag. The broker delivers at most `prefetch` unacked
+        messages. `on_cancel` is called when the broker ends it: the queue was deleted or moved."""
         self._consumed += 1
         tag = f"road.{self.number}.{self._consumed}"
         self._consumers[tag.encode()] = _Consumer(on_delivery, on_cancel)
@@ -155,35 +156,35 @@ class Channel:
         asked = self.ask(
             commands.Basic.Consume(queue=queue, consumer_tag=tag, arguments=arguments or {})
         )
-        _ = await limited, await asked  # each has one answer; a refusal is raised
+        _ = await limited, await asked  # there is only one possible answer; a refusal is raised
         return tag
 
     async def cancel(self, tag: str) -> None:
-        """Be given nothing more; what is held stays held until it is settled."""
+        """Stop a consumer. What it was given stays unacked until it is acked or nacked."""
         await self.do(commands.Basic.Cancel(consumer_tag=tag))
         self._consumers.pop(tag.encode(), None)
 
     async def get(self, queue: str) -> Delivery | None:
-        """The queue's first message, or None when it is empty."""
+        """Get the first message of a queue, or None when it is empty."""
         answer = await self.ask(commands.Basic.Get(queue=queue))
         return answer if isinstance(answer, Delivery) else None
 
     def ack(self, tag: int) -> None:
-        """It is done with. On a channel that is gone: nothing, the broker gives it out again."""
+        """Acknowledge a delivery. A lost channel ignores it: the broker delivers it again."""
         if self.lost is None:
             self.held -= 1
             self._settling.ack(tag)
             self._wire.gather(self)
 
     def nack(self, tag: int, *, requeue: bool) -> None:
-        """Back to its queue, or dead-lettered. On a channel that is gone: nothing."""
+        """Return a delivery to its queue, or dead-letter it. A lost channel ignores it."""
         if self.lost is None:
             self.held -= 1
             self._settling.nack(tag, requeue=requeue)
             self._wire.gather(self)
 
     async def close(self) -> None:
-        """End it in good order; acks that were gathered are written first."""
+        """Close the channel after writing the acks that were gathered."""
         if self.lost is None:
             self._wire.flush()
             await self.do(commands.Channel.Close(200, "", 0, 0))
@@ -191,12 +192,12 @@ class Channel:
             self.fail(BrokerLost("the channel is closed"))
 
     def drain(self, out: list[bytes]) -> None:
-        """The acks of this turn."""
+        """Add the acks that were gathered in this turn."""
         if self.lost is None:
             out += self._settling.frames()
 
     def fail(self, error: StoreError) -> None:
-        """It is gone: everything that waits on it fails."""
+        """Mark the channel as lost, and fail everything that waits on it."""
         if self.lost is not None:
             return
         self.lost = error
@@ -211,7 +212,7 @@ class Channel:
             self._on_lost(error)
 
     def on_method(self, data: bytes, at: int, stop: int) -> None:
-        """A method: deliveries and confirms here, the rest by pamqp."""
+        """Read a method frame. Deliveries and confirms are parsed here, the rest by pamqp."""
         index = INDEX.unpack_from(data, at)[0]
         if index == DELIVER:
             consumer, message = read_deliver(data, at + 4)
@@ -230,7 +231,7 @@ class Channel:
 
     def _taker(self, consumer: bytes) -> OnDelivery:
         known = self._consumers.get(consumer)
-        if known is None:  # one that was cancelled while this was on its way
+        if known is None:  # the consumer was cancelled while this message was on its way
             return lambda message: self.nack(message.tag, requeue=True)
         return known.on_delivery
 
@@ -239,8 +240,8 @@ class Channel:
             self._wire.send(pamqp_frame.marshal(commands.Channel.CloseOk(), self.number))
             self.fail(of_channel(method.reply_code or 0, method.reply_text))
         elif isinstance(method, commands.Basic.Return):
-            place = Delivery(0, False, method.exchange, method.routing_key or "", b"", b"")
-            self._arriving.expect(place, self._on_returned)
+            returned = Delivery(0, False, method.exchange, method.routing_key or "", b"", b"")
+            self._arriving.expect(returned, self._on_returned)
         elif isinstance(method, commands.Basic.Cancel):
             gone = self._consumers.pop((method.consumer_tag or "").encode(), None)
             if gone is not None and gone.on_cancel is not None:
@@ -253,7 +254,7 @@ class Channel:
             self._on_answer(method)
 
     def _on_answer(self, method: base.Frame) -> None:
-        # Mostly the oldest; but consume and cancel are answered after what was asked later.
+        # Usually the oldest call; but the broker may answer consume and cancel after later calls.
         waiting = next((one for one in self._calls if method.name in one[0].valid_responses), None)
         if waiting is None:
             self._wire.end(BrokerLost(f"RabbitMQ answered {method.name}, which nobody asked for"))
@@ -269,9 +270,9 @@ class Channel:
                 b"",
                 b"",
             )
-            self._arriving.expect(got, lambda message: _give(answer, message))
+            self._arriving.expect(got, lambda message: _answer(answer, message))
         else:
-            _give(answer, method)
+            _answer(answer, method)
 
     def _on_returned(self, message: Delivery) -> None:
         error = Unroutable(
@@ -284,6 +285,6 @@ class Channel:
             self.on_return(error)
 
 
-def _give(waiting: asyncio.Future[Answer], answer: Answer) -> None:
+def _answer(waiting: asyncio.Future[Answer], answer: Answer) -> None:
     if not waiting.done():
         waiting.set_result(answer)

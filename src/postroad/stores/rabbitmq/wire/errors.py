@@ -1,4 +1,4 @@
-"""What the broker says no with, as named errors."""
+"""Maps the reply codes of the broker to named errors."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ INTERNAL_ERROR: Final = 541
 
 
 def of_channel(code: int, text: str) -> StoreError:
-    """Why the broker closed a channel."""
+    """The error for a channel that the broker closed."""
     if code == ACCESS_REFUSED:
         return AccessRefused(f"RabbitMQ: {text}. Grant the user configure, write and read")
     if code == NOT_FOUND:
@@ -33,8 +33,8 @@ def of_channel(code: int, text: str) -> StoreError:
     return BrokerLost(f"RabbitMQ closed the channel: {code} {text}")
 
 
-def of_link(code: int, text: str, where: str) -> StoreError:
-    """Why the broker closed a connection."""
+def of_connection(code: int, text: str, where: str) -> StoreError:
+    """The error for a connection that the broker closed."""
     if code == ACCESS_REFUSED:
         return AccessRefused(
             f"{where} does not let this user in: check user and password"

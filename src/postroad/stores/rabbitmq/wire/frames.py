@@ -1,4 +1,4 @@
-"""The bytes of the hot frames."""
+"""Encodes the frames that are sent for every message."""
 
 from struct import Struct
 from typing import Final
@@ -25,34 +25,34 @@ _NEXT: Final = Struct(">BBHI")  # the end of a frame and the head of the next
 
 
 COLD_BYTES_MAX: Final = 4_096
-"""What a broker may send before frames are agreed upon; later ones are shorter."""
+"""A broker may send this much before the frame size is negotiated; later methods are shorter."""
 
 
 def cold(data: bytes, at: int, stop: int) -> object:
-    """A method that is none of the hot ones, read by pamqp. For each field of a table that copies
-    the rest of it: a broker that sends long ones is none."""
+    """Parse any other method with pamqp. It copies the rest of a table for each field, which takes
+    quadratic time, so long methods are refused."""
     if stop - at > COLD_BYTES_MAX:
         raise ValueError(f"a method of {stop - at} bytes")
     return pamqp_frame.unmarshal(data[at - 7 : stop + 1])[2]
 
 
 def settling(channel: int, index: int, tag: int, flags: int) -> bytes:
-    """An ack (flag 1: of all up to it) or a nack (flag 2: give it back to the queue)."""
+    """Encode an ack (flag 1: of all tags up to it) or a nack (flag 2: requeue)."""
     return _SETTLING.pack(METHOD, channel, 13, index, tag, flags, END)
 
 
 def publish_head(channel: int, exchange: str, key: str, *, mandatory: bool) -> bytes:
-    """The frame that a publish begins with."""
-    place, way = exchange.encode(), key.encode()
-    if len(place) > 255 or len(way) > 255:
+    """Encode the method frame of a publish."""
+    target, route = exchange.encode(), key.encode()
+    if len(target) > 255 or len(route) > 255:
         raise ValueError("an exchange or routing key is over 255 bytes")
     payload = b"".join(
         (
             _PUBLISH.pack(60 << 16 | 40, 0),
-            bytes((len(place),)),
-            place,
-            bytes((len(way),)),
-            way,
+            bytes((len(target),)),
+            target,
+            bytes((len(route),)),
+            route,
             b"\x01" if mandatory else b"\x00",
         )
     )
@@ -60,7 +60,7 @@ def publish_head(channel: int, exchange: str, key: str, *, mandatory: bool) -> b
 
 
 def content(channel: int, packed: bytes, body: bytes, payload_max: int) -> bytes:
-    """The frames of a message's properties and body."""
+    """Encode the header and body frames of a message."""
     size = len(body)
     head = _CONTENT.pack(HEADER, channel, len(packed) + 12, 60, 0, size) + packed
     if size == 0:

@@ -1,4 +1,4 @@
-"""The properties of a message, and what a delivery is."""
+"""The properties of a message, and a delivery."""
 
 from struct import Struct as Packed
 from struct import error as Unpacked  # noqa: N812
@@ -6,13 +6,13 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from postroad.stores.rabbitmq.wire.table import Value, read_table, write_table
+from postroad.stores.rabbitmq.wire.field_table import Value, read_table, write_table
 
 PERSISTENT: Final = 2
 
 _FLAGS: Final = Packed(">H")
 _STAMP: Final = Packed(">Q")
-# In the order of the wire, with their flags; b is a byte, T a time, F a table, s a short text.
+# In wire order, with their flags. b: byte, T: timestamp, F: field table, s: short string.
 _FIELDS: Final = (
     (0x8000, "content_type", "s"),
     (0x4000, "content_encoding", "s"),
@@ -32,7 +32,7 @@ _FIELDS: Final = (
 
 
 class Properties(Struct):
-    """What travels beside a body. Persistent unless said otherwise."""
+    """The properties that travel with a body. Messages are persistent by default."""
 
     headers: dict[str, Value] = field(default_factory=dict)
     message_id: str = ""
@@ -50,7 +50,7 @@ class Properties(Struct):
     cluster_id: str = ""
 
     def pack(self) -> bytes:
-        """As they stand in a frame. What is published often with the same ones, packs them once."""
+        """Encode them for a header frame."""
         flags = 0
         parts = [b""]
         for flag, name, kind in _FIELDS:
@@ -74,7 +74,7 @@ class Properties(Struct):
 
 
 def unpack(data: bytes, at: int = 0) -> Properties:
-    """What `pack` packed, or a broker sent."""
+    """Decode the properties of a header frame."""
     (flags,) = _FLAGS.unpack_from(data, at)
     at += 2
     found = Properties(delivery_mode=0)
@@ -96,7 +96,7 @@ def unpack(data: bytes, at: int = 0) -> Properties:
 
 
 class Delivery(Struct, gc=False):
-    """A message that a consumer was given. `packed`: its properties as they came."""
+    """A message that the broker delivered. `packed` holds its properties, undecoded."""
 
     tag: int
     redelivered: bool
@@ -107,7 +107,7 @@ class Delivery(Struct, gc=False):
 
     @property
     def properties(self) -> Properties:
-        """Its properties, read anew at each call; none where they cannot be read."""
+        """The decoded properties, decoded at each call; empty when they are malformed."""
         try:
             return unpack(self.packed)
         except (IndexError, Unpacked, ValueError, ArithmeticError, RecursionError):

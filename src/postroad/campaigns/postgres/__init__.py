@@ -1,1 +1,0 @@
-"""Campaigns in PostgreSQL: the SQL, one query a file, and the verbs over it."""

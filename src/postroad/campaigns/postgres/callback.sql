@@ -1,2 +1,0 @@
--- A provider's word about one.
-select postroad.campaign_callback_v1($1, $2, $3, $4, $5, $6, $7)

@@ -1,2 +1,0 @@
--- Copy unsent recipients into the ops of a job.
-select postroad.campaign_enqueue_v1($1, $2, $3, $4)

@@ -1,2 +1,0 @@
--- Keep rows that COPY could not take as they were.
-select postroad.campaign_load_v1($1, $2, $3, $4, $5)

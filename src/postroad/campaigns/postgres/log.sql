@@ -1,2 +1,0 @@
--- Finalise campaigns whose jobs are over.
-select postroad.campaign_log_v1()

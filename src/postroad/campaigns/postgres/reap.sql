@@ -1,2 +1,0 @@
--- Jobs whose owners were not heard from are free.
-select postroad.campaign_reap_v1()

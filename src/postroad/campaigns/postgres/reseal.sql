@@ -1,2 +1,0 @@
--- Seal a credential with another key, unless it has changed meanwhile.
-update postroad.credential set key = $2, sealed = $3 where id = $1 and sealed = $4 returning id

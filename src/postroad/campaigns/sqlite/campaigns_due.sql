@@ -1,4 +1,0 @@
--- Scheduled campaigns whose time has come.
-select id, tenant, name, credential, spec, columns, state, reason, halts, start_at, total, sent,
-       failed, uncertain, undelivered, created_at, started_at, ended_at
-  from campaign where state = 'scheduled' and start_at <= ?1

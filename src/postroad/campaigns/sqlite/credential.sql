@@ -1,3 +1,0 @@
--- The credential of a name.
-select id, tenant, name, kind, spec, key, sealed, blocked_until, block_reason, block_streak, created_at
-  from credential where tenant = ?1 and name = ?2

@@ -1,2 +1,0 @@
--- No import is under way.
-delete from campaign_import where campaign_id = ?1

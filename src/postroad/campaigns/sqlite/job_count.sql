@@ -1,2 +1,0 @@
--- How many jobs a campaign has.
-select count(*) from job where campaign_id = ?1

@@ -1,2 +1,0 @@
--- A job sends.
-update job set state = 'SENDING' where id = ?1 and state = 'ENQUEUED'

@@ -1,0 +1,230 @@
+"""DeliveryAttempt: one try of one message, from its preparation to its outcome. Read `run`."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.engine.attempt_effects import AttemptEffects
+from postroad.engine.capacity import Capacity
+from postroad.engine.deadlines import Deadlines
+from postroad.engine.descriptor_backoff import DescriptorBackoff
+from postroad.engine.lane_pacing import LanePacing
+from postroad.engine.lane_worker import LaneWorker
+from postroad.engine.sessions import Sessions
+from postroad.model.entities import Message
+from postroad.model.errors import BadKey, Shortage, StoreError
+from postroad.model.ids import to_text
+from postroad.model.keyring import KeyRing
+from postroad.model.outcome import Outcome, failed, unknown, unreachable
+from postroad.model.private_headers import PACKED_MARK, opened
+from postroad.ports.log import Log
+from postroad.ports.store import Store
+from postroad.ports.transport import HearsCuts, Lingers, Prepares, Session
+
+NOTE_RETRY_S: Final = 1.0
+
+
+class AttemptDeps(Struct, frozen=True):
+    """What all attempts of an engine use."""
+
+    store: Store
+    owner: int
+    sessions: Sessions
+    deadlines: Deadlines
+    pacing: LanePacing
+    capacity: Capacity
+    backoff: DescriptorBackoff
+    keys: KeyRing
+    """Opens headers that are sealed."""
+    log: Log
+    may_start: Callable[[float], bool]
+    put: Callable[[LaneWorker, AttemptEffects], None]
+    """Hands over to the recorder."""
+    capacity_freed: Callable[[], None]
+    """Called when a place is given back after the end of its attempt."""
+
+
+class DeliveryAttempt:
+    """Prepares a try where that is needed, sends it, and cuts it at its deadline."""
+
+    __slots__ = (
+        "_deps",
+        "_message",
+        "_noted",
+        "_queue",
+        "_sent",
+        "_session",
+        "_slot_s",
+        "_started_ms",
+        "_worker",
+    )
+
+    def __init__(
+        self, deps: AttemptDeps, worker: LaneWorker, message: Message, started_ms: int
+    ) -> None:
+        self._deps = deps
+        self._worker = worker
+        self._message = message
+        self._sent = message
+        """The message with its headers in clear; what is recorded is the stored one."""
+        self._queue = queue = worker.cache.queue(message.queue).queue
+        self._started_ms = started_ms
+        self._slot_s = deps.pacing.take(worker, queue) if queue.ledgers else None
+        """When it may start; None where nothing limits it."""
+        self._noted = worker.probation.active or queue.policy.at_most_once
+        """Its start is written down before it is made."""
+        self._session: Session | None = None
+        """Set when it may have left."""
+
+    async def run(self, task: "asyncio.Task[None]", started_s: float) -> Outcome | None:
+        """Make the try; None when it did not take place."""
+        deps = self._deps
+        deps.deadlines.start(task, self._queue.policy.timeout_ms / 1000, started_s)
+        outcome: Outcome | None = None
+        try:
+            if PACKED_MARK in self._message.headers:
+                self._sent = opened(self._message, self._queue, deps.keys)
+            if not self._noted and self._slot_s is None:
+                self._session = deps.sessions.get(self._worker.lane.id)
+            if self._session is None:
+                outcome = await self._prepare()
+            if self._session is not None:
+                outcome = await self._session.send(self._queue, self._sent)
+        except asyncio.CancelledError:
+            if deps.deadlines.end(task):
+                return self._overdue()
+            await self._interrupted()
+            raise
+        except Shortage as error:
+            outcome = deps.backoff.failed(self._worker, error)
+        except Exception as error:  # noqa: BLE001 - whatever a transport raises is an outcome
+            outcome = self._raised(error)
+        _ = deps.deadlines.end(task)  # cut in the last moment: it has ended all the same
+        return outcome
+
+    # Before it is sent
+
+    async def _prepare(self) -> Outcome | None:
+        """Note the start, open the session, await the slot, where that is still to be done: then
+        there is a session to send by. Otherwise answers what became of the try."""
+        if self._noted and not await self._note():
+            return None
+        try:
+            session, outcome = await self._open_session()
+        except Exception as error:  # noqa: BLE001 - a server that cannot be reached
+            lacks = Shortage.of(error)
+            if lacks:
+                return self._deps.backoff.failed(self._worker, lacks)
+            return unreachable(f"no session: {error}")
+        if outcome is not None:
+            return outcome
+        if await self._may_go():
+            self._session = session
+        else:
+            await self._not_started()
+        return None
+
+    async def _note(self) -> bool:
+        """Write down that it starts; False when it may not."""
+        deps, lane = self._deps, self._worker.lane
+        try:
+            if await deps.store.mark(deps.owner, lane, [self._message.id]):
+                return True
+            self._abandon()  # the lane is not ours any more
+        except StoreError as error:
+            deps.log.warning("a start could not be noted, nothing is sent", error=str(error))
+            await self._not_started()
+        return False
+
+    async def _open_session(self) -> tuple[Session, Outcome | None]:
+        lane, sessions = self._worker.lane, self._deps.sessions
+        session = sessions.get(lane.id) or await sessions.open(lane.id, lane.key)
+        if self._slot_s is not None and isinstance(session, Prepares):
+            # What is prepared before a slot's time does not make the start late.
+            return session, await session.prepare(self._queue, self._sent)
+        return session, None
+
+    async def _may_go(self) -> bool:
+        """Await the slot. While the start was noted, the session opened or the slot awaited, the
+        lease may have been lost, the message cancelled or expired, or its queue blocked."""
+        deps, clock = self._deps, self._deps.store.clock
+        if self._slot_s is not None and not await deps.pacing.on_time(self._slot_s):
+            return False
+        may_go = self._worker.may_go(self._message, clock.now_ms())
+        return may_go and deps.may_start(clock.steady_s())
+
+    async def _not_started(self) -> None:
+        """It was not sent after all: a note that it was would make it suspect for ever."""
+        store = self._deps.store
+        while self._noted:
+            try:
+                await store.unmark([self._message.id])
+                break
+            except StoreError:
+                await store.clock.sleep(NOTE_RETRY_S)
+        self._abandon()
+
+    def _abandon(self) -> None:
+        begun = self._session is not None
+        effects = self._worker.abandon(self._message, self._started_ms if begun else 0)
+        if effects is not None:
+            self._deps.put(self._worker, effects)
+
+    # When it ends without an answer
+
+    def _raised(self, error: Exception) -> Outcome:
+        if self._session is not None:
+            self._deps.log.error("a transport raised", exc_info=error)
+            return failed(f"{type(error).__name__}: {error}")
+        if isinstance(error, BadKey):
+            # Its own fault alone: neither its queue nor its lane is to wait for it.
+            return failed(f"its headers cannot be opened: {error}", answered=False)
+        raise error
+
+    def _overdue(self) -> Outcome:
+        """It was cut at its deadline."""
+        policy, session = self._queue.policy, self._session
+        limit_s = policy.timeout_ms / 1000
+        if session is None:
+            return unreachable(f"no session within {limit_s:g} s")
+        self._linger(session)
+        late = session.overdue(limit_s)
+        late = unknown(f"cut after {limit_s:g} s") if policy.at_most_once else late
+        if isinstance(session, HearsCuts):
+            session.cut(self._message, late)
+        return late
+
+    async def _interrupted(self) -> None:
+        """A stop cut this try: it spends no attempt, and is no lost lease."""
+        if self._session is not None:
+            self._linger(self._session)
+            if self._queue.policy.at_most_once:
+                self._deps.put(self._worker, self._worker.doubt(self._message))
+                return
+        await self._not_started()
+
+    def _linger(self, session: Session) -> None:
+        """What goes on after its try was cut keeps its place until it ends."""
+        rest = session.remains(self._message.id) if isinstance(session, Lingers) else None
+        if rest is None:
+            return
+        deps, key, level = self._deps, self._worker.lane.key, self._message.level
+        capacity, clock = deps.capacity, deps.store.clock
+        started_s = clock.steady_s()
+        capacity.take(level, key.pool, key.tenant)
+        facts = {"pool": key.pool, "message": to_text(self._message.id)}
+        deps.log.warning(
+            "a handler was cut but its thread runs on and keeps its place",
+            taken=capacity.taken,
+            **facts,
+        )
+
+        def ended(_rest: "asyncio.Future[None]") -> None:
+            capacity.give(level, key.pool, key.tenant)
+            took_s = clock.steady_s() - started_s
+            deps.log.warning("the thread of a cut handler ended", s=took_s, **facts)
+            deps.capacity_freed()
+
+        rest.add_done_callback(ended)

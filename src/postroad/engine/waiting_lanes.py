@@ -1,0 +1,77 @@
+"""WaitingLanes: lanes that could go on, but for which this process had no capacity."""
+
+from collections.abc import Callable
+
+from postroad.engine.capacity import Capacity
+from postroad.engine.lane_worker import LaneWorker
+
+Line = tuple[str, bool]
+"""A tenant, and whether its lanes have not answered yet."""
+
+
+def is_unproven(worker: LaneWorker) -> bool:
+    """Whether its next send would be its only one, to a server that may not be there."""
+    return not (worker.answered or worker.in_flight)
+
+
+class WaitingLanes:
+    """Each tenant's lanes wait in lines of their own, those that have not answered yet apart: one
+    with hundreds that may not go on does not hold up others that may. Lines take turns."""
+
+    def __init__(self, capacity: Capacity) -> None:
+        self._capacity = capacity
+        self._lines: dict[Line, dict[LaneWorker, None]] = {}
+        self._handovers = 0
+        """How many lanes may still hand over a place that they cannot use: each once."""
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def add(self, worker: LaneWorker) -> None:
+        """One more waits, at the end of its line unless it is there."""
+        line = (worker.lane.key.tenant, is_unproven(worker))
+        self._lines.setdefault(line, {}).setdefault(worker)
+
+    def any_may_start(self) -> bool:
+        """Whether there is capacity for one of those who wait."""
+        return any(self._left(line) > 0 for line in self._lines)
+
+    def allow_handovers(self) -> None:
+        """From now on each lane may hand over a place once."""
+        self._handovers = sum(map(len, self._lines.values()))
+
+    def hand_over(self, start: Callable[[LaneWorker], bool]) -> None:
+        """Start one lane of each line that may have more; one that cannot use its place hands it
+        over to the next."""
+        for line in list(self._lines):
+            while self._handovers and self._left(line) > 0:
+                worker = self._first(line)
+                if worker is None:
+                    break
+                self._handovers -= 1
+                if start(worker):
+                    break
+
+    def start_all(self, start: Callable[[LaneWorker], bool]) -> None:
+        """Start as many as there is capacity for. One that is blocked by now takes none."""
+        self.allow_handovers()
+        for line in list(self._lines):
+            left = self._left(line)
+            while left > 0 and (worker := self._first(line)) is not None:
+                left -= start(worker)
+
+    def _left(self, line: Line) -> int:
+        tenant, unproven = line
+        left = self._capacity.left(tenant)
+        return min(left, self._capacity.left_unproven(tenant)) if unproven else left
+
+    def _first(self, line: Line) -> LaneWorker | None:
+        """The lane that has waited longest; its line goes to the end of all."""
+        waiting = self._lines.pop(line, None)
+        if waiting is None:
+            return None
+        worker = next(iter(waiting))
+        del waiting[worker]
+        if waiting:
+            self._lines[line] = waiting
+        return worker

@@ -1,2 +1,0 @@
--- Send inside the caller's own transaction; the ring is heard if that commits.
-select postroad.arrive_v2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)

@@ -1,2 +1,0 @@
--- The next part of the walk over queues that nobody uses.
-select postroad.collect_v1($1, $2, $3, $4, $5)

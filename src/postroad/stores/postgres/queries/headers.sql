@@ -1,0 +1,20 @@
+-- Private headers, when they are sealed with another key.
+
+-- name: headers_message
+-- The headers of unfinished messages by id, with their queues.
+select m.id, q.tenant, q.name, m.headers
+  from postroad.message m join postroad.rung r on r.id = m.rung_id join postroad.queue q on q.id = r.queue_id
+ where m.id > $1 order by m.id limit $2
+
+-- name: headers_message_write
+-- Write the same headers under another key, unless the message is gone.
+update postroad.message set headers = $2 where id = $1 and headers = $3 returning id
+
+-- name: headers_dead
+-- The headers of dead messages by id, with their queues.
+select d.id, q.tenant, q.name, d.headers from postroad.dead d join postroad.queue q on q.id = d.queue_id
+ where d.id > $1 order by d.id limit $2
+
+-- name: headers_dead_write
+-- Write the same headers under another key, unless the dead message is gone.
+update postroad.dead set headers = $2 where id = $1 and headers = $3 returning id

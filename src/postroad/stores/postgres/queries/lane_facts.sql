@@ -1,2 +1,0 @@
--- A lane and what waits in it.
-select postroad.lane_facts_v1($1)

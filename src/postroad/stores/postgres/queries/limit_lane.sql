@@ -1,2 +1,0 @@
--- The limit of a lane's credential from now on.
-select postroad.limit_lane_v1($1, $2, $3, $4, $5)

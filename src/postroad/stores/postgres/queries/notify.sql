@@ -1,2 +1,0 @@
--- Rings the bell for all who listen.
-select pg_notify('postroad', $1)

@@ -1,2 +1,0 @@
--- Queues by their specs, made with their lanes where they are new.
-select postroad.open_queues_v1($1)

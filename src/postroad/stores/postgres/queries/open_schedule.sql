@@ -1,2 +1,0 @@
--- The schedule of a name as it is stored; a new one is decided up to now.
-select postroad.open_schedule_v1($1, $2, $3)

@@ -1,2 +1,0 @@
--- Delete the dead that are meant.
-select postroad.purge_v1($1, $2, $3, $4, $5, $6, $7, $8, $9)

@@ -1,2 +1,0 @@
--- Free the lanes of owners that were not heard from.
-select postroad.reap_v1($1)

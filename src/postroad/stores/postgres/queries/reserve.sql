@@ -1,2 +1,0 @@
--- Take slots, or hear when to ask again.
-select postroad.reserve_v1($1)

@@ -1,2 +1,0 @@
--- What has outlived a spell dies.
-select postroad.sweep_spell_v1($1, $2, $3, $4, $5, $6)

@@ -1,2 +1,0 @@
--- Close a lane's circuit.
-select postroad.unblock_lane_v1($1)

@@ -1,0 +1,31 @@
+-- What each tenant has, for its limits.
+
+-- name: has_campaigns
+-- How many campaigns a tenant has, up to a number.
+select count(*) from (select from postroad.campaign where tenant = $1 limit $2) x
+
+-- name: has_imports
+-- How many imports of a tenant are under way, up to a number.
+select count(*) from (
+  select from postroad.campaign_import i join postroad.campaign c on c.id = i.campaign_id
+   where c.tenant = $1 limit $2) x
+
+-- name: has_lanes
+-- How many lanes a tenant has, up to a number.
+select count(*) from (select from postroad.lane where tenant = $1 limit $2) x
+
+-- name: has_mailboxes
+-- How many mailboxes a tenant has, up to a number.
+select count(*) from (select from postroad.mailbox where tenant = $1 limit $2) x
+
+-- name: has_queues
+-- How many queues a tenant has, up to a number.
+select count(*) from (select from postroad.queue where tenant = $1 limit $2) x
+
+-- name: stored
+-- The next messages in order of id, by tenant: how many, how many bytes, and the last one.
+select q.tenant, count(*) as n, sum(m.size)::bigint as bytes, max(m.id) as last
+  from (select id, rung_id, octet_length(body) + octet_length(headers) as size from postroad.message
+         where id > $1 order by id limit $2) m
+  join postroad.rung r on r.id = m.rung_id join postroad.queue q on q.id = r.queue_id
+ group by q.tenant

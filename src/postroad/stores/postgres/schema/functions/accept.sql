@@ -1,0 +1,81 @@
+-- How messages get in.
+--
+-- The planner settings on these functions keep plans from flipping: the statistics of a table that is empty
+-- most of the time make all plans look alike, and a record once took 9 s instead of 10 ms. They stand on the
+-- functions, not on the session, because PgBouncer keeps no session.
+
+-- r_: the rungs of this batch, each once, with its first due time and the number of its ordered messages.
+-- m_: the messages; `of` is the place of the message's rung in r_, `nth` its place among the ordered messages
+-- of that rung. Due and acceptance times that are the same for all messages come once; other columns
+-- that have their usual values are empty. k_: uses of idempotency keys.
+create or replace function accept(
+  r_lane bigint[], r_queue bigint[], r_priority int[], r_slot int[], r_due bigint[], r_count int[],
+  m_id bigint[], m_of int[], m_nth int[], m_due bigint[], m_accepted bigint[], m_expires bigint[],
+  m_order_key text[], m_headers bytea[], m_body bytea[],
+  k_of int[], k_key text[], k_digest bytea[])
+returns json language plpgsql
+set search_path = postroad, pg_temp set enable_seqscan = off set jit = off
+set plan_cache_mode = force_generic_plan as $$
+declare
+  v_rungs bigint[];
+  v_base bigint[];
+  v_seen jsonb := '[]';
+  v_drop int[] := '{}';
+begin
+  perform lock_shared(r_lane);
+  if cardinality(k_of) > 0 then
+    v_seen := use_keys(r_queue, m_id, m_of, m_accepted, k_of, k_key, k_digest);
+    v_drop := array(select (s.value ->> 0)::int from jsonb_array_elements(v_seen) s);
+  end if;
+  v_rungs := ensure_rungs(r_lane, r_queue, array_fill(0, array[cardinality(r_lane)]), r_priority, r_slot);
+  if cardinality(m_nth) > 0 then
+    v_base := next_places(v_rungs, r_count);
+  end if;
+  insert into message (id, rung_id, place, due, level, accepted_at, expires_at, order_key, headers, body)
+  select m.id, v_rungs[m.of],
+         case when m.nth > 0 then v_base[m.of] + m.nth else coalesce(m.due, m_due[1]) end,
+         coalesce(m.due, m_due[1]), 0, coalesce(m.accepted, m_accepted[1]),
+         coalesce(m.expires, never()), coalesce(m.order_key, ''), coalesce(m.headers, ''), m.body
+    from unnest(m_id, m_of, m_nth, m_due, m_accepted, m_expires, m_order_key, m_headers, m_body)
+         with ordinality as m(id, of, nth, due, accepted, expires, order_key, headers, body, n)
+   where m.n <> all (v_drop);
+  return json_build_object('now', now_ms(), 'seen', v_seen, 'rings', wake_rungs(r_lane, v_rungs, r_due));
+end $$;
+
+-- Note idempotency keys that were not used within a day; returns [of, first message, its digest] for the rest.
+create or replace function use_keys(r_queue bigint[], m_id bigint[], m_of int[], m_accepted bigint[],
+                                    k_of int[], k_key text[], k_digest bytea[])
+returns jsonb language plpgsql as $$
+begin
+  insert into idempotency as i (queue_id, key, message_id, digest, expires_at)
+  select r_queue[m_of[k.of]], k.key, m_id[k.of], k.digest, coalesce(m_accepted[k.of], m_accepted[1]) + 86400000
+    from unnest(k_of, k_key, k_digest) k(of, key, digest) order by 1, 2
+  on conflict (queue_id, key) do update
+     set message_id = excluded.message_id, digest = excluded.digest, expires_at = excluded.expires_at
+   where i.expires_at <= excluded.expires_at - 86400000;
+  return (
+    select coalesce(jsonb_agg(jsonb_build_array(k.of, i.message_id, encode(i.digest, 'hex'))), '[]')
+      from unnest(k_of, k_key, k_digest) k(of, key, digest)
+     cross join lateral (select message_id, digest from idempotency
+                          where queue_id = r_queue[m_of[k.of]] and key = k.key limit 1) i
+     where i.message_id <> m_id[k.of]);
+end $$;
+
+-- Positions in ordered slots. They are given under a lock on the rung that lasts until the commit, so the order
+-- of acceptance is the order of commit. Returns the position before the first one, for each rung.
+create or replace function next_places(p_rung bigint[], p_count int[]) returns bigint[]
+language plpgsql set enable_nestloop = off as $$
+declare
+  v_slots bigint[];
+  v_base bigint[];
+begin
+  select array_agg(x.rung) into v_slots from unnest(p_rung, p_count) x(rung, n) where x.n > 0;
+  perform from rung where id = any (v_slots) order by id for no key update;
+  with bumped as (
+    update rung r set last_place = r.last_place + x.n from unnest(p_rung, p_count) x(rung, n)
+     where r.id = any (v_slots) and r.id = x.rung
+    returning r.id, r.last_place - x.n as base)
+  select array_agg(b.base order by x.i) into v_base
+    from unnest(p_rung) with ordinality x(rung, i) left join bumped b on b.id = x.rung;
+  return v_base;
+end $$;

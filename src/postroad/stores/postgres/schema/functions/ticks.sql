@@ -1,0 +1,54 @@
+-- Schedules and their ticks.
+
+-- Make a schedule that counts from now; one that is there stays as it is.
+create or replace function open_schedule(p_name text, p_cron text, p_tz text) returns json language plpgsql
+set search_path = postroad, pg_temp as $$
+begin
+  insert into schedule (name, cron, tz, decided_to) values (p_name, p_cron, p_tz, now_ms())
+  on conflict do nothing;
+  return schedule_json(p_name);
+end $$;
+
+-- Note what becomes of ticks and store the messages of those to be sent, leaving out those decided before.
+-- p_draft: the place of a tick's draft among a_, or null. The lock on the schedule makes who comes second see
+-- what the first has decided. Notes are deleted after a while; `decided_to` is kept.
+create or replace function tick(
+  p_name text, p_cron text, p_tz text, p_until bigint, p_at bigint[], p_draft int[],
+  a_id bigint[], a_queue bigint[], a_lane bigint[], a_slot int[], a_priority int[], a_accepted bigint[],
+  a_due bigint[], a_expires bigint[], a_order_key text[], a_key text[], a_digest bytea[],
+  a_headers bytea[], a_body bytea[])
+returns json language plpgsql
+set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
+declare
+  v_now bigint := now_ms();
+  v_decided bigint;
+  v_rows arrival[];
+  v_rings json := '[]';
+begin
+  select decided_to into v_decided from schedule where name = p_name for update;
+  if v_decided is null then
+    return json_build_object('now', v_now);
+  end if;
+  v_rows := array(
+    select row(0, a_id[t.draft], a_queue[t.draft], a_lane[t.draft], a_slot[t.draft],
+               a_priority[t.draft], a_accepted[t.draft], a_due[t.draft], a_expires[t.draft],
+               a_order_key[t.draft], a_key[t.draft], a_digest[t.draft], a_headers[t.draft],
+               a_body[t.draft])::arrival
+      from unnest(p_at, p_draft) t(at, draft)
+     where t.at > v_decided and t.draft is not null order by t.at);
+  if cardinality(v_rows) > 0 then
+    v_rings := accept_rows(v_rows) -> 'rings';
+  end if;
+  insert into tick (schedule, at, fate, message_id, decided_at)
+  select p_name, t.at, case when t.draft is null then 'skipped' else 'sent' end,
+         coalesce(a_id[t.draft], 0), v_now
+    from unnest(p_at, p_draft) t(at, draft) where t.at > v_decided;
+  update schedule set cron = p_cron, tz = p_tz, decided_to = greatest(decided_to, p_until)
+   where name = p_name;
+  return json_build_object('now', v_now, 'rings', v_rings, 'schedule', schedule_json(p_name));
+end $$;
+
+create or replace function schedule_json(p_name text) returns json language sql stable as $$
+  select json_build_object('name', name, 'cron', cron, 'tz', tz, 'decided_ms', decided_to)
+    from schedule where name = p_name
+$$;

@@ -1,0 +1,11 @@
+-- Access tokens: the hash of each, and what it allows.
+
+create table token (
+  id         text primary key,
+  tenant     text not null,
+  name       text not null,
+  scopes     text not null,
+  digest     bytea not null check (length(digest) = 32),
+  created_at bigint not null,
+  expires_at bigint not null
+);

@@ -1,0 +1,2 @@
+"""Waiting: which delay queues a message passes, what blocks it, and how blocked messages are
+parked in the broker."""

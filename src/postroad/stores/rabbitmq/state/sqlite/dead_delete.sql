@@ -1,2 +1,0 @@
--- A dead message was delivered after all.
-delete from dead where id = ?1

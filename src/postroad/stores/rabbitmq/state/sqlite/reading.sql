@@ -1,0 +1,39 @@
+-- What is shown of messages in the broker, and the outbox.
+
+-- name: place
+-- Reads where a message waits, if that is known.
+select q.tenant, q.name, b.lane_id, b.level, b.attempts, b.due, b.accepted_at, b.expires_at
+  from broker_message b join queue q on q.id = b.queue_id where b.id = ?1 and b.done = 0
+
+-- name: waiting
+-- Counts what is known to wait of a queue, of a lane, or of all (0, 0), by standing.
+select q.id, q.tenant, q.name, l.id, l.transport, b.level,
+       case when q.paused_at > 0 or l.paused_at > 0 or q.block_kind = 'disabled' then 'held'
+            when q.block_until > ?3 or l.circuit_until > ?3 then 'blocked'
+            else 'waiting' end,
+       q.paused_at > 0 or l.paused_at > 0 or q.block_until > ?3, count(*), min(b.due)
+  from broker_message b join queue q on q.id = b.queue_id
+  join lane l on l.id = b.lane_id
+ where b.done = 0 and (?1 = 0 or b.queue_id = ?1) and (?2 = 0 or b.lane_id = ?2)
+ group by 1, 2, 3, 4, 5, 6, 7, 8
+
+-- name: attempts_of
+-- Reads the tries of a message that did not deliver.
+select number, started_at, level, kind, status, took_ms, error from attempt
+ where message_id = ?1 order by number
+
+-- name: webhook_tries_of
+-- Reads the tries of a webhook message, in order.
+select number, started_at, level, outcome, status, took_ms, answered_ms, address, fault, error,
+       headers, answer
+  from webhook_try where message_id = ?1 order by id
+
+-- name: outbox
+-- Reads messages that the state store holds for the broker: replayed, settled as not sent, ticks.
+select m.id, q.tenant, q.name, ql.shard, coalesce(b.hop, 0) + 1, m.level, m.attempts, r.priority,
+       m.accepted_at, m.due, m.expires_at, m.body, m.headers
+  from message m join rung r on r.id = m.rung_id and r.level >= 0
+  join queue q on q.id = r.queue_id
+  join queue_lane ql on ql.queue_id = r.queue_id and ql.lane_id = r.lane_id
+  left join broker_message b on b.id = m.id
+ order by m.id limit ?1

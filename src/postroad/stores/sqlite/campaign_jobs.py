@@ -1,0 +1,139 @@
+"""Jobs of senders and their operations: what each verb does inside its transaction."""
+
+from collections.abc import Sequence
+
+from postroad.model.campaign import (
+    Campaign,
+    CampaignState,
+    Counts,
+    Job,
+    Pulse,
+    Result,
+    RowState,
+    Verb,
+)
+from postroad.model.states import NEVER
+from postroad.stores.campaign_rows import read_campaign, read_exact, text
+from postroad.stores.sqlite import campaign_recipients
+from postroad.stores.sqlite.database import Database
+
+
+def renew(db: Database, owner: int, lease_ms: int, jobs: Sequence[int], now_ms: int) -> list[Pulse]:
+    """Renew an owner's leases; answers how its jobs stand."""
+    db.run("jobs_renew", owner, now_ms + lease_ms, text(jobs))
+    rows = db.all("jobs_pulse", owner, now_ms, text(jobs))
+    return [Pulse(job, CampaignState(state), *rest) for job, state, *rest in rows]
+
+
+def enqueue(db: Database, owner: int, job: Job, limit: int, now_ms: int) -> int:
+    """Copy a slice of unsent recipients into the operations of a job; answers how many."""
+    place = db.number("job_mine", job.id, owner, job.epoch, now_ms)
+    if place is None:
+        return 0
+    found = db.all("ops_enqueue", job.campaign, job.id, place, limit)
+    if found:
+        db.run("campaign_place", job.campaign, max(n for (n,) in found))
+        db.run("job_sending", job.id)
+    return len(found)
+
+
+def intend(db: Database, owner: int, job: Job, ns: Sequence[int], now_ms: int) -> dict[int, int]:
+    """Note that these are about to be sent, each with the number of its try."""
+    if db.one("job_mine", job.id, owner, job.epoch, now_ms) is None:
+        return {}
+    tries = ((n, db.number("op_intend", job.campaign, n, job.id, now_ms)) for n in ns)
+    return {n: number for n, number in tries if number is not None}
+
+
+def record(db: Database, campaign: int, results: Sequence[Result]) -> Counts:
+    """Write results of calls; answers the campaign's counts after them."""
+    change = {"sent": 0, "failed": 0, "uncertain": 0, "unsent": 0}
+    place = NEVER
+    for result in results:
+        was = _was(db, campaign, result)
+        if not was or was == result.state:
+            continue
+        db.run("recipient_result", campaign, *_values(result))
+        change[was] -= 1
+        change[result.state] += 1
+        if result.state == RowState.unsent:
+            place = min(place, result.n - 1)
+    db.run(
+        "campaign_add", campaign, change["sent"], change["failed"], change["uncertain"], 0, place
+    )
+    row = db.one("campaign_by_id", campaign)
+    return read_campaign(row).counts if row else Counts()
+
+
+def _was(db: Database, campaign: int, result: Result) -> str:
+    """The state that a result replaces; empty when the result changes nothing."""
+    if result.state == RowState.unsent:
+        if db.changed("op_back", campaign, result.n, result.tries):
+            return ""
+    elif db.changed("op_gone", campaign, result.n, result.tries):
+        return "unsent"
+    row = db.one("recipient_find", campaign, result.n)
+    settles = row is not None and row[0] == "uncertain" and row[1] == result.tries
+    return "uncertain" if settles else ""
+
+
+def _values(result: Result) -> tuple[int | str, ...]:
+    unsent = result.state == RowState.unsent
+    return (
+        result.n,
+        result.state,
+        result.tries,
+        result.provider_id,
+        result.code,
+        result.sub_type,
+        0 if unsent else result.started_at_ms,
+        0 if unsent else result.answered_at_ms,
+    )
+
+
+def reap(db: Database, only_owner: int, now_ms: int) -> int:
+    """Free the jobs of lost owners; answers how many. What they had begun is uncertain, or queued
+    again where recipients recognise a repeated call."""
+    lost = db.all("jobs_lost", now_ms, only_owner)
+    for job, campaign in lost:
+        begun = db.all("ops_begun", job)
+        if db.number("campaign_repeatable", campaign):
+            for n, tries, _ in begun:
+                db.run("op_back", campaign, n, tries)
+        else:
+            results = [
+                Result(n, tries, RowState.uncertain, sub_type="lost", started_at_ms=at)
+                for n, tries, at in begun
+            ]
+            _ = record(db, campaign, results)  # its counts are in the store
+        db.run("job_reap", job)
+    return len(lost)
+
+
+def log(db: Database, now_ms: int) -> list[str]:
+    """Finalise campaigns whose jobs are over; answers the names of those whose counts do not add
+    up."""
+    return [row[1] for row in db.all("campaigns_over") if not _finalise(db, now_ms, *row)]
+
+
+def _finalise(
+    db: Database, now_ms: int, campaign: int, _name: str, state: str, *counted: int
+) -> bool:
+    exact = read_exact(db.all("campaign_exact", campaign))
+    if counted != (exact.total, exact.sent, exact.failed, exact.uncertain, exact.undelivered):
+        return False
+    db.run("ops_tries_back", campaign)
+    db.run("ops_clear", campaign)
+    row = db.one("campaign_by_id", campaign)
+    if row is None:
+        return False
+    found: Campaign = read_campaign(row)
+    if state == CampaignState.running and exact.unsent:
+        db.run("jobs_move", campaign, "READY", '["SENT", "STOPPED"]')
+        db.run("campaign_place", campaign, 0)
+    elif state == CampaignState.running:
+        # False: somebody else moved it meanwhile.
+        _ = campaign_recipients.move(db, found, Verb.finish, now_ms)
+    else:
+        db.run("jobs_move", campaign, "LOGGED", '["SENT", "STOPPED"]')
+    return True

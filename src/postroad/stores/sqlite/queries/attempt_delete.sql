@@ -1,2 +1,0 @@
--- The tries of a message that is forgotten.
-delete from attempt where message_id = ?1

@@ -1,3 +1,0 @@
--- The tries of a message that did not deliver, in order.
-select number, started_at, level, kind, status, took_ms, error from attempt
- where message_id = ?1 order by number

@@ -1,2 +1,0 @@
--- A mailbox goes, after its letters.
-delete from mailbox where number = ?1

@@ -1,3 +1,0 @@
--- A tenant's mailboxes in order of name.
-select name, next - first, over from mailbox
- where tenant = ?1 and name > ?2 order by name limit ?3

@@ -1,0 +1,79 @@
+-- How campaigns are made, found, moved from state to state, and counted.
+-- States are said twice where a partial index asks for its own condition.
+
+-- name: campaign_create
+-- Insert a new draft, unless the name is taken.
+insert into campaign (tenant, name, credential, spec, created_at) values (?1, ?2, ?3, ?4, ?5)
+on conflict (tenant, name) do nothing
+
+-- name: campaign_find
+-- Find a campaign by tenant and name.
+select id, tenant, name, credential, spec, columns, state, reason, halts, start_at, total, sent,
+       failed, uncertain, undelivered, created_at, started_at, ended_at
+  from campaign where tenant = ?1 and name = ?2
+
+-- name: campaign_by_id
+-- Find a campaign by number.
+select id, tenant, name, credential, spec, columns, state, reason, halts, start_at, total, sent,
+       failed, uncertain, undelivered, created_at, started_at, ended_at
+  from campaign where id = ?1
+
+-- name: campaigns_of_tenant
+-- List a tenant's campaigns in the order in which they were made.
+select id, tenant, name, credential, spec, columns, state, reason, halts, start_at, total, sent,
+       failed, uncertain, undelivered, created_at, started_at, ended_at
+  from campaign where tenant = ?1 and id > ?2 order by id limit ?3
+
+-- name: campaigns_due
+-- List scheduled campaigns whose time has come.
+select id, tenant, name, credential, spec, columns, state, reason, halts, start_at, total, sent,
+       failed, uncertain, undelivered, created_at, started_at, ended_at
+  from campaign
+ where state in ('scheduled', 'running') and state = 'scheduled' and start_at <= ?1
+
+-- name: campaign_next_start
+-- Read when the next scheduled campaign starts; 0 when none does.
+select coalesce(min(start_at), 0) from campaign
+ where state in ('scheduled', 'running') and state = 'scheduled' and start_at > ?1
+
+-- name: campaign_move
+-- Change a campaign's state, if it is in one of these states.
+update campaign set state = ?2, reason = ?3, start_at = case when ?4 > 0 then ?4 else start_at end,
+       started_at = case when ?2 = 'running' and started_at = 0 then ?5 else started_at end,
+       ended_at = case when ?2 in ('done', 'cancelled') then ?5 else 0 end,
+       place = case when ?2 = 'running' then 0 else place end
+ where id = ?1 and state in (select value from json_each(?6))
+
+-- name: campaign_override
+-- Let a campaign no longer halt by itself.
+update campaign set halts = 0 where id = ?1
+
+-- name: campaign_add
+-- Add to a campaign's counts, and go back to a place from which recipients are unsent again.
+update campaign set sent = sent + ?2, failed = failed + ?3, uncertain = uncertain + ?4,
+       undelivered = undelivered + ?5, place = min(place, ?6)
+ where id = ?1
+
+-- name: campaign_exact
+-- Count a campaign's recipients one by one.
+select state, count(*), coalesce(sum(status in ('undelivered', 'failed', 'canceled')), 0)
+  from campaign_message where campaign_id = ?1 group by state
+
+-- name: campaign_place
+-- Note up to which recipient a campaign is enqueued.
+update campaign set place = ?2 where id = ?1
+
+-- name: campaign_no_failures
+-- Set a campaign's count of failures to 0.
+update campaign set failed = 0 where id = ?1
+
+-- name: campaign_repeatable
+-- Tell whether a campaign's recipients recognise a repeated call by its id.
+select c.kind = 'webhook' from campaign x join credential c on c.id = x.credential where x.id = ?1
+
+-- name: campaigns_over
+-- Find campaigns with jobs to finalise that no sender works on.
+select x.id, x.name, x.state, x.total, x.sent, x.failed, x.uncertain, x.undelivered from campaign x
+ where x.id in (select campaign_id from job where state <> 'LOGGED' and state in ('SENT', 'STOPPED'))
+   and not exists (select 1 from job j where j.campaign_id = x.id
+                      and (j.owner is not null or j.state in ('READY', 'ENQUEUED', 'SENDING')))

@@ -1,0 +1,81 @@
+-- What is known about one message, queue or lane.
+
+-- name: counts
+-- Count messages by state.
+select 'waiting', count(*) from message m join rung r on r.id = m.rung_id
+ where r.level >= 0 and r.blocked_until <= ?1
+union all
+select 'held', count(*) from message m join rung r on r.id = m.rung_id
+ where r.level >= 0 and r.blocked_until > ?1
+union all
+select 'uncertain', count(*) from message m join rung r on r.id = m.rung_id where r.level < 0
+union all select 'delivered', count(*) from history where state = 'delivered'
+union all select 'cancelled', count(*) from history where state = 'cancelled'
+union all select 'dead', count(*) from dead
+
+-- name: message_facts
+-- Read where an unfinished message is and how it stands.
+select r.queue_id, r.lane_id, m.accepted_at, m.level, m.attempts, m.due, m.expires_at, r.level < 0,
+       r.held, r.slot, r.id, m.place
+  from message m join rung r on r.id = m.rung_id where m.id = ?1
+
+-- name: dead_facts
+-- Read what became of a dead message.
+select queue_id, lane_id, reason, accepted_at, died_at, level, attempts from dead where id = ?1
+
+-- name: history_facts
+-- Read what became of a delivered or cancelled message.
+select queue_id, state, late, accepted_at, finished_at, level, attempts, took_ms from history
+ where id = ?1
+
+-- name: slot_before
+-- Find the message right before a place in an ordered slot.
+select id from message where rung_id = ?1 and (place, id) < (?2, ?3)
+ order by place desc, id desc limit 1
+
+-- name: others_due
+-- Count other messages of a lane or queue that can go by a time, up to a number. An ordered slot
+-- counts for its head, the message's own slot not at all: its messages go one after the other.
+select count(*) from (
+  select m.id from rung r cross join message m on m.rung_id = r.id
+   where (r.lane_id = ?1 or r.queue_id = ?2) and r.slot = 0 and r.level >= 0
+     and r.blocked_until <= ?3 and m.place <= ?3 and m.id <> ?4
+  union all
+  select r.id from rung r
+   where (r.lane_id = ?1 or r.queue_id = ?2) and r.slot > 0 and r.id <> ?5
+     and r.blocked_until <= ?3
+     and (select m.due from message m where m.rung_id = r.id order by m.place, m.id limit 1) <= ?3
+  limit ?6)
+
+-- name: queue_tally
+-- Count a queue's unfinished messages by lane, state and level.
+select r.lane_id,
+       case when r.level < 0 then 'uncertain'
+            when r.blocked_until > ?2 or l.paused_at > 0 then 'held' else 'waiting' end,
+       m.level, count(*), min(m.due)
+  from rung r join lane l on l.id = r.lane_id join message m on m.rung_id = r.id
+ where r.queue_id = ?1 group by 1, 2, 3
+
+-- name: lane_tally
+-- Count a lane's unfinished messages by state and level.
+select r.lane_id,
+       case when r.level < 0 then 'uncertain'
+            when r.blocked_until > ?2 or l.paused_at > 0 then 'held' else 'waiting' end,
+       m.level, count(*), min(m.due)
+  from rung r join lane l on l.id = r.lane_id join message m on m.rung_id = r.id
+ where r.lane_id = ?1 group by 1, 2, 3
+
+-- name: dead_count
+-- Count the dead messages of a queue.
+select count(*) from dead where queue_id = ?1
+
+-- name: lane_queue_count
+-- Count the queues that a lane serves.
+select count(*) from queue_lane where lane_id = ?1
+
+-- name: lane_state
+-- Read a lane and its owner.
+select l.id, l.tenant, l.transport, l.server, l.shard, l.circuit_strikes, l.circuit_opened,
+       l.circuit_until, l.circuit_since, l.circuit_reason, l.paused_at, l.crashes, l.owner,
+       coalesce(p.host, ''), coalesce(p.pid, 0), coalesce(p.beat_at, 0)
+  from lane l left join process p on p.id = l.owner where l.id = ?1

@@ -1,2 +1,0 @@
--- A message is finished.
-delete from message where id = ?1

@@ -1,0 +1,72 @@
+-- Rate limits: ledgers of slots, what long windows have used, who reserves.
+
+-- name: pace_by_id
+-- Read a limit by its number.
+select id, cost, spacing_us, counted, next_us, spec from pace where id = ?1
+
+-- name: pace_of_queue
+-- Read the limit of a queue.
+select id, cost, spacing_us, counted, next_us, spec from pace where queue_id = ?1 and queue_id > 0
+
+-- name: pace_of_lane
+-- Read the limit of a lane's credential.
+select p.id, p.cost, p.spacing_us, p.counted, p.next_us, p.spec from lane l
+  join pace p on p.queue_id = 0 and p.tenant = l.tenant and p.transport = l.transport
+   and p.server = l.server and p.credential = l.credential
+ where l.id = ?1
+
+-- name: pace_of_key
+-- Read the limit of a credential.
+select id, cost, spacing_us, counted, next_us, spec from pace
+ where queue_id = 0 and tenant = ?1 and transport = ?2 and server = ?3 and credential = ?4
+
+-- name: pace_insert_queue
+-- Insert the first limit of a queue.
+insert into pace (queue_id, spec, cost, spacing_us, counted) values (?1, ?2, ?3, ?4, ?5)
+
+-- name: pace_insert_lane
+-- Insert the first limit of a lane's credential.
+insert into pace (tenant, transport, server, credential, spec, cost, spacing_us, counted)
+select tenant, transport, server, credential, ?2, ?3, ?4, ?5 from lane where id = ?1
+
+-- name: pace_change
+-- Change a limit.
+update pace set spec = ?2, cost = ?3, spacing_us = ?4, counted = ?5, next_us = ?6 where id = ?1
+
+-- name: pace_next
+-- Note up to when a ledger's slots are taken.
+update pace set next_us = ?2 where id = ?1
+
+-- name: pace_drop
+-- Delete a ledger.
+delete from pace where id = ?1
+
+-- name: pace_counts
+-- Read what a ledger's long windows have used.
+select length_us, bucket, used from pace_count where ledger = ?1
+
+-- name: pace_count_set
+-- Write what a bucket of a long window has used.
+insert into pace_count (ledger, length_us, bucket, used) values (?1, ?2, ?3, ?4)
+on conflict do update set used = excluded.used
+
+-- name: pace_count_drop
+-- Delete a bucket that no window includes any more.
+delete from pace_count where ledger = ?1 and length_us = ?2 and bucket = ?3
+
+-- name: pace_counts_drop
+-- Delete all buckets of a ledger.
+delete from pace_count where ledger = ?1
+
+-- name: pace_shares
+-- List who reserves on a ledger.
+select name, taken, seen_us, again_us from pace_share where ledger = ?1
+
+-- name: pace_share_set
+-- Write what one who reserves on a ledger has taken.
+insert into pace_share (ledger, name, taken, seen_us, again_us) values (?1, ?2, ?3, ?4, ?5)
+on conflict do update set taken = excluded.taken, seen_us = excluded.seen_us, again_us = excluded.again_us
+
+-- name: pace_shares_drop
+-- Delete those who have not reserved on a ledger since a time.
+delete from pace_share where ledger = ?1 and max(seen_us, again_us) < ?2

@@ -1,2 +1,0 @@
--- A ledger is gone.
-delete from pace where id = ?1

@@ -1,2 +1,0 @@
--- A queue is gone.
-delete from queue where id = ?1

@@ -1,2 +1,0 @@
--- A process is declared dead.
-update process set reaped = 1 where id = ?1

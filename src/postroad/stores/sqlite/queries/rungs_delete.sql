@@ -1,2 +1,0 @@
--- A queue's rungs are gone.
-delete from rung where queue_id = ?1

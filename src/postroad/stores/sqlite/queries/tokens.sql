@@ -1,0 +1,19 @@
+-- Access tokens.
+
+-- name: token_insert
+-- Insert an access token.
+insert into token (id, tenant, name, scopes, digest, created_at, expires_at)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+
+-- name: token_find
+-- Find an access token by its id, with its hash.
+select id, tenant, name, scopes, created_at, expires_at, digest from token where id = ?1
+
+-- name: token_page
+-- List the access tokens of a tenant, or of all (null), the oldest first.
+select id, tenant, name, scopes, created_at, expires_at from token
+ where ?1 is null or tenant = ?1 order by created_at, id
+
+-- name: token_delete
+-- Delete an access token.
+delete from token where id = ?2 and (?1 is null or tenant = ?1) returning 1

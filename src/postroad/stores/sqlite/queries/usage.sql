@@ -1,0 +1,30 @@
+-- How much a tenant has.
+
+-- name: has_queues
+-- Count a tenant's queues, up to a number.
+select count(*) from (select 1 from queue where tenant = ?1 limit ?2)
+
+-- name: has_lanes
+-- Count a tenant's lanes, up to a number.
+select count(*) from (select 1 from lane where tenant = ?1 limit ?2)
+
+-- name: has_mailboxes
+-- Count a tenant's mailboxes, up to a number.
+select count(*) from (select 1 from mailbox where tenant = ?1 limit ?2)
+
+-- name: has_campaigns
+-- Count a tenant's campaigns, up to a number.
+select count(*) from (select 1 from campaign where tenant = ?1 limit ?2)
+
+-- name: has_imports
+-- Count a tenant's imports that are under way, up to a number.
+select count(*) from (
+  select 1 from campaign_import i join campaign c on c.id = i.campaign_id where c.tenant = ?1 limit ?2)
+
+-- name: stored
+-- Count the next messages in order of id by tenant, with their bytes and the last id.
+select q.tenant, count(*), sum(m.size), max(m.id)
+  from (select id, rung_id, length(body) + length(headers) as size from message
+         where id > ?1 order by id limit ?2) m
+  join rung r on r.id = m.rung_id join queue q on q.id = r.queue_id
+ group by q.tenant

@@ -1,0 +1,11 @@
+-- Access tokens: a hash of each, and what it may do. The token itself is not stored.
+
+create table token (
+  id         text primary key,
+  tenant     text not null,
+  name       text not null,
+  scopes     text not null,
+  digest     blob not null check (length(digest) = 32),
+  created_at integer not null,
+  expires_at integer not null
+) strict, without rowid;
