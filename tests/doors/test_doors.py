@@ -27,7 +27,6 @@ OURS = {
     "transports/webhook/connections.py:Connections": "it makes connections, and reads nothing",
     "transports/webhook/endpoints.py:": "settings that this release wrote and sealed",
     "verbs/webhooks.py:_credential": "a URL that was vetted",
-    "ports/sql.py:": "our own statements",
     "stores/sql.py:": "names of our migrations",
 }
 """What is not foreign, by how its name begins, and why."""
