@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import postroad
 from postroad import Postroad, Send
 from postroad.model.errors import (
     BadBody,
@@ -22,20 +21,6 @@ from postroad.model.errors import (
 from postroad.model.ids import to_number
 
 Within = Callable[..., object]
-
-
-def test_the_public_surface_is_pinned() -> None:
-    """A name more or less is a decision, not an accident."""
-    assert postroad.__all__ == sorted(postroad.__all__)
-    assert set(postroad.__all__) == {
-        "Message",
-        "Postroad",
-        "PostroadError",
-        "Receipt",
-        "Reject",
-        "RetryLater",
-        "Send",
-    }
 
 
 BAD_SENDS = [
