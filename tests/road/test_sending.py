@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from postroad import Postroad, Send
+from postroad import Message, Postroad, Send
 from postroad.model.errors import (
     BadBody,
     BadDsn,
@@ -100,7 +100,7 @@ def test_a_queue_that_another_process_registered_can_be_sent_to(
     seen: list[object] = []
 
     @worker.handler("work")
-    async def work(message: postroad.Message[object]) -> None:
+    async def work(message: Message[object]) -> None:
         seen.append(message.body)
 
     async def story() -> None:
