@@ -130,7 +130,7 @@ async def test_a_copy_that_broke_off_is_taken_up_again(
     ids = await fill(source)
     monkeypatch.setattr(copying, "BATCH", 4)
     target = postgres.server.create_database()
-    for breaks_at in (("rung", 4), ("message", 8), ("history", 4)):
+    for breaks_at in (("history", 4), ("rung", 4), ("message", 8)):
 
         def broken(name: str, done: int, _all: int, at: tuple[str, int] = breaks_at) -> None:
             if (name, done) == at:

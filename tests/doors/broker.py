@@ -207,7 +207,7 @@ DOORS = (
             "stores/naming.py:shown",
             "stores/rabbitmq/options.py:read_options",
             f"{WIRE}/address.py:read_address",
-            "stores/postgres/connections.py:Address",
+            "stores/postgres/connections.py:DatabaseAddress",
             "stores/postgres/connections.py:read_address",
             "stores/rabbitmq/topology/topology.py:PLAIN_WORD",
             "stores/rabbitmq/topology/topology.py:handler_target",

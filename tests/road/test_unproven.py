@@ -101,11 +101,11 @@ def test_of_each_tenant_in_turn_few_lanes_are_asked_about_at_once() -> None:
         asked.add(worker, worker.lane.id)
     asked.add(LaneWorker.of(lane(999, "other"), LIMITS), 999)
     first = [number for _, number in asked.next()]
-    assert first == [1, 999, *range(2, lane_reader.AT_ONCE)]
+    assert first == [1, 999, *range(2, lane_reader.IN_COMPANY)]
     rest: list[int] = []
     while asked:
         rest += [number for _, number in asked.next()]
-    assert rest == list(range(lane_reader.AT_ONCE, 101))
+    assert rest == list(range(lane_reader.IN_COMPANY, 101))
 
 
 def lane(number: int, tenant: str) -> Lane:

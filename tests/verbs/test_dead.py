@@ -148,7 +148,7 @@ def test_purge_forgets_for_ever_with_the_tries() -> None:
         dead = world.client.dead
         ids = [await die(world, f"sim://ash/{name}") for name in "aab"]
         assert await dead.purge(queue="sim://ash/a", count=1) == 1
-        with pytest.raises(UnknownMessage, match="forgotten"):
+        with pytest.raises(UnknownMessage, match="deleted for its age"):
             await world.client.explain(ids[0])
         assert await dead.purge(ids=[ids[2]]) == 1
         assert ids_of(await dead.list()) == [ids[1]]

@@ -123,7 +123,7 @@ def test_other_mistakes_are_refused_too(road: Postroad) -> None:
         road.every("0 1 * * *")(tidy)
     with pytest.raises(BadInput, match="has no name of its own"):
         road.every("0 1 * * *")(functools.partial(tidy))
-    with pytest.raises(BadInput, match="with nothing or the message"):
+    with pytest.raises(BadInput, match="takes no argument, or the message"):
         road.every("0 1 * * *", name="two")(lambda one, two: (one, two))
 
 

@@ -15,11 +15,11 @@ from postroad.ports.store import Store
 T = TypeVar("T")
 RETRY_S: Final = 1.0
 AT_ONCE: Final = 16
-"""So many lanes are asked about in one question. The answer for one takes some 0.1 ms of the loop,
-with the start of what came: hundreds at once made others 80 ms late (decision 045)."""
+"""Lanes in one question. The answer for one takes some 0.1 ms of the loop, with the start of what
+came: hundreds at once made others 80 ms late (decision 045)."""
 IN_COMPANY: Final = 4
-"""So many while several tenants ask. A look at 16 lanes keeps SQLite's reader busy for 2.5 ms, and
-what is due for another tenant meanwhile waits for its end."""
+"""Lanes in one question while several tenants ask. A look at 16 lanes keeps SQLite's reader busy
+for 2.5 ms, and what is due for another tenant waits for its end."""
 COMPANY: Final = 64
 """A tenant is alone when no other was among the last so many questions."""
 
@@ -32,7 +32,7 @@ class FairQuestions(Generic[T]):
         self._lines: dict[str, deque[tuple[LaneWorker, T]]] = {}
         self._tenant = ""
         self._alone = COMPANY
-        """Who was asked for last, and in how many questions nobody else was."""
+        """The tenant that asked last, and how many questions in a row were its alone."""
 
     def __bool__(self) -> bool:
         return bool(self._lines)

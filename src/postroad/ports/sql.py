@@ -22,12 +22,8 @@ def load(package: str, folder: str = "") -> dict[str, str]:
 
 def split(text: str, topic: str) -> Iterator[tuple[str, str]]:
     """Name and statement of each part of a file. The comment lines that follow a name describe the
-    statement and are not sent. A file without names is one statement that is named after its topic.
-    """
+    statement and are not sent."""
     head, *parts = ("\n" + text).split("\n" + MARK)
-    if not parts:
-        yield topic, text.strip()
-        return
     for line in head.splitlines():
         if line and not line.startswith("--"):
             raise ValueError(f"{topic}.sql: {line!r} stands before the first `{MARK}`")
