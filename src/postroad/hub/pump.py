@@ -135,7 +135,7 @@ class Hub:
                         await self._sweep()
                     self.wake()
             except HubInUse as error:
-                self.log.warning("this hub has lost its store", error=str(error))
+                self.log.warning("this hub stops: another one leads the store", error=str(error))
                 self._refuse_all(error)
                 return
             if "stop" in self._due:
@@ -163,12 +163,8 @@ class Hub:
         asks = [ask for asked, _ in looks for ask in asked]
         try:
             found = await self._store.box_look(asks) if asks else Looked([])
-        except StoreError as error:
-            self.log.warning("the hub's store cannot be read", error=str(error))
-            return [_unavailable(error)] * len(looks)
-        except Exception as error:  # a fault of ours must not end the hub for everybody
-            self.log.exception("a look of the hub broke")
-            return [_unavailable(error)] * len(looks)
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not end the hub for all
+            return [self._failure(error, "lookup")] * len(looks)
         waiting = iter(found.waiting)
         return [Looked(list(islice(waiting, len(asked)))) for asked, _ in looks]
 
@@ -177,21 +173,25 @@ class Hub:
             answers = await self._store.box_commit(ops)
         except HubInUse:
             raise
-        except StoreError as error:
-            self.log.warning("the hub's store does not take work", error=str(error))
-            return [_unavailable(error)] * len(ops)
-        except Exception as error:  # a fault of ours must not end the hub for everybody
-            self.log.exception("a batch of the hub broke")
-            return [_unavailable(error)] * len(ops)
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not end the hub for all
+            return [self._failure(error, "commit")] * len(ops)
         self.commits += 1
         return answers
+
+    def _failure(self, error: Exception, operation: str) -> Refused:
+        """Log why an operation failed, and return the answer to those who asked for it."""
+        if isinstance(error, StoreError):
+            self.log.warning("the hub's store failed", operation=operation, error=str(error))
+        else:
+            self.log.error("the hub failed", operation=operation, exc_info=error)
+        return _unavailable(error)
 
     def _settle(self, settled: Iterable[tuple[OnAnswer, Answer]]) -> None:
         for settle, answer in settled:
             try:
                 settle(answer)
             except Exception:
-                self.log.exception("an answer of the hub was lost")
+                self.log.exception("the hub could not deliver an answer")
 
     async def _chores(self) -> None:
         due, self._due = self._due, self._due & {"stop"}
@@ -210,7 +210,7 @@ class Hub:
         except HubInUse:
             raise
         except StoreError as error:
-            self.log.warning("the hub's store is away", error=str(error))
+            self.log.warning("the hub could not renew its lead", error=str(error))
         if "lead" not in self._due:  # else it was asked meanwhile
             self._lead_after(again_s)
 
@@ -221,7 +221,7 @@ class Hub:
             for name, position in await self._store.box_old(SWEEP_BATCH):
                 self.core.expire(name, position)
         except StoreError as error:
-            self.log.warning("nothing was swept", error=str(error))
+            self.log.warning("the hub could not delete old messages", error=str(error))
         if "sweep" not in self._timers:
             self._later("sweep", int(self.limits.sweep_s * 1000))
 

@@ -19,7 +19,6 @@ class SubscriptionState(StrEnum):
     idle = "idle"
     waiting = "waiting for ack"
     taking = "ack under way"
-    pulled = "pulled"
 
 
 class ClientLink(Protocol):

@@ -153,7 +153,7 @@ def end_when_stuck(
             start_new_session=True,  # Ctrl+C is for the server
         )
     except OSError as error:  # no process more is allowed here
-        log.warning("no watchdog: a stuck event loop ends nothing", error=str(error))
+        log.warning("the watchdog did not start", error=str(error))
     os.close(beats_out)
     if os.getpid() == 1:
         _let_first_be_ended()
