@@ -93,15 +93,15 @@ class HubClient:
         self.reconnects = 0
         self._clock = clock or SystemClock()
         self._chance = chance or system_chance()
-        self._calls: ClientConnection | None = None
+        self._connection: ClientConnection | None = None
         self._tokens: dict[str, str] = {}
         self._senders: dict[str, str] = {}
         """Sender tokens of the mailboxes that are watched, or are being sent to now."""
         self._sending: Counter[str] = Counter()
         self._watched: dict[str, None] = {}
         self._inbox: ClientInbox[Received] = ClientInbox()
-        self._news = asyncio.Event()
-        self._mender: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+        self._reconnecting: asyncio.Task[None] | None = None
         self._broken: Exception | None = None
         self._closed = False
         self._dials = 0
@@ -116,7 +116,7 @@ class HubClient:
 
     async def open(self) -> None:
         """Connect; raises HubAway if that fails."""
-        self._calls = await self._dial()
+        self._connection = await self._dial()
 
     async def _dial(self) -> "ClientConnection":
         with Needing("a connection to a hub"):
@@ -125,21 +125,21 @@ class HubClient:
             )
 
         return await ClientConnection.connect(
-            self.url, self._heard, self._lost, self._reach, self._tls
+            self.url, self._on_frame, self._on_lost, self._reach, self._tls
         )
 
     async def close(self) -> None:
         """Disconnect. Messages without an ack wait for the next subscriber."""
         self._closed = True
-        mender, self._mender = self._mender, None
-        if mender is not None:
-            mender.cancel()
-            # They were cancelled: how they ended is no news.
-            _ = await asyncio.gather(mender, return_exceptions=True)
-        calls, self._calls = self._calls, None
-        if calls is not None:
-            await calls.close()
-        self._news.set()
+        task, self._reconnecting = self._reconnecting, None
+        if task is not None:
+            task.cancel()
+            # It was cancelled: how it ended does not matter.
+            _ = await asyncio.gather(task, return_exceptions=True)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+        self._changed.set()
 
     # Mailboxes
 
@@ -147,7 +147,7 @@ class HubClient:
         """Make a mailbox, with its tokens. `token` is the hub's own token for this."""
         said = await self._ask(CreateBox(token=token, quota=quota, ttl=ttl))
         if not isinstance(said, Created):
-            _strange(said)
+            _unexpected(said)
         return said
 
     async def delete(self, box: str, token: str) -> None:
@@ -174,7 +174,7 @@ class HubClient:
             text = f"{box} takes nothing until it is empty: send again later"
             raise MailboxFull(text, watched=said.watched)
         if not isinstance(said, Ok):
-            _strange(said)
+            _unexpected(said)
         return said.id
 
     async def watch(self, boxes: Mapping[str, str]) -> list[str]:
@@ -221,7 +221,7 @@ class HubClient:
                 return False
             raise
         if isinstance(said, Acked) and said.next is not None:
-            self._heard(said.next)
+            self._on_frame(said.next)
         return True
 
     def __aiter__(self) -> AsyncIterator[Received]:
@@ -233,9 +233,9 @@ class HubClient:
                 raise StopAsyncIteration
             if self._broken is not None:
                 raise HubLost(f"{self.url} is not connected to again") from self._broken
-            self._news.clear()
+            self._changed.clear()
             if not await self._ask_again():
-                await self._news.wait()
+                await self._changed.wait()
         return self._inbox.take()
 
     async def _ask_again(self) -> bool:
@@ -251,9 +251,9 @@ class HubClient:
     # How it works
 
     async def _ask(self, command: Asked) -> Said:
-        if self._calls is None:
+        if self._connection is None:
             raise HubAway(f"{self.url} is away; nothing was sent")
-        said = await self._calls.ask(command)
+        said = await self._connection.ask(command)
         self._dials = 0
         return said
 
@@ -261,11 +261,11 @@ class HubClient:
         body = (said.data or b"") if said.body is None else said.body.encode()
         return Received(said.box, said.id, said.at, body, self)
 
-    def _heard(self, said: Said) -> None:
+    def _on_frame(self, said: Said) -> None:
         match said:
             case MessageFrame(box=box) if box in self._tokens:
                 self._inbox.put(self._received(said))
-                self._news.set()
+                self._changed.set()
             case End(box=box, why=why) if box in self._tokens:
                 del self._tokens[box]
                 self.callbacks.ended(box, why)
@@ -277,8 +277,8 @@ class HubClient:
                 self._continue(box)
             case _:
                 self._inbox.stray()  # nobody asked
-        if self._calls is not None and self._inbox.flooded(len(self._tokens)):
-            self._calls.hang_up("the hub sends what nobody asked for")
+        if self._connection is not None and self._inbox.flooded(len(self._tokens)):
+            self._connection.hang_up("the hub sends what nobody asked for")
 
     def _continue(self, box: str) -> None:
         self._watched.pop(box, None)
@@ -291,22 +291,22 @@ class HubClient:
             if box not in self._watched:
                 self._senders.pop(box, None)
 
-    def _lost(self) -> None:
-        self._calls = None
+    def _on_lost(self) -> None:
+        self._connection = None
         self._inbox.clear()
-        if not self._closed and self._mender is None:
+        if not self._closed and self._reconnecting is None:
             loop = asyncio.get_running_loop()
-            self._mender = loop.create_task(self._mend(), name="postroad hub client")
+            self._reconnecting = loop.create_task(self._reconnect(), name="postroad hub client")
 
-    async def _mend(self) -> None:
+    async def _reconnect(self) -> None:
         try:
             await self._until_connected()
         except Exception as error:
             self._broken = error  # who asks or receives is told: nobody connects again
-            self._news.set()
+            self._changed.set()
             raise
         finally:
-            self._mender = None
+            self._reconnecting = None
 
     async def _until_connected(self) -> None:
         while not self._closed:
@@ -319,7 +319,7 @@ class HubClient:
 
     async def _connect_again(self) -> bool:
         try:
-            calls = self._calls = await self._dial()
+            connection = self._connection = await self._dial()
         except HubAway:
             return False
         try:
@@ -329,8 +329,8 @@ class HubClient:
                 self._continue(box)  # the same: its next send finds out
         except HubError:
             # Left open, it would be told that its mailboxes were taken over: by our next one.
-            await calls.close()
-        return calls.alive
+            await connection.close()
+        return connection.alive
 
     async def _subscribe(self, pairs: list[tuple[str, str]]) -> list[str]:
         refused: list[str] = []
@@ -351,5 +351,5 @@ class HubClient:
         return refused
 
 
-def _strange(said: Said) -> NoReturn:
+def _unexpected(said: Said) -> NoReturn:
     raise HubError(f"the hub said {type(said).__name__}, which answers nothing that was asked")

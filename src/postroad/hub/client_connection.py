@@ -37,12 +37,12 @@ FindAddresses = Callable[[], Awaitable[list[str]]]
 
 
 class ClientConnection(WSListener):
-    """Sends commands and awaits their answers. `heard` gets QUOTA, and every frame that answers no
-    command."""
+    """Sends commands and awaits their answers. `on_frame` gets QUOTA, and every frame that answers
+    no command."""
 
-    def __init__(self, heard: Callable[[Said], None], lost: Callable[[], None]) -> None:
-        self._heard = heard
-        self._lost = lost
+    def __init__(self, on_frame: Callable[[Said], None], on_lost: Callable[[], None]) -> None:
+        self._on_frame = on_frame
+        self._on_lost = on_lost
         self._open: dict[int, asyncio.Future[Said]] = {}
         self._numbers = 0
         self._transport: WSTransport | None = None
@@ -53,8 +53,8 @@ class ClientConnection(WSListener):
     async def connect(
         cls,
         url: str,
-        heard: Callable[[Said], None],
-        lost: Callable[[], None],
+        on_frame: Callable[[Said], None],
+        on_lost: Callable[[], None],
         reach: FindAddresses | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> "ClientConnection":
@@ -63,7 +63,7 @@ class ClientConnection(WSListener):
         away = HubAway(f"{url} has no address")
         for address in addresses:
             try:
-                return await cls._connect(url, lambda: cls(heard, lost), address, tls)
+                return await cls._connect(url, lambda: cls(on_frame, on_lost), address, tls)
             except HubAway as error:
                 away = error
         raise away
@@ -78,7 +78,7 @@ class ClientConnection(WSListener):
     ) -> "ClientConnection":
         try:
             async with asyncio.timeout(CONNECT_S):
-                _, calls = await ws_connect(
+                _, connection = await ws_connect(
                     make,
                     url,
                     ssl_context=tls,
@@ -94,9 +94,9 @@ class ClientConnection(WSListener):
             said = f"{url} cannot be reached: {type(error).__name__} {error}"
             said = "".join(each if each.isprintable() else " " for each in said)
             raise HubAway(said[: SAID_CHARACTERS + len(url)]) from error
-        if not isinstance(calls, cls) or not calls.alive:  # it may have ended before we are told
+        if not isinstance(connection, cls) or not connection.alive:  # ended meanwhile
             raise HubAway(f"{url} hung up at once")
-        return calls
+        return connection
 
     @property
     def alive(self) -> bool:
@@ -152,7 +152,7 @@ class ClientConnection(WSListener):
             self.hang_up("that is no frame of a hub")
             return
         if isinstance(said, Quota) or not said.n:
-            self._heard(said)  # in order: its continue may follow at once
+            self._on_frame(said)  # in order: its continue may follow at once
         answer = self._open.get(said.n)
         if answer is not None and not answer.done():
             answer.set_result(said)
@@ -177,7 +177,7 @@ class ClientConnection(WSListener):
             if not answer.done():
                 answer.set_exception(HubLost("the connection broke before the hub answered"))
         self._open = {}
-        self._lost()
+        self._on_lost()
         self._hearing = asyncio.get_running_loop().create_task(_hear_end(transport))
 
 
@@ -192,14 +192,14 @@ def _at(address: str) -> Callable[[WSParsedURL], Awaitable[socket.socket]]:
 
     async def connected(url: WSParsedURL) -> socket.socket:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        way = socket.socket(family, socket.SOCK_STREAM)
+        sock = socket.socket(family, socket.SOCK_STREAM)
         try:
-            way.setblocking(False)
-            await asyncio.get_running_loop().sock_connect(way, (address, url.port))
+            sock.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(sock, (address, url.port))
         except BaseException:
-            way.close()
+            sock.close()
             raise
-        return way
+        return sock
 
     return connected
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
@@ -39,7 +38,6 @@ STATUS: Final = {
     RefusalCode.too_large: 413,
     RefusalCode.malformed: 400,
 }
-Reply = Callable[[int, object], None]
 
 
 class HttpProtocol(asyncio.Protocol):

@@ -178,7 +178,7 @@ class WebSocketSession(WSListener):
         if isinstance(asked, Error):
             self._answer(asked)
         else:
-            self._commands.obey(self._client, asked, self._answer)
+            self._commands.execute(self._client, asked, self._answer)
             self._hub.wake()
         if self._unanswered >= self._hub.limits.commands_max:
             self._update_reading()
