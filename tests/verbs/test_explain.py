@@ -14,7 +14,7 @@ from postroad.model.explain import Explanation, LaneExplanation, QueueExplanatio
 from postroad.model.facts import Owner
 from postroad.model.ids import to_number, to_text
 from postroad.model.next_step import ActiveBlock, BlockScope, NextKind, NextStep
-from postroad.model.sentences import door, span
+from postroad.model.sentences import duration_text, public_name
 from postroad.model.states import State
 from postroad.model.tries import Try
 from postroad.testing import receivers
@@ -288,7 +288,7 @@ def test_an_explanation_is_plain_data_for_programs() -> None:
     ],
 )
 def test_of_an_address_only_its_server_is_told(name: str, shown: str) -> None:
-    assert door(name) == shown
+    assert public_name(name) == shown
 
 
 @pytest.mark.parametrize(
@@ -296,4 +296,4 @@ def test_of_an_address_only_its_server_is_told(name: str, shown: str) -> None:
     [(0, "0 s"), (1_500, "1 s"), (61_000, "1 min 1 s"), (90_061_000, "1 d 1 h")],
 )
 def test_a_span_is_told_in_its_two_largest_units(ms: int, words: str) -> None:
-    assert span(ms) == words
+    assert duration_text(ms) == words

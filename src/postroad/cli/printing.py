@@ -16,7 +16,7 @@ from typing import Final, TextIO
 import msgspec
 from msgspec import Struct
 
-from postroad.model.sentences import moment, span
+from postroad.model.sentences import duration_text, moment
 from postroad.model.terminal_text import escaped, escaped_json, escaped_line
 
 STYLES: Final = {"": "", "bold": "1", "dim": "2", "bold red": "1;31"}
@@ -183,4 +183,4 @@ def when(at_ms: int | None) -> str:
 
 def ago(at_ms: int | None, now_ms: int) -> str:
     """How long ago, as people read it."""
-    return span(max(0, now_ms - at_ms)) if at_ms else "–"
+    return duration_text(max(0, now_ms - at_ms)) if at_ms else "–"

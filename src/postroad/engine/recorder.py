@@ -10,7 +10,7 @@ from postroad.model.errors import StoreError, is_about_store
 from postroad.model.foreign import error_text
 from postroad.model.ids import to_text
 from postroad.model.limits import Limits
-from postroad.model.record import LaneChange, Record, apart, without_texts
+from postroad.model.record import LaneChange, Record, split_up, without_texts
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 
@@ -98,7 +98,7 @@ class Recorder:
             )
         lost: frozenset[int] = frozenset()
         refused: list[Record] = []
-        for part in apart(record):
+        for part in split_up(record):
             try:
                 lost |= await self._until_written(part)
             except Exception as error:  # noqa: BLE001 - told, and written without its texts

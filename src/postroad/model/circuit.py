@@ -31,7 +31,9 @@ class Circuit(Struct, frozen=True, gc=False):
 CLOSED: Final = Circuit()
 
 
-def struck(circuit: Circuit, reason: str, now_ms: int, draw: float, *, probe: bool) -> Circuit:
+def after_no_answer(
+    circuit: Circuit, reason: str, now_ms: int, draw: float, *, probe: bool
+) -> Circuit:
     """Return the circuit after a try without an answer. What was in flight when the circuit opened
     does not open it further. A failed probe does, unless it was an early one."""
     strikes = circuit.strikes + 1

@@ -13,7 +13,7 @@ from postroad.model.block import (
     disabled,
     queue_block,
 )
-from postroad.model.circuit import CLOSED, Circuit, struck
+from postroad.model.circuit import CLOSED, Circuit, after_no_answer
 from postroad.model.entities import Message, Policy, Rung
 from postroad.model.ladder import jittered_ms
 from postroad.model.outcome import Kind, Outcome
@@ -97,7 +97,7 @@ def decide(message: Message, outcome: Outcome, at: Situation) -> Next:
             return _unreachable(message, outcome, at, circuit)
 
 
-def untroubled(outcome: Outcome, circuit: Circuit, block: Block | None) -> bool:
+def only_delivers(outcome: Outcome, circuit: Circuit, block: Block | None) -> bool:
     """Whether `decide` would say `deliver` and change nothing else. That is nearly always so, and
     is checked first."""
     if outcome.kind is not Kind.delivered or block is not None:
@@ -115,7 +115,7 @@ def _lifts(at: Situation) -> bool:
 
 def _circuit(outcome: Outcome, at: Situation) -> Circuit:
     if outcome.kind in (Kind.unreachable, Kind.unknown):
-        return struck(at.circuit, outcome.error, at.now_ms, at.draw, probe=at.probe)
+        return after_no_answer(at.circuit, outcome.error, at.now_ms, at.draw, probe=at.probe)
     # A forbidden address is a failure that says nothing about the server.
     return CLOSED if outcome.answered else at.circuit
 

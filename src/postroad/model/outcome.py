@@ -71,7 +71,7 @@ def unknown(error: str) -> Outcome:
     return Outcome(Kind.unknown, error, answered=False)
 
 
-def short(error: str) -> Outcome:
+def lacking(error: str) -> Outcome:
     """Nothing was sent because this process lacks something. Only the message waits, and no server
     is blamed."""
     return Outcome(Kind.later, error, after_ms=SHORT_MS, answered=False)

@@ -66,7 +66,7 @@ class Record(Struct, frozen=True):
     lanes: list[LaneChange]
 
 
-def apart(record: Record) -> list[Record]:
+def split_up(record: Record) -> list[Record]:
     """Split a record into one record per result and change, in the same order."""
     owner = record.owner
     return [

@@ -15,7 +15,7 @@ UNITS_S: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 def tell_message(facts: MessageFacts, state: State, coming: NextStep, now_ms: int) -> str:
     """Describe a message in a sentence or two."""
-    name = f"{to_text(facts.id)} for {door(facts.queue.name)}"
+    name = f"{to_text(facts.id)} for {public_name(facts.queue.name)}"
     ended = facts.ended
     if ended is not None:
         tries = _count(ended.attempts, "try", "tries")
@@ -31,7 +31,7 @@ def tell_message(facts: MessageFacts, state: State, coming: NextStep, now_ms: in
 
 def tell_queue(facts: QueueFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:
     """Describe a queue's state."""
-    name = f"Queue {door(facts.queue.name)}"
+    name = f"Queue {public_name(facts.queue.name)}"
     return f"{name} has {_amounts(facts.tallies)}, {facts.dead} dead.{_blocked(holds)} " + _next(
         coming, now_ms
     )
@@ -43,14 +43,14 @@ def tell_lane(facts: LaneFacts, holds: list[ActiveBlock], coming: NextStep, now_
     owner = lane.owner
     served = f"served by process {owner.pid} on {owner.host}" if owner else "served by nobody now"
     queues = _count(facts.queues, "queue", "queues")
-    name = f"Lane {lane.id} ({lane.transport}, {door(lane.server)}, shard {lane.shard})"
+    name = f"Lane {lane.id} ({lane.transport}, {public_name(lane.server)}, shard {lane.shard})"
     amounts = _amounts(facts.tallies)
     return (
         f"{name}, {served}, has {queues} with {amounts}.{_blocked(holds)} {_next(coming, now_ms)}"
     )
 
 
-def door(name: str) -> str:
+def public_name(name: str) -> str:
     """Return a queue's name without what may be secret in it: of a URL, only its server."""
     scheme, mark, rest = name.partition("://")
     if not mark:
@@ -64,7 +64,7 @@ def moment(at_ms: int) -> str:
     return f"{datetime.fromtimestamp(at_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def span(ms: int) -> str:
+def duration_text(ms: int) -> str:
     """Write a duration in its two largest units."""
     left_s, words = ms // 1000, []
     for unit, seconds in UNITS_S:
@@ -90,7 +90,11 @@ def _next(coming: NextStep, now_ms: int) -> str:
     if coming.not_before_ms is not None:
         wait_ms = coming.not_before_ms - now_ms
         word = "at" if coming.exact or coming.what is NextKind.expire else "not before"
-        when = f" {word} {moment(coming.not_before_ms)}, in {span(wait_ms)}" if wait_ms > 0 else ""
+        when = (
+            f" {word} {moment(coming.not_before_ms)}, in {duration_text(wait_ms)}"
+            if wait_ms > 0
+            else ""
+        )
     match coming.what:
         case NextKind.attempt:
             return f"It is tried{when or ' now'}: {coming.why}."

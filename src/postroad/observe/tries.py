@@ -4,7 +4,7 @@ import asyncio
 
 from postroad.model.entities import LaneKey, Message, Policy, Queue
 from postroad.model.errors import Shortage
-from postroad.model.outcome import Outcome, short
+from postroad.model.outcome import Outcome, lacking
 from postroad.observe import tracing
 from postroad.observe.metrics import Meter
 from postroad.ports.clock import Clock
@@ -71,7 +71,7 @@ class WatchedSession:
             else:
                 outcome = await self._inner.send(queue, message)
         except Shortage as error:
-            self._tried(message, short(str(error)), start_s)
+            self._tried(message, lacking(str(error)), start_s)
             raise
         self._tried(message, outcome, start_s)
         return outcome
