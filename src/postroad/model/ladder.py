@@ -70,7 +70,7 @@ def check_ladder(ladder: object) -> Ladder:
 
 
 def with_retries(ladder: Ladder, retries: int) -> Ladder:
-    """The same ladder, cut or lengthened to so many retries."""
+    """Cut or lengthen the ladder to so many retries."""
     if type(retries) is not int or retries < 0:
         raise BadInput(f"retries={retries!r}: give a whole number, zero or more")
     if isinstance(ladder, Steps):

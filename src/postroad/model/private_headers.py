@@ -66,8 +66,8 @@ def opened(message: Message, queue: Queue, ring: KeyRing) -> Message:
 def resealed(
     headers: bytes, to: Address, number: int, ring: KeyRing, *, plain_only: bool = False
 ) -> bytes | None:
-    """The same headers under the ring's first key, or only those that no key has sealed; None
-    when nothing is to be done, a BadKey when one is sealed with a key that is not there."""
+    """Seal the headers with the ring's first key, or only those that no key has sealed. Returns
+    None when nothing is to be done; raises BadKey when one is sealed with an unknown key."""
     named = _read(headers)
     if named is None:
         return None
@@ -107,7 +107,8 @@ def _key(value: str) -> str:
 
 
 def _place(to: Address, number: int, name: str) -> str:
-    """A header opens in its own message only, and only for the queue that it was sent to."""
+    """Name the place of a header. It opens in its own message only, and only for the queue that it
+    was sent to."""
     tenant, queue = to
     return f"message.headers\0{tenant}\0{queue}\0{number}\0{name}"
 

@@ -20,7 +20,7 @@ class Uncounted:
     """A metric where prometheus_client is not installed: it counts nothing."""
 
     def labels(self, *_labels: object) -> "Uncounted":
-        """The same for all labels."""
+        """Return the same for all labels."""
         return self
 
     def inc(self, amount: float = 1) -> None:
@@ -29,7 +29,7 @@ class Uncounted:
     set = observe = inc
 
     def clear(self) -> None:
-        """Nothing is there."""
+        """There is nothing to clear."""
 
 
 class Meter:

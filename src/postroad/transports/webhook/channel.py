@@ -52,7 +52,7 @@ class WebhookChannel:
         return "webhooks"
 
     async def lookup(self, parcel: ChannelMessage) -> str:
-        """Nobody can be asked."""
+        """Recipients of webhooks cannot be asked."""
         raise BadCredential(
             f"{parcel.recipient} cannot be asked what it has: settle it, and it is sent again "
             "under the same id"
