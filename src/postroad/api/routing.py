@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 import msgspec
 from msgspec import NODEFAULT, Struct
@@ -78,11 +78,12 @@ class Route:
         return Parameter(name, "query", kind, default)
 
     def match(self, parts: tuple[str, ...]) -> dict[str, str] | None:
-        """The values in a path of as many parts; None when it is another path."""
+        """The values in a path of as many parts, without their escapes; None when it is another
+        path."""
         found = {}
         for own, given in zip(self.parts, parts, strict=True):
             if own[:1] == "{" and given:
-                found[own[1:-1]] = given
+                found[own[1:-1]] = unquote(given)
             elif own != given:
                 return None
         return found
@@ -100,11 +101,9 @@ class Route:
         values: dict[str, str] = dict(path)
         for name, value in read_query(request.query) if request.query else ():
             if name not in self._query:
-                shown = name[:CHARACTERS_SHOWN]
-                raise BadRequest(
-                    f"{shown}: there is no such parameter",
-                    (FieldError(shown, "unknown parameter"),),
-                )
+                raise _bad_parameter(name, "there is no such parameter", "unknown parameter")
+            if name in values:
+                raise _bad_parameter(name, "it is given twice: give it once", "given twice")
             values[name] = value
         for name in self._headers:
             if (given := request.headers.get(name.lower())) is not None:
@@ -117,6 +116,11 @@ class Route:
                 raise nothing_at(request.path) from None
             raise wrong from None
         return {name: getattr(read, name) for name in self._names}
+
+
+def _bad_parameter(name: str, text: str, short: str) -> BadRequest:
+    shown = name[:CHARACTERS_SHOWN]
+    return BadRequest(f"{shown}: {text}", (FieldError(shown, short),))
 
 
 def _is_struct(hint: Any) -> bool:
