@@ -57,6 +57,10 @@ type(road.store).token_find = away
         (("stats", "--server", "http://127.0.0.1:port"), 2),
         (("stats", "--server", "http://[::1"), 2),
         (("stats", "--server", "http://a..b"), 3),
+        (("stats", "--server", "http://a b"), 2),
+        (("stats", "--server", "http://me:hush@127.0.0.1:1"), 2),
+        (("stats", "--server", "http://127.0.0.1:1/?a=b"), 2),
+        (("message", "show", "", "--server", ELSEWHERE), 2),
         (("stats", "--server", ELSEWHERE, "--tenant", "é€"), 2),
         (("send", HALF, "1"), 2),
         (("pause", HALF), 2),
@@ -86,6 +90,7 @@ def test_a_mistake_is_told_in_words(
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == code, result.output
     assert result.stderr
+    assert "hush" not in result.output
 
 
 @pytest.mark.parametrize("token", ["prt_…", "prt_a\nb"])

@@ -243,18 +243,21 @@ def _json(data: object) -> bytes:
 
 def _dialled(server: str, ca_file: str, pinned: str) -> tuple[http.client.HTTPConnection, str]:
     """A connection to a server, and the path that all addresses there begin with."""
-    bad = BadInput(f"server {server!r}: give an address like http://127.0.0.1:8600")
+    shown = f"…{server[server.rindex('@') :]}" if "@" in server else server
+    bad = BadInput(f"server {shown!r}: give an address like http://127.0.0.1:8600")
     try:
         parts = urlsplit(server)
         host, port = parts.hostname, parts.port
-    except ValueError:
+        if not host or parts.scheme not in ("http", "https"):
+            raise bad
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise bad  # it would be left out silently
+        if parts.scheme == "http":
+            return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S), parts.path
+        secure = pinned_tls(pinned) if pinned else trusting_tls(ca_file)
+        line = http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=secure)
+    except (ValueError, http.client.InvalidURL):
         raise bad from None
-    if host is None or parts.scheme not in ("http", "https"):
-        raise bad
-    if parts.scheme == "http":
-        return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S), parts.path
-    secure = pinned_tls(pinned) if pinned else trusting_tls(ca_file)
-    line = http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=secure)
     return line, parts.path
 
 
