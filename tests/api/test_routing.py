@@ -35,6 +35,16 @@ async def test_other_methods_are_refused_with_those_that_there_are(stand: Stand)
 async def test_a_slash_at_the_end_is_as_none(stand: Stand) -> None:
     assert (await stand.say("GET", "/v1/queues/")).status == 200
     assert (await stand.say("GET", "/v1//queues")).status == 404
+    assert (await stand.say("GET", "/v1%2Fqueues")).status == 404
+
+
+async def test_an_address_may_be_escaped(stand: Stand) -> None:
+    """Many clients write a colon in a path as %3A."""
+    explained = await stand.say("GET", "/v1/queues%3Aexplain", query={"queue": "good"})
+    assert explained.status == 200
+
+
+async def test_a_callback_with_a_word_for_a_number_is_found_nowhere(stand: Stand) -> None:
     assert (await stand.say("POST", "/v1/callbacks/x/1", b"")).status == 404
 
 

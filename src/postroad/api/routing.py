@@ -78,12 +78,11 @@ class Route:
         return Parameter(name, "query", kind, default)
 
     def match(self, parts: tuple[str, ...]) -> dict[str, str] | None:
-        """The values in a path of as many parts, without their escapes; None when it is another
-        path."""
+        """The values in a path of as many parts; None when it is another path."""
         found = {}
         for own, given in zip(self.parts, parts, strict=True):
             if own[:1] == "{" and given:
-                found[own[1:-1]] = unquote(given)
+                found[own[1:-1]] = given
             elif own != given:
                 return None
         return found
@@ -172,19 +171,22 @@ class Router:
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._by_length: dict[int, list[Route]] = {}
-        self._plain: dict[str, dict[str, Route]] = {}
+        self._plain: dict[tuple[str, ...], dict[str, Route]] = {}
         for route in routes:
             if "{" in route.path:
                 self._by_length.setdefault(len(route.parts), []).append(route)
             else:
-                self._plain.setdefault(route.path, {})[route.method] = route
+                self._plain.setdefault(route.parts, {})[route.method] = route
 
     def find(self, path: str) -> tuple[dict[str, Route], dict[str, str]]:
-        """The routes at a path by their methods, and the values in the path."""
-        plain = self._plain.get(path)
+        """The routes at a path by their methods, and the values in the path. Escapes are read
+        part by part: `%2F` is a letter of a name."""
+        parts = tuple(path.split("/"))
+        if "%" in path:
+            parts = tuple(map(unquote, parts))
+        plain = self._plain.get(parts)
         if plain is not None:
             return plain, {}
-        parts = tuple(path.split("/"))
         found: dict[str, Route] = {}
         values: dict[str, str] = {}
         for route in self._by_length.get(len(parts), ()):

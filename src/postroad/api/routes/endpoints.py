@@ -8,10 +8,9 @@ from postroad.api.paging import After, Limit
 from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, give
 from postroad.model.ladder import Ladder
-from postroad.model.outcome import Kind
 from postroad.model.texts import QUEUE_MAX, Headers, QueueName, SecretText
 from postroad.model.tokens import Scope
-from postroad.model.webhook import Attempt, HeaderNames
+from postroad.model.webhook import Attempt, AttemptFacts, HeaderNames
 from postroad.verbs.webhooks import HookFacts, HookPage
 
 Address = Annotated[str, Meta(min_length=1, max_length=QUEUE_MAX, description="The webhook's URL")]
@@ -37,19 +36,9 @@ class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
     ladder: Ladder | UnsetType = UNSET
 
 
-class AttemptView(Struct, frozen=True):
+class AttemptView(AttemptFacts, frozen=True):
     """One try: what was sent, where to, and what came back."""
 
-    number: int
-    started_at_ms: int
-    level: int
-    outcome: Kind
-    status: int
-    took_ms: int
-    answered_ms: int
-    address: str
-    fault: str
-    error: str
     headers: dict[str, str]
     answer: str
     """The beginning of it, as far as it is text."""
