@@ -15,6 +15,7 @@ from msgspec import structs
 from postroad.api.in_process import ASGI, ApiAnswer, ApiRequest, ask, part
 from postroad.api.owner_note import read_note, remove_note
 from postroad.api.problems import Problem
+from postroad.api.progress import NDJSON
 from postroad.config import Settings
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, RoadInUse, StoreUnavailable
@@ -34,7 +35,7 @@ DOUBT: Final = (
 )
 NO_TEXT: Final = "the input is not UTF-8: give text"
 CHUNK_BYTES: Final = 1 << 18
-NDJSON: Final = "application/x-ndjson"
+Query = Mapping[str, object] | None
 EXITS: Final = {409: 1, 429: 3, 503: 3}
 
 
@@ -83,20 +84,13 @@ class RoadClient:
                 self._runner.run(self._road.__aexit__(None, None, None))
             self._runner.close()
 
-    def ask(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, object] | None = None,
-        data: object = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Any:
+    def ask(self, method: str, path: str, query: Query = None, data: object = None) -> Any:
         """Make a request and return the answer's data. `data` is sent as JSON, bytes as they are.
         Raises RequestRefused when the answer is a problem."""
         content = data if isinstance(data, bytes) else b""
         if data is not None and not isinstance(data, bytes):
             content = _json(data)
-        answer = self.answer(ApiRequest(method, path, query or {}, content, headers or {}))
+        answer = self.answer(ApiRequest(method, path, query or {}, content))
         return answer.json() if answer.content else None
 
     def answer(self, asked: ApiRequest, *, taken: tuple[int, ...] = ()) -> ApiAnswer:

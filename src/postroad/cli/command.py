@@ -2,7 +2,7 @@
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn, get_type_hints
 
@@ -11,7 +11,7 @@ from click.exceptions import Exit
 from msgspec import Struct, structs
 
 from postroad.api.problems import Problem, problem
-from postroad.cli.client import RequestRefused, RoadClient
+from postroad.cli.client import Query, RequestRefused, RoadClient
 from postroad.cli.options import SETTINGS, Group, Option, PanelCommand, made
 from postroad.cli.printing import as_json, failed, out
 from postroad.config import FILE, Loaded, Settings, load
@@ -66,13 +66,7 @@ class Invocation:
         ca_file = str(self._options["ca_file"] or os.environ.get("POSTROAD_CA_FILE", ""))
         return RoadClient(self.loaded().settings, server, token, self.tenant, ca_file)
 
-    def ask(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, object] | None = None,
-        data: object = None,
-    ) -> Any:
+    def ask(self, method: str, path: str, query: Query = None, data: object = None) -> Any:
         """Make one request to the road, and return the answer's data."""
         with self.connect() as road:
             return road.ask(method, path, query, data)

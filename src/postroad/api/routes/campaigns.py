@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 
 from msgspec import Meta, Struct
 
+from postroad.api.progress import NDJSON
 from postroad.api.request import Request, Response, Stream
 from postroad.api.routing import drop, fetch, give
 from postroad.campaigns.estimate import Estimate
@@ -33,7 +34,7 @@ State = Annotated[str, Meta(pattern="^(unsent|sent|failed|uncertain|)$")]
 Format = Annotated[str, Meta(pattern="^(csv|ndjson)$")]
 Encoding = Annotated[str, Meta(max_length=ID_MAX, description="Else it is found out, and said")]
 Skip = Annotated[bool, Meta(description="Leave out invalid lines")]
-MEDIA: Final = dict(zip(FORMATS, ("text/csv", "application/x-ndjson"), strict=True))
+MEDIA: Final = dict(zip(FORMATS, ("text/csv", NDJSON), strict=True))
 
 
 class CampaignRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,7 +53,7 @@ class TestRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Where one recipient's message is to go instead."""
 
     to: Annotated[QueueName, Meta(min_length=1)]
-    row: Annotated[int, Meta(ge=1, le=BIG)] = 1
+    row: Number = 1
 
 
 class ScheduleRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,7 +72,7 @@ class SettleRecipientsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """What uncertain recipients are; without numbers: all of them."""
 
     state: Annotated[str, Meta(pattern="^(sent|unsent)$")]
-    rows: tuple[Annotated[int, Meta(ge=1, le=BIG)], ...] = ()
+    rows: tuple[Number, ...] = ()
 
 
 class SettledRecipients(Struct, frozen=True):

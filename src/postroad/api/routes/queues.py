@@ -27,7 +27,7 @@ class QueueRequest(Struct, frozen=True, forbid_unknown_fields=True):
 class LaneRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Which lane is meant."""
 
-    lane: Annotated[int, Meta(ge=1, le=1 << 62)]
+    lane: LaneNumber
 
 
 class QueueLimit(Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,7 +41,7 @@ class QueueLimit(Struct, frozen=True, forbid_unknown_fields=True):
 class LaneLimit(Struct, frozen=True, forbid_unknown_fields=True):
     """How fast all lanes of this lane's credential may be together."""
 
-    lane: Annotated[int, Meta(ge=1, le=1 << 62)]
+    lane: LaneNumber
     rate: Rate | None
     cost: Cost = 1
 
