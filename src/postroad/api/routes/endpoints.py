@@ -59,8 +59,8 @@ async def endpoint_set(request: Request, asked: EndpointRequest) -> HookFacts:
 async def endpoint_list(
     request: Request, url: OneAddress = None, limit: Limit = 100, after: After = ""
 ) -> HookFacts | HookPage:
-    """What is set for a webhook, or a page of all that something is set for; secrets are counted,
-    not shown."""
+    """Show what is set for a webhook, or list all webhooks that something is set for. Secrets are
+    counted, not shown."""
     webhooks, tenant = request.road.webhooks, request.tenant
     if url is not None:
         return await webhooks.get(url, tenant=tenant)
@@ -69,13 +69,13 @@ async def endpoint_list(
 
 @drop("/v1/endpoints", scope=Scope.manage, status=204)
 async def endpoint_delete(request: Request, url: Address) -> None:
-    """Forget what is set for a webhook. Its queue stays: what waits is sent without it."""
+    """Delete what is set for a webhook. Its queue stays: what waits is sent without it."""
     await request.road.webhooks.delete(url, tenant=request.tenant)
 
 
 @fetch("/v1/messages/{id}/attempts", scope=Scope.read)
 async def attempts(request: Request, id: str) -> list[AttemptView]:  # noqa: A002
-    """Every try of a webhook's message, from the log; secrets are out."""
+    """List every try of a webhook's message, from the log, without secrets."""
     road, tenant = request.road, request.tenant
     found = await road.webhooks.attempts(id, tenant=tenant)
     if not found:
