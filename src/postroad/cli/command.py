@@ -18,7 +18,6 @@ from postroad.config import FILE, Loaded, Settings, load
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
     BadInput,
-    BadSetting,
     Conflict,
     CopyRefused,
     NotCancelled,
@@ -45,7 +44,8 @@ class Invocation:
 
     def loaded(self) -> Loaded:
         """Read the settings, and where each comes from."""
-        flags = dict(_pair(each) for each in self._options["set"] or ())
+        example = ", as in limits.window=16"
+        flags = dict(named_value("--set", each, example) for each in self._options["set"] or ())
         for name in ("dsn", "listen", "log_level"):
             if self._options.get(name):
                 flags[name] = self._options[name]
@@ -101,10 +101,11 @@ def _token(file: Path | None) -> str:
     return text
 
 
-def _pair(text: str) -> tuple[str, str]:
+def named_value(option: str, text: str, example: str = "") -> tuple[str, str]:
+    """Split NAME=VALUE. An error does not show the text: it may hold a secret."""
     name, mark, value = text.partition("=")
     if not mark:
-        raise BadSetting(f"--set {text}: give NAME=VALUE, as in limits.window=16")
+        raise BadInput(f"{option}: give NAME=VALUE{example}")
     return name.strip(), value.strip()
 
 
