@@ -1,4 +1,5 @@
-"""Pings and pongs of the other side: one a second is answered, and a flood ends the connection."""
+"""Pings and pongs of the other side. One per second is answered, and a flood ends the
+connection."""
 
 from typing import Final
 
@@ -9,7 +10,7 @@ without a token held up the loop for 0.9 s at a time (decision 045)."""
 
 
 class Pings:
-    """Those of one connection."""
+    """Counts the pings and pongs of one connection."""
 
     __slots__ = ("_count", "_since_s")
 

@@ -1,4 +1,4 @@
-"""Tables of a room's own in the road's database: a way in, and nothing about what is in them."""
+"""Access to tables of a room's own in the road's database."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
@@ -16,24 +16,24 @@ T = TypeVar("T")
 
 @runtime_checkable
 class FileTables(Protocol):
-    """A SQLite file: work runs in the one writer's transaction, or in the reader's."""
+    """A SQLite file. Work runs in the one writer's transaction, or in the reader's."""
 
     async def write_own(
         self, label: str, work: Callable[[apsw.Connection], T], *, durable: bool = True
     ) -> T:
-        """Do it and commit, with what else waits."""
+        """Run the work and commit, together with what else waits."""
 
     async def read_own(self, label: str, work: Callable[[apsw.Connection], T]) -> T:
-        """Look at one moment."""
+        """Run the work on a snapshot."""
 
 
 @runtime_checkable
-class Beside(Protocol):
-    """A store whose tables are another one's, which stands beside it."""
+class HasStateStore(Protocol):
+    """A store whose tables are in another one, its state store."""
 
     @property
     def state(self) -> "FileTables | ServerTables":
-        """The store that has them."""
+        """The store that has the tables."""
 
 
 class ServerLine(Protocol):
