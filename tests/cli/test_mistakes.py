@@ -5,8 +5,10 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,11 @@ type(road.store).token_find = away
         (("send", "good", "1", "--with", "header.authorization: hush"), 2),
         (("send", "good", "1", "--with", "authorization=hush"), 2),
         (("stats", "--set", "hub_token: hush"), 2),
+        (("token", "make", "x", "--days", "nan"), 2),
+        (("token", "make", "x", "--days", "inf"), 2),
+        (("token", "make", "x", "--days", "1e305"), 2),
+        (("mailbox", "create", "--days", "nan"), 2),
+        (("mailbox", "create", "--days", "1e305"), 2),
         (("credential", "put", "a", "--with", "secret: hush"), 2),
         (("stats", "--server", ELSEWHERE, "--tenant", "é€"), 2),
         (("send", HALF, "1"), 2),
@@ -301,3 +308,25 @@ def test_an_answer_to_a_batch_that_was_cut_off_is_no_success(
     result = postroad("batch", "lines")
     assert result.exit_code == 3, result.output
     assert "lines 1 to 3" in result.stderr
+
+
+def test_a_server_that_is_no_postroad_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy's page, most likely, with a status that says all is well."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<html>")
+
+        def log_message(self, *_: object) -> None: ...
+
+    monkeypatch.setenv("POSTROAD_TOKEN", "prt_x")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        told = postroad("stats", "--server", f"http://127.0.0.1:{server.server_port}")
+        server.shutdown()
+        thread.join()
+    assert told.exit_code == 3, told.output
+    assert "not as Postroad does" in told.stderr

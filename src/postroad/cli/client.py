@@ -91,7 +91,10 @@ class RoadClient:
         if data is not None and not isinstance(data, bytes):
             content = _json(data)
         answer = self.answer(ApiRequest(method, path, query or {}, content))
-        return answer.json() if answer.content else None
+        try:
+            return answer.json() if answer.content else None
+        except msgspec.DecodeError:
+            raise StoreUnavailable(f"{self._server} answers, but not as Postroad does") from None
 
     def answer(self, asked: ApiRequest, *, taken: tuple[int, ...] = ()) -> ApiAnswer:
         """Make a request and return the whole answer. A problem raises RequestRefused, unless its
