@@ -228,7 +228,7 @@ class Postroad:
     ) -> Cancelled:
         """Cancel one message. Once the answer is `cancelled`, no try of it starts. `wait`: how
         many seconds to wait for the process that may be sending it."""
-        return await self._controls.cancel(id, tenant=tenant, wait=wait)
+        return await self._controls.cancel(id, tenant, wait)
 
     async def cancel_all(
         self,

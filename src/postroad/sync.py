@@ -210,6 +210,8 @@ class Postroad(Face):
     ) -> None:
         super().__init__(app.Postroad(dsn, settings=settings, transports=transports, parts=parts))
         self._opening = threading.Lock()
+        self._starting = threading.RLock()  # a signal's handler may send, too
+        """Held while a verb is given to the loop: one that is ending would never run it."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._runs: set[Future[None]] = set()
@@ -250,7 +252,8 @@ class Postroad(Face):
                 self._end()
 
     def _end(self) -> None:
-        loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        with self._starting:
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is None or thread is None:
             return
         # Threads that still wait for a verb are told, not left waiting.
@@ -280,17 +283,17 @@ class Postroad(Face):
             raise NotOpen("the road was closed while this waited for it") from None
 
     def _start(self, verb: Coroutine[Any, Any, R]) -> "Future[R]":
-        loop, thread = self._loop, self._thread
-        if loop is None:
-            verb.close()
-            raise NotOpen("the road is not open: use it inside `with road:`, or open() it")
-        if threading.current_thread() is thread:
+        if threading.current_thread() is self._thread:
             verb.close()
             raise BadInput(
                 "this would wait for itself: an async handler runs in the road's own loop; make it "
                 "a plain function, or use postroad.Postroad"
             )
-        return asyncio.run_coroutine_threadsafe(verb, loop)
+        with self._starting:
+            if self._loop is not None:
+                return asyncio.run_coroutine_threadsafe(verb, self._loop)
+        verb.close()
+        raise NotOpen("the road is not open: use it inside `with road:`, or open() it")
 
 
 async def _cancel_others() -> None:

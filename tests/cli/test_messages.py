@@ -33,7 +33,7 @@ BAD = {
     "an unknown queue": (["send", "nope", "1"], 2, "no handler 'nope'"),
     "no transport": (["send", "gopher://x", "1"], 2, "gopher"),
     "a bad pair": (["send", "good", "1", "--with", "priority"], 2, "NAME=VALUE"),
-    "a bad name": (["send", "good", "1", "--with", "prio=1"], 2, "prio=1"),
+    "a bad name": (["send", "good", "1", "--with", "prio=1"], 2, "--with prio:"),
     "a bad priority": (["send", "good", "1", "--with", "priority=x"], 2, "-9 to 9"),
     "a priority out of range": (["send", "good", "1", "--with", "priority=10"], 2, "priority"),
     "a bad time": (["send", "good", "1", "--with", "deliver_at=soon"], 2, "deliver_at"),

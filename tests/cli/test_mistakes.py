@@ -5,8 +5,10 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,20 @@ type(road.store).token_find = away
         (("stats", "--server", "http://127.0.0.1:port"), 2),
         (("stats", "--server", "http://[::1"), 2),
         (("stats", "--server", "http://a..b"), 3),
+        (("stats", "--server", "http://a b"), 2),
+        (("stats", "--server", "http://me:hush@127.0.0.1:1"), 2),
+        (("stats", "--server", "http://127.0.0.1:1/?a=b"), 2),
+        (("message", "show", "", "--server", ELSEWHERE), 2),
+        (("endpoint", "set", "https://a.example/", "--header", "authorization: hush"), 2),
+        (("send", "good", "1", "--with", "header.authorization: hush"), 2),
+        (("send", "good", "1", "--with", "authorization=hush"), 2),
+        (("stats", "--set", "hub_token: hush"), 2),
+        (("token", "make", "x", "--days", "nan"), 2),
+        (("token", "make", "x", "--days", "inf"), 2),
+        (("token", "make", "x", "--days", "1e305"), 2),
+        (("mailbox", "create", "--days", "nan"), 2),
+        (("mailbox", "create", "--days", "1e305"), 2),
+        (("credential", "put", "a", "--with", "secret: hush"), 2),
         (("stats", "--server", ELSEWHERE, "--tenant", "é€"), 2),
         (("send", HALF, "1"), 2),
         (("pause", HALF), 2),
@@ -86,6 +102,7 @@ def test_a_mistake_is_told_in_words(
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == code, result.output
     assert result.stderr
+    assert "hush" not in result.output
 
 
 @pytest.mark.parametrize("token", ["prt_…", "prt_a\nb"])
@@ -299,3 +316,25 @@ def test_a_group_without_a_command_shows_its_help(words: tuple[str, ...]) -> Non
     assert shown_help.stderr.startswith("Usage: postroad")
     assert "\\x0a" not in shown_help.stderr
     assert len(shown_help.stderr.splitlines()) > 5
+
+
+def test_a_server_that_is_no_postroad_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy's page, most likely, with a status that says all is well."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<html>")
+
+        def log_message(self, *_: object) -> None: ...
+
+    monkeypatch.setenv("POSTROAD_TOKEN", "prt_x")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        told = postroad("stats", "--server", f"http://127.0.0.1:{server.server_port}")
+        server.shutdown()
+        thread.join()
+    assert told.exit_code == 3, told.output
+    assert "not as Postroad does" in told.stderr

@@ -142,7 +142,7 @@ DOORS = (
         lambda data: read(data.decode("latin-1"), RULES),
         tuple(
             f"transports/webhook/target.py:{name}"
-            for name in ("PLAIN", "NAME", "NUMBER", "PORT", "_literal", "_bad")
+            for name in ("PLAIN", "NAME", "NUMBER", "PORT", "_literal")
         ),
         size=1_920,
         frames=(

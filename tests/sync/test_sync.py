@@ -8,7 +8,9 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -245,3 +247,34 @@ def test_a_signal_ends_run_in_good_order(tmp_path: Path, number: signal.Signals)
         child.send_signal(number)
         assert child.stdout.read() == "ended in good order\n"
     assert child.returncode == 0
+
+
+def test_a_verb_that_is_given_to_a_loop_about_to_end_is_answered(
+    road: Postroad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at the loop and the hand-over another thread may close the road."""
+    given, closed = threading.Event(), threading.Event()
+    start = asyncio.run_coroutine_threadsafe
+    sender = threading.current_thread()
+
+    def slowly(verb: Any, loop: asyncio.AbstractEventLoop) -> Any:
+        if threading.current_thread() is sender:
+            given.set()
+            closed.wait(0.3)
+        return start(verb, loop)
+
+    def close() -> None:
+        given.wait()
+        road.close()
+        closed.set()
+
+    @road.handler("plain")
+    def plain(_message: Message[int]) -> None: ...
+
+    road.open()
+    closing = threading.Thread(target=close)
+    closing.start()
+    monkeypatch.setattr("postroad.sync.asyncio.run_coroutine_threadsafe", slowly)
+    with suppress(NotOpen):  # sent before, or refused after
+        road.send("plain", 1)
+    closing.join()

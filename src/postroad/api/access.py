@@ -56,7 +56,7 @@ class Access:
 
     def _check_host(self, asker: Request) -> None:
         host = asker.headers.get("host", "")
-        if host and asker.client != IN_PROCESS and not self._hosts.allows(host):
+        if host and asker.client is not IN_PROCESS and not self._hosts.allows(host):
             raise Forbidden(
                 f"this server has no name {host[:100]!r}: see the setting allowed_hosts"
             )

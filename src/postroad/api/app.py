@@ -27,8 +27,8 @@ from postroad.api.routes import (
     tokens,
 )
 from postroad.api.routing import Router, fetch, nothing_at
-from postroad.model.errors import PostroadError
 
+FAULT: Final = 500
 ROUTES: Final = (
     *messages.ROUTES,
     *batch.ROUTES,
@@ -71,27 +71,25 @@ class Application:
         request = Request(scope, receive, self.context)
         try:
             reply = await self._answer(request, scope)
-        except PostroadError as error:
+        except Exception as error:  # noqa: BLE001 - a fault of ours is told without its trace
             reply = answer(error)
-        except Exception as error:  # noqa: BLE001 - a fault of ours: logged with its trace, told without it
-            self._log_fault(request, error)
-            reply = answer(error)
+            if reply.status == FAULT:
+                self._log_fault(request, error)
         if isinstance(reply, Stream):
             await self._stream(reply, request, send)
         else:
             await reply.send(request, send)
 
     async def _answer(self, request: Request, scope: Any) -> Response[Any] | Stream:
-        path = request.path
-        routes, values = self._router.find(path.rstrip("/") or "/")
+        routes, values = self._router.find(request.raw_path.rstrip("/") or "/")
         if not routes:
-            raise nothing_at(path)
-        route = routes.get(request.method)
+            raise nothing_at(request.path)
+        route = routes.get("GET" if request.method == "HEAD" else request.method)
         scope["path_template"] = next(iter(routes.values())).path
         needed = None if route is None else route.facts.scope
         await self.context.access.check(request, needed)
         if route is None:
-            return _other_method(request.method, ", ".join(sorted(routes)))
+            return _other_method(request.method, {*routes, *(("HEAD",) if "GET" in routes else ())})
         request.body_bytes_max = route.facts.bytes_max or self.context.settings.request_bytes_max
         said = await route.call(request, values)
         if isinstance(said, Response | Stream):
@@ -101,7 +99,7 @@ class Application:
     async def _stream(self, reply: Stream, request: Request, send: Any) -> None:
         """Write pieces until they end or the client is gone. What fails now can only be logged: the
         client sees that the answer is cut off."""
-        work = asyncio.ensure_future(_write(reply, send))
+        work = asyncio.ensure_future(_write(reply, request, send))
         gone = asyncio.ensure_future(request.disconnected())
         try:
             await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -118,16 +116,18 @@ class Application:
         )
 
 
-async def _write(reply: Stream, send: Any) -> None:
+async def _write(reply: Stream, request: Request, send: Any) -> None:
     await send(head(reply.status, reply.headers))
-    async for piece in reply.pieces:
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    if request.method != "HEAD":
+        async for piece in reply.pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
 
 
-def _other_method(method: str, allowed: str) -> Response[Any]:
+def _other_method(method: str, own: set[str]) -> Response[Any]:
     """OPTIONS is answered everywhere; other methods than a path's own are refused."""
+    allowed = ", ".join(sorted({*own, "OPTIONS"}))
     if method == "OPTIONS":
-        return Response(None, 204, {"allow": f"{allowed}, OPTIONS"})
+        return Response(None, 204, {"allow": allowed})
     refused = MethodNotAllowed(f"{method} is not answered here: use {allowed}")
     return answer(refused, {"allow": allowed})

@@ -8,6 +8,8 @@ from urllib.parse import quote, unquote, urlencode
 import msgspec
 from msgspec import Struct
 
+from postroad.model.errors import BadInput
+
 ASGI = Callable[[Any, Any, Any], Awaitable[None]]
 IN_PROCESS: Final = ("inside", 0)
 """The client of such a request; no network can bring this address."""
@@ -43,7 +45,9 @@ class ApiRequest(Struct, frozen=True):
 
 
 def part(text: str) -> str:
-    """Quote a text as one part of a path."""
+    """Quote a text as one part of a path. An empty one would make the path another one."""
+    if not text:
+        raise BadInput("an id or a name is empty: give one")
     return quote(text, safe="", errors="replace")
 
 

@@ -1,4 +1,5 @@
-"""Answers to changes of many messages: one at the end, or progress lines to who accepts NDJSON."""
+"""Answers to changes of many messages: one at the end, or progress lines for clients that accept
+NDJSON."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, TypeVar
@@ -18,8 +19,8 @@ Answered = Response[S] | Stream
 
 
 class ProgressLine(Struct, frozen=True):
-    """How far it is. The last line has `done`, or a problem: without either it was cut off, and
-    what was said so far is done."""
+    """Reports progress. The last line has `done` or a problem; without either the answer was cut
+    off, and what `said` counts is done."""
 
     done: bool
     said: Any
@@ -29,7 +30,7 @@ class ProgressLine(Struct, frozen=True):
 async def answer_in_steps(
     request: Request, steps: AsyncIterator[T], shown: Callable[[T], S]
 ) -> "Answered[S]":
-    """The last of the steps; or each of them, half a second apart."""
+    """Answer with the last of the steps, or, as NDJSON, with one every half second."""
     if NDJSON in request.headers.get("accept", ""):
         return Stream(_lines(request, steps, shown), NDJSON)
     last: list[T] = []

@@ -28,11 +28,16 @@ class Request:
         self.context = context
         self.method: str = scope["method"]
         self.path: str = scope["path"]
+        self.raw_path: str = scope["raw_path"].decode("latin-1")
+        """As it came, with its escapes: `/` and `%2F` differ."""
         self.query: bytes = scope["query_string"]
         self.client: tuple[str, int] | None = scope.get("client")
-        self.headers: dict[str, str] = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-        }
+        self.headers: dict[str, str] = {}
+        """Values of one name joined (RFC 9110, 5.3), so that nobody can send a second token or
+        tenant that only one of two readers sees."""
+        for name, value in scope["headers"]:
+            key, text = name.decode("latin-1"), value.decode("latin-1")
+            self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
         self._receive = receive
 
     @property
@@ -92,18 +97,16 @@ class Response(Generic[T]):
         media_type: str = JSON,
     ) -> None:
         self.status = status
-        self.content = b"" if content is None else content
-        self.headers = {"content-type": media_type, **(headers or {})}
+        given = b"" if content is None else content
+        self._data = given if isinstance(given, bytes) else msgspec.json.encode(given)
+        self.headers = dict(headers or {})
+        if status != 204:
+            self.headers |= {"content-type": media_type, "content-length": str(len(self._data))}
 
-    async def send(self, _request: Request, send: Any) -> None:
-        """Write it."""
-        content = self.content
-        data = content if isinstance(content, bytes) else msgspec.json.encode(content)
-        if self.status == 204:
-            del self.headers["content-type"]
-        else:
-            self.headers["content-length"] = str(len(data))
+    async def send(self, request: Request, send: Any) -> None:
+        """Write it; to HEAD without its body."""
         await send(head(self.status, self.headers))
+        data = b"" if request.method == "HEAD" else self._data
         await send({"type": "http.response.body", "body": data})
 
 

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 import msgspec
 from msgspec import NODEFAULT, Struct
@@ -100,11 +100,9 @@ class Route:
         values: dict[str, str] = dict(path)
         for name, value in read_query(request.query) if request.query else ():
             if name not in self._query:
-                shown = name[:CHARACTERS_SHOWN]
-                raise BadRequest(
-                    f"{shown}: there is no such parameter",
-                    (FieldError(shown, "unknown parameter"),),
-                )
+                raise _bad_parameter(name, "there is no such parameter", "unknown parameter")
+            if name in values:
+                raise _bad_parameter(name, "it is given twice: give it once", "given twice")
             values[name] = value
         for name in self._headers:
             if (given := request.headers.get(name.lower())) is not None:
@@ -117,6 +115,11 @@ class Route:
                 raise nothing_at(request.path) from None
             raise wrong from None
         return {name: getattr(read, name) for name in self._names}
+
+
+def _bad_parameter(name: str, text: str, short: str) -> BadRequest:
+    shown = name[:CHARACTERS_SHOWN]
+    return BadRequest(f"{shown}: {text}", (FieldError(shown, short),))
 
 
 def _is_struct(hint: Any) -> bool:
@@ -168,19 +171,22 @@ class Router:
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._by_length: dict[int, list[Route]] = {}
-        self._plain: dict[str, dict[str, Route]] = {}
+        self._plain: dict[tuple[str, ...], dict[str, Route]] = {}
         for route in routes:
             if "{" in route.path:
                 self._by_length.setdefault(len(route.parts), []).append(route)
             else:
-                self._plain.setdefault(route.path, {})[route.method] = route
+                self._plain.setdefault(route.parts, {})[route.method] = route
 
     def find(self, path: str) -> tuple[dict[str, Route], dict[str, str]]:
-        """The routes at a path by their methods, and the values in the path."""
-        plain = self._plain.get(path)
+        """The routes at a path by their methods, and the values in the path. Escapes are read
+        part by part: `%2F` is a letter of a name."""
+        parts = tuple(path.split("/"))
+        if "%" in path:
+            parts = tuple(map(unquote, parts))
+        plain = self._plain.get(parts)
         if plain is not None:
             return plain, {}
-        parts = tuple(path.split("/"))
         found: dict[str, Route] = {}
         values: dict[str, str] = {}
         for route in self._by_length.get(len(parts), ()):

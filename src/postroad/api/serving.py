@@ -34,7 +34,7 @@ KEEP_ALIVE_S: Final = 5
 
 
 class ApiServer:
-    """`delivers`: its engine runs too. `station`: a hub is served too."""
+    """Serves the API of a road. With `delivers` its engine runs too, with `station` a hub."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class ApiServer:
 
 @asynccontextmanager
 async def named() -> AsyncIterator[None]:
-    """An error of ours that ended the server, without the group that it comes in."""
+    """Raise an error of ours that ended the server without the group that it comes in."""
     try:
         yield
     except BaseExceptionGroup as group:

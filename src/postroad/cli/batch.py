@@ -9,6 +9,7 @@ import msgspec
 from click.exceptions import Exit
 
 from postroad.api.in_process import ApiRequest
+from postroad.api.progress import NDJSON
 from postroad.cli.client import RoadClient
 from postroad.cli.command import Invocation, command
 from postroad.cli.options import Argument, Group
@@ -77,7 +78,7 @@ def _chunks(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
 def _answers(road: RoadClient, first: int, chunk: bytes) -> list[dict[str, Any]]:
     """An answer for each line, and the sum of them."""
     which = f"lines {first + 1} to {first + len(chunk.splitlines())}"
-    headers = {"content-type": "application/x-ndjson"}
+    headers = {"content-type": NDJSON}
     try:
         answer = road.answer(
             ApiRequest("POST", "/v1/messages:batch", content=chunk, headers=headers)

@@ -15,6 +15,7 @@ from msgspec import structs
 from postroad.api.in_process import ASGI, ApiAnswer, ApiRequest, ask, part
 from postroad.api.owner_note import read_note, remove_note
 from postroad.api.problems import Problem
+from postroad.api.progress import NDJSON
 from postroad.config import Settings
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, RoadInUse, StoreUnavailable
@@ -34,7 +35,7 @@ DOUBT: Final = (
 )
 NO_TEXT: Final = "the input is not UTF-8: give text"
 CHUNK_BYTES: Final = 1 << 18
-NDJSON: Final = "application/x-ndjson"
+Query = Mapping[str, object] | None
 EXITS: Final = {409: 1, 429: 3, 503: 3}
 
 
@@ -83,21 +84,17 @@ class RoadClient:
                 self._runner.run(self._road.__aexit__(None, None, None))
             self._runner.close()
 
-    def ask(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, object] | None = None,
-        data: object = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Any:
+    def ask(self, method: str, path: str, query: Query = None, data: object = None) -> Any:
         """Make a request and return the answer's data. `data` is sent as JSON, bytes as they are.
         Raises RequestRefused when the answer is a problem."""
         content = data if isinstance(data, bytes) else b""
         if data is not None and not isinstance(data, bytes):
             content = _json(data)
-        answer = self.answer(ApiRequest(method, path, query or {}, content, headers or {}))
-        return answer.json() if answer.content else None
+        answer = self.answer(ApiRequest(method, path, query or {}, content))
+        try:
+            return answer.json() if answer.content else None
+        except msgspec.DecodeError:
+            raise StoreUnavailable(f"{self._server} answers, but not as Postroad does") from None
 
     def answer(self, asked: ApiRequest, *, taken: tuple[int, ...] = ()) -> ApiAnswer:
         """Make a request and return the whole answer. A problem raises RequestRefused, unless its
@@ -243,18 +240,21 @@ def _json(data: object) -> bytes:
 
 def _dialled(server: str, ca_file: str, pinned: str) -> tuple[http.client.HTTPConnection, str]:
     """A connection to a server, and the path that all addresses there begin with."""
-    bad = BadInput(f"server {server!r}: give an address like http://127.0.0.1:8600")
+    shown = f"…{server[server.rindex('@') :]}" if "@" in server else server
+    bad = BadInput(f"server {shown!r}: give an address like http://127.0.0.1:8600")
     try:
         parts = urlsplit(server)
         host, port = parts.hostname, parts.port
-    except ValueError:
+        if not host or parts.scheme not in ("http", "https"):
+            raise bad
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise bad  # it would be left out silently
+        if parts.scheme == "http":
+            return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S), parts.path
+        secure = pinned_tls(pinned) if pinned else trusting_tls(ca_file)
+        line = http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=secure)
+    except (ValueError, http.client.InvalidURL):
         raise bad from None
-    if host is None or parts.scheme not in ("http", "https"):
-        raise bad
-    if parts.scheme == "http":
-        return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S), parts.path
-    secure = pinned_tls(pinned) if pinned else trusting_tls(ca_file)
-    line = http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=secure)
     return line, parts.path
 
 

@@ -2,7 +2,7 @@
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn, get_type_hints
 
@@ -11,14 +11,13 @@ from click.exceptions import Exit
 from msgspec import Struct, structs
 
 from postroad.api.problems import Problem, problem
-from postroad.cli.client import RequestRefused, RoadClient
+from postroad.cli.client import Query, RequestRefused, RoadClient
 from postroad.cli.options import SETTINGS, Group, Option, PanelCommand, made
 from postroad.cli.printing import as_json, failed, out
 from postroad.config import FILE, Loaded, Settings, load
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
     BadInput,
-    BadSetting,
     Conflict,
     CopyRefused,
     NotCancelled,
@@ -33,6 +32,8 @@ from postroad.model.errors import (
 BASE: Final = structs.replace(Settings(), dsn="sqlite:///road/road.db")
 """Settings of commands when nothing is configured: a road in ./road/."""
 PANEL: Final = "Which road, and how"
+DAYS_MAX: Final = 36_600
+"""A century, the longest that anything lasts."""
 
 
 class Invocation:
@@ -45,7 +46,8 @@ class Invocation:
 
     def loaded(self) -> Loaded:
         """Read the settings, and where each comes from."""
-        flags = dict(_pair(each) for each in self._options["set"] or ())
+        example = ", as in limits.window=16"
+        flags = dict(named_value("--set", each, example) for each in self._options["set"] or ())
         for name in ("dsn", "listen", "log_level"):
             if self._options.get(name):
                 flags[name] = self._options[name]
@@ -66,13 +68,7 @@ class Invocation:
         ca_file = str(self._options["ca_file"] or os.environ.get("POSTROAD_CA_FILE", ""))
         return RoadClient(self.loaded().settings, server, token, self.tenant, ca_file)
 
-    def ask(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, object] | None = None,
-        data: object = None,
-    ) -> Any:
+    def ask(self, method: str, path: str, query: Query = None, data: object = None) -> Any:
         """Make one request to the road, and return the answer's data."""
         with self.connect() as road:
             return road.ask(method, path, query, data)
@@ -107,10 +103,11 @@ def _token(file: Path | None) -> str:
     return text
 
 
-def _pair(text: str) -> tuple[str, str]:
+def named_value(option: str, text: str, example: str = "") -> tuple[str, str]:
+    """Split NAME=VALUE. An error does not show the text: it may hold a secret."""
     name, mark, value = text.partition("=")
     if not mark:
-        raise BadSetting(f"--set {text}: give NAME=VALUE, as in limits.window=16")
+        raise BadInput(f"{option}: give NAME=VALUE{example}")
     return name.strip(), value.strip()
 
 

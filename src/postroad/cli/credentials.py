@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import click
 
 from postroad.api.in_process import part
-from postroad.cli.command import Commands, Invocation, add_group
+from postroad.cli.command import Commands, Invocation, add_group, named_value
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import table, when
 from postroad.model.errors import BadInput
@@ -65,14 +65,12 @@ def _asked() -> str:
 
 
 def _pair(text: str) -> tuple[str, object]:
-    name, mark, value = text.partition("=")
-    if not mark:
-        raise BadInput(f"--with {text}: give NAME=VALUE, as in price=0.05")
+    name, value = named_value("--with", text, ", as in price=0.05")
     try:
         number = float(value)
     except ValueError:
-        return name.strip(), value.strip()
-    return name.strip(), int(number) if number.is_integer() else number
+        return name, value
+    return name, int(number) if number.is_integer() else number
 
 
 def list_credentials(call: Invocation) -> None:

@@ -4,7 +4,7 @@ import os
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.command import After, Commands, Invocation, Limit, add_group
+from postroad.cli.command import After, Commands, Invocation, Limit, add_group, named_value
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import more, out, table, when
 from postroad.model.errors import BadInput
@@ -51,7 +51,7 @@ def set_endpoint(
     if sign:
         data["secrets"] = _keys()
     if header:
-        data["headers"] = dict(_pair(each) for each in header)
+        data["headers"] = dict(named_value("--header", each) for each in header)
     named = {"reject": reject, "timeout": timeout, "connect_timeout": connect_timeout}
     data |= {name: value for name, value in named.items() if value is not None}
     _tell(call, call.ask("POST", "/v1/endpoints", data=data))
@@ -127,13 +127,6 @@ def attempts(
         for one in said
     ]
     table(columns, rows, "no try of it is in the log")
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, mark, value = text.partition("=")
-    if not mark:
-        raise BadInput(f"--header {text}: give NAME=VALUE")
-    return name.strip(), value.strip()
 
 
 def _tell(call: Invocation, said: dict[str, Any]) -> None:

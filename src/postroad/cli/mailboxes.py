@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.command import After, Commands, Invocation, Limit, add_group
+from postroad.cli.command import DAYS_MAX, After, Commands, Invocation, Limit, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, more, out, table
 
@@ -25,7 +25,9 @@ def add(app: Group) -> None:
 def create(
     call: Invocation,
     quota: Annotated[int, Option(help="How many messages it may hold; 128 unless given.")] = 0,
-    days: Annotated[float, Option(help="How many days a message is kept; 21 unless given.")] = 0.0,
+    days: Annotated[
+        float, Option(help="How many days a message is kept; 21 unless given.", max=DAYS_MAX)
+    ] = 0.0,
 ) -> None:
     """Make a mailbox. Its two tokens are printed only now: they are not stored."""
     data: dict[str, Any] = {}

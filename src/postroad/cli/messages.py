@@ -7,7 +7,15 @@ import msgspec
 from click.exceptions import Exit
 
 from postroad.api.in_process import part
-from postroad.cli.command import Commands, Invocation, Yes, add_group, command, confirmed
+from postroad.cli.command import (
+    Commands,
+    Invocation,
+    Yes,
+    add_group,
+    command,
+    confirmed,
+    named_value,
+)
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, facts, out, styled, table, when
 from postroad.cli.progress import show_progress
@@ -77,9 +85,7 @@ def _body(given: str, *, text: bool) -> str | msgspec.Raw:
 def _more(pairs: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for pair in pairs:
-        name, mark, value = pair.partition("=")
-        if not mark:
-            raise BadInput(f"--with {pair}: give NAME=VALUE")
+        name, value = named_value("--with", pair)
         if name.startswith("header."):
             found.setdefault("headers", {})[name.removeprefix("header.")] = value
         elif name == "priority":
@@ -90,7 +96,7 @@ def _more(pairs: Any) -> dict[str, Any]:
         elif name in ("deliver_at", "expires_at"):
             found[name] = value
         else:
-            raise BadInput(f"--with {pair}: give priority, deliver_at, expires_at or header.NAME")
+            raise BadInput(f"--with {name}: give priority, deliver_at, expires_at or header.NAME")
     return found
 
 

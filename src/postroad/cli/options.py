@@ -1,5 +1,6 @@
 """Commands from functions: annotated parameters become the options and arguments of click."""
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from inspect import Parameter
@@ -82,13 +83,36 @@ def _inner(kind: Any) -> tuple[Any, bool]:
 def _type(inner: Any, bounds: tuple[float | None, float | None]) -> click.ParamType[Any]:
     least, most = bounds
     if bounds == (None, None) and inner in (int, float):
-        return click.INT if inner is int else click.FLOAT
+        return click.INT if inner is int else FiniteFloat()
     if inner is int:
         low = None if least is None else int(least)
         return click.IntRange(low, None if most is None else int(most))
     if inner is float:
-        return click.FloatRange(least, most)
+        return FiniteRange(least, most)
     return click.Path(path_type=Path) if inner is Path else click.STRING
+
+
+def _finite(kind: click.ParamType[Any], number: float) -> float:
+    """NaN is within all bounds, and JSON has no word for it: sent as null it would mean "none"."""
+    if not math.isfinite(number):
+        kind.fail(f"{number} is not a number of anything.")
+    return number
+
+
+class FiniteFloat(click.types.FloatParamType):
+    """A float, but not NaN or infinite."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Read it."""
+        return _finite(self, super().convert(value, param, ctx))
+
+
+class FiniteRange(click.FloatRange):
+    """A float within bounds, and not NaN."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Read it."""
+        return _finite(self, super().convert(value, param, ctx))
 
 
 def made(parameter: Parameter) -> click.Parameter:

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.command import Commands, Invocation, add_group
+from postroad.cli.command import DAYS_MAX, Commands, Invocation, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, table, when
 
@@ -21,7 +21,9 @@ def make(
         list[str] | None,
         Option(help="send, read, manage or admin; may be repeated; all unless given."),
     ] = None,
-    days: Annotated[float, Option(help="Days until it expires; never unless given.")] = 0.0,
+    days: Annotated[
+        float, Option(help="Days until it expires; never unless given.", max=DAYS_MAX)
+    ] = 0.0,
 ) -> None:
     """Make a token for the tenant. It is printed only now: the server stores no copy."""
     data: dict[str, Any] = {"name": name, "tenant": call.tenant}

@@ -63,8 +63,8 @@ class HookRow(Struct, frozen=True):
     sealed: bytes
 
 
-class Attempt(Struct, frozen=True):
-    """One try of a webhook, from the log."""
+class AttemptFacts(Struct, frozen=True):
+    """One try of a webhook: when it was, where it went, and what came of it."""
 
     number: int
     started_at_ms: int
@@ -76,6 +76,11 @@ class Attempt(Struct, frozen=True):
     address: str
     fault: str
     error: str
+
+
+class Attempt(AttemptFacts, frozen=True):
+    """One try of a webhook, from the log."""
+
     request: bytes
     """Its headers as JSON, secrets out."""
     answer: bytes

@@ -31,13 +31,7 @@ class Controls:
         self._store = store
         self._last_tries = last_tries
 
-    async def cancel(
-        self,
-        id: str,  # noqa: A002 - the word that receipts use
-        *,
-        tenant: str = DEFAULT_TENANT,
-        wait: Duration = 40.0,
-    ) -> Cancelled:
+    async def cancel(self, id: str, tenant: str, wait: Duration) -> Cancelled:  # noqa: A002 - the word that receipts use
         """Cancel one message; wait up to `wait` seconds for the owner of its lane."""
         until_s = self._store.clock.steady_s() + _wait_s(wait)
         return Cancelled(id, await self._cancel(to_number(id), tenant, until_s))

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from postroad.api.context import Context
 from postroad.api.problems import Problem, problem
+from postroad.api.progress import NDJSON
 from postroad.api.reading import decode
 from postroad.api.request import Request, Stream
 from postroad.api.routes.messages import SEND, SendRequest, to_send
@@ -19,7 +20,6 @@ from postroad.model.tokens import Scope
 from postroad.ports.clock import Clock
 from postroad.verbs.sending import Receipt
 
-NDJSON: Final = "application/x-ndjson"
 LINES_MAX: Final = 10_000
 """Lines of one batch; the answer has a line for each."""
 FULL: Final = re.compile(rb"\S")

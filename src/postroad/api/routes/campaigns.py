@@ -1,4 +1,4 @@
-"""Campaigns: create, look, import, try out, start and stop, settle, export."""
+"""Campaigns: create, show, import, test, start and stop, settle, export."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 
 from msgspec import Meta, Struct
 
+from postroad.api.progress import NDJSON
 from postroad.api.request import Request, Response, Stream
 from postroad.api.routing import drop, fetch, give
 from postroad.campaigns.estimate import Estimate
@@ -33,11 +34,11 @@ State = Annotated[str, Meta(pattern="^(unsent|sent|failed|uncertain|)$")]
 Format = Annotated[str, Meta(pattern="^(csv|ndjson)$")]
 Encoding = Annotated[str, Meta(max_length=ID_MAX, description="Else it is found out, and said")]
 Skip = Annotated[bool, Meta(description="Leave out invalid lines")]
-MEDIA: Final = dict(zip(FORMATS, ("text/csv", "application/x-ndjson"), strict=True))
+MEDIA: Final = dict(zip(FORMATS, ("text/csv", NDJSON), strict=True))
 
 
 class CampaignRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A campaign to be made."""
+    """A campaign to be created."""
 
     name: Annotated[Name, Meta(min_length=1)]
     credential: Name
@@ -52,30 +53,30 @@ class TestRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Where one recipient's message is to go instead."""
 
     to: Annotated[QueueName, Meta(min_length=1)]
-    row: Annotated[int, Meta(ge=1, le=BIG)] = 1
+    row: Number = 1
 
 
 class ScheduleRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """When it starts, with its zone."""
+    """When a campaign starts, with the time zone."""
 
     at: datetime
 
 
 class ResumeRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """`override`: it halts by itself no more."""
+    """How a campaign resumes. With `override` it no longer halts by itself."""
 
     override: bool = False
 
 
 class SettleRecipientsRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """What uncertain recipients are; without numbers: all of them."""
+    """What uncertain recipients are settled as: those in `rows`, or all of them."""
 
     state: Annotated[str, Meta(pattern="^(sent|unsent)$")]
-    rows: tuple[Annotated[int, Meta(ge=1, le=BIG)], ...] = ()
+    rows: tuple[Number, ...] = ()
 
 
 class SettledRecipients(Struct, frozen=True):
-    """How many."""
+    """How many recipients were settled."""
 
     settled: int
 
@@ -86,7 +87,7 @@ def _here(request: Request) -> tuple[CampaignAdmin, str]:
 
 @give("/v1/campaigns", scope=Scope.manage, status=201)
 async def campaign_create(request: Request, asked: CampaignRequest) -> CampaignStatus:
-    """Make a draft without recipients."""
+    """Create a draft without recipients."""
     campaigns, tenant = _here(request)
     return await campaigns.create(
         asked.name,
@@ -103,27 +104,27 @@ async def campaign_create(request: Request, asked: CampaignRequest) -> CampaignS
 async def campaign_list(
     request: Request, limit: Limit = 100, after: After = 0
 ) -> list[CampaignStatus]:
-    """Campaigns in the order in which they were made."""
+    """List campaigns, the oldest first."""
     campaigns, tenant = _here(request)
     return list(await campaigns.list(after=after, limit=limit, tenant=tenant))
 
 
 @fetch("/v1/campaigns/{name}", scope=Scope.read)
 async def campaign_show(request: Request, name: str) -> CampaignStatus:
-    """How it stands, how fast it goes, and when it will be done."""
+    """Show the status of a campaign, its rate, and when it will be done."""
     campaigns, tenant = _here(request)
     return await campaigns.show(name, tenant=tenant)
 
 
 @fetch("/v1/campaigns/{name}/counts", scope=Scope.read)
 async def campaign_counts(request: Request, name: str) -> Counts:
-    """Counted recipient by recipient."""
+    """Count the recipients one by one."""
     campaigns, tenant = _here(request)
     return await campaigns.exact(name, tenant=tenant)
 
 
 class CallbackForm(Struct, frozen=True):
-    """What a provider says about one message, as it names it."""
+    """A provider's status callback, with the provider's own field names."""
 
 
 class CsvFile(Struct, frozen=True):
@@ -143,8 +144,8 @@ async def campaign_import(
     encoding: Encoding = "",
     skip_invalid: Skip = False,
 ) -> Imported:
-    """Take the recipients of a CSV file: all, or, when a line is invalid, nothing. Give the same
-    file again to go on after a kill."""
+    """Import the recipients of a CSV file: all of them, or none if a line is invalid. After an
+    interruption send the same file again: the import continues."""
     campaigns, tenant = _here(request)
     _ = await campaigns.show(name, tenant=tenant)  # before a file is taken for nobody
     with TemporaryDirectory() as folder:
@@ -170,70 +171,70 @@ async def _save(request: Request, path: Path, bytes_max: int) -> None:
 
 @drop("/v1/campaigns/{name}/import", scope=Scope.manage, status=204)
 async def campaign_discard(request: Request, name: str) -> None:
-    """Nothing stays of an import that was not finished."""
+    """Discard an unfinished import."""
     campaigns, tenant = _here(request)
     await campaigns.discard_import(name, tenant=tenant)
 
 
 @fetch("/v1/campaigns/{name}/preview", scope=Scope.read)
 async def campaign_preview(request: Request, name: str, row: Number = 1) -> RenderedMessage:
-    """The message for one recipient."""
+    """Show the message for one recipient."""
     campaigns, tenant = _here(request)
     return await campaigns.preview(name, row, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/test", scope=Scope.manage)
 async def campaign_test(request: Request, asked: TestRequest, name: str) -> ChannelAnswer:
-    """Send one recipient's message to somebody else; it counts for nothing."""
+    """Send one recipient's message to another address; it is not counted."""
     campaigns, tenant = _here(request)
     return await campaigns.test_send(name, asked.to, asked.row, tenant=tenant)
 
 
 @fetch("/v1/campaigns/{name}/estimate", scope=Scope.read)
 async def campaign_estimate(request: Request, name: str) -> Estimate:
-    """A dry run: how many, which not, what it costs, how long it takes."""
+    """Estimate a campaign: how many messages, which recipients are invalid, price and duration."""
     campaigns, tenant = _here(request)
     return await campaigns.dry_run(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/schedule", scope=Scope.manage)
 async def campaign_schedule(request: Request, asked: ScheduleRequest, name: str) -> CampaignStatus:
-    """Send from a time on."""
+    """Schedule the start of a campaign."""
     campaigns, tenant = _here(request)
     return await campaigns.schedule(name, asked.at, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/resume", scope=Scope.manage)
 async def campaign_resume(request: Request, asked: ResumeRequest, name: str) -> CampaignStatus:
-    """Go on with what was certainly not sent."""
+    """Resume a campaign with what was certainly not sent."""
     campaigns, tenant = _here(request)
     return await campaigns.resume(name, override=asked.override, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/start", scope=Scope.manage)
 async def campaign_start(request: Request, name: str) -> CampaignStatus:
-    """Send, from now on."""
+    """Start a campaign now."""
     campaigns, tenant = _here(request)
     return await campaigns.start(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/stop", scope=Scope.manage)
 async def campaign_stop(request: Request, name: str) -> CampaignStatus:
-    """Begin no more calls, until it is resumed."""
+    """Stop a campaign: no new calls start until it is resumed."""
     campaigns, tenant = _here(request)
     return await campaigns.stop(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/retry", scope=Scope.manage)
 async def campaign_retry(request: Request, name: str) -> CampaignStatus:
-    """Send again to those that certainly failed."""
+    """Send again to the recipients that certainly failed."""
     campaigns, tenant = _here(request)
     return await campaigns.retry(name, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/cancel", scope=Scope.manage)
 async def campaign_cancel(request: Request, name: str) -> CampaignStatus:
-    """End it for ever."""
+    """Cancel a campaign for good."""
     campaigns, tenant = _here(request)
     return await campaigns.cancel(name, tenant=tenant)
 
@@ -242,7 +243,7 @@ async def campaign_cancel(request: Request, name: str) -> CampaignStatus:
 async def campaign_settle(
     request: Request, asked: SettleRecipientsRequest, name: str
 ) -> SettledRecipients:
-    """Say of uncertain recipients that they were sent, or unsent."""
+    """Settle uncertain recipients as sent or unsent."""
     campaigns, tenant = _here(request)
     return SettledRecipients(await campaigns.settle(name, asked.state, asked.rows, tenant=tenant))
 
@@ -258,7 +259,7 @@ async def campaign_lookup(request: Request, name: str) -> SettledRecipients:
 async def campaign_recipients(
     request: Request, name: str, only: State = "", limit: Limit = 100, after: After = 0
 ) -> list[Recipient]:
-    """Recipients in order, each with all that is known about it."""
+    """List recipients in order, each with all that is known about it."""
     campaigns, tenant = _here(request)
     found = await campaigns.recipients(name, state=only, after=after, limit=limit, tenant=tenant)
     return list(found)
@@ -268,7 +269,7 @@ async def campaign_recipients(
 async def campaign_export(
     request: Request, name: str, form: Format = "csv", only: State = ""
 ) -> Stream:
-    """All results, as CSV or NDJSON."""
+    """Export all results as CSV or NDJSON."""
     campaigns, tenant = _here(request)
     _ = await campaigns.show(name, tenant=tenant)  # whether there is one
 
@@ -287,7 +288,7 @@ async def campaign_export(
     takes_media="application/x-www-form-urlencoded",
 )
 async def campaign_callback(request: Request, campaign: int, n: int) -> Response[None]:
-    """A provider's word about one message, signed with the credential's token."""
+    """Receive a provider's status callback for one message, signed with the credential's token."""
     stranger = Forbidden("this is not signed by the provider of a message that this road has sent")
     road = request.road
     signature = request.headers.get("x-twilio-signature", "")

@@ -14,7 +14,7 @@ from postroad.verbs.credentials import CredentialView, moment_ms
 
 
 class CredentialRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A credential to be kept. It is tested first, and its secret is never shown again."""
+    """A credential to be stored. It is checked first, and its secret is never shown again."""
 
     name: Annotated[str, Meta(min_length=1, max_length=100)]
     secret: SecretText
@@ -30,14 +30,14 @@ class CredentialRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Checked(Struct, frozen=True):
-    """Whose account it is."""
+    """The account that a credential belongs to."""
 
     account: str
 
 
 @give("/v1/credentials", scope=Scope.manage, status=201)
 async def credential_put(request: Request, asked: CredentialRequest) -> CredentialView:
-    """Keep a credential, instead of one of the same name."""
+    """Store a credential; it replaces one of the same name."""
     spec = CredentialSpec(
         asked.server,
         asked.account,
@@ -54,20 +54,20 @@ async def credential_put(request: Request, asked: CredentialRequest) -> Credenti
 
 @fetch("/v1/credentials", scope=Scope.read)
 async def credential_list(request: Request) -> list[CredentialView]:
-    """All of them, without their secrets."""
+    """List the credentials, without their secrets."""
     return list(await request.road.credentials.list(tenant=request.tenant))
 
 
 @give("/v1/credentials/{name}/check", scope=Scope.manage)
 async def credential_check(request: Request, name: str) -> Checked:
-    """Whether it works now."""
+    """Check whether a credential works now."""
     found = await request.road.credentials.check(name, tenant=request.tenant)
     return Checked(found)
 
 
 @drop("/v1/credentials/{name}", scope=Scope.manage, status=204)
 async def credential_delete(request: Request, name: str) -> None:
-    """Forget one that no campaign needs."""
+    """Delete a credential that no campaign uses."""
     await request.road.credentials.delete(name, tenant=request.tenant)
 
 

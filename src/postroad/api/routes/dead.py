@@ -24,7 +24,7 @@ Count = Annotated[int, Meta(ge=1, le=1 << 62)]
 
 
 class Which(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which of the dead: by ids, or by all of the others that are given."""
+    """Selects dead messages by ids, or by all the other fields that are given."""
 
     ids: list[Id] | None = None
     queue: QueueName | None = None
@@ -37,17 +37,17 @@ class Which(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class ReplayRequest(Which, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which of the dead are sent again, and how: `once` more, or `reset` for a fresh ladder."""
+    """Which dead messages are sent again, and how: `once` more, or `reset` to level 0."""
 
     mode: ReplayMode = ReplayMode.once
 
 
 class PurgeRequest(Which, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which of the dead are forgotten for ever."""
+    """Which dead messages are deleted for good."""
 
 
 class Counted(Struct, frozen=True):
-    """How many. `dry_run`: nothing was changed."""
+    """How many messages were changed, or, with `dry_run`, would be."""
 
     count: int
     dry_run: bool
@@ -74,7 +74,7 @@ async def dead_list(
     since: Moment | None = None,
     until: Moment | None = None,
 ) -> Page:
-    """The dead, the latest death first."""
+    """List dead messages, the latest death first."""
     where = DeadWhere(queue=queue, reason=reason, error=error, since=since, until=until)
     where["tenant"] = request.tenant
     return await request.road.dead.list(limit=limit, after=after, **where)
@@ -82,7 +82,7 @@ async def dead_list(
 
 @fetch("/v1/dead/{id}", scope=Scope.read)
 async def dead_show(request: Request, id: str) -> DeadLetterView:  # noqa: A002
-    """One dead message with its body, headers and all tries."""
+    """Show a dead message with its body, headers and all tries."""
     letter = await request.road.dead.show(id, tenant=request.tenant)
     return _letter(letter)
 
@@ -99,8 +99,8 @@ def _letter(letter: DeadLetter) -> DeadLetterView:
 
 @give("/v1/dead:replay", scope=Scope.manage, much=True)
 async def dead_replay(request: Request, asked: ReplayRequest) -> Answered[Counted]:
-    """Send the dead again: named ones in one transaction, others in slices. To who accepts NDJSON
-    it tells how far it is."""
+    """Send dead messages again: named ones in one transaction, others in slices. A client that
+    accepts NDJSON gets progress lines."""
     steps = request.road.dead.replaying(
         ids=asked.ids,
         count=asked.count,
@@ -113,8 +113,8 @@ async def dead_replay(request: Request, asked: ReplayRequest) -> Answered[Counte
 
 @give("/v1/dead:purge", scope=Scope.manage, much=True)
 async def dead_purge(request: Request, asked: PurgeRequest) -> Answered[Counted]:
-    """Forget the dead, for ever: named ones in one transaction, others in slices. To who accepts
-    NDJSON it tells how far it is."""
+    """Delete dead messages for good: named ones in one transaction, others in slices. A client
+    that accepts NDJSON gets progress lines."""
     steps = request.road.dead.purging(
         ids=asked.ids, count=asked.count, dry_run=asked.dry_run, **_where(request, asked)
     )

@@ -8,10 +8,9 @@ from postroad.api.paging import After, Limit
 from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, give
 from postroad.model.ladder import Ladder
-from postroad.model.outcome import Kind
 from postroad.model.texts import QUEUE_MAX, Headers, QueueName, SecretText
 from postroad.model.tokens import Scope
-from postroad.model.webhook import Attempt, HeaderNames
+from postroad.model.webhook import Attempt, AttemptFacts, HeaderNames
 from postroad.verbs.webhooks import HookFacts, HookPage
 
 Address = Annotated[str, Meta(min_length=1, max_length=QUEUE_MAX, description="The webhook's URL")]
@@ -37,19 +36,9 @@ class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
     ladder: Ladder | UnsetType = UNSET
 
 
-class AttemptView(Struct, frozen=True):
+class AttemptView(AttemptFacts, frozen=True):
     """One try: what was sent, where to, and what came back."""
 
-    number: int
-    started_at_ms: int
-    level: int
-    outcome: Kind
-    status: int
-    took_ms: int
-    answered_ms: int
-    address: str
-    fault: str
-    error: str
     headers: dict[str, str]
     answer: str
     """The beginning of it, as far as it is text."""
@@ -70,8 +59,8 @@ async def endpoint_set(request: Request, asked: EndpointRequest) -> HookFacts:
 async def endpoint_list(
     request: Request, url: OneAddress = None, limit: Limit = 100, after: After = ""
 ) -> HookFacts | HookPage:
-    """What is set for a webhook, or a page of all that something is set for; secrets are counted,
-    not shown."""
+    """Show what is set for a webhook, or list all webhooks that something is set for. Secrets are
+    counted, not shown."""
     webhooks, tenant = request.road.webhooks, request.tenant
     if url is not None:
         return await webhooks.get(url, tenant=tenant)
@@ -80,13 +69,13 @@ async def endpoint_list(
 
 @drop("/v1/endpoints", scope=Scope.manage, status=204)
 async def endpoint_delete(request: Request, url: Address) -> None:
-    """Forget what is set for a webhook. Its queue stays: what waits is sent without it."""
+    """Delete what is set for a webhook. Its queue stays: what waits is sent without it."""
     await request.road.webhooks.delete(url, tenant=request.tenant)
 
 
 @fetch("/v1/messages/{id}/attempts", scope=Scope.read)
 async def attempts(request: Request, id: str) -> list[AttemptView]:  # noqa: A002
-    """Every try of a webhook's message, from the log; secrets are out."""
+    """List every try of a webhook's message, from the log, without secrets."""
     road, tenant = request.road, request.tenant
     found = await road.webhooks.attempts(id, tenant=tenant)
     if not found:

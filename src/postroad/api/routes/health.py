@@ -1,4 +1,4 @@
-"""Whether the server lives, and whether it can work."""
+"""Health checks: whether the server lives, and whether it can work."""
 
 import asyncio
 from typing import Final
@@ -21,13 +21,13 @@ class Health(Struct, frozen=True):
 
 @fetch("/healthz", scope=None)
 async def healthz() -> Health:
-    """The process lives."""
+    """Tell that the process lives."""
     return Health("ok")
 
 
 @fetch("/readyz", scope=None, also=(503,))
 async def readyz(request: Request) -> Response[Health]:
-    """It can take and, where it delivers, deliver messages."""
+    """Tell whether it can accept messages and, where it delivers, deliver them."""
     here = request.context
     parts = {"server": "stopping" if here.stopping else "ok", "store": await _store(request)}
     if here.delivers:

@@ -11,8 +11,8 @@ from postroad.verbs.sealing import Rotated
 
 @give("/v1/keys:rotate", scope=Scope.admin)
 async def keys_rotate(request: Request) -> Rotated:
-    """Read the server's keys again, and seal all secrets of all tenants with the first one. Can be
-    asked again when it broke off."""
+    """Read the server's keys again, and encrypt all secrets of all tenants with the first one. It
+    can be repeated after an interruption."""
     if not request.who.every_tenant:
         raise Forbidden("the keys seal the secrets of every tenant: your token is for one")
     return await request.road.sealing.rotate()

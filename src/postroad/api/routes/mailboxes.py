@@ -30,14 +30,14 @@ async def mailbox_create(request: Request, asked: MailboxRequest) -> NewMailbox:
 
 @fetch("/v1/mailboxes", scope=Scope.read)
 async def mailbox_list(request: Request, limit: Limit = 100, after: After = "") -> MailboxPage:
-    """Mailboxes by name, with what lies in each."""
+    """List mailboxes by name, with what lies in each."""
     boxes = request.road.mailboxes
     return await boxes.list(limit=limit, after=after, tenant=request.tenant)
 
 
 @fetch("/v1/mailboxes/{box}", scope=Scope.read)
 async def mailbox_explain(request: Request, box: str) -> MailboxExplanation:
-    """What waits in a mailbox, and why it goes or does not."""
+    """Explain a mailbox: what waits in it, and what holds it back."""
     return await request.road.mailboxes.explain(box, tenant=request.tenant)
 
 
@@ -49,8 +49,8 @@ async def mailbox_delete(request: Request, box: str) -> None:
 
 @fetch("/v1/hub", scope=Scope.read)
 async def hub_stats(request: Request) -> HubStatus:
-    """How the hub of this process stands: who is connected, what is pending or unacked. Only for a
-    token of every tenant: its counts are of all of them."""
+    """Show the hub of this process: who is connected, what is pending or unacked. It counts for all
+    tenants, so it needs a token of every tenant."""
     if not request.who.every_tenant:
         raise Forbidden(
             "the hub's counts are of all tenants: ask with a token of every tenant; what is yours "

@@ -126,7 +126,7 @@ async def send(
 
 @fetch("/v1/messages/{id}", scope=Scope.read)
 async def show(request: Request, id: str) -> MessageView:  # noqa: A002 - the word that receipts use
-    """Where a message is, and what was tried."""
+    """Show where a message is, and what was tried."""
     said = await request.road.explain(id, tenant=request.tenant)
     return view(said)
 
@@ -139,7 +139,7 @@ def view(said: Explanation) -> MessageView:
 
 @fetch("/v1/messages/{id}/explain", scope=Scope.read)
 async def explain(request: Request, id: str) -> Explanation:  # noqa: A002
-    """What happened to a message, what holds it back, what comes next."""
+    """Explain a message: what happened, what holds it back, what comes next."""
     return await request.road.explain(id, tenant=request.tenant)
 
 
@@ -161,8 +161,8 @@ async def cancel(
 
 @give("/v1/messages:cancel", scope=Scope.manage)
 async def cancel_all(request: Request, asked: CancelRequest) -> Answered[CancelledAll]:
-    """Cancel all messages of a queue, or of an order key, that are there now and not finished:
-    how many became what. To who accepts NDJSON it tells how far it is."""
+    """Cancel the unfinished messages of a queue, or of an order key, that are stored now, and count
+    them by what became of them. A client that accepts NDJSON gets progress lines."""
     if not asked.queue and not asked.order_key:
         raise _bad("queue", "say which: a queue, an order_key, or both")
     steps = request.road.cancelling(
@@ -173,7 +173,7 @@ async def cancel_all(request: Request, asked: CancelRequest) -> Answered[Cancell
 
 @give("/v1/messages/{id}/settle", scope=Scope.manage)
 async def settle(request: Request, asked: SettleRequest, id: str) -> MessageView:  # noqa: A002
-    """Say what became of an uncertain message: `sent` is delivered, `unsent` is tried again."""
+    """Settle an uncertain message: `sent` makes it delivered, `unsent` has it tried again."""
     road, tenant = request.road, request.tenant
     await road.settle(id, asked.outcome, tenant=tenant)
     return view(await road.explain(id, tenant=tenant))

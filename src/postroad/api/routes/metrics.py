@@ -19,7 +19,7 @@ LOOK_S: Final = 5.0
 
 @fetch("/metrics", scope=None, gives_media=("text/plain",))
 async def metrics(request: Request) -> Response[bytes]:
-    """All metrics of this process, and how the road stands."""
+    """Show all metrics of this process, and counts of the road."""
     here = request.context
     await _look(here)
     engine = here.road.engine

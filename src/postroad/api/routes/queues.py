@@ -1,4 +1,4 @@
-"""Queues and lanes: look at them, explain them, pause, resume, unblock, limit."""
+"""Queues and lanes: list, explain, pause, resume, unblock and limit them."""
 
 from typing import Annotated, Final
 
@@ -27,11 +27,11 @@ class QueueRequest(Struct, frozen=True, forbid_unknown_fields=True):
 class LaneRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Which lane is meant."""
 
-    lane: Annotated[int, Meta(ge=1, le=1 << 62)]
+    lane: LaneNumber
 
 
 class QueueLimit(Struct, frozen=True, forbid_unknown_fields=True):
-    """How fast a queue may be: `50/s`, `50/s,1000/h`; null lifts its limit."""
+    """The limit of a queue, as `50/s` or `50/s,1000/h`; null lifts it."""
 
     queue: QueueName
     rate: Rate | None
@@ -39,9 +39,9 @@ class QueueLimit(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LaneLimit(Struct, frozen=True, forbid_unknown_fields=True):
-    """How fast all lanes of this lane's credential may be together."""
+    """The limit that all lanes with this lane's credential share."""
 
-    lane: Annotated[int, Meta(ge=1, le=1 << 62)]
+    lane: LaneNumber
     rate: Rate | None
     cost: Cost = 1
 
@@ -56,34 +56,34 @@ class ControlAnswer(Struct, frozen=True):
 
 @fetch("/v1/queues", scope=Scope.read)
 async def queues(request: Request, limit: Limit = 100, after: After = "") -> QueuePage:
-    """Queues by name, with what waits in each."""
+    """List queues by name, with what waits in each."""
     tenant = request.tenant
     return await request.road.inspect.queues(limit=limit, after=after, tenant=tenant)
 
 
 @fetch("/v1/queues:explain", scope=Scope.read)
 async def explain_queue(request: Request, queue: OneQueue) -> QueueExplanation:
-    """What waits in a queue, what holds it back, what comes next."""
+    """Explain a queue: what waits in it, what holds it back, what comes next."""
     return await request.road.explain_queue(queue, tenant=request.tenant)
 
 
 @fetch("/v1/lanes", scope=Scope.read)
 async def lanes(request: Request, limit: Limit = 100, after: After = "") -> LanePage:
-    """Lanes by number: circuit, owner, what waits."""
+    """List lanes by number: circuit, owner, what waits."""
     tenant = request.tenant
     return await request.road.inspect.lanes(limit=limit, after=after, tenant=tenant)
 
 
 @fetch("/v1/lanes:explain", scope=Scope.read)
 async def explain_lane(request: Request, lane: LaneNumber) -> LaneExplanation:
-    """What waits in a lane, what holds it back, who serves it."""
+    """Explain a lane: what waits in it, what holds it back, which process serves it."""
     return await request.road.explain_lane(lane, tenant=request.tenant)
 
 
 @fetch("/v1/levels", scope=Scope.read)
 async def levels(request: Request) -> list[LevelRow]:
-    """The retry-level table with live counts. `queries`, which is of the whole process, is 0 for a
-    token of one tenant."""
+    """Show the retry levels with live counts. `queries` counts for the whole process, so it is 0
+    for a token of one tenant."""
     rows = await request.road.inspect.levels(tenant=request.tenant)
     if request.who.every_tenant:
         return rows
@@ -92,28 +92,28 @@ async def levels(request: Request) -> list[LevelRow]:
 
 @give("/v1/queues:pause", scope=Scope.manage)
 async def pause_queue(request: Request, asked: QueueRequest) -> ControlAnswer:
-    """Hold all messages of a queue; new ones are accepted."""
+    """Pause a queue: new messages are accepted, and no try starts."""
     await request.road.pause(asked.queue, tenant=request.tenant)
     return ControlAnswer("paused", queue=asked.queue)
 
 
 @give("/v1/queues:resume", scope=Scope.manage)
 async def resume_queue(request: Request, asked: QueueRequest) -> ControlAnswer:
-    """Let a paused queue go on."""
+    """Resume a paused queue."""
     await request.road.resume(asked.queue, tenant=request.tenant)
     return ControlAnswer("resumed", queue=asked.queue)
 
 
 @give("/v1/queues:unblock", scope=Scope.manage)
 async def unblock_queue(request: Request, asked: QueueRequest) -> ControlAnswer:
-    """Lift a queue's hold-off now: quota, unreachable or disabled."""
+    """Lift a queue's block now: quota, unreachable or disabled."""
     await request.road.unblock(asked.queue, tenant=request.tenant)
     return ControlAnswer("unblocked", queue=asked.queue)
 
 
 @give("/v1/queues:limit", scope=Scope.manage)
 async def limit_queue(request: Request, asked: QueueLimit) -> ControlAnswer:
-    """Start no more tries of a queue than that, from now on, in the whole fleet."""
+    """Limit how many tries of a queue start, in the whole fleet, from now on."""
     tenant = request.tenant
     await request.road.limit(asked.queue, asked.rate, cost=asked.cost, tenant=tenant)
     return ControlAnswer("limited", queue=asked.queue)
@@ -121,14 +121,14 @@ async def limit_queue(request: Request, asked: QueueLimit) -> ControlAnswer:
 
 @give("/v1/lanes:pause", scope=Scope.manage)
 async def pause_lane(request: Request, asked: LaneRequest) -> ControlAnswer:
-    """Hold all queues of a lane."""
+    """Pause all queues of a lane."""
     await request.road.lanes.pause(asked.lane, tenant=request.tenant)
     return ControlAnswer("paused", lane=asked.lane)
 
 
 @give("/v1/lanes:resume", scope=Scope.manage)
 async def resume_lane(request: Request, asked: LaneRequest) -> ControlAnswer:
-    """Let a paused lane go on."""
+    """Resume a paused lane."""
     await request.road.lanes.resume(asked.lane, tenant=request.tenant)
     return ControlAnswer("resumed", lane=asked.lane)
 
@@ -142,7 +142,7 @@ async def unblock_lane(request: Request, asked: LaneRequest) -> ControlAnswer:
 
 @give("/v1/lanes:limit", scope=Scope.manage)
 async def limit_lane(request: Request, asked: LaneLimit) -> ControlAnswer:
-    """Start no more on all lanes of a lane's credential than that."""
+    """Limit how many tries start on all lanes with this lane's credential."""
     tenant = request.tenant
     await request.road.lanes.limit(asked.lane, asked.rate, cost=asked.cost, tenant=tenant)
     return ControlAnswer("limited", lane=asked.lane)

@@ -1,4 +1,4 @@
-"""How the whole road stands."""
+"""Counts of the whole road."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from postroad.model.tokens import Scope
 
 
 class Stats(Struct, frozen=True):
-    """Unfinished messages by standing, the dead by reason, and what stands in the way."""
+    """Unfinished messages by state, dead ones by reason, and what holds messages back."""
 
     now_ms: int
     waiting: int
@@ -36,7 +36,7 @@ class Stats(Struct, frozen=True):
 
 @fetch("/v1/stats", scope=Scope.read)
 async def stats(request: Request) -> Stats:
-    """How many messages stand where, and what stands in their way."""
+    """Count messages by state, and what holds them back."""
     here = request.context
     said = await here.road.inspect.overview(tenant=request.tenant)
     by_standing = {

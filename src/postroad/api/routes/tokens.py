@@ -12,8 +12,8 @@ from postroad.verbs.tokens import NewToken
 
 
 class TokenRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A token to be made. `tenant` is that of the one who asks, unless they speak for all. It ends
-    with theirs at the latest."""
+    """A token to be made. A token of every tenant may name another `tenant` than its own. The new
+    token expires no later than the one that makes it."""
 
     name: Annotated[Name, Meta(min_length=1)]
     scopes: Annotated[tuple[Scope, ...], Meta(min_length=1)] = tuple(Scope)
@@ -36,7 +36,7 @@ async def token_make(request: Request, asked: TokenRequest) -> NewToken:
 
 @fetch("/v1/tokens", scope=Scope.admin)
 async def token_list(request: Request) -> list[Token]:
-    """The tokens of the tenant, or all of them for one who speaks for all."""
+    """List the tokens of the tenant; a token of every tenant sees all of them."""
     asker = request.who
     every = asker.every_tenant and request.headers.get("postroad-tenant") is None
     return await request.road.tokens.list(tenant=None if every else asker.tenant)

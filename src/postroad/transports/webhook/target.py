@@ -93,7 +93,8 @@ def _read_authority(text: str, authority: str) -> tuple[str, Address | None, str
 
 def _read_port(text: str, port: str) -> int:
     if not PORT.fullmatch(port) or not 0 < int(port) <= PORT_MAX:
-        raise _bad(text, f"{port[:SHOWN_CHARACTERS]!r} is no port: give a number up to {PORT_MAX}")
+        # It is not shown: in user:pass/word@host what seems to be a port is half a password.
+        raise _bad(text, f"what follows its colon is no port: give a number up to {PORT_MAX}")
     return int(port)
 
 
@@ -118,6 +119,7 @@ def _literal(host: str) -> Address | None:
 
 
 def _bad(text: str, why: str) -> BadUrl:
-    # A password is not for logs, nor is what follows a question mark.
-    shown = re.sub(r"//[^/@]*@", "//…@", text.partition("?")[0])[:SHOWN_CHARACTERS]
+    # A password is not for logs, wherever it ends, nor is what follows a question mark.
+    _, user, rest = text.rpartition("@")
+    shown = (f"…{user}{rest}" if user else rest).partition("?")[0][:SHOWN_CHARACTERS]
     return BadUrl(f"{shown!r} cannot be a webhook: {why}")
