@@ -109,8 +109,9 @@ class PostgresBase:
         raw = await dial(self.address, pooled=True)
         try:
             pooled = await is_pooled(raw)
+            async with raw.transaction():  # of a pooler's servers one answers the whole of it
+                await self._check_isolation(raw)
             await migration.check(raw, self.address.name)
-            await self._check_isolation(raw)
             async with raw.transaction():
                 self.clock.heard(await raw.fetchval(QUERIES["now"]))
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
