@@ -13,6 +13,7 @@ from postroad.engine import owned_lanes
 from postroad.engine.engine import Engine
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
+from postroad.pacing.pacer import AheadReserver
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
 
@@ -95,6 +96,7 @@ def test_lanes_that_were_given_back_are_forgotten() -> None:
         kept = tracemalloc.take_snapshot().filter_traces([made_here]).statistics("filename")
         # Python itself keeps some dozens of small objects to use again.
         assert sum(line.size for line in kept) < len(kinds) * EACH * A_WORKER / 20
+        assert [one for one in gc.get_objects() if isinstance(one, AheadReserver)] == []
 
     gc.disable()
     tracemalloc.start()
