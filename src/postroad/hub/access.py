@@ -24,7 +24,7 @@ class Keys(Struct, frozen=True):
 
 
 def keys(create: str = "", send: str = "") -> Keys:
-    """From the tokens themselves; an empty one is none."""
+    """Hash these tokens; an empty one stands for none."""
     return Keys(digest(create) if create else None, digest(send) if send else None)
 
 
@@ -34,7 +34,7 @@ def fits(kept: bytes | None, token: bytes) -> bool:
 
 
 def new_token() -> str:
-    """Nobody can guess it."""
+    """A random token that cannot be guessed."""
     return _text(TOKEN_BYTES)
 
 

@@ -56,7 +56,7 @@ class Calls(WSListener):
         reach: Reach | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> "Calls":
-        """A connection, or HubAway. Redirects are not followed: a hub is where it is said to be."""
+        """Connect, or raise HubAway. Redirects are not followed."""
         addresses: list[str | None] = [None] if reach is None else [*await reach()]
         away = HubAway(f"{url} has no address")
         for address in addresses:
@@ -98,11 +98,11 @@ class Calls(WSListener):
 
     @property
     def alive(self) -> bool:
-        """Whether something can be asked."""
+        """Whether commands can be sent."""
         return self._transport is not None
 
     async def ask(self, command: Asked) -> Said:
-        """One command, one answer. HubRefused when it is an error."""
+        """Send a command and wait for its answer; raises HubRefused when that is an error."""
         if self._transport is None:
             raise HubAway("the connection to the hub is gone; nothing was sent")
         self._numbers += 1
@@ -119,14 +119,14 @@ class Calls(WSListener):
         return said
 
     def hang_up(self, why: str) -> None:
-        """End it for what the hub did; what else has come is not read."""
+        """Disconnect a hub that broke the rules; the rest of what it sent is not read."""
         self._ended = True
         if self._transport is not None:
             self._transport.send_close(WSCloseCode.POLICY_VIOLATION, why.encode())
             self._transport.underlying_transport.abort()
 
     async def close(self) -> None:
-        """Say goodbye."""
+        """Close the connection."""
         transport, self._transport = self._transport, None
         if transport is not None:
             transport.send_close(WSCloseCode.OK)
@@ -138,7 +138,7 @@ class Calls(WSListener):
         self._transport = transport
 
     def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
-        """An answer, or news."""
+        """Take in a frame: an answer, or an event."""
         if self._ended:
             return
         if frame.msg_type != WSMsgType.BINARY:
@@ -168,7 +168,7 @@ class Calls(WSListener):
             transport.send_pong(frame.get_payload_as_bytes())
 
     def on_ws_disconnected(self, transport: WSTransport) -> None:
-        """It is gone: whoever waits for an answer does not get one."""
+        """The connection is lost: all open questions fail with HubLost."""
         self._transport = None
         for answer in self._open.values():
             if not answer.done():
@@ -179,7 +179,7 @@ class Calls(WSListener):
 
 
 async def _hear_end(transport: WSTransport) -> None:
-    """Why it ended is the hub's doing, and not worth a line in the log."""
+    """Ignore the error that ended the connection: the hub caused it, and it is not logged."""
     with suppress(Exception):
         await transport.wait_disconnected()
 
@@ -202,7 +202,7 @@ def _at(address: str) -> Callable[[WSParsedURL], Awaitable[socket.socket]]:
 
 
 def _silent() -> "logging.LoggerAdapter[logging.Logger]":
-    """Nothing that a stranger sends is worth a line in the log."""
+    """The name of a logger that writes nothing: what strangers send is not logged."""
     log = logging.getLogger("postroad.picows")
     log.setLevel(logging.CRITICAL + 1)
     return logging.LoggerAdapter(log, {})

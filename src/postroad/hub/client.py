@@ -55,7 +55,7 @@ class Received(Struct, frozen=True):
         return self.body.decode()
 
     async def ack(self) -> bool:
-        """It may be deleted. False: the connection broke meanwhile, and it will come again."""
+        """Let the hub delete it. False: the connection broke meanwhile, and it comes again."""
         return await self.client.ack(self.box, self.id)
 
 
@@ -110,7 +110,7 @@ class HubClient:
         await self.close()
 
     async def open(self) -> None:
-        """Connect, or HubAway."""
+        """Connect, or raise HubAway."""
         self._calls = await self._dial()
 
     async def _dial(self) -> "Calls":
@@ -120,7 +120,7 @@ class HubClient:
         return await Calls.connect(self.url, self._heard, self._lost, self._reach, self._tls)
 
     async def close(self) -> None:
-        """Leave; what was not acked waits for the next subscriber."""
+        """Disconnect; what was not acked waits for the next subscriber."""
         self._closed = True
         mender, self._mender = self._mender, None
         if mender is not None:
@@ -135,7 +135,7 @@ class HubClient:
     # Mailboxes
 
     async def create(self, token: str, *, quota: int = 0, ttl: int = 0) -> Created:
-        """A new mailbox, with its tokens. `token` is the hub's own, for making them."""
+        """Create a mailbox; answers its tokens. `token` is the hub's own, for creating them."""
         said = await self._ask(CreateBox(token=token, quota=quota, ttl=ttl))
         if not isinstance(said, Created):
             _strange(said)
@@ -149,7 +149,7 @@ class HubClient:
     # Sending
 
     async def send(self, box: str, token: str, body: str | bytes) -> int:
-        """Store a message in a mailbox; its id. MailboxFull: not before it is empty."""
+        """Store a message in a mailbox; answers its id. MailboxFull: not until it is empty."""
         self._senders[box] = token
         if isinstance(body, str):
             said = await self._ask(SendTo(box=box, token=token, body=body))
@@ -175,7 +175,7 @@ class HubClient:
         return await self._subscribe(list(boxes.items()))
 
     async def unsubscribe(self, names: Sequence[str]) -> None:
-        """No more from these."""
+        """Stop receiving from these mailboxes."""
         for name in names:
             self._tokens.pop(name, None)
         self._inbox.expect(names)
@@ -217,7 +217,7 @@ class HubClient:
         return self._inbox.take()
 
     async def _ask_again(self) -> bool:
-        """Subscribe again to what was let go; False when nothing was."""
+        """Subscribe again to mailboxes that were dropped; False when none was."""
         asked = [(box, self._tokens[box]) for box in self._inbox.let_go(self._tokens)]
         try:
             for box in await self._subscribe(asked) if asked else ():

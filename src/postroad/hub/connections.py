@@ -12,7 +12,7 @@ Asks = Sequence[tuple[str, bytes]]
 
 
 class Waiter:
-    """A long poll that found nothing yet."""
+    """A long poll that waits for a message."""
 
     __slots__ = ("client", "done", "name", "until_s")
 
@@ -64,7 +64,7 @@ class Connections:
 
     @property
     def crowded(self) -> bool:
-        """So many wait to be looked up that more had better wait as bytes."""
+        """Whether so many subscriptions wait to be looked up that more are kept as bytes."""
         return self._to_look >= self.limits.look_max
 
     def _look(self, asks: Asks, settled: Settle) -> None:
@@ -72,13 +72,13 @@ class Connections:
         self._to_look += len(asks)
 
     def connect(self, link: Link) -> Client:
-        """A client is here."""
+        """Add a client."""
         self._numbers += 1
         client = self.clients[self._numbers] = Client(link, self._numbers)
         return client
 
     def disconnect(self, client: Client) -> None:
-        """It is gone; what it had not acked waits for the next subscriber."""
+        """Remove a client; what it had not acked waits for the next subscriber."""
         client.gone = True
         self.clients.pop(client.number, None)
         self.paused.pop(client, None)
@@ -96,7 +96,7 @@ class Connections:
         client.notices = []
 
     def give_up(self, waiter: Waiter) -> None:
-        """Whoever waited is gone, or has waited long enough."""
+        """Remove a waiter that is gone or has waited long enough."""
         waiter.until_s = -1.0
         if waiter.client is not None:
             waiter.client.waits.pop(waiter, None)

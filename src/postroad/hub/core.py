@@ -36,13 +36,13 @@ class Core(Delivering):
     """Sending, getting, and what ends by itself."""
 
     def pause(self, client: Client) -> None:
-        """It does not take what is written."""
+        """The client stopped reading: nothing more is delivered to it."""
         if client.paused_since is None and not client.gone:
             client.paused_since = self.now_s()
             self.paused[client] = None
 
     def resume(self, client: Client) -> None:
-        """It does again."""
+        """The client reads again."""
         client.paused_since = None
         self.paused.pop(client, None)
         client.flush()
@@ -107,7 +107,7 @@ class Core(Delivering):
         waiter.done(Heads([letter]))
 
     def ack(self, client: Client, name: str, position: int, done: Settle) -> None:
-        """The message was received, from a subscription or by a get."""
+        """Delete a message that a subscription or a get delivered."""
         if name not in client.pulled:
             super().ack(client, name, position, done)
             return
@@ -124,7 +124,7 @@ class Core(Delivering):
         self.take(Take(name, position), settled)
 
     def take(self, take: Take, done: Settle) -> None:
-        """The same from somebody without a connection, who shows the token."""
+        """Delete a message for a recipient without a connection, by its token."""
 
         def settled(answer: Answer) -> None:
             self._after(take.name, answer)
@@ -135,7 +135,7 @@ class Core(Delivering):
         self.work.append((take, settled))
 
     def drop(self, drop: Drop, done: Settle) -> None:
-        """Delete a mailbox: its subscriber gets END, its waiting senders may try and see."""
+        """Delete a mailbox: its subscriber gets END, its watching senders CONTINUE."""
 
         def settled(answer: Answer) -> None:
             if isinstance(answer, Done):
@@ -149,7 +149,7 @@ class Core(Delivering):
         self.work.append((drop, settled))
 
     def expire(self, name: str, position: int) -> None:
-        """Messages up to this one are too old."""
+        """Delete messages up to this one: they are too old."""
 
         def settled(answer: Answer) -> None:
             self._after(name, answer)
@@ -175,7 +175,7 @@ class Core(Delivering):
         return bool(self.paused or self.waiters or self.held)
 
     def tick(self) -> None:
-        """What has waited too long ends; what the store could not read is asked for again."""
+        """End what has waited too long; ask the store again for what it could not read."""
         now_s = self.now_s()
         for client in list(self.paused):
             since_s = client.paused_since

@@ -33,7 +33,7 @@ class Delivering(Connections):
     """What goes to subscribers, and what they acknowledge."""
 
     def subscribe(self, client: Client, asks: Asks, done: Settle) -> None:
-        """Get what comes to these. The answer to all goes first, messages after."""
+        """Subscribe to these mailboxes. One answer for all goes first, messages after it."""
         if len(client.subs) + len(asks) > self.limits.subscriptions_max:
             done(TOO_MANY)
             return
@@ -78,7 +78,7 @@ class Delivering(Connections):
             del self.subs[name]
 
     def unsubscribe(self, client: Client, names: Sequence[str], done: Settle) -> None:
-        """No more from these; what is unacked waits. In order with what was subscribed."""
+        """Unsubscribe from these; what is unacked waits. In order with subscriptions."""
 
         def settled(_answer: Answer) -> None:
             for name in names:
@@ -147,7 +147,7 @@ class Delivering(Connections):
         return left
 
     def ack(self, client: Client, name: str, position: int, done: Settle) -> None:
-        """The message was received. The answer, with the next one, comes after it is deleted."""
+        """Delete a received message, then answer with the next one."""
         sub = client.subs.get(name)
         if sub is None or not sub.delivered:
             done(NOT_SUBSCRIBED)

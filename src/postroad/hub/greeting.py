@@ -21,7 +21,7 @@ Welcome = Callable[[str], asyncio.Protocol]
 
 
 class Greeter:
-    """Listens, and shakes hands."""
+    """Listens, and makes TLS handshakes."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Greeter:
         return name, port
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Stop accepting connections."""
         for task in self._tasks:
             task.cancel()
         for listener in self._listeners:

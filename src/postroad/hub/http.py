@@ -65,19 +65,19 @@ class Http(asyncio.Protocol):
         """The other side does not take its answers."""
 
     def begin(self, transport: asyncio.Transport) -> None:
-        """The connection is ours from now on."""
+        """Take over the connection."""
         self._transport = transport
         self._patience.expect(self, self._hub.limits.request_s)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """It is gone; nobody waits any more."""
+        """The connection is lost: its long poll ends."""
         self._transport = self._leaving = None
         self._patience.expect(self, None)
         if self._waiter is not None:
             self._hub.core.give_up(self._waiter)
 
     def data_received(self, data: bytes) -> None:
-        """Some of a request."""
+        """Take in a part of a request."""
         self._ahead = self._ahead + len(data) if self._busy or self._full else 0
         if self._ahead > self._hub.limits.body_bytes_max:
             self._fail(429, "wait for the answer before you ask for more")
@@ -90,19 +90,19 @@ class Http(asyncio.Protocol):
             self._go_on()
 
     def pause_writing(self) -> None:
-        """It asks, and does not read what it is told: nothing more of it is looked at."""
+        """The client does not read answers: stop reading its requests."""
         self._full = True
         self._patience.expect(self, self._hub.limits.stall_s)
 
     def resume_writing(self) -> None:
-        """It reads again."""
+        """The client reads again."""
         self._full = False
         if self._transport is not None and not self._busy:
             self._patience.expect(self, self._hub.limits.request_s)
             self._go_on()
 
     def late(self) -> None:
-        """Nothing whole came in time, or nothing was taken."""
+        """Close a connection whose request or reading took too long."""
         if self._leaving is not None:
             self._leaving.abort()
             return
@@ -251,7 +251,7 @@ class Http(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self._go_on)
 
     def _go_on(self) -> None:
-        """What has come, as far as it goes."""
+        """Handle the requests that have arrived."""
         try:
             self._read()
         except h11.RemoteProtocolError as error:
@@ -264,7 +264,7 @@ class Http(asyncio.Protocol):
             self._transport.write(b"".join(parts))
 
     def _fail(self, status: int, text: str) -> None:
-        """Say what is wrong, if that can still be said, and close."""
+        """Answer with an error if that is still possible, and close."""
         if self._transport is None:
             return
         if self._wire.our_state in (h11.IDLE, h11.SEND_RESPONSE):

@@ -52,18 +52,18 @@ class Inbox(Generic[M]):
         self._bytes += len(message.body) - (len(before.body) if before is not None else 0)
 
     def take(self) -> M:
-        """The oldest one."""
+        """Remove and answer the oldest one."""
         _, message = self._messages.popitem(last=False)
         self._bytes -= len(message.body)
         self._strays = 0
         return message
 
     def stray(self) -> None:
-        """Something came that nobody asked for."""
+        """Count a message of a mailbox that is not subscribed to."""
         self._strays += 1
 
     def expect(self, names: Iterable[str]) -> None:
-        """These are not wanted any more; what is on its way is no stray."""
+        """Unsubscribed: what is still on its way from these is not counted as stray."""
         self._strays -= sum(1 for _ in names)
 
     def flooded(self, subscribed: int) -> bool:
@@ -76,7 +76,7 @@ class Inbox(Generic[M]):
         return names
 
     def clear(self) -> None:
-        """The connection is gone: what is not acked comes again."""
+        """Drop all: the connection is lost, and what is not acked comes again."""
         self._messages.clear()
         self._let_go = {}
         self._bytes = self._strays = 0

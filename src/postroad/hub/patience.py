@@ -11,11 +11,11 @@ class Expected(Protocol):
     """A connection of which something is awaited."""
 
     def late(self) -> None:
-        """It did not come in time."""
+        """Close it: what was awaited did not come in time."""
 
 
 class Patience(Protocol):
-    """Who closes connections that take too long."""
+    """Closes connections that take too long."""
 
     def expect(self, protocol: Expected, seconds: float | None) -> None:
-        """The next thing must have come by then; None: it has."""
+        """Close the connection unless more comes within so many seconds; None lifts that."""

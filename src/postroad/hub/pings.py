@@ -9,7 +9,7 @@ without a token held up the loop for 0.9 s at a time (decision 045)."""
 
 
 class Pings:
-    """Those of one connection."""
+    """Counts the pings and pongs of one connection."""
 
     __slots__ = ("_count", "_since_s")
 

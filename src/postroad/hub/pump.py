@@ -26,7 +26,7 @@ class Parked(Protocol):
     """A connection with frames that wait."""
 
     def unpark(self) -> None:
-        """Go on with them."""
+        """Handle them."""
 
 
 class Hub:
@@ -53,7 +53,7 @@ class Hub:
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Be the store's hub, and begin."""
+        """Become the hub of the store, and start."""
         again_s = await self._store.hub_lead()
         self._task = asyncio.get_running_loop().create_task(self._run(), name="postroad hub")
         self._lead_after(again_s)
@@ -73,7 +73,7 @@ class Hub:
             await self._store.hub_unlead()
 
     async def delete(self, name: str) -> None:
-        """The mailbox with all that is in it, for the hub's own people."""
+        """Delete a mailbox with all that is in it, for an operator."""
         answer = await self._ask(lambda settle: self.core.drop(Drop(name), settle))
         if isinstance(answer, Refused):
             raise UnknownMailbox(f"there is no mailbox {name!r} any more")
@@ -96,12 +96,12 @@ class Hub:
         return shown(self.core)
 
     async def ended(self) -> None:
-        """Returns when the hub has stopped by itself: another one took its place."""
+        """Wait until the hub has stopped by itself: another one took its place."""
         if self._task is not None:
             await asyncio.shield(self._task)
 
     def poke(self) -> None:
-        """There may be something to do."""
+        """Wake the hub: there may be work."""
         core = self.core
         if core.work or core.looks:
             self._wake.set()
@@ -215,7 +215,7 @@ class Hub:
             self._lead_after(again_s)
 
     async def _sweep(self) -> None:
-        """What is too old goes, and what lies behind it comes forward."""
+        """Delete what is too old, and deliver what lies behind it."""
         self.core.stale = False
         try:
             for name, position in await self._store.box_old(SWEEP_BATCH):

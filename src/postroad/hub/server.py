@@ -1,4 +1,4 @@
-"""The hub's front undecided: one port for WebSocket and HTTP, with limits on those who come."""
+"""The hub's server: one port for WebSocket and HTTP, with limits on those who come."""
 
 import asyncio
 import logging
@@ -50,7 +50,7 @@ ENDINGS: Final = {
 
 
 class Server:
-    """Listens, and knows who is in."""
+    """Listens, and has all open connections."""
 
     def __init__(self, hub: Hub, keys: Keys | None = None) -> None:
         self.hub = hub
@@ -88,7 +88,7 @@ class Server:
         return found
 
     async def stop(self) -> None:
-        """Nobody new; those who are in are told to come again."""
+        """Stop listening, and tell all clients that the hub goes away."""
         if self._timer is not None:
             self._timer.cancel()
         if self._greeter is not None:
@@ -100,7 +100,7 @@ class Server:
         await self._let_go()
 
     async def _let_go(self) -> None:
-        """Whoever does not take its last words is cut off: the loop would never close."""
+        """Abort connections that do not read their last frame: the loop would never close."""
         for _ in range(STOP_LOOKS):
             if not any(each.get_write_buffer_size() for each in self.inside):
                 return
@@ -109,7 +109,7 @@ class Server:
             each.abort()
 
     def expect(self, protocol: Expected, seconds: float | None) -> None:
-        """The next thing from it must have come by then; None: it has."""
+        """Close the connection unless more comes within so many seconds; None lifts that."""
         if seconds is None:
             self._due.pop(protocol, None)
             return
@@ -143,7 +143,7 @@ class Server:
         return Upgrade(response, Socket(self.hub, self.commands, codec, undecided.wrong, self))
 
     def websocket(self, undecided: "UndecidedConnection") -> "Upgraded":
-        """What speaks WebSocket on a connection from now on."""
+        """The WebSocket protocol for a connection."""
         limits = self.hub.limits
         return Upgraded(
             undecided,
@@ -157,7 +157,7 @@ class Server:
 
 
 class Upgraded(WSProtocol):  # type: ignore[misc]
-    """picows' protocol, which also says when it ends before its handshake."""
+    """picows' protocol, which also reports its end before the handshake."""
 
     def __init__(self, undecided: "UndecidedConnection", options: tuple[Any, ...]) -> None:
         super().__init__(*options)
@@ -169,13 +169,13 @@ class Upgraded(WSProtocol):  # type: ignore[misc]
         return room[:READ_BYTES]
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """The connection is lost."""
         super().connection_lost(exc)
         self._undecided.connection_lost(exc)
 
 
 class UndecidedConnection(asyncio.Protocol):
-    """A connection that has not said yet what it wants."""
+    """A connection whose first request has not arrived yet: WebSocket or HTTP."""
 
     def __init__(self, server: Server, counted: str = "") -> None:
         self._server = server
@@ -185,7 +185,7 @@ class UndecidedConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody comes."""
+        """Count the new connection, or refuse it."""
         self._transport = cast("asyncio.Transport", transport)
         server = self._server
         server.inside.add(self._transport)
@@ -226,15 +226,15 @@ class UndecidedConnection(asyncio.Protocol):
             http.data_received(whole)
 
     def late(self) -> None:
-        """It said nothing whole in time."""
+        """Close it: no whole request came in time."""
         self._end(408)
 
     def wrong(self, count: int) -> bool:
-        """So many wrong tokens came this way; True when that is enough."""
+        """Count wrong tokens of this connection; True when there are too many."""
         return self._server.visitors.wrong(self._network, count)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """It is gone."""
+        """The connection is lost."""
         self._transport = None
         self._server.expect(self, None)
         self._server.inside.discard(self._inside)
@@ -249,14 +249,14 @@ class UndecidedConnection(asyncio.Protocol):
 
 
 class Entered(Http):
-    """An HTTP connection that tells the connection it came from when it ends."""
+    """An HTTP connection that reports its end to the connection it was made from."""
 
     def __init__(self, undecided: UndecidedConnection, server: Server) -> None:
         super().__init__(server.hub, server.commands, server, undecided.wrong)
         self._undecided = undecided
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """The connection is lost."""
         super().connection_lost(exc)
         self._undecided.connection_lost(exc)
 

@@ -58,7 +58,7 @@ class Station:
         return [server_name(host, self.port) for host in hosts]
 
     async def start(self) -> None:
-        """Be the store's hub, and listen. HubInUse when another one is alive."""
+        """Become the hub of the store, and listen. Raises HubInUse when another one is alive."""
         await self.hub.open()
         where = self._where
         try:
@@ -73,10 +73,10 @@ class Station:
             self.port = await self._server.start(where.host, tls=where.tls)
 
     async def ended(self) -> None:
-        """Returns when another hub has taken the store."""
+        """Wait until another hub has taken the store."""
         await self.hub.ended()
 
     async def stop(self) -> None:
-        """Tell those who are in, finish what was handed over."""
+        """Tell the clients, and finish what was handed over."""
         await self._server.stop()
         await self.hub.close()

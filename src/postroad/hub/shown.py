@@ -51,7 +51,7 @@ class Explained(Struct, frozen=True):
 
 
 def shown(core: Core) -> Shown:
-    """The hub now."""
+    """What the hub is doing now."""
     clients = [_client(core, client) for client in core.clients.values()]
     busy = sorted(clients, key=lambda each: (each.buffered_bytes, each.pending), reverse=True)
     oldest = next(iter(core.unacked), None)

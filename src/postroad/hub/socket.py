@@ -56,7 +56,7 @@ class Socket(WSListener):
         self._client = self._hub.core.connect(self)
 
     def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
-        """A frame, or a part of a message."""
+        """Take in a frame: a command, or a part of one."""
         if frame.msg_type == WSMsgType.CLOSE:
             transport.send_close(WSCloseCode.OK)
             transport.disconnect()
@@ -106,23 +106,23 @@ class Socket(WSListener):
             self._transport.underlying_transport.resume_reading()
 
     def on_ws_disconnected(self, transport: WSTransport) -> None:  # noqa: ARG002
-        """It is gone."""
+        """The connection is lost."""
         self._patience.expect(self, None)
         self._hub.parked.pop(self, None)
         self._hub.core.disconnect(self._client)
 
     def late(self) -> None:
-        """The rest of a message did not come."""
+        """Close it: the rest of a message did not come."""
         self.close(BAD_MANNERS, "the message took too long")
 
     def pause_writing(self) -> None:
-        """The other side does not read."""
+        """The client stopped reading."""
         self._hub.core.pause(self._client)
         self._listen()
         self._hub.poke()
 
     def resume_writing(self) -> None:
-        """It reads again."""
+        """The client reads again."""
         self._hub.core.resume(self._client)
         self._listen()
         self._hub.poke()
@@ -139,7 +139,7 @@ class Socket(WSListener):
         return self._transport.underlying_transport.get_write_buffer_size()
 
     def close(self, code: int, reason: str) -> None:
-        """End it, whether or not the other side listens."""
+        """Close it, whether or not the client reads."""
         if not self._client.gone:
             self._hub.core.disconnect(self._client)
             self._transport.send_close(WSCloseCode(code), reason.encode())
@@ -159,7 +159,7 @@ class Socket(WSListener):
             self._do(payload)
 
     def unpark(self) -> None:
-        """What was put aside in a storm of subscriptions, as far as it goes now."""
+        """Handle frames that were put aside during a storm of subscriptions."""
         while self._parked and not self._hub.core.crowded and not self._client.gone:
             self._do(self._parked.pop(0))
         if self._parked and not self._client.gone:
@@ -190,7 +190,7 @@ class Socket(WSListener):
             self._listen()
 
     def _listen(self) -> None:
-        """Read from it only while it reads, and while its commands are answered."""
+        """Read from the client only while it reads, and while its commands are answered."""
         most = self._hub.limits.commands_max // (2 if self._deaf else 1)
         deaf = not self._client.writable or self._unanswered >= most or bool(self._parked)
         if deaf == self._deaf or self._client.gone:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class State(StrEnum):
-    """Of a subscription."""
+    """The state of a subscription."""
 
     idle = "idle"
     waiting = "waiting for ack"
@@ -22,16 +22,16 @@ class State(StrEnum):
 
 
 class Link(Protocol):
-    """The way to a client."""
+    """The connection to a client."""
 
     def put(self, frame: Event) -> None:
-        """Write it; never waits. What the other side does not take is kept in a buffer."""
+        """Write a frame without waiting; what the client does not read is buffered."""
 
     def buffered(self) -> int:
         """Bytes that the other side has not taken yet."""
 
     def close(self, code: int, reason: str) -> None:
-        """End it."""
+        """Close the connection."""
 
 
 class Sub(Struct, gc=False, eq=False):
@@ -47,7 +47,7 @@ class Sub(Struct, gc=False, eq=False):
 
     @property
     def state(self) -> State:
-        """As people say it."""
+        """The state in words."""
         if not self.delivered:
             return State.idle
         return State.waiting if self.delivered > 0 else State.taking
@@ -92,16 +92,16 @@ class Client:
 
     @property
     def writable(self) -> bool:
-        """Whether the other side takes what is written."""
+        """Whether the client reads what is written."""
         return self.paused_since is None and not self.gone
 
     def mark(self, name: str, now_s: float) -> None:
-        """There is something to read in this mailbox. Never moves one that is marked."""
+        """Note that a mailbox has something to read; one that is noted keeps its place."""
         if name not in self.ready:
             self.ready[name] = now_s
 
     def tell(self, frame: End | Continue) -> None:
-        """Something small that nobody asked for just now."""
+        """Send a small event."""
         if self.gone:
             return
         if self.writable and not self.notices:
@@ -110,7 +110,7 @@ class Client:
             self.notices.append(frame)
 
     def flush(self) -> None:
-        """What was kept, as far as the client takes it."""
+        """Send the events that were kept while the client did not read."""
         kept = iter(self.notices)
         left: list[Event] = []
         for frame in kept:

@@ -1,4 +1,4 @@
-"""Who comes to the hub's door: how many at a time, from where, and who guesses tokens."""
+"""Limits on the hub's connections: how many, how many of one network, and wrong tokens."""
 
 import resource
 from collections import Counter, OrderedDict
@@ -54,14 +54,14 @@ class Visitors:
         return 429 if self.guesses(name) else 0
 
     def leave(self, name: str) -> None:
-        """It is gone."""
+        """A connection has ended."""
         self.total -= 1
         self.inside[name] -= 1
         if not self.inside[name]:
             del self.inside[name]
 
     def wrong(self, name: str, count: int) -> bool:
-        """So many wrong tokens were shown; True when that is too many of this network."""
+        """Count wrong tokens; True when there are too many of this network."""
         now_s = self._clock.steady_s()
         since_s, before = self._wrong.pop(name, (now_s, 0))
         if now_s - since_s >= MINUTE_S:

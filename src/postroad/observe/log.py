@@ -53,23 +53,23 @@ class LineLog:
         return level >= self._floor
 
     def debug(self, event: str, /, **facts: object) -> None:
-        """What only its author asks for."""
+        """Log what helps in debugging."""
         self._say(logging.DEBUG, event, facts)
 
     def info(self, event: str, /, **facts: object) -> None:
-        """What happened."""
+        """Log an event."""
         self._say(logging.INFO, event, facts)
 
     def warning(self, event: str, /, **facts: object) -> None:
-        """What somebody may want to look at."""
+        """Log what an operator may want to look at."""
         self._say(logging.WARNING, event, facts)
 
     def error(self, event: str, /, **facts: object) -> None:
-        """What should not have happened."""
+        """Log an error."""
         self._say(logging.ERROR, event, facts)
 
     def exception(self, event: str, /, **facts: object) -> None:
-        """An error, with the exception that is being handled."""
+        """Log an error with the exception that is being handled."""
         self._say(logging.ERROR, event, {"exc_info": sys.exception(), **facts})
 
     def _say(self, level: int, event: str, facts: dict[str, object]) -> None:

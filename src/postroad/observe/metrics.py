@@ -69,29 +69,29 @@ class Meter:
         return self._all[metric.name]
 
     def tried(self, transport: str, level: int, outcome: Outcome, took_s: float) -> None:
-        """A try has ended."""
+        """Count a try that has ended."""
         self._of(names.TRIES).labels(transport, level, outcome.kind).inc()
         self._of(names.TRY_SECONDS).labels(transport).observe(took_s)
 
     def cut(self, transport: str, level: int, outcome: Outcome) -> None:
-        """A try was cut at its deadline."""
+        """Count a try that was cut at its deadline."""
         self._of(names.TRIES).labels(transport, level, outcome.kind).inc()
 
     def answered(self, method: str, route: str, status: int, took_s: float) -> None:
-        """A request was answered."""
+        """Count a request that was answered."""
         self._of(names.REQUESTS).labels(method, route, status).inc()
         self._of(names.REQUEST_SECONDS).labels(method, route).observe(took_s)
 
     def accepted(self, count: int) -> None:
-        """Messages are stored."""
+        """Count messages that were stored."""
         self._of(names.ACCEPTED).inc(count)
 
     def shed(self, count: int) -> None:
-        """Messages were refused for want of time or room."""
+        """Count messages that were refused for lack of time or capacity."""
         self._of(names.SHED).inc(count)
 
     def stands(self, said: Overview, now_ms: int) -> None:
-        """How the whole road stands now."""
+        """Set the gauges of the whole road."""
         amounts, oldest = self._of(names.MESSAGES), self._of(names.OLDEST)
         amounts.clear()
         oldest.clear()
@@ -110,7 +110,7 @@ class Meter:
         self._of(names.PAUSED).set(said.paused_queues)
 
     def works(self, lanes: int, asked: Mapping[str, int]) -> None:
-        """What this process does now: lanes that it owns, statements so far."""
+        """Set the gauges of this process: lanes that it owns, statements so far."""
         self._of(names.LANES).set(lanes)
         for operation, count in asked.items():
             more = count - self._asked.get(operation, 0)
@@ -118,19 +118,19 @@ class Meter:
             self._asked[operation] = count
 
     def hub(self, shown: Mapping[str, float]) -> None:
-        """How the hub stands, by what."""
+        """Set the gauges of the hub."""
         for what, value in shown.items():
             self._of(names.HUB).labels(what).set(value)
 
     def broker(self, facts: BrokerFacts) -> None:
-        """How the broker of a road stands, by what."""
+        """Set the gauges of the broker."""
         shown = {**structs.asdict(facts), "blocked": int(bool(facts.blocked))}
         del shown["version"]
         for what, value in shown.items():
             self._of(names.BROKER).labels(what).set(value)
 
     def text(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """All metrics in the format of Prometheus."""
         with Needing("/metrics"):
             from prometheus_client import generate_latest
 

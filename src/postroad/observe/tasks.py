@@ -1,4 +1,4 @@
-"""Tasks of our own: one that dies is an error of the process, never silence."""
+"""Background tasks: one that fails is reported as an error of the process."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -20,25 +20,25 @@ class Tasks:
         self.error: BaseException | None = None
 
     def start(self, work: Coroutine[object, object, None], name: str) -> "asyncio.Task[None]":
-        """Begin one; it is kept until it ends."""
+        """Start a task, and keep it until it ends."""
         task = asyncio.get_running_loop().create_task(work, name=f"postroad {name}")
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task
 
     def tell(self, broke: Broke | None) -> None:
-        """Who is to know, from now on; also of one that has broken before."""
+        """Report failures to this function, also one that happened before."""
         self._broke = broke
         if broke is not None and self.error is not None:
             broke(self.error)
 
     def fail(self, error: BaseException, part: str) -> None:
-        """A part of the road has broken."""
+        """Log and report the failure of a part."""
         self.log.error("a part of the road broke", part=part, exc_info=error)
         self.hear(error)
 
     def hear(self, error: BaseException) -> None:
-        """A part that has tasks of its own has broken, and has logged it."""
+        """Report the failure of a part that has tasks of its own and has logged it."""
         self.error = self.error or error
         if self._broke is not None:
             self._broke(error)
@@ -50,7 +50,7 @@ class Tasks:
             self.fail(error, task.get_name())
 
     async def close(self) -> None:
-        """Cut those that still run."""
+        """Cancel the tasks that still run."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
