@@ -9,6 +9,7 @@ from postroad.campaigns.sender import SenderDeps
 from postroad.campaigns.worker import CampaignWorker
 from postroad.model.credential import Credential
 from postroad.model.errors import BadInput, Overloaded
+from postroad.model.extras import Needing
 from postroad.model.keyring import KeyRing
 from postroad.model.webhook import WebhookRules
 from postroad.observe.tasks import Tasks
@@ -19,7 +20,6 @@ from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
-from postroad.ports.tables import Beside, ServerTables
 from postroad.transports.sms.channel import Login, SmsChannel
 from postroad.transports.ways import Ways
 from postroad.transports.webhook.channel import WebhookChannel
@@ -113,17 +113,16 @@ class CampaignService:
 
 def campaign_store(road: Store) -> CampaignStore:
     """The campaign store on a road's own database."""
-    tables = road.state if isinstance(road, Beside) else road
-    if isinstance(tables, ServerTables):
+    from postroad.stores.sqlite.campaigns import SqliteCampaigns
+    from postroad.stores.sqlite.store import SqliteStore
+
+    tables = getattr(road, "state", road)  # a broker's road has them in the store beside it
+    if isinstance(tables, SqliteStore):
+        return SqliteCampaigns(tables)
+    with Needing("a road on PostgreSQL"):
         from postroad.stores.postgres.campaigns import PostgresCampaigns
         from postroad.stores.postgres.store import PostgresStore
 
-        if isinstance(tables, PostgresStore):
-            return PostgresCampaigns(tables)
-    from postroad.stores.sqlite.store import SqliteStore
-
-    if isinstance(tables, SqliteStore):
-        from postroad.stores.sqlite.campaigns import SqliteCampaigns
-
-        return SqliteCampaigns(tables)
+    if isinstance(tables, PostgresStore):
+        return PostgresCampaigns(tables)
     raise BadInput("this store keeps no campaigns: use SQLite or PostgreSQL")
