@@ -1,7 +1,7 @@
 """Makes .venv from the lock, or does nothing when it is already right.
 
 `python3 scripts/venv.py run` installs what the engine needs, `… dev` what the tests need on top;
-a third word names another folder than .venv, which begins with .venv too.
+a third word names another folder than .venv.
 Only the standard library: this runs before anything is installed.
 """
 
@@ -119,9 +119,8 @@ if __name__ == "__main__":
             f"Postroad needs Python {OLDEST[0]}.{OLDEST[1]} or newer; this is"
             f" {sys.version.split()[0]}. Try: make PYTHON=python3.11 …"
         )
-    # What is not right is deleted, so it must not be anything else than an environment.
-    if sys.argv[1:2] not in (["run"], ["dev"]) or not VENV.name.startswith(".venv"):
-        sys.exit("usage: venv.py run|dev [.venv-…]")
+    if sys.argv[1:2] not in (["run"], ["dev"]):
+        sys.exit("usage: venv.py run|dev [FOLDER]")
     # Two makes at once in one checkout take turns.
     with lock("run").open() as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
