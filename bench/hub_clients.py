@@ -15,7 +15,7 @@ from postroad.hub.frames import (
     Acked,
     Acknowledge,
     Codec,
-    Message,
+    MessageFrame,
     Ok,
     Said,
     SendTo,
@@ -160,7 +160,7 @@ class Traffic:
             if self.acked == self.sent and not self.window_open():
                 self.over.set()
         message = said.next if isinstance(said, Acked) else said
-        if isinstance(message, Message):
+        if isinstance(message, MessageFrame):
             self.late_ms.append((time.perf_counter_ns() - int(message.body or 0)) / 1e6)
             key = (message.box, message.id)
             self.twice += key in self.seen

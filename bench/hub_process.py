@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bench.hub_tasks import TaskCore
 from postroad.hub.pump import Hub
-from postroad.hub.server import Server
+from postroad.hub.server import HubServer
 from postroad.model.mailbox import HubLimits
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
@@ -29,9 +29,9 @@ async def serve(path: Path, kind: str) -> None:
         limits = replace(limits, commit_max=1)
     hub = Hub(store, clock, make_log("warning"), limits)
     if kind != "ours":
-        hub.core = TaskCore(clock.steady_s, limits, hub.poke)
+        hub.core = TaskCore(clock.steady_s, limits, hub.wake)
     await hub.open()
-    server = Server(hub)
+    server = HubServer(hub)
     sys.stdout.write(f"{await server.start()}\n")
     sys.stdout.flush()
     loop = asyncio.get_running_loop()

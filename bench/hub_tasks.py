@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from postroad.hub.core import Core
-from postroad.hub.subscriber import Client, Sub
+from postroad.hub.subscriber import Client, Subscription
 from postroad.model.mailbox import Answer, Heads, HubLimits, Letter, Peek, Posted
 
 
@@ -25,7 +25,7 @@ class TaskCore(Core):
         serve = self._serve(self.subs[name], bell)
         self._tasks[name] = asyncio.get_running_loop().create_task(serve)
 
-    def _forget(self, sub: Sub) -> None:
+    def _forget(self, sub: Subscription) -> None:
         super()._forget(sub)
         self._end(sub.name)
 
@@ -38,7 +38,7 @@ class TaskCore(Core):
         self._tasks.pop(name).cancel()
         del self._bells[name]
 
-    async def _serve(self, sub: Sub, bell: asyncio.Event) -> None:
+    async def _serve(self, sub: Subscription, bell: asyncio.Event) -> None:
         while True:
             await bell.wait()
             bell.clear()
@@ -56,7 +56,7 @@ class TaskCore(Core):
         if name in self._bells:
             self._bells[name].set()
 
-    def _following(self, sub: Sub, letter: Letter | None) -> Letter | None:
+    def _following(self, sub: Subscription, letter: Letter | None) -> Letter | None:
         self.unacked.pop(sub, None)
         sub.delivered, sub.since = 0, None
         if letter is not None:

@@ -17,8 +17,8 @@ from bench.shape import Durability, Taken
 from postroad.ports.channel import ChannelMessage
 from postroad.ports.clock import SystemClock
 from postroad.transports.sms.channel import Login, SmsChannel
-from postroad.transports.ways import Ways
-from postroad.transports.webhook.connections import Idle
+from postroad.transports.vetted_http import VettedHttp
+from postroad.transports.webhook.connections import IdleConnections
 from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
 from tests.campaigns.stories import LOCAL
 
@@ -63,7 +63,9 @@ async def _run(folder: Path, seconds: float, server: str, setting: Setting) -> l
             rows = str(int(seconds * ROWS_A_SECOND) + setting.send_rate)
             await pool.execute(SCHEMA.replace("$count", rows))
             login = Login(provider.server, ACCOUNT, TOKEN, "+15550000")
-            channel = SmsChannel(login, Ways(LOCAL.webhooks, SystemClock(), Idle()))
+            channel = SmsChannel(
+                login, VettedHttp(LOCAL.webhooks, SystemClock(), IdleConnections())
+            )
             await channel.ready()
             start_s, cpu_s = time.perf_counter(), time.process_time()
             while time.perf_counter() < start_s + seconds and await _turn(

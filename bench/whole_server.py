@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.shape import RunFailed
 from postroad.model.keyring import new_key
-from postroad.ports.secret import secret_bytes
+from postroad.ports.entropy import secret_bytes
 
 PROGRAM = (sys.executable, "-c", "from postroad.cli.main import main; main()")
 STARTED = b"Ctrl+C stops"

@@ -8,7 +8,7 @@ from postroad.config import names
 from postroad.engine import lane_reader
 from postroad.engine.capacity import Capacity
 from postroad.hub import pings
-from postroad.hub.calls import Calls
+from postroad.hub.client_connection import ClientConnection
 from postroad.transports.webhook.reading import Reader
 
 CUBIC: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\0]*?)[ \t]*")
@@ -36,7 +36,7 @@ def disarm() -> None:
     for what, name, instead in (
         (Reader, "read", slowly),
         (Reader, "_is_enough", lambda _reader: False),
-        (Calls, "_control", lambda *_frame: None),
+        (ClientConnection, "_control", lambda *_frame: None),
         (pings, "FLOOD", everything),
         (listening, "DROPS_MAX", everything),
         (Capacity, "left_unproven", lambda _room, _tenant: everything),

@@ -11,10 +11,10 @@ from postroad.config import Settings, checked
 from postroad.engine.drafting import Send
 from postroad.engine.engine import Engine
 from postroad.model.control import Cancelled, CancelledAll
+from postroad.model.durations import Duration
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
-from postroad.model.spans import Span
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tasks import Broke, HasTasks
@@ -224,7 +224,7 @@ class Postroad:
         id: str,  # noqa: A002 - the word that receipts use
         *,
         tenant: str = DEFAULT_TENANT,
-        wait: Span = 40.0,
+        wait: Duration = 40.0,
     ) -> Cancelled:
         """Cancel one message. Once the answer is `cancelled`, no try of it starts. `wait`: how
         many seconds to wait for the process that may be sending it."""
@@ -236,7 +236,7 @@ class Postroad:
         *,
         order_key: str = "",
         tenant: str = DEFAULT_TENANT,
-        wait: Span = 40.0,
+        wait: Duration = 40.0,
     ) -> CancelledAll:
         """Cancel the unfinished messages of a queue, or of one order key, that are stored now.
         The answer counts them by what became of them."""
@@ -251,7 +251,7 @@ class Postroad:
         *,
         order_key: str = "",
         tenant: str = DEFAULT_TENANT,
-        wait: Span = 40.0,
+        wait: Duration = 40.0,
     ) -> AsyncIterator[CancelledAll]:
         """As `cancel_all`, step by step: the counts so far after each slice."""
         return self._controls.cancelling(queue, order_key, tenant, wait)

@@ -8,7 +8,7 @@ from msgspec import structs
 from postroad.api.hosts import Hosts
 from postroad.config import Settings, check
 from postroad.model.errors import BadSetting, Forbidden
-from postroad.model.tokens import Scope, Who
+from postroad.model.tokens import Caller, Scope
 from postroad.verbs.tokens import check_rank
 from tests.api.served import Served
 from tests.api.stand import Stand, kind
@@ -113,7 +113,7 @@ async def test_a_token_makes_none_that_outlives_or_outranks_it(stand: Stand) -> 
 
 
 def test_rank_is_checked_whoever_calls() -> None:
-    by = Who("a", frozenset([Scope.admin]), "t", ends_at_ms=1_000)
+    by = Caller("a", frozenset([Scope.admin]), "t", ends_at_ms=1_000)
     assert check_rank(by, "a", [Scope.admin], None) == 1_000
     with pytest.raises(Forbidden):
         check_rank(by, "a", [Scope.admin], 1_001)

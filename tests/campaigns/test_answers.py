@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from postroad.campaigns.signature import sign, signed
-from postroad.model.campaign import Result, RowState
+from postroad.model.campaign import CallResult, RowState
 from postroad.model.credential import CredentialSpec
 from postroad.ports.channel import ChannelAnswer, ChannelMessage
 from postroad.transports.sms.channel import SmsChannel
@@ -41,7 +41,7 @@ def test_a_callback_that_is_faster_than_the_answer_keeps_the_times(
     async def story(here: Bench) -> None:
         begun = await here.begin(await here.claim(), 1)
         assert await here.store.callback(here.campaign.id, 1, "SM1", "queued", "")
-        result = Result(1, begun[1], RowState.sent, "SM1", started_at_ms=5, answered_at_ms=6)
+        result = CallResult(1, begun[1], RowState.sent, "SM1", started_at_ms=5, answered_at_ms=6)
         await here.store.record(here.campaign.id, [result])
         (found,) = await here.road.campaigns.recipients("c", state="sent")
         assert (found.provider_id, found.status) == ("SM1", "queued")
@@ -80,7 +80,10 @@ def test_a_late_answer_is_found_where_repetitions_are_allowed_too(
             begun = await here.begin(job, 3)
             await here.store.renew(ME, -1, [job.id])  # its lease has ended
             assert await here.store.reap() == 1
-            late = [Result(1, begun[1], RowState.sent), Result(2, begun[2], RowState.unsent)]
+            late = [
+                CallResult(1, begun[1], RowState.sent),
+                CallResult(2, begun[2], RowState.unsent),
+            ]
             await here.store.record(job.campaign, late)
             assert (await here.counts()).sent == 1
             assert await here.begin(await here.claim(OTHER), 10, OTHER) == {2: 2, 3: 2}
@@ -215,7 +218,7 @@ def test_a_test_send_waits_for_its_slot(
 def test_an_estimate_is_of_what_is_left(tell: Callable[..., None]) -> None:
     async def story(here: Bench) -> None:
         begun = await here.begin(await here.claim(ME, LEASE_MS), 4)
-        results = [Result(n, tries, RowState.sent) for n, tries in begun.items()]
+        results = [CallResult(n, tries, RowState.sent) for n, tries in begun.items()]
         await here.store.record(here.campaign.id, results)
         assert (await here.road.campaigns.dry_run("c")).recipients == 6
 

@@ -14,7 +14,7 @@ import pytest
 
 from postroad.campaigns import recording
 from postroad.model import foreign
-from postroad.model.campaign import Counts, Result, RowState
+from postroad.model.campaign import CallResult, Counts, RowState
 from postroad.model.outcome import Kind
 from postroad.ports.channel import ChannelAnswer, ChannelMessage
 from postroad.stores.postgres.campaigns import PostgresCampaigns
@@ -80,7 +80,7 @@ def test_without_the_door_58_of_59_are_recorded_and_the_other_without_its_texts(
 def test_a_recorder_that_breaks_ends_the_run(
     dsn: str, provider: Provider, tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(_self: object, _campaign: int, _results: Sequence[Result]) -> Counts:
+    async def broken(_self: object, _campaign: int, _results: Sequence[CallResult]) -> Counts:
         raise ZeroDivisionError("somewhere deep")
 
     for store in (PostgresCampaigns, SqliteCampaigns):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from postroad.transports import ways
+from postroad.transports import vetted_http
 from tests.campaigns.provider import TOKEN, Provider
 from tests.campaigns.stories import local, numbers, prepare, reaches, running
 
@@ -80,7 +80,7 @@ def test_a_refused_credential_halts_the_campaign_with_the_reason(
 def test_a_provider_that_takes_it_and_is_silent_leaves_it_uncertain(
     dsn: str, provider: Provider, tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ways, "TIMEOUT_S", 1.0)
+    monkeypatch.setattr(vetted_http, "TIMEOUT_S", 1.0)
 
     async def story() -> None:
         async with running(local(dsn)) as road:

@@ -15,8 +15,8 @@ from postroad.model.campaign import RowState
 from postroad.model.errors import Shortage
 from postroad.model.outcome import Kind
 from postroad.ports.channel import ChannelAnswer
-from postroad.transports import ways
-from postroad.transports.webhook.connections import Connections
+from postroad.transports import vetted_http
+from postroad.transports.webhook.connections import ConnectionPool
 from tests.campaigns.provider import TOKEN, Provider
 from tests.campaigns.stories import LOCAL, draft, local, numbers, prepare, running, until
 from tests.campaigns.test_store import bench
@@ -45,7 +45,7 @@ async def _ended(road: Postroad) -> bool:
 def test_a_shortage_when_the_providers_name_is_looked_up_halts_nothing(
     provider: Provider, tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ways, "AGAIN_S", 0.0)  # looked up for each call, and before
+    monkeypatch.setattr(vetted_http, "AGAIN_S", 0.0)  # looked up for each call, and before
     people, lack = numbers(10), Lack()
 
     async def resolve(_: str) -> list[str]:
@@ -75,13 +75,13 @@ def test_a_shortage_when_the_providers_name_is_looked_up_halts_nothing(
 def test_a_shortage_does_not_block_the_credential(
     provider: Provider, tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    people, lack, call = numbers(10), Lack(), Connections.call
+    people, lack, call = numbers(10), Lack(), ConnectionPool.call
 
-    async def lacking(self: Connections, *values: Any) -> Any:
+    async def lacking(self: ConnectionPool, *values: Any) -> Any:
         lack.meet()
         return await call(self, *values)
 
-    monkeypatch.setattr(Connections, "call", lacking)
+    monkeypatch.setattr(ConnectionPool, "call", lacking)
 
     async def story() -> None:
         async with running(local(f"sqlite:///{tmp_path}/road.db")) as road:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from postroad import Postroad
-from postroad.model.campaign import Campaign, Counts, Job, Result, RowState, Verb
+from postroad.model.campaign import CallResult, Campaign, Counts, Job, RowState, Verb
 from postroad.ports.campaigns import CampaignStore
 from tests.campaigns.provider import Provider
 from tests.campaigns.stories import draft, local, numbers, prepare
@@ -120,10 +120,10 @@ def test_a_lost_lease_leaves_what_was_begun_uncertain_and_a_late_answer_settles_
         assert await here.store.reap() == 1
         assert (await here.counts()).uncertain == 4
         late = [
-            Result(1, begun[1], RowState.sent, "SM1"),
-            Result(2, begun[2], RowState.failed, "", "21211"),
-            Result(3, begun[3], RowState.unsent),
-            Result(4, begun[4] + 1, RowState.sent, "SM4"),  # of another try
+            CallResult(1, begun[1], RowState.sent, "SM1"),
+            CallResult(2, begun[2], RowState.failed, "", "21211"),
+            CallResult(3, begun[3], RowState.unsent),
+            CallResult(4, begun[4] + 1, RowState.sent, "SM4"),  # of another try
         ]
         await here.store.record(job.campaign, late)
         found = await here.counts()
@@ -160,7 +160,7 @@ def test_nothing_is_final_while_an_owner_has_something_in_flight(tell: Callable[
         await here.road.campaigns.stop("c")
         await here.store.log()
         assert (await here.store.due())[2]
-        results = [Result(n, tries, RowState.sent, f"SM{n}") for n, tries in begun.items()]
+        results = [CallResult(n, tries, RowState.sent, f"SM{n}") for n, tries in begun.items()]
         await here.store.record(job.campaign, results)
         await here.store.release(ME, job)
         await here.store.log()
@@ -177,7 +177,7 @@ def test_a_campaign_whose_counts_do_not_add_up_is_not_finished_and_named(
         job = await here.claim()
         begun = await here.begin(job, 10)
         await here.store.record(
-            job.campaign, [Result(n, tries, RowState.sent) for n, tries in begun.items()]
+            job.campaign, [CallResult(n, tries, RowState.sent) for n, tries in begun.items()]
         )
         await here.store.release(ME, job)
         await spoil(here.store, "update {0}campaign set failed = 0, sent = sent - 1")

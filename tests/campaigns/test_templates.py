@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from postroad.campaigns import template
 from postroad.campaigns.template import BadTemplate, Template
-from postroad.model.segments import segments
+from postroad.model.sms_segments import count_segments
 
 
 def test_columns_and_filters_are_filled_in() -> None:
@@ -76,7 +76,7 @@ def test_a_value_is_never_read_as_a_template(value: str) -> None:
     ],
 )
 def test_segments(text: str, count: int, encoding: str) -> None:
-    found = segments(text)
+    found = count_segments(text)
     assert (found.count, found.encoding) == (count, encoding)
 
 

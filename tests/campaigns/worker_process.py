@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from postroad.campaigns import worker
-from postroad.model.campaign import Counts, Job, Result
+from postroad.model.campaign import CallResult, Counts, Job
 from postroad.stores.postgres.campaigns import PostgresCampaigns
 from postroad.stores.sqlite.campaigns import SqliteCampaigns
 from tests.campaigns.stories import local
@@ -18,7 +18,7 @@ async def no_intents(_store: object, _owner: int, _job: Job, ns: Sequence[int]) 
     return dict.fromkeys(ns, 1)
 
 
-async def broken(_store: object, _campaign: int, _results: Sequence[Result]) -> Counts:
+async def broken(_store: object, _campaign: int, _results: Sequence[CallResult]) -> Counts:
     raise ZeroDivisionError("somewhere deep")
 
 

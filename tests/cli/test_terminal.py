@@ -22,7 +22,7 @@ import pytest
 from postroad.cli import printing
 from postroad.cli.client import RoadClient
 from postroad.cli.root import app
-from postroad.model import visible
+from postroad.model import terminal_text
 from postroad.observe.log import make_log
 from tests.cli.running import UP, running
 
@@ -172,7 +172,7 @@ def test_a_terminal_is_sent_no_control_character_of_a_stranger(
     assert said.startswith("\x1b[1m")  # ours
     assert "\x1b]" not in said
     assert "\x1b[8m" not in said
-    monkeypatch.setattr(printing, "visible", lambda text: text)  # the one place that shows them
+    monkeypatch.setattr(printing, "escaped", lambda text: text)  # the one place that shows them
     said, _ = on_a_terminal("queues", "--server", url)
     assert "\x1b]0;owned" in said
 
@@ -219,7 +219,7 @@ def test_an_export_is_exact_in_a_file_and_shown_on_a_terminal(
     monkeypatch.setattr(RoadClient, "__enter__", lambda self: self)
     monkeypatch.setattr(RoadClient, "export", lambda *_: iter(parts))
     said, code = on_a_terminal("campaign", "export", "x", "--server", "http://x")
-    assert (said, code) == (visible.visible(row.decode()), 0)
+    assert (said, code) == (terminal_text.escaped(row.decode()), 0)
 
 
 def test_a_crash_of_ours_shows_them_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -248,10 +248,10 @@ def test_a_line_of_the_log_is_one_line_without_any(form: str) -> None:
 
 def test_every_character_that_steers_is_shown_and_no_other() -> None:
     every = "".join(map(chr, range(0x3000)))
-    shown = visible.one_line(every)
+    shown = terminal_text.escaped_line(every)
     assert RAW.findall(shown) == []
     assert RAW.sub("", every.translate({9: None, 10: None})) == re.sub(
         r"\\(x[0-9a-f]{2}|u[0-9a-f]{4})", "", shown
     )
-    assert visible.visible("a\n\tb") == "a\n\tb"
-    assert visible.one_line("a\n\ud800") == r"a\x0a\ud800"
+    assert terminal_text.escaped("a\n\tb") == "a\n\tb"
+    assert terminal_text.escaped_line("a\n\ud800") == r"a\x0a\ud800"

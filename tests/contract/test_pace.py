@@ -249,7 +249,7 @@ async def test_a_used_up_limit_is_the_reason_that_explain_shows(bench: Bench) ->
     assert told.state is State.waiting
     assert told.next.not_before_ms == hold.until_ms
     assert 3_600_000 <= (hold.until_ms or 0) - bench.now_ms <= 3_661_000
-    assert "its limit has a slot" in told.sentence
+    assert "its limit has a rate slot" in told.sentence
     queued = await bench.store.queue_facts("default", "shop")
     laned = await bench.store.lane_facts(queue.lanes[0])
     assert queued is not None

@@ -13,7 +13,7 @@ from postroad.model.pace import read_limit
 from postroad.model.record import Collected
 from postroad.model.unused import DELETE_MOST, unused_for_ms
 from postroad.model.webhook import HookRow
-from postroad.ports.usage import Kept
+from postroad.ports.usage import CountedKind
 from postroad.stores.sqlite.database import QUERIES
 from postroad.stores.sqlite.writer import InlineDrive
 from tests.contract.bench import Bench
@@ -64,10 +64,10 @@ async def test_one_that_nobody_used_for_long_is_deleted_with_its_lanes(bench: Be
     await bench.queue("never used", tenant="a")
     await deliver(bench, used)
     assert await days(bench, 30) == 0
-    assert await bench.store.tenant_has(Kept.queues, "a", 10) == 2
-    assert await bench.store.tenant_has(Kept.lanes, "a", 10) == 4
+    assert await bench.store.tenant_has(CountedKind.queues, "a", 10) == 2
+    assert await bench.store.tenant_has(CountedKind.lanes, "a", 10) == 4
     assert await days(bench, 1) == 2
-    for kept in (Kept.queues, Kept.lanes):
+    for kept in (CountedKind.queues, CountedKind.lanes):
         assert await bench.store.tenant_has(kept, "a", 10) == 0
     assert await left(bench) == [0] * 7
 

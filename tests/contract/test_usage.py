@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from postroad.ports.usage import Kept
+from postroad.ports.usage import CountedKind
 from tests.contract.bench import Bench
 
 
@@ -10,10 +10,10 @@ async def test_queues_and_lanes_of_a_tenant_are_counted_up_to_a_number(bench: Be
     for number in range(3):
         await bench.queue(f"q{number}", tenant="a", server="one")
     await bench.queue("other", tenant="b")
-    assert await bench.store.tenant_has(Kept.queues, "a", 10) == 3
-    assert await bench.store.tenant_has(Kept.lanes, "a", 10) == 1
-    assert await bench.store.tenant_has(Kept.queues, "a", 2) == 2
-    for kept in (Kept.mailboxes, Kept.campaigns, Kept.imports):
+    assert await bench.store.tenant_has(CountedKind.queues, "a", 10) == 3
+    assert await bench.store.tenant_has(CountedKind.lanes, "a", 10) == 1
+    assert await bench.store.tenant_has(CountedKind.queues, "a", 2) == 2
+    for kept in (CountedKind.mailboxes, CountedKind.campaigns, CountedKind.imports):
         assert await bench.store.tenant_has(kept, "a", 10) == 0
 
 

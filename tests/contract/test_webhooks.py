@@ -5,13 +5,13 @@ from msgspec.structs import replace
 from postroad.model import outcome
 from postroad.model.decide import Move
 from postroad.model.entities import DAY_MS
-from postroad.model.note import Note
 from postroad.model.record import Result
 from postroad.model.states import DeadReason
+from postroad.model.try_details import TryDetails
 from postroad.model.webhook import HookRow
 from tests.contract.bench import Bench
 
-NOTE = Note("127.0.0.1:80", "", b'{"webhook-id":"msg_1"}', b"said \x00\xff", 3)
+NOTE = TryDetails("127.0.0.1:80", "", b'{"webhook-id":"msg_1"}', b"said \x00\xff", 3)
 
 
 async def test_settings_are_kept_and_changed(bench: Bench) -> None:
@@ -67,8 +67,8 @@ async def test_settings_are_paged_by_name_and_forgotten(bench: Bench) -> None:
     assert len(await bench.store.hook_page("default", "", 9)) == 1
 
 
-def noted(result: Result, note: Note = NOTE, status: int = 200) -> Result:
-    return replace(result, note=note, status=status)
+def noted(result: Result, note: TryDetails = NOTE, status: int = 200) -> Result:
+    return replace(result, details=note, status=status)
 
 
 async def test_every_try_is_in_the_log_the_delivered_one_too(bench: Bench) -> None:

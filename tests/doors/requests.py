@@ -25,7 +25,7 @@ from postroad.model.ids import to_number
 from postroad.model.keyring import KeyRing, read_keys
 from postroad.model.pace import read_limit
 from postroad.model.private_headers import DECODE, _opened
-from postroad.model.segments import segments
+from postroad.model.sms_segments import count_segments
 from postroad.model.tokens import identity_of
 from postroad.model.webhook import HEADERS
 from postroad.observe import traces
@@ -275,7 +275,7 @@ DOORS = (
     ),
     Door(
         "how many segments",
-        lambda data: segments(data.decode("latin-1")),
+        lambda data: count_segments(data.decode("latin-1")),
         (),
     ),
     Door(

@@ -24,7 +24,7 @@ OURS = {
     "campaigns/importing.py:_next": "JSON that was written a line before",
     "api/openapi.py:": "docstrings of our own",
     "api/in_process.py:ask": "a request that this process makes to itself",
-    "transports/webhook/connections.py:Connections": "it makes connections, and reads nothing",
+    "transports/webhook/connections.py:ConnectionPool": "it makes connections, and reads nothing",
     "transports/webhook/endpoints.py:": "settings that this release wrote and sealed",
     "verbs/webhooks.py:_credential": "a URL that was vetted",
     "stores/sql.py:": "names of our migrations",

@@ -15,7 +15,7 @@ from postroad.api.routes.messages import SEND
 from postroad.campaigns.reading import BadFile, open_source
 from postroad.campaigns.template import NESTED_MAX, BadTemplate, Template
 from postroad.config import address
-from postroad.hub.http import Http
+from postroad.hub.http import HttpProtocol
 from postroad.model.campaign import RowState
 from postroad.model.errors import BadDsn, BadInput, BadSetting, Reject
 from postroad.model.foreign import CHARACTERS_MAX
@@ -234,7 +234,7 @@ def test_the_hub_refuses_what_its_parser_would_take_long_for(blanks: int, status
             said.append(data)
 
     async def story() -> None:
-        http = Http(hub(), None, Patient(), None)  # type: ignore[arg-type]
+        http = HttpProtocol(hub(), None, Patient(), None)  # type: ignore[arg-type]
         http.begin(Heard())  # type: ignore[arg-type]
         http.data_received(b"GET /x HTTP/1.1\r\nhost: x\r\na:" + b" " * blanks + b"x\r\n\r\n")
 

@@ -13,10 +13,10 @@ from uvicorn.server import ServerState
 
 from postroad.api.hosts import Hosts, Proxies
 from postroad.api.listening import StrictProtocol
-from postroad.hub.access import Keys
+from postroad.hub.access import HubTokens
 from postroad.hub.frames import JSON, MSGPACK, Codec
-from postroad.hub.http import Http
-from postroad.hub.server import Server
+from postroad.hub.http import HttpProtocol
+from postroad.hub.server import HubServer
 from postroad.hub.server import UndecidedConnection as HubDoor
 from postroad.model.errors import BadSetting
 from postroad.model.hubs import known_hub
@@ -75,7 +75,7 @@ class Line:
 
 def hub(address_max: int = 1_000) -> Any:
     limits = msgspec.structs.replace(HubLimits(), address_connections_max=address_max)
-    return SimpleNamespace(limits=limits, poke=lambda: None, core=None, clock=None, log=None)
+    return SimpleNamespace(limits=limits, wake=lambda: None, core=None, clock=None, log=None)
 
 
 class Patient:
@@ -86,7 +86,7 @@ class Patient:
         self.commands = None
         self.addresses: Counter[str] = Counter()
 
-    def expect(self, _protocol: object, _seconds: float | None) -> None:
+    def set_deadline(self, _protocol: object, _seconds: float | None) -> None:
         pass
 
 
@@ -97,7 +97,7 @@ def at_the_hubs_door(data: bytes) -> None:
 
 
 def asked_of_the_hub(data: bytes, size: int = 0) -> None:
-    http = Http(hub(), None, Patient(), None)  # type: ignore[arg-type]
+    http = HttpProtocol(hub(), None, Patient(), None)  # type: ignore[arg-type]
     http.begin(Line())  # type: ignore[arg-type]
     in_loop(lambda: in_pieces(lambda: http.data_received, data, size or len(data)))
 
@@ -143,7 +143,7 @@ API = Config(nothing, lifespan="off", log_config=None, access_log=False, ws="non
 def upgraded(data: bytes) -> None:
     request = SimpleNamespace(headers={"Sec-WebSocket-Protocol": data.decode("latin-1")})
     door = SimpleNamespace(wrong=None)
-    in_loop(lambda: Server(hub(), Keys()).upgrade(door, request))  # type: ignore[arg-type]
+    in_loop(lambda: HubServer(hub(), HubTokens()).upgrade(door, request))  # type: ignore[arg-type]
 
 
 def commanded(data: bytes) -> None:
@@ -165,12 +165,12 @@ DOORS = (
     Door(
         "a hub's upgrade",
         upgraded,
-        ("hub/server.py:Server",),
+        ("hub/server.py:HubServer",),
     ),
     Door(
         "an HTTP request to the hub",
         asked_of_the_hub,
-        ("hub/http.py:Http", "hub/http.py:HEAD_END"),
+        ("hub/http.py:HttpProtocol", "hub/http.py:HEAD_END"),
         size=15_000,
         frames=(
             BARE,
@@ -215,7 +215,7 @@ DOORS = (
         (
             *(f"model/hubs.py:{name}" for name in ("HOST", "KnownHub", "is_number", "known_hub")),
             "config.py:_hubs",
-            "config.py:_check_doors",
+            "config.py:_check_network",
             "transports/named_hubs.py:NamedHub",
             "transports/webhook/guard.py:Guard",
         ),

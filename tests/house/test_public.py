@@ -144,22 +144,7 @@ def test_help_shows_every_verb_and_group() -> None:
 
 SHARED_NAMES_MAX = 20
 """A word has one meaning; so many may have two."""
-SHARED_NAMES = {
-    "Calls",
-    "Connections",
-    "Inbox",
-    "Message",
-    "Postroad",
-    "Refused",
-    "Result",
-    "ResultRecorder",
-    "Scope",
-    "Server",
-    "State",
-    "Taken",
-    "Way",
-    "Ways",
-}
+SHARED_NAMES = {"Message", "Postroad", "ResultRecorder"}
 
 
 def shared_names(folder: Path) -> dict[str, list[str]]:

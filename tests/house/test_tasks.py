@@ -10,8 +10,8 @@ HANDED = "what it raises is handed to those who wait for it"
 AWAITED = "awaited in the same function, which raises what it raised"
 HEARD = {
     "api/tls_server.py create_task": "takes connections, and goes on after whatever a socket raises",
-    "hub/calls.py create_task": "it suppresses whatever ended a connection",
-    "hub/greeting.py create_task": "takes connections, and goes on after whatever a socket raises",
+    "hub/client_connection.py create_task": "it suppresses whatever ended a connection",
+    "hub/tls_listener.py create_task": "takes connections, and goes on after whatever a socket raises",
     "observe/watcher.py Thread": "another process, which ends the stuck one whatever becomes of it",
     "api/serving.py create_task": "a TaskGroup ends the server with what it raised",
     "api/serving.py TaskGroup": "ends the server with what one of it raised",

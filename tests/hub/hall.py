@@ -4,9 +4,9 @@ from pathlib import Path
 
 import apsw
 
-from postroad.hub.connections import Settle
 from postroad.hub.core import Core
-from postroad.hub.frames import Acked, Continue, End, Event, Message
+from postroad.hub.frames import Acked, Continue, End, Event, MessageFrame
+from postroad.hub.state import OnAnswer
 from postroad.hub.subscriber import Client
 from postroad.model.mailbox import (
     Answer,
@@ -59,7 +59,7 @@ class Wire:
         """Mailbox and id of every message that came, by whichever way."""
         found: list[tuple[str, int]] = []
         for frame in self.frames:
-            if isinstance(frame, Message):
+            if isinstance(frame, MessageFrame):
                 found.append((frame.box, frame.id))
             elif isinstance(frame, Acked) and frame.next:
                 found.append((frame.next.box, frame.next.id))
@@ -136,14 +136,14 @@ class Got:
         return answer
 
 
-def ack_settle(wire: Wire, box: str, position: int, got: Got) -> Settle:
+def ack_settle(wire: Wire, box: str, position: int, got: Got) -> OnAnswer:
     """As a connection answers an ack: with the next message."""
 
     def settled(answer: Answer) -> None:
         got(answer)
         if isinstance(answer, Taken):
             letter = answer.next
-            following = Message(box=box, id=letter.position, at=0) if letter else None
+            following = MessageFrame(box=box, id=letter.position, at=0) if letter else None
             wire.put(Acked(box=box, id=position, next=following))
 
     return settled

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import uvloop
 
-from postroad.hub.access import keys
-from postroad.hub.serving import Station, Where
+from postroad.hub.access import hub_tokens
+from postroad.hub.serving import HubService, ListenOptions
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
 from postroad.stores.sqlite.store import SqliteStore
@@ -17,8 +17,8 @@ async def main(path: Path, port: int) -> None:
     clock = SystemClock()
     store = SqliteStore(path, clock)
     await store.open()
-    where = Where(port=port, keys=keys(CREATE, SEND))
-    station = Station(store, clock, make_log("warning"), where)
+    where = ListenOptions(port=port, keys=hub_tokens(CREATE, SEND))
+    station = HubService(store, clock, make_log("warning"), where)
     await station.start()
     sys.stdout.write(f"{station.port}\n")
     sys.stdout.flush()

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from postroad.hub.access import keys
+from postroad.hub.access import hub_tokens
 from postroad.hub.client import HubClient
 from postroad.hub.frames import Created
 from postroad.hub.pump import Hub
-from postroad.hub.server import Server
+from postroad.hub.server import HubServer
 from postroad.model.mailbox import HubLimits
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
@@ -23,7 +23,7 @@ CREATE, SEND = "let me make mailboxes here", "let me send to any mailbox"
 
 class Served(Struct):
     hub: Hub
-    server: Server
+    server: HubServer
     port: int
 
     @property
@@ -54,7 +54,7 @@ async def serving(
         await own.open()
     hub = Hub(store or own, clock, make_log("warning"), limits)  # type: ignore[arg-type]
     await hub.open()
-    server = Server(hub, keys(CREATE, SEND))
+    server = HubServer(hub, hub_tokens(CREATE, SEND))
     try:
         yield Served(hub, server, await server.start(port=port, tls=tls))
     finally:

@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.typing import Subprotocol
 
 from postroad.hub.frames import MSGPACK
-from postroad.hub.http import Http
+from postroad.hub.http import HttpProtocol
 from postroad.model.mailbox import HubLimits
 from tests.hub.raw import ask, closed, dial, hear, http
 from tests.hub.serving import CREATE, Served, serving, some_boxes
@@ -157,7 +157,7 @@ async def test_a_connect_that_never_says_what_it_wants_is_cut(
     async with unshaken(tmp_path, caplog, limits) as served:
         await asyncio.gather(*[one(served, *start) for start in starts for _ in range(5)])
         async with asyncio.timeout(30):
-            while served.server.visitors.total > 1:
+            while served.server.connection_limits.total > 1:
                 await asyncio.sleep(0.02)
         assert not served.server._due
 
@@ -171,7 +171,7 @@ async def test_too_many_connections_from_one_address_are_refused(
                 async with dial(served):
                     pass
         async with asyncio.timeout(30):
-            while served.server.visitors.total > 1:
+            while served.server.connection_limits.total > 1:
                 await asyncio.sleep(0.02)
         async with dial(served) as ws:
             assert (await ask(ws, '{"do": "unsub", "boxes": [], "n": 1}'))["is"] == "ok"
@@ -244,7 +244,7 @@ async def test_who_asks_by_http_and_never_reads_keeps_little_in_memory_and_is_cl
                 writer.write(asking)
                 await asyncio.sleep(0.001)
                 for each in served.server._due:
-                    if isinstance(each, Http) and each._transport is not None:
+                    if isinstance(each, HttpProtocol) and each._transport is not None:
                         kept = max(kept, each._transport.get_write_buffer_size())
                 assert kept < 1 << 20
         assert kept > 0

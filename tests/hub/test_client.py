@@ -17,14 +17,14 @@ from postroad.hub.frames import (
     End,
     Error,
     Event,
-    Message,
+    MessageFrame,
     Quota,
     SendTo,
     Subscribe,
     Subscribed,
 )
 from postroad.hub.frames import Ok as Done
-from postroad.hub.inbox import Inbox
+from postroad.hub.inbox import ClientInbox
 from postroad.hub.pump import Hub
 from postroad.model.errors import HubAway, HubLost, UnknownMailbox
 from postroad.model.mailbox import RefusalCode
@@ -148,7 +148,7 @@ async def test_messages_behind_one_that_was_polled_wake_the_next_poll(tmp_path: 
         path = f"/v1/mailboxes/{box.box}/messages"
         first = asyncio.create_task(http(served, "GET", f"{path}?wait=60", box.recipient_token))
         second = asyncio.create_task(http(served, "GET", f"{path}?wait=60", box.recipient_token))
-        while served.hub.shown().polls < 2:
+        while served.hub.status().polls < 2:
             await asyncio.sleep(0.01)
         await client.send(box.box, box.sender_token, "one")
         await client.send(box.box, box.sender_token, "two")
@@ -193,8 +193,10 @@ async def flooded(hub: Flooding) -> AsyncIterator[HubClient]:
 
 
 STRAYS: dict[str, Callable[[int], Event]] = {
-    "one mailbox again and again": lambda n: Message(box="a", id=n, at=0, data=b"x" * 60_000),
-    "mailboxes that nobody named": lambda n: Message(box=f"b{n}", id=1, at=0, data=b"x" * 60_000),
+    "one mailbox again and again": lambda n: MessageFrame(box="a", id=n, at=0, data=b"x" * 60_000),
+    "mailboxes that nobody named": lambda n: MessageFrame(
+        box=f"b{n}", id=1, at=0, data=b"x" * 60_000
+    ),
     "quotas of mailboxes that nobody sends to": lambda n: Quota(box=f"b{n}"),
     "words that mailboxes are open": lambda n: Continue(box=f"b{n}"),
     "ends of nothing": lambda n: End(box=f"b{n}", why="taken over"),
@@ -224,7 +226,9 @@ async def test_small_messages_that_become_large_ones_unread_do_not_fill_the_memo
     monkeypatch.setattr("postroad.hub.inbox.INBOX_BYTES", 100_000)
     boxes = [f"b{n}" for n in range(50)]
     sizes = (1, 60_000)
-    hub = Flooding(Message(box=b, id=1, at=0, data=b"x" * size) for size in sizes for b in boxes)
+    hub = Flooding(
+        MessageFrame(box=b, id=1, at=0, data=b"x" * size) for size in sizes for b in boxes
+    )
     async with flooded(hub) as client:
         await client.subscribe(dict.fromkeys(boxes, "token"))
         async with asyncio.timeout(30):
@@ -237,8 +241,8 @@ async def test_small_messages_that_become_large_ones_unread_do_not_fill_the_memo
 async def test_a_flood_is_kept_without_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would be in memory: a queue of all that comes."""
     kept: list[Received] = []
-    monkeypatch.setattr(Inbox, "put", lambda _, message: kept.append(message))
-    hub = Flooding(Message(box="a", id=n, at=0, data=b"x" * 1_000) for n in range(1, 5_000))
+    monkeypatch.setattr(ClientInbox, "put", lambda _, message: kept.append(message))
+    hub = Flooding(MessageFrame(box="a", id=n, at=0, data=b"x" * 1_000) for n in range(1, 5_000))
     async with flooded(hub) as client:
         await client.subscribe({"a": "token"})
         async with asyncio.timeout(30):

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from postroad.hub.calls import Calls
 from postroad.hub.client import HubClient
-from postroad.hub.frames import MSGPACK, Codec, Message
+from postroad.hub.client_connection import ClientConnection
+from postroad.hub.frames import MSGPACK, Codec, MessageFrame
 from postroad.hub.pings import FLOOD
-from postroad.hub.socket import Socket
+from postroad.hub.socket import WebSocketSession
 from postroad.ports.clock import SystemClock
 from tests.hub.serving import serving
 
@@ -62,7 +62,7 @@ async def upgraded(path: Path) -> AsyncIterator[tuple[StreamReader, StreamWriter
         await reader.readuntil(b"\r\n\r\n")
         yield reader, writer
         writer.close()
-        while served.server.inside:
+        while served.server.open_transports:
             await asyncio.sleep(0.01)
 
 
@@ -70,7 +70,7 @@ async def upgraded(path: Path) -> AsyncIterator[tuple[StreamReader, StreamWriter
 async def test_a_client_that_floods_the_hub_is_hung_up_on(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = counted(monkeypatch, Socket)
+    seen = counted(monkeypatch, WebSocketSession)
     begin, first, payload = CLIENTS[name]
     said = b""
     async with upgraded(tmp_path) as (reader, writer):
@@ -86,7 +86,7 @@ async def test_without_the_bounds_all_pings_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("postroad.hub.pings.FLOOD", COUNT)
-    seen = counted(monkeypatch, Socket)
+    seen = counted(monkeypatch, WebSocketSession)
     async with upgraded(tmp_path) as (_, writer):
         writer.write(frame(0x89, masked=True) * COUNT)
         while len(seen) < COUNT:
@@ -104,7 +104,7 @@ async def test_every_ping_is_answered_also_right_after_a_pong_or_another_ping(
             assert await reader.readexactly(7) == b"\x8a\x05" + word
 
 
-STRAY = Codec(MSGPACK).encode(Message(box="nobody's", id=1, at=0, data=b"x"))
+STRAY = Codec(MSGPACK).encode(MessageFrame(box="nobody's", id=1, at=0, data=b"x"))
 HUBS = {
     "pings": (0x89, b""),
     "pongs": (0x8A, b""),
@@ -163,7 +163,7 @@ class Always:
 async def test_a_hub_that_floods_its_client_is_hung_up_on_and_dialled_ever_more_seldom(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen, waits = counted(monkeypatch, Calls), Waits()
+    seen, waits = counted(monkeypatch, ClientConnection), Waits()
     async with flooding(*HUBS[name]) as url, asyncio.timeout(60):
         client = HubClient(url, clock=waits, chance=Always())
         await client.open()

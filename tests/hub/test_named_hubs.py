@@ -16,7 +16,7 @@ from websockets.typing import Subprotocol
 from postroad import Postroad
 from postroad.app import Parts
 from postroad.config import Settings
-from postroad.hub import calls
+from postroad.hub import client_connection
 from postroad.hub.access import new_box
 from postroad.hub.frames import MSGPACK
 from postroad.model.entities import Message
@@ -171,9 +171,11 @@ async def test_a_redirect_is_not_followed(tmp_path: Path, monkeypatch: pytest.Mo
             # and connected to without asking anybody.
             loose = {"max_redirects": 5, "socket_factory": None}
             monkeypatch.setattr(
-                calls, "ws_connect", lambda *given, **how: ws_connect(*given, **{**how, **loose})
+                client_connection,
+                "ws_connect",
+                lambda *given, **how: ws_connect(*given, **{**how, **loose}),
             )
-            monkeypatch.setattr(calls, "CONNECT_S", 0.5)
+            monkeypatch.setattr(client_connection, "CONNECT_S", 0.5)
             async with road_with(tmp_path, known) as road:
                 await tried(road, queue)
             assert elsewhere.connections == 1
@@ -200,7 +202,7 @@ async def test_a_name_that_leads_to_a_private_address_is_not_connected_to(
 
         monkeypatch.setattr(Guard, "check", lambda *_: None)
         async with road_with(tmp_path, secure, names=Names(["127.0.0.1"])) as road:
-            monkeypatch.setattr(calls, "CONNECT_S", 0.5)
+            monkeypatch.setattr(client_connection, "CONNECT_S", 0.5)
             assert "unreachable" in await tried(road, queue)
         assert inside.connections == 1
 

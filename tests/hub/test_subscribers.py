@@ -8,7 +8,7 @@ import pytest
 
 from postroad.hub.core import Core
 from postroad.hub.frames import message
-from postroad.hub.subscriber import Client, Sub
+from postroad.hub.subscriber import Client, Subscription
 from postroad.model.errors import HubRefused
 from postroad.model.mailbox import Answer, Drop, Get, Heads, HubLimits, Post, Take
 from tests.hub.hall import Got, Hall, ack_settle, new_box, recipient, sender
@@ -126,8 +126,8 @@ class Carrying(Core):
     mailbox by then."""
 
     def _dispatch(
-        self, client: Client, picked: list[tuple[Sub, float]], answer: Answer
-    ) -> list[tuple[Sub, float]]:
+        self, client: Client, picked: list[tuple[Subscription, float]], answer: Answer
+    ) -> list[tuple[Subscription, float]]:
         assert isinstance(answer, Heads)
         for (sub, _), letter in zip(picked, answer.letters, strict=True):
             if letter:
@@ -345,12 +345,12 @@ async def test_what_is_shown_and_why_a_subscription_seems_stuck(tmp_path: Path) 
             assert "has message 1 since" in stuck.text
             assert "refused until it is empty" in stuck.text
             assert (await served.hub.explain(other.box)).state == "idle"
-            shown = served.hub.shown()
+            shown = served.hub.status()
             assert (shown.clients, shown.subscriptions, shown.unacked) == (3, 2, 1)
             assert (shown.awaited, shown.pending, shown.takeovers) == (1, 0, 0)
             assert shown.oldest_unacked_s >= 0
             await thief.subscribe({box.box: box.recipient_token})
-            assert served.hub.shown().takeovers == 1
+            assert served.hub.status().takeovers == 1
             assert (await anext(thief)).text == "x"
             assert not await message.ack()
             (taker,) = {s.client for s in served.hub.core.subs.values() if s.name == box.box}
@@ -361,10 +361,10 @@ async def test_what_is_shown_and_why_a_subscription_seems_stuck(tmp_path: Path) 
             paused = await served.hub.explain(other.box)
             assert paused.state == "paused"
             assert "takes nothing since" in paused.text
-            shown = served.hub.shown()
+            shown = served.hub.status()
             assert (shown.pending, shown.busiest[0].client) == (1, taker.number)
             served.hub.core.resume(taker)
-            served.hub.poke()
+            served.hub.wake()
             assert (await asyncio.wait_for(anext(thief), 30)).text == "y"
 
 

@@ -40,9 +40,9 @@ async def test_with_a_certificate_the_hub_speaks_tls_and_nothing_else(tmp_path: 
             # A handshake that never goes on is ended, and counted until then.
             idle = socket.create_connection(("127.0.0.1", served.port))
             async with asyncio.timeout(30):
-                while served.server.visitors.total < 2:
+                while served.server.connection_limits.total < 2:
                     await asyncio.sleep(0.01)
-                while served.server.visitors.total > 1:
+                while served.server.connection_limits.total > 1:
                     await asyncio.sleep(0.01)
             idle.close()
 
@@ -62,14 +62,14 @@ async def test_slow_handshakes_are_bounded_in_number(tmp_path: Path) -> None:
     async with serving(tmp_path / "hub.db", limits, tls=certificates.server()) as served:
         idle = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(3)]
         async with asyncio.timeout(30):
-            while served.server.visitors.total < 3:
+            while served.server.connection_limits.total < 3:
                 await asyncio.sleep(0.01)
         with pytest.raises((HubAway, OSError)):
             await served.secure_client("hub.example.com", certificates.trusting()).open()
         for each in idle:
             each.close()
         async with asyncio.timeout(30):
-            while served.server.visitors.total:
+            while served.server.connection_limits.total:
                 await asyncio.sleep(0.01)
         async with served.secure_client("hub.example.com", certificates.trusting()) as client:
             assert (await client.create(CREATE)).box

@@ -12,10 +12,15 @@ from postroad import Postroad
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.block import BlockKind
-from postroad.model.entities import DEFAULT_TENANT
+from postroad.model.entities import DEFAULT_TENANT, Message, Policy, Queue
 from postroad.model.errors import BadInput
 from postroad.model.hubs import KnownHub
-from postroad.model.mailbox import Create, Take
+from postroad.model.mailbox import Create, Drop, HubLimits, Take
+from postroad.model.outcome import Kind
+from postroad.model.states import NEVER
+from postroad.ports.clock import SystemClock
+from postroad.stores.sqlite.store import SqliteStore
+from postroad.transports.hub import HubConnection, HubTransport
 from tests.hub.hall import new_box, recipient
 from tests.hub.serving import SEND, Served, serving, some_boxes
 
@@ -156,3 +161,111 @@ async def test_a_bad_address_is_refused_by_name(tmp_path: Path, queue: str) -> N
     async with road_at(tmp_path / "road.db", 1) as road:
         with pytest.raises(BadInput, match="hub://"):
             await road.send(queue, "x")
+
+
+def queue_at(served: Served, mailbox: str, tenant: str = DEFAULT_TENANT) -> Queue:
+    return Queue(1, tenant, f"hub://127.0.0.1:{served.port}/{mailbox}", Policy(), (1,))
+
+
+def numbered(number: int) -> Message:
+    return Message(number, 1, 1, 1, 0, 0, 0, 0, 0, 0, NEVER, b"x")
+
+
+class Sending:
+    """A transport with one session, and what its recipients said."""
+
+    def __init__(self, served: Served) -> None:
+        hub = KnownHub(f"ws://127.0.0.1:{served.port}", SEND, tenants=("*",))
+        self.served = served
+        self.transport = HubTransport([hub])
+        self.reopened: list[tuple[str, str, Callable[[], bool]]] = []
+        self.transport.on_reopen(lambda *told: self.reopened.append(told))
+
+    async def send(self, mailbox: str, tenant: str = DEFAULT_TENANT) -> Kind:
+        queue = queue_at(self.served, mailbox, tenant)
+        session = await self.transport.open(self.transport.address(queue.name, tenant))
+        # It stays open, as the session of a lane that has work.
+        return (await session.send(queue, numbered(1))).kind
+
+    @property
+    def connection(self) -> HubConnection:
+        (connection,) = self.transport._connections.values()
+        return connection
+
+
+async def test_a_connection_remembers_no_mailbox_but_full_ones(tmp_path: Path) -> None:
+    names = [f"box-{n}" for n in range(50)]
+    async with serving(tmp_path / "hub.db") as served:
+        boxes = [new_box(name, quota=2) for name in names] + [new_box("full", quota=1)]
+        await served.hub._store.box_commit([Create(box) for box in boxes])
+        sending = Sending(served)
+        assert [await sending.send("full") for _ in range(2)] == [Kind.delivered, Kind.quota]
+        for name in names:
+            assert await sending.send(name) is Kind.delivered
+        assert list(sending.connection.full) == ["full"]
+        client = await sending.connection.client()
+        assert list(client._senders) == ["full"]
+        assert not client._sending
+        await sending.transport.close()
+
+
+async def test_a_queue_that_did_not_go_on_before_its_mailbox_was_full_again_is_told_again(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path / "hub.db") as served:
+        await served.hub._store.box_commit([Create(new_box("a", quota=1))])
+        sending = Sending(served)
+        assert await sending.send("a") is Kind.delivered
+        assert await sending.send("a", "slow") is Kind.quota
+        async with served.client() as reader, asyncio.timeout(20):
+            await reader.subscribe({"a": "recipient of a"})
+            assert await (await anext(reader)).ack()
+            while not sending.reopened:
+                await asyncio.sleep(0.01)
+            (tenant, _, is_open) = sending.reopened.pop()
+            assert tenant == "slow"
+            assert is_open()
+            # Another tenant is quicker, twice: now the mailbox is full again.
+            assert await sending.send("a", "quick") is Kind.delivered
+            assert await sending.send("a", "quick") is Kind.quota
+            assert not is_open()
+            assert await (await anext(reader)).ack()
+            while len(sending.reopened) < 2:
+                await asyncio.sleep(0.01)
+        assert [tenant for tenant, _, _ in sending.reopened] == ["quick", "slow"]
+        await sending.transport.close()
+
+
+async def test_a_full_mailbox_that_the_hub_does_not_watch_is_held_by_time_alone(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path / "hub.db", HubLimits(watches_max=1)) as served:
+        boxes = [Create(new_box(name, quota=1)) for name in "ab"]
+        await served.hub._store.box_commit(boxes)
+        sending = Sending(served)
+        for name in "ab":
+            assert await sending.send(name) is Kind.delivered
+            assert await asyncio.wait_for(sending.send(name), 10) is Kind.quota
+        # No CONTINUE will come for the second one: nothing is kept for it.
+        assert list(sending.connection.full) == ["a"]
+        assert list((await sending.connection.client())._watched) == ["a"]
+        await sending.transport.close()
+
+
+async def test_a_full_mailbox_that_went_while_the_hub_was_away_is_let_go(tmp_path: Path) -> None:
+    path = tmp_path / "hub.db"
+    async with serving(path) as served:
+        await served.hub._store.box_commit([Create(new_box("a", quota=1))])
+        sending = Sending(served)
+        assert [await sending.send("a") for _ in range(2)] == [Kind.delivered, Kind.quota]
+    store = SqliteStore(path, SystemClock())
+    await store.open()
+    await store.hub_lead()
+    await store.box_commit([Drop("a")])
+    await store.hub_unlead()
+    await store.close()
+    async with serving(path, port=served.port), asyncio.timeout(30):
+        while not sending.reopened:
+            await asyncio.sleep(0.02)
+        assert await sending.send("a") is Kind.failed
+    await sending.transport.close()

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from postroad.model.circuit import CLOSED, EARLY_LEAST_MS, Circuit, early_ms, struck
+from postroad.model.circuit import CLOSED, EARLY_LEAST_MS, Circuit, after_no_answer, early_ms
 from postroad.model.decide import decide
 from postroad.model.outcome import Outcome
 from tests.model.given_values import (
@@ -23,7 +23,7 @@ CAP_MS = 300 * SECOND_MS
 
 
 def strike(circuit: Circuit, *, probe: bool = False, draw: float = 0.5) -> Circuit:
-    return struck(circuit, "refused", NOW_MS, draw, probe=probe)
+    return after_no_answer(circuit, "refused", NOW_MS, draw, probe=probe)
 
 
 def due(circuit: Circuit) -> Circuit:
@@ -42,7 +42,7 @@ def test_three_in_a_row_open_it_and_two_do_not(draw: float) -> None:
 
 
 def test_the_spell_began_with_the_first_strike() -> None:
-    one = struck(CLOSED, "refused", NOW_MS - 5_000, 0.5, probe=False)
+    one = after_no_answer(CLOSED, "refused", NOW_MS - 5_000, 0.5, probe=False)
     three = strike(strike(one))
     assert three.since_ms == NOW_MS - 5_000
 

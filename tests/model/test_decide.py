@@ -11,8 +11,8 @@ from postroad.model.decide import (
     Situation,
     decide,
     expired,
+    only_delivers,
     spell_expiry,
-    untroubled,
 )
 from postroad.model.entities import Message
 from postroad.model.outcome import Kind, Outcome
@@ -82,7 +82,7 @@ def test_what_is_said_to_be_untroubled_delivers_and_changes_nothing_else(
     sent: Message, outcome: Outcome, at: Situation
 ) -> None:
     after = decide(sent, outcome, at)
-    if untroubled(outcome, at.circuit, at.block):
+    if only_delivers(outcome, at.circuit, at.block):
         assert after == Next(Move.deliver, sent.level, circuit=at.circuit)
     elif at.block is None and at.circuit == CLOSED:
         assert outcome.kind is not Kind.delivered

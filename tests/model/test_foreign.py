@@ -5,7 +5,7 @@ import time
 import pytest
 
 from postroad.model.campaign import RowState
-from postroad.model.foreign import CHARACTERS_MAX, NAME_CHARACTERS_MAX, clean, told
+from postroad.model.foreign import CHARACTERS_MAX, NAME_CHARACTERS_MAX, clean, error_text
 from postroad.model.outcome import Kind, failed
 from postroad.ports.channel import ChannelAnswer
 
@@ -44,5 +44,5 @@ def test_an_exception_that_cannot_be_told_is_told_as_that() -> None:
         def __str__(self) -> str:
             raise ZeroDivisionError
 
-    assert told(Mute()) == "(its text cannot be had: ZeroDivisionError)"
-    assert told(ValueError("a\0b")) == "a\ufffdb"
+    assert error_text(Mute()) == "(its text cannot be had: ZeroDivisionError)"
+    assert error_text(ValueError("a\0b")) == "a\ufffdb"

@@ -14,10 +14,10 @@ from postroad.model.outcome import (
     DELIVERED,
     Outcome,
     failed,
+    lacking,
     later,
     quota,
     rejected,
-    short,
     unknown,
     unreachable,
 )
@@ -53,7 +53,7 @@ OPENED_FURTHER = Circuit(4, 2, NOW_MS + 4 * S, NOW_MS - 9, "refused")
 SILENT = unreachable("refused")
 STALLED = unknown("refused")
 LATER = later("busy", after_ms=9 * S)
-SHORT = short("Too many open files")
+SHORT = lacking("Too many open files")
 A_LITTLE = NOW_MS + S
 
 

@@ -282,7 +282,7 @@ def test_explain_says_that_a_limit_is_the_reason_of_a_wait() -> None:
         last = await world.client.explain(to_text(numbers[-1]))
         assert last.state is State.waiting
         assert [hold.reason for hold in last.blocks] == ["no more than 2/min"]
-        assert last.next.why == "it is due, and goes when its limit has a slot for it"
+        assert last.next.why == "it is due, and goes when its limit has a rate slot for it"
         assert not last.next.exact
         lane = await world.client.explain_lane(await lane_of(world, LIMITED))
         assert lane.blocks == ()  # the credential has slots to spare

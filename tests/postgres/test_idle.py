@@ -11,7 +11,7 @@ from postroad import Postroad
 from postroad.api.serving import ApiServer
 from postroad.app import Parts
 from postroad.config import Settings
-from postroad.hub.serving import Station, Where
+from postroad.hub.serving import HubService, ListenOptions
 from postroad.ports.clock import LoopClock
 from postroad.stores.postgres import listening, mailboxes
 from postroad.stores.postgres.store import PostgresStore
@@ -43,7 +43,7 @@ async def _idle(dsn: str, seconds: float) -> Counter[str]:
 
     async with road:
         await road.send("job", 1)
-        station = Station(store, store.clock, road.log, Where())
+        station = HubService(store, store.clock, road.log, ListenOptions())
         await station.start()
         server = ApiServer(road, settings, delivers=True, station=station)
         serving = asyncio.create_task(server.run(lambda: None))

@@ -12,10 +12,10 @@ from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.dead import TOP, DeadFilter, ReplayMode
 from postroad.model.decide import Move
 from postroad.model.entities import Lane, LaneKey, Message, Policy, Queue, QueueSpec
-from postroad.model.note import Note
 from postroad.model.outcome import Kind, failed
 from postroad.model.record import LaneChange, Result
 from postroad.model.states import NEVER
+from postroad.model.try_details import TryDetails
 from postroad.ports.clock import SystemClock
 from postroad.stores.postgres.store import PostgresStore
 from postroad.stores.rabbitmq.consuming.arrivals import message_of
@@ -76,8 +76,8 @@ def envelope(number: int, hop: int = 0, **more: object) -> Envelope:
 
 
 def result(message: Message, kind: Kind, move: Move, error: str = "") -> Result:
-    note = Note(address="127.0.0.1", headers=b"{}", answer=b"no")
-    return Result(message, 1, kind, move, 1, NOW_MS, None, error, 500, NOW_MS, 5, note=note)
+    note = TryDetails(address="127.0.0.1", headers=b"{}", answer=b"no")
+    return Result(message, 1, kind, move, 1, NOW_MS, None, error, 500, NOW_MS, 5, details=note)
 
 
 async def test_spent_copies_and_noted_starts_are_known(store: SqliteStore | PostgresStore) -> None:

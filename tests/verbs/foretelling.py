@@ -13,7 +13,7 @@ from postroad.model.errors import BadInput
 from postroad.model.explain import Explanation
 from postroad.model.ids import to_number, to_text
 from postroad.model.limits import Limits
-from postroad.model.outlook import What
+from postroad.model.next_step import NextKind
 from postroad.model.states import State
 from postroad.testing import receivers
 from postroad.testing.receivers import QUICK, Behaviour
@@ -102,11 +102,11 @@ class Seer:
     def _judge_early(self, said: Foretold, starts: dict[int, list[int]]) -> None:
         coming, mine = said.told.next, starts[said.number]
         until_ms = min((t for t in self.touched_ms if t > said.at_ms), default=1 << 62)
-        if coming.what is What.answer:
+        if coming.what is NextKind.answer:
             return
-        if coming.what is What.after:
+        if coming.what is NextKind.after:
             self._judge_order(said, [t for t in mine if said.at_ms < t < until_ms], starts)
-        if coming.what in (What.attempt, What.probe, What.after):
+        if coming.what in (NextKind.attempt, NextKind.probe, NextKind.after):
             until_ms = min(until_ms, coming.not_before_ms or 0)
         if self._lifted(said, until_ms):
             return

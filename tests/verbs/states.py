@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from postroad.model.explain import Explanation
 from postroad.model.ids import to_text
+from postroad.model.next_step import NextKind
 from postroad.model.outcome import DELIVERED, failed, rejected
-from postroad.model.outlook import What
 from postroad.model.states import State
 from postroad.testing import receivers
 from postroad.testing.receivers import QUICK
@@ -153,24 +153,36 @@ async def dead(world: World) -> int:
 
 
 Way = Callable[[World], Any]
-STATES: list[tuple[Way, State, list[tuple[str, str]], What, str]] = [
-    (scheduled, State.waiting, [("message", "scheduled")], What.attempt, "its sender asked"),
-    (retrying, State.waiting, [("message", "retry")], What.attempt, "delay of its retry level"),
-    (over_quota, State.held, [("queue", "quota")], What.probe, "its queue takes no more"),
-    (away, State.waiting, [("lane", "unreachable")], What.probe, "one probe an interval"),
-    (recipient_away, State.held, [("queue", "unreachable")], What.probe, "its recipient cannot"),
-    (paused, State.held, [("queue", "paused")], What.held, "until somebody resumes"),
-    (lane_paused, State.held, [("lane", "paused")], What.held, "until somebody resumes"),
-    (disabled, State.held, [("queue", "disabled")], What.held, "until somebody unblocks"),
-    (behind, State.waiting, [("message", "order")], What.after, "go in order of acceptance"),
-    (holding, State.held, [("message", "exhausted_head")], What.held, "replays or cancels it"),
-    (held_behind, State.held, [("message", "order")], What.after, "head of its slot is exhausted"),
-    (expiring, State.held, [("queue", "quota")], What.expire, "its deadline comes first"),
-    (sending, State.sending, [], What.answer, "under way"),
-    (uncertain, State.uncertain, [], What.nothing, "may have been delivered"),
-    (delivered, State.delivered, [], What.nothing, "finished"),
-    (cancelled, State.cancelled, [], What.nothing, "finished"),
-    (dead, State.dead, [], What.nothing, "finished"),
+STATES: list[tuple[Way, State, list[tuple[str, str]], NextKind, str]] = [
+    (scheduled, State.waiting, [("message", "scheduled")], NextKind.attempt, "its sender asked"),
+    (retrying, State.waiting, [("message", "retry")], NextKind.attempt, "delay of its retry level"),
+    (over_quota, State.held, [("queue", "quota")], NextKind.probe, "its queue takes no more"),
+    (away, State.waiting, [("lane", "unreachable")], NextKind.probe, "one probe an interval"),
+    (
+        recipient_away,
+        State.held,
+        [("queue", "unreachable")],
+        NextKind.probe,
+        "its recipient cannot",
+    ),
+    (paused, State.held, [("queue", "paused")], NextKind.held, "until somebody resumes"),
+    (lane_paused, State.held, [("lane", "paused")], NextKind.held, "until somebody resumes"),
+    (disabled, State.held, [("queue", "disabled")], NextKind.held, "until somebody unblocks"),
+    (behind, State.waiting, [("message", "order")], NextKind.after, "go in order of acceptance"),
+    (holding, State.held, [("message", "exhausted_head")], NextKind.held, "replays or cancels it"),
+    (
+        held_behind,
+        State.held,
+        [("message", "order")],
+        NextKind.after,
+        "head of its order group is exhausted",
+    ),
+    (expiring, State.held, [("queue", "quota")], NextKind.expire, "its deadline comes first"),
+    (sending, State.sending, [], NextKind.answer, "under way"),
+    (uncertain, State.uncertain, [], NextKind.nothing, "may have been delivered"),
+    (delivered, State.delivered, [], NextKind.nothing, "finished"),
+    (cancelled, State.cancelled, [], NextKind.nothing, "finished"),
+    (dead, State.dead, [], NextKind.nothing, "finished"),
 ]
 IDS = [way.__name__ for way, *_ in STATES]
 

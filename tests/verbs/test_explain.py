@@ -13,8 +13,8 @@ from postroad.model.errors import UnknownLane, UnknownMessage, UnknownQueue
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
 from postroad.model.facts import Owner
 from postroad.model.ids import to_number, to_text
-from postroad.model.outlook import Hold, Outlook, Scope, What
-from postroad.model.sentences import door, span
+from postroad.model.next_step import ActiveBlock, BlockScope, NextKind, NextStep
+from postroad.model.sentences import duration_text, public_name
 from postroad.model.states import State
 from postroad.model.tries import Try
 from postroad.testing import receivers
@@ -52,7 +52,7 @@ def holds(said: Explanation) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("way", "state", "blocks", "what", "why"), STATES, ids=IDS)
 def test_every_state_has_its_blocks_and_what_comes_next(
-    way: Way, state: State, blocks: list[tuple[str, str]], what: What, why: str
+    way: Way, state: State, blocks: list[tuple[str, str]], what: NextKind, why: str
 ) -> None:
     """One row a state."""
 
@@ -103,7 +103,7 @@ def test_every_field_is_filled_in_some_state() -> None:
 
     for way, *_ in STATES:
         lived(way, look)
-    for kind in (Explanation, QueueExplanation, LaneExplanation, Outlook, Hold, Try, Owner):
+    for kind in (Explanation, QueueExplanation, LaneExplanation, NextStep, ActiveBlock, Try, Owner):
         elsewhere = {"late", "limits"}  # the test below; tests/pacing/test_lanes.py
         assert set(kind.__struct_fields__) - filled[kind.__name__] <= elsewhere
 
@@ -154,8 +154,8 @@ def test_of_two_blocks_the_later_end_counts_and_both_are_shown() -> None:
         await asyncio.sleep(0.05)
         said = await told(world, number)
         retry, quota = said.blocks
-        assert (retry.scope, retry.kind, retry.reason) == (Scope.message, "retry", "500")
-        assert (quota.scope, quota.kind, quota.reason) == (Scope.queue, "quota", "429")
+        assert (retry.scope, retry.kind, retry.reason) == (BlockScope.message, "retry", "500")
+        assert (quota.scope, quota.kind, quota.reason) == (BlockScope.queue, "quota", "429")
         assert retry.until_ms < quota.until_ms == said.next.not_before_ms  # type: ignore[operator]
         assert 130 < in_s(world, said) < 230
 
@@ -168,8 +168,8 @@ def test_explain_is_right_in_every_state() -> None:
     `make proof ITEM=explain`."""
     checked, broken = foretell(first_seed=1, worlds=14)
     assert broken == []
-    for what in What:
-        assert what is What.answer or checked[f"next {what}"] >= 10, checked
+    for what in NextKind:
+        assert what is NextKind.answer or checked[f"next {what}"] >= 10, checked
     for state in State:
         assert checked[f"state {state}"] >= 10, checked
     assert checked["exact"] >= 80
@@ -193,12 +193,12 @@ def test_a_queue_tells_what_waits_by_level_and_who_serves_it() -> None:
         assert "hush" not in said.sentence
         await world.client.pause(QUEUE)
         said = await world.client.explain_queue(QUEUE)
-        assert (said.waiting, said.held, said.next.what) == ({}, {0: 1, 1: 1}, What.held)
+        assert (said.waiting, said.held, said.next.what) == ({}, {0: 1, 1: 1}, NextKind.held)
         assert "paused on the queue" in said.sentence
         await asyncio.sleep(60)
         assert (await world.client.explain_queue(QUEUE)).lanes[0].owner is None
         await world.client.cancel_all(QUEUE)
-        assert (await world.client.explain_queue(QUEUE)).next.what is What.nothing
+        assert (await world.client.explain_queue(QUEUE)).next.what is NextKind.nothing
 
     simulate(4, story)
 
@@ -212,14 +212,14 @@ def test_a_lane_tells_its_circuit_and_all_that_waits_in_it() -> None:
         await away(world)
         number = (await world.client.explain_queue(QUEUE)).lanes[0].id
         said = await world.client.explain_lane(number)
-        assert (said.queues, said.waiting, said.next.what) == (2, {0: 2}, What.probe)
+        assert (said.queues, said.waiting, said.next.what) == (2, {0: 2}, NextKind.probe)
         assert said.lane.circuit.is_open
         assert said.next.not_before_ms == said.lane.circuit.until_ms
-        assert [(b.scope, b.kind) for b in said.blocks] == [(Scope.lane, "unreachable")]
+        assert [(b.scope, b.kind) for b in said.blocks] == [(BlockScope.lane, "unreachable")]
         assert f"Lane {number} (sim, ash, shard 0)" in said.sentence
         await world.client.lanes.pause(number)
         said = await world.client.explain_lane(number)
-        assert (said.waiting, said.held, said.next.what) == ({}, {0: 2}, What.held)
+        assert (said.waiting, said.held, said.next.what) == ({}, {0: 2}, NextKind.held)
 
     simulate(5, story)
 
@@ -231,13 +231,13 @@ def test_a_queue_whose_exhausted_heads_hold_all_of_it_says_so() -> None:
         world.start("one")
         await holding(world)
         said = await world.client.explain_queue(QUEUE)
-        assert (said.waiting, said.next.what) == ({}, What.held)
+        assert (said.waiting, said.next.what) == ({}, NextKind.held)
         assert "until somebody replays or cancels them" in said.sentence
         lane = await world.client.explain_lane(said.lanes[0].id)
-        assert (lane.next.what, lane.next.not_before_ms) == (What.held, None)
+        assert (lane.next.what, lane.next.not_before_ms) == (NextKind.held, None)
         await world.send(QUEUE, delay=HOUR_S)
         said = await world.client.explain_queue(QUEUE)
-        assert (said.waiting, said.next.what) == ({0: 1}, What.attempt)
+        assert (said.waiting, said.next.what) == ({0: 1}, NextKind.attempt)
         assert said.next.not_before_ms == world.clock.now_ms() + HOUR_S * 1000
 
     simulate(6, story)
@@ -288,7 +288,7 @@ def test_an_explanation_is_plain_data_for_programs() -> None:
     ],
 )
 def test_of_an_address_only_its_server_is_told(name: str, shown: str) -> None:
-    assert door(name) == shown
+    assert public_name(name) == shown
 
 
 @pytest.mark.parametrize(
@@ -296,4 +296,4 @@ def test_of_an_address_only_its_server_is_told(name: str, shown: str) -> None:
     [(0, "0 s"), (1_500, "1 s"), (61_000, "1 min 1 s"), (90_061_000, "1 d 1 h")],
 )
 def test_a_span_is_told_in_its_two_largest_units(ms: int, words: str) -> None:
-    assert span(ms) == words
+    assert duration_text(ms) == words

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from postroad.hub import calls  # noqa: F401 - it could not be read then
+from postroad.hub import client_connection  # noqa: F401 - it could not be read then
 from postroad.model.entities import LaneKey, Message, Policy, Queue
 from postroad.model.errors import Shortage
 from postroad.model.hubs import KnownHub
@@ -20,9 +20,9 @@ from postroad.ports.clock import SystemClock
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.transports.hub import HubTransport
 from postroad.transports.sms.channel import Login, SmsChannel
-from postroad.transports.ways import Ways
+from postroad.transports.vetted_http import VettedHttp
 from postroad.transports.webhook.channel import WebhookChannel
-from postroad.transports.webhook.connections import Idle, trust
+from postroad.transports.webhook.connections import IdleConnections, trust
 from postroad.transports.webhook.endpoints import Endpoints
 from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.resolving import SystemResolver
@@ -71,15 +71,15 @@ async def main(folder: Path) -> dict[str, str]:
     hubs = HubTransport([KnownHub("ws://127.0.0.1:9")])
     hub = await hubs.open(LaneKey("hub", "127.0.0.1:9"))
     guard, resolver = Guard(WebhookRules(), SystemResolver()), SystemResolver()
-    ways = Ways(LOCAL, clock, Idle())
-    sms = SmsChannel(Login(NOWHERE, "account", "token", "+4930"), ways)
+    http = VettedHttp(LOCAL, clock, IdleConnections())
+    sms = SmsChannel(Login(NOWHERE, "account", "token", "+4930"), http)
     asked: dict[str, Callable[[], Awaitable[object]]] = {
         "guard": lambda: guard.addresses(read("https://192.0.32.8/", WebhookRules())),
         "resolver": lambda: resolver("localhost"),
         "certificates": lambda: asyncio.to_thread(trust),
         "webhook": lambda: webhook.send(queue(NOWHERE), MESSAGE),
         "hub": lambda: hub.send(queue("hub://127.0.0.1:9/box"), MESSAGE),
-        "campaign to webhooks": lambda: WebhookChannel("", ways, clock).send(PARCEL),
+        "campaign to webhooks": lambda: WebhookChannel("", http, clock).send(PARCEL),
         "campaign by SMS": lambda: sms.send(PARCEL),
     }
     used = use_up()

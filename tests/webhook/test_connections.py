@@ -11,7 +11,7 @@ import pytest
 import uvloop
 
 from postroad.transports.webhook import connections
-from postroad.transports.webhook.connections import Connections, Fault, Idle
+from postroad.transports.webhook.connections import ConnectionPool, Fault, IdleConnections
 from postroad.transports.webhook.reading import Reader
 from postroad.transports.webhook.target import read
 from tests.servers.nginx import PrivateNginx
@@ -30,11 +30,11 @@ class Server:
         self.answer = answer
         self.opened = self.ended = 0
 
-    async def start(self, idle: Idle | None = None) -> Connections:
+    async def start(self, idle: IdleConnections | None = None) -> ConnectionPool:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
         target = read(f"http://hook.example:{port}/", LOCAL)
-        return Connections(target, "127.0.0.1", idle or Idle())
+        return ConnectionPool(target, "127.0.0.1", idle or IdleConnections())
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.opened += 1
@@ -51,7 +51,7 @@ class Server:
         self._server.close()
 
 
-async def ask(way: Connections, limit_s: float = 30.0) -> int:
+async def ask(way: ConnectionPool, limit_s: float = 30.0) -> int:
     until_s = asyncio.get_running_loop().time() + limit_s
     return (await way.call(REQUEST, limit_s, until_s)).status
 
@@ -119,7 +119,7 @@ def test_of_too_many_idle_ones_that_of_the_longest_unused_server_goes(
     monkeypatch.setattr(connections, "IDLE_MAX", 2)
 
     async def story() -> None:
-        idle, servers = Idle(), [Server(OK) for _ in range(3)]
+        idle, servers = IdleConnections(), [Server(OK) for _ in range(3)]
         ways = [await server.start(idle) for server in servers]
         for way in (ways[0], ways[1], ways[0], ways[2]):
             await ask(way)
@@ -195,7 +195,7 @@ def test_over_tls_the_certificate_must_name_the_host_whatever_the_address(
     told = within(tries(tmp_path, url, LOCAL, count=2, resolve=resolve))
     connections.trust.cache_clear()
     assert [tried.outcome.kind for tried in told] == [kind] * 2
-    assert all(tried.outcome.note.address == f"127.0.0.1:{nginx.tls_port}" for tried in told)
+    assert all(tried.outcome.details.address == f"127.0.0.1:{nginx.tls_port}" for tried in told)
 
 
 def test_a_connection_with_half_a_request_in_it_is_not_used_again(within: Within) -> None:
@@ -215,7 +215,9 @@ def test_a_connection_with_half_a_request_in_it_is_not_used_again(within: Within
 
         server = await asyncio.start_server(hasty, "127.0.0.1", 0, limit=1_024)
         port = server.sockets[0].getsockname()[1]
-        way = Connections(read(f"http://hook.example:{port}/", LOCAL), "127.0.0.1", Idle())
+        way = ConnectionPool(
+            read(f"http://hook.example:{port}/", LOCAL), "127.0.0.1", IdleConnections()
+        )
         size = 16 << 20
         large = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % size + b"x" * size
         until_s = asyncio.get_running_loop().time() + 30
@@ -235,12 +237,14 @@ def test_an_answer_takes_no_longer_than_its_try(
     """The loop counts whole milliseconds: two of its times can be nearly one too far apart."""
     url = f"http://127.0.0.1:{nginx.port}/ok"
     for tried in within(tries(tmp_path, url, LOCAL, count=100)):
-        assert 0 <= tried.outcome.note.answered_ms <= tried.took_s * 1000
+        assert 0 <= tried.outcome.details.answered_ms <= tried.took_s * 1000
 
 
 def test_a_connection_that_is_refused_leaves_nothing_for_the_collector() -> None:
     async def refused(port: int) -> None:
-        connections = Connections(read(f"http://hook.example:{port}/", LOCAL), "127.0.0.1", Idle())
+        connections = ConnectionPool(
+            read(f"http://hook.example:{port}/", LOCAL), "127.0.0.1", IdleConnections()
+        )
         for _ in range(20):
             with pytest.raises(Fault):
                 await connections.call(REQUEST, 5, asyncio.get_running_loop().time() + 5)

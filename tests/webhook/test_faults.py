@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from postroad.model.note import Note
+from postroad.model.try_details import TryDetails
 from postroad.model.webhook import WebhookRules
 from tests.servers.nginx import PrivateNginx
 from tests.webhook.conftest import LOCAL
@@ -39,7 +39,7 @@ OUTCOMES = {
     "drip_head": ("unknown", 0, "timeout"),
     "endless_headers": ("unknown", 0, "answer_too_large"),
     "endless_header": ("unknown", 0, "answer_too_large"),
-    "endless_continue": ("unknown", 0, "timeout"),
+    "endless_continue": ("unknown", 0, "answer_too_large"),
     "garbage": ("unknown", 0, "protocol"),
     "two_lengths": ("unknown", 0, "protocol"),
     # A pattern that was cubic in blanks held the loop for hours here.
@@ -72,11 +72,11 @@ def test_each_fault_has_its_outcome(
 ) -> None:
     tried = one(within, tmp_path, f"http://127.0.0.1:{faults[fault]}/{fault}")
     outcome = tried.outcome
-    note = outcome.note or Note()
-    assert (outcome.kind, outcome.status, note.fault) == OUTCOMES[fault], outcome
+    details = outcome.details or TryDetails()
+    assert (outcome.kind, outcome.status, details.fault) == OUTCOMES[fault], outcome
     assert tried.took_s < 1.5 + SLACK_S
-    assert note.address == f"127.0.0.1:{faults[fault]}"
-    assert len(note.answer) <= 16 << 10
+    assert details.address == f"127.0.0.1:{faults[fault]}"
+    assert len(details.answer) <= 16 << 10
 
 
 def test_every_fault_of_the_server_is_in_the_table(faults: dict[str, int]) -> None:
@@ -100,8 +100,8 @@ def test_a_certificate_that_nobody_signed_is_unreachable(
 ) -> None:
     outcome = one(within, tmp_path, nginx.url("/ok", tls=True)).outcome
     assert outcome.kind == "unreachable"
-    assert outcome.note is not None
-    assert outcome.note.fault == "tls"
+    assert outcome.details is not None
+    assert outcome.details.fault == "tls"
 
 
 @pytest.mark.parametrize("fault", ["endless_body", "endless_headers", "endless_error_body"])
@@ -151,7 +151,7 @@ def test_the_next_address_is_tried_when_the_first_does_not_connect(
             tries(tmp_path, f"http://hook.example:{port}/", RULES, count=2, resolve=resolve)
         )
     assert [tried.outcome.kind for tried in told] == ["delivered"] * 2
-    assert [tried.outcome.note.address for tried in told] == [f"127.0.0.1:{port}"] * 2
+    assert [tried.outcome.details.address for tried in told] == [f"127.0.0.1:{port}"] * 2
 
 
 def test_a_try_that_may_have_left_is_not_repeated_elsewhere(

@@ -12,9 +12,9 @@ from postroad.api.request import Request
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, Forbidden, TooManyTries, Unauthorized
 from postroad.model.networks import network
-from postroad.model.tokens import SECRET_BYTES, Scope, Who, digest, write
+from postroad.model.tokens import SECRET_BYTES, Caller, Scope, digest, write
 from postroad.ports.clock import Clock
-from postroad.ports.secret import secret_bytes
+from postroad.ports.entropy import secret_bytes
 from postroad.verbs.tokens import TokenAdmin, check_tenant
 
 KNOWN_S: Final = 2.0
@@ -36,7 +36,7 @@ class Access:
         self._clock = clock
         self._origins = frozenset(origins)
         self._hosts = hosts
-        self._known: OrderedDict[bytes, tuple[float, Who]] = OrderedDict()
+        self._known: OrderedDict[bytes, tuple[float, Caller]] = OrderedDict()
         self._wrong: OrderedDict[str, list[float]] = OrderedDict()
         self.local = write(secret_bytes(4).hex(), secret_bytes(SECRET_BYTES))
         self._local = digest(self.local)
@@ -68,7 +68,7 @@ class Access:
         if origin.partition("://")[2] != asker.headers.get("host"):
             raise Forbidden("requests from other sites' pages are refused: see the setting origins")
 
-    async def _who(self, asker: Request) -> Who:
+    async def _who(self, asker: Request) -> Caller:
         kind, _, text = asker.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not text:
             raise Unauthorized(
@@ -76,7 +76,7 @@ class Access:
             )
         key = digest(text)
         if compare_digest(key, self._local):
-            return Who(DEFAULT_TENANT, frozenset(Scope), "local", every_tenant=True)
+            return Caller(DEFAULT_TENANT, frozenset(Scope), "local", every_tenant=True)
         now_s = self._clock.steady_s()
         known = self._known.get(key)
         if known is not None and now_s - known[0] < KNOWN_S and not self._is_over(known[1]):
@@ -94,7 +94,7 @@ class Access:
             self._known.popitem(last=False)
         return found
 
-    def _is_over(self, found: Who) -> bool:
+    def _is_over(self, found: Caller) -> bool:
         return found.ends_at_ms is not None and found.ends_at_ms <= self._clock.now_ms()
 
     def _check_wrong_tokens(self, address: str, now_s: float) -> None:
@@ -108,7 +108,7 @@ class Access:
         while len(self._wrong) > KNOWN_MAX:
             self._wrong.popitem(last=False)
 
-    def _for_tenant(self, found: Who, tenant: str | None) -> Who:
+    def _for_tenant(self, found: Caller, tenant: str | None) -> Caller:
         if tenant is None or tenant == found.tenant:
             return found
         if not found.every_tenant:

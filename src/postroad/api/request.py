@@ -7,7 +7,7 @@ import msgspec
 
 from postroad.api.problems import BadRequest
 from postroad.model.errors import BodyTooLarge
-from postroad.model.tokens import Who
+from postroad.model.tokens import Caller
 
 if TYPE_CHECKING:
     from postroad.api.context import Context
@@ -20,7 +20,7 @@ T = TypeVar("T")
 class Request:
     """A request over ASGI. The body is read when a route asks for it, within the route's limit."""
 
-    who: Who
+    who: Caller
     """Whose token it carries; set where the route needs one."""
     body_bytes_max: int
 

@@ -21,7 +21,7 @@ from postroad.api.request_metrics import RequestMetrics
 from postroad.api.tls_server import TlsServer
 from postroad.app import Postroad
 from postroad.config import Settings, address
-from postroad.hub.serving import Station
+from postroad.hub.serving import HubService
 from postroad.model.errors import BadSetting, CannotListen, PostroadError, UnsafeFile
 from postroad.observe.tasks import HasTasks
 from postroad.ports.clock import Clock
@@ -42,7 +42,7 @@ class ApiServer:
         settings: Settings,
         *,
         delivers: bool,
-        station: Station | None = None,
+        station: HubService | None = None,
         limits: ConnectionLimits = CONNECTION_LIMITS,
     ) -> None:
         self.road = road
@@ -171,7 +171,7 @@ class ApiServer:
         finally:
             self.stop()  # an engine that broke takes the server with it
 
-    async def _until_hub_ends(self, station: Station) -> None:
+    async def _until_hub_ends(self, station: HubService) -> None:
         try:
             await station.ended()
             self.stop()  # another process is the hub now

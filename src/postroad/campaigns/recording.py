@@ -7,9 +7,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from postroad.model.campaign import Campaign, Counts, Result, Verb, must_halt
+from postroad.model.campaign import CallResult, Campaign, Counts, Verb, must_halt
 from postroad.model.errors import StoreError, is_about_store
-from postroad.model.foreign import told
+from postroad.model.foreign import error_text
 from postroad.observe.tasks import Tasks
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.clock import Clock
@@ -32,7 +32,7 @@ class ResultRecorder:
         self._campaign = campaign
         self._clock = clock
         self._log = log
-        self._results: list[Result] = []
+        self._results: list[CallResult] = []
         self._tasks = Tasks(log, lambda _: self.changed.set())
         self._writing = False
         self._until_s = inf
@@ -54,7 +54,7 @@ class ResultRecorder:
         """Stop recording: a call ended without a result."""
         self._tasks.fail(error, "campaign call")
 
-    def add(self, result: Result) -> None:
+    def add(self, result: CallResult) -> None:
         """Take the result of a call."""
         self._results.append(result)
         if not self._writing and self._tasks.error is None:
@@ -91,7 +91,7 @@ class ResultRecorder:
         )
         self._done(len(self._results))
 
-    async def _written(self, batch: list[Result]) -> bool:
+    async def _written(self, batch: list[CallResult]) -> bool:
         campaign = self._campaign
         try:
             counts = await self._recorded(batch)
@@ -103,7 +103,7 @@ class ResultRecorder:
             return False
         return True
 
-    async def _recorded(self, batch: Sequence[Result]) -> Counts:
+    async def _recorded(self, batch: Sequence[CallResult]) -> Counts:
         """Write all in one transaction; if that fails, each by itself. Writing a result again
         changes nothing."""
         try:
@@ -111,7 +111,7 @@ class ResultRecorder:
         except Exception as error:  # whatever it is, one result must not lose the others
             if is_about_store(error):
                 raise
-            self._log.warning("results are written one by one", error=told(error))
+            self._log.warning("results are written one by one", error=error_text(error))
         counts, broken = Counts(), None
         for result in batch:
             try:
@@ -124,7 +124,7 @@ class ResultRecorder:
             raise broken
         return counts
 
-    async def _alone(self, result: Result) -> Counts:
+    async def _alone(self, result: CallResult) -> Counts:
         """Write one result; if the store refuses it, without the provider's texts: the recipient's
         state matters more."""
         try:
@@ -132,7 +132,11 @@ class ResultRecorder:
         except Exception as error:
             if is_about_store(error):
                 raise
-            facts = {"campaign": self._campaign.name, "recipient": result.n, "why": told(error)}
+            facts = {
+                "campaign": self._campaign.name,
+                "recipient": result.n,
+                "why": error_text(error),
+            }
             self._log.error("the store refuses a result's texts: written without them", **facts)
         bare = replace(result, provider_id="", code="", sub_type=UNSTORABLE)
         return await self._store.record(self._campaign.id, [bare])

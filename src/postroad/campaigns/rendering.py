@@ -10,8 +10,8 @@ from postroad.model.campaign import Campaign, Row
 from postroad.model.credential import Credential
 from postroad.model.errors import BadInput
 from postroad.model.extras import Needing
-from postroad.model.foreign import told
-from postroad.model.segments import segments
+from postroad.model.foreign import error_text
+from postroad.model.sms_segments import count_segments
 from postroad.ports.channel import ChannelMessage
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Renderer:
         campaign = self._campaign
         values = dict(zip(campaign.columns, FIELDS.decode(row.fields), strict=True))
         body = self._template.render(values)
-        counted = segments(body)
+        counted = count_segments(body)
         back = callback_url(self._credential, campaign.id, row.n)
         parcel = ChannelMessage(f"cmp_{campaign.id}_{row.n}", row.recipient, body, back)
         return RenderedMessage(row, parcel, counted.count if self._counts else 1, counted.encoding)
@@ -56,7 +56,9 @@ class Renderer:
         try:
             return self.render(row)
         except BadInput as error:
-            return RenderedMessage(row, ChannelMessage("", row.recipient, ""), 1, "", told(error))
+            return RenderedMessage(
+                row, ChannelMessage("", row.recipient, ""), 1, "", error_text(error)
+            )
 
 
 def callback_url(credential: Credential, campaign: int, n: int) -> str:

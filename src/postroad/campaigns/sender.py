@@ -8,10 +8,10 @@ from msgspec import Struct
 from postroad.campaigns.credential_block import CredentialBlock
 from postroad.campaigns.recording import ResultRecorder
 from postroad.campaigns.rendering import RenderedMessage, Renderer
-from postroad.model.campaign import Campaign, Job, Pulse, Result, RowState, Verb
+from postroad.model.campaign import CallResult, Campaign, Job, Pulse, RowState, Verb
 from postroad.model.credential import Credential
 from postroad.model.errors import BadInput, StoreError
-from postroad.model.foreign import told
+from postroad.model.foreign import error_text
 from postroad.model.outcome import Kind
 from postroad.observe.tasks import Tasks
 from postroad.ports.campaigns import CampaignStore
@@ -112,7 +112,7 @@ class Sender:
         try:
             await self._channel.ready()
         except BadInput as error:
-            self._block.refused = told(error)
+            self._block.refused = error_text(error)
         if self._block.refused:
             # False: somebody else moved it meanwhile.
             _ = await self._deps.store.move(self._context.campaign, Verb.halt, self._block.refused)
@@ -185,10 +185,10 @@ class Sender:
     async def _call(self, message: RenderedMessage, tries: int, slot_s: float | None) -> None:
         n, clock = message.row.n, self._deps.clock
         if slot_s is not None and not await self._deps.pace.on_time(slot_s):
-            self._recorder.add(Result(n, tries, RowState.unsent))
+            self._recorder.add(CallResult(n, tries, RowState.unsent))
             return
         if self._stopping or self._block.left_s or self._block.refused:
-            self._recorder.add(Result(n, tries, RowState.unsent))
+            self._recorder.add(CallResult(n, tries, RowState.unsent))
             return
         started_ms = clock.now_ms()
         if message.problem:
@@ -201,7 +201,7 @@ class Sender:
             answer = await self._sent(message.parcel)
         state = self._state(answer, tries)
         self._recorder.add(
-            Result(
+            CallResult(
                 n,
                 tries,
                 state,
@@ -222,7 +222,7 @@ class Sender:
             return await self._channel.send(parcel)
         except Exception as error:  # whatever it is, nobody is sent to twice
             self._deps.log.exception("a call failed unexpectedly", key=parcel.key)
-            why = f"{type(error).__name__}: {told(error)}"
+            why = f"{type(error).__name__}: {error_text(error)}"
             return ChannelAnswer(RowState.uncertain, Kind.unknown, sub_type="broke", error=why)
 
     def _state(self, answer: ChannelAnswer, tries: int) -> RowState:

@@ -8,7 +8,7 @@ from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from postroad.model.errors import BadInput
-from postroad.model.foreign import told
+from postroad.model.foreign import error_text
 from postroad.model.texts import TEMPLATE_MAX
 
 RENDERED_CHARACTERS_MAX: Final = 100_000
@@ -69,7 +69,7 @@ class Template:
         except (RecursionError, MemoryError, SyntaxError):  # of Python's compiler, too
             raise BadTemplate("template line 1 or later: nested too deep: nest less") from None
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            why = told(error)
+            why = error_text(error)
             raise BadTemplate(f"template line 1 or later: it cannot be read: {why}") from None
 
     def check(self, columns: tuple[str, ...]) -> None:
@@ -91,7 +91,7 @@ class Template:
                 if size > RENDERED_CHARACTERS_MAX:
                     break
         except Exception as error:  # noqa: BLE001 - whatever it does is the template's fault
-            where, why = _line_of(error.__traceback__), told(error)
+            where, why = _line_of(error.__traceback__), error_text(error)
             raise BadTemplate(f"template line {where}: it cannot be filled in: {why}") from None
         if size > RENDERED_CHARACTERS_MAX:
             raise BadTemplate(f"the message has over {RENDERED_CHARACTERS_MAX} characters")

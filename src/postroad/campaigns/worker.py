@@ -11,7 +11,7 @@ from postroad.model.campaign import Campaign, Job, Verb
 from postroad.model.credential import Credential
 from postroad.model.entities import LaneKey
 from postroad.model.errors import PostroadError, StoreError
-from postroad.model.foreign import told
+from postroad.model.foreign import error_text
 from postroad.observe.tasks import Tasks
 from postroad.ports.channel import Channel
 
@@ -146,7 +146,7 @@ class CampaignWorker:
             raise
         except PostroadError as error:
             # False: somebody else moved it meanwhile.
-            _ = await store.move(campaign, Verb.halt, told(error))
+            _ = await store.move(campaign, Verb.halt, error_text(error))
             await store.release(self._deps.owner, job)
             return
         for pulse in await store.renew(self._deps.owner, LEASE_MS, [job.id]):
@@ -163,7 +163,7 @@ class CampaignWorker:
             raise
         except Exception as error:
             self._deps.log.exception("a sender failed unexpectedly", campaign=campaign.name)
-            why = f"its sender failed: {type(error).__name__}: {told(error)}"
+            why = f"its sender failed: {type(error).__name__}: {error_text(error)}"
             await self._halt(campaign, why)
         finally:
             await channel.close()

@@ -11,7 +11,7 @@ from postroad.cli.command import Commands, Invocation, Limit, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, facts, out, pieces, table, when
 from postroad.model.errors import BadInput
-from postroad.model.sentences import span
+from postroad.model.sentences import duration_text
 
 Name = Annotated[str, Argument(help="The campaign's name.")]
 Row = Annotated[int, Option(help="The number of the recipient.")]
@@ -107,7 +107,7 @@ def show(
 def _line(said: dict[str, Any]) -> str:
     counts = said["counts"]
     done = counts["total"] - counts["unsent"]
-    left = span(int(said["eta_s"] * 1000)) if said["eta_s"] else "?"
+    left = duration_text(int(said["eta_s"] * 1000)) if said["eta_s"] else "?"
     return f"{done}/{counts['total']}  {said['rate']:g}/s  {left} left"
 
 
@@ -121,7 +121,7 @@ def _tell(call: Invocation, said: dict[str, Any]) -> None:
             ("state", f"{said['state']} {said['reason']}".strip()),
             *((name, counts[name]) for name in ("total", "sent", "failed", "uncertain", "unsent")),
             ("rate", f"{said['rate']:g}/s"),
-            ("left", span(int(said["eta_s"] * 1000)) if said["eta_s"] else "–"),
+            ("left", duration_text(int(said["eta_s"] * 1000)) if said["eta_s"] else "–"),
             ("starts", when(said["start_at_ms"])),
             ("blocked", f"{when(said['blocked_until_ms'])} {said['block_reason']}".strip()),
         ]
@@ -211,7 +211,10 @@ def estimate(call: Invocation, name: Name) -> None:
             ("invalid", said["invalid"]),
             ("segments", said["segments"]),
             ("cost", f"{said['cost']:g}"),
-            ("takes", span(int(said["seconds"] * 1000)) if said["seconds"] else "as it goes"),
+            (
+                "takes",
+                duration_text(int(said["seconds"] * 1000)) if said["seconds"] else "as it goes",
+            ),
         ]
     )
     for one in said["invalid_rows"]:

@@ -9,7 +9,7 @@ from typing import Any, Final, get_args, get_origin
 
 import click
 
-from postroad.model.visible import one_line
+from postroad.model.terminal_text import escaped_line
 
 OPTIONS: Final = "Options"
 WIDTH_MAX: Final = 200
@@ -175,5 +175,5 @@ def _shown() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        error.message = one_line(error.message)  # type: ignore[misc]
+        error.message = escaped_line(error.message)  # type: ignore[misc]
         raise

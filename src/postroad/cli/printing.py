@@ -16,8 +16,8 @@ from typing import Final, TextIO
 import msgspec
 from msgspec import Struct
 
-from postroad.model.sentences import moment, span
-from postroad.model.visible import one_line, visible, visible_json
+from postroad.model.sentences import duration_text, moment
+from postroad.model.terminal_text import escaped, escaped_json, escaped_line
 
 STYLES: Final = {"": "", "bold": "1", "dim": "2", "bold red": "1;31"}
 LEAST: Final = 8
@@ -47,17 +47,17 @@ class SafeConsole:
 
     def _part(self, text: str, style: str) -> str:
         code = STYLES[style] if self._has_styles else ""
-        return f"\x1b[{code}m{visible(text)}\x1b[0m" if code else visible(text)
+        return f"\x1b[{code}m{escaped(text)}\x1b[0m" if code else escaped(text)
 
     def progress(self, text: str) -> None:
         """Show how far something is, in a line that the next one replaces; only on a terminal."""
         if self.is_terminal:
-            self._stream.write(f"\r\x1b[K{one_line(text)}")
+            self._stream.write(f"\r\x1b[K{escaped_line(text)}")
             self._stream.flush()
 
     def redraw(self, lines: Iterable[str]) -> None:
         """Replace all that is on the terminal."""
-        self._stream.write("\x1b[H\x1b[2J" + "\n".join(visible(line) for line in lines) + "\n")
+        self._stream.write("\x1b[H\x1b[2J" + "\n".join(escaped(line) for line in lines) + "\n")
         self._stream.flush()
 
 
@@ -74,7 +74,7 @@ def err() -> SafeConsole:
 def as_json(data: object, *, error: bool = False) -> None:
     """Print one line of JSON, for programs."""
     stream = sys.stderr if error else sys.stdout
-    stream.write(visible_json(msgspec.json.encode(data).decode()) + "\n")
+    stream.write(escaped_json(msgspec.json.encode(data).decode()) + "\n")
     stream.flush()
 
 
@@ -86,13 +86,13 @@ def pieces(parts: Iterable[bytes]) -> None:
         return
     reader = codecs.getincrementaldecoder("utf-8")("replace")
     for part in parts:
-        sys.stdout.write(visible(reader.decode(part)))
+        sys.stdout.write(escaped(reader.decode(part)))
 
 
 def styled(*parts: str | tuple[str, str]) -> Styled:
     """Join texts in one line; a pair is a text and its style."""
     given = [(each, "") if isinstance(each, str) else each for each in parts]
-    return Styled(tuple((one_line(text), style) for text, style in given))
+    return Styled(tuple((escaped_line(text), style) for text, style in given))
 
 
 def failed(text: str) -> None:
@@ -102,7 +102,7 @@ def failed(text: str) -> None:
 
 def crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None, /) -> None:
     """Print a traceback safely: it may contain foreign text."""
-    sys.stderr.write(visible("".join(traceback.format_exception(kind, error, trace))))
+    sys.stderr.write(escaped("".join(traceback.format_exception(kind, error, trace))))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "") -> None:
@@ -124,7 +124,7 @@ def facts(pairs: Iterable[tuple[str, object]]) -> None:
 def grid(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     """The lines of a table as wide as the terminal at most; what does not fit is folded."""
     names = [name.removesuffix("#") for name in columns]
-    cells = [[visible(str(cell)) for cell in row] for row in rows]
+    cells = [[escaped(str(cell)) for cell in row] for row in rows]
     widths = [max(map(wide, column)) for column in zip(names, *cells, strict=True)]
     room = shutil.get_terminal_size().columns - 2 * (len(widths) - 1)
     while sum(widths) > room and max(widths) > LEAST:
@@ -183,4 +183,4 @@ def when(at_ms: int | None) -> str:
 
 def ago(at_ms: int | None, now_ms: int) -> str:
     """How long ago, as people read it."""
-    return span(max(0, now_ms - at_ms)) if at_ms else "–"
+    return duration_text(max(0, now_ms - at_ms)) if at_ms else "–"

@@ -7,7 +7,7 @@ from postroad.cli.command import After, Invocation, Limit, command
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import ago, more, out, table
 from postroad.model.errors import BadInput
-from postroad.model.sentences import span
+from postroad.model.sentences import duration_text
 
 Queue = Annotated[str, Argument(help="The queue's name.")]
 Rate = Annotated[
@@ -95,8 +95,8 @@ def levels(call: Invocation) -> None:
     rows = [
         (
             row["level"],
-            span(int(row["delay_s"] * 1000)) if row["delay_s"] else "at once",
-            span(int(row["poll_interval_s"] * 1000)),
+            duration_text(int(row["delay_s"] * 1000)) if row["delay_s"] else "at once",
+            duration_text(int(row["poll_interval_s"] * 1000)),
             row["queries_per_hour_polling"],
             row["queries"],
             row["waiting"],

@@ -15,8 +15,8 @@ from postroad.app import Postroad
 from postroad.cli.command import Invocation
 from postroad.cli.printing import SafeConsole, out, styled
 from postroad.config import Settings, address, unknown
-from postroad.hub.access import keys, new_token
-from postroad.hub.serving import Station, Where
+from postroad.hub.access import hub_tokens, new_token
+from postroad.hub.serving import HubService, ListenOptions
 from postroad.model.errors import BadInput, HubInUse
 from postroad.model.tokens import EVERY_TENANT
 from postroad.observe.relay import relayed
@@ -74,25 +74,25 @@ def _road(settings: Settings, theirs: Postroad | None) -> Postroad:
     return road
 
 
-def _station(road: Postroad, settings: Settings, *, any_port: bool) -> Station:
+def _station(road: Postroad, settings: Settings, *, any_port: bool) -> HubService:
     if not isinstance(road.store, Mailboxes):
         raise BadInput("this store keeps no mailboxes: a hub needs SQLite or PostgreSQL")
     host, port = address(settings.hub_listen, "hub_listen")
-    own = keys(settings.hub_create_token, settings.hub_token)
+    own = hub_tokens(settings.hub_create_token, settings.hub_token)
     tls = server_tls(settings.tls_cert_file, settings.tls_key_file)
-    where = Where(host, port, own, any_port=any_port, tls=tls)
-    return Station(road.store, road.store.clock, road.log, where)
+    where = ListenOptions(host, port, own, any_port=any_port, tls=tls)
+    return HubService(road.store, road.store.clock, road.log, where)
 
 
 def _server(
-    road: Postroad, settings: Settings, station: Station | None, *, delivers: bool
+    road: Postroad, settings: Settings, station: HubService | None, *, delivers: bool
 ) -> ApiServer:
     if not settings.dsn.startswith("sqlite:"):  # which has keys of its own
         require_keys(road.keys)
     return ApiServer(road, settings, delivers=delivers, station=station)
 
 
-async def _until_stopped(server: ApiServer, station: Station | None, *, api: bool) -> None:
+async def _until_stopped(server: ApiServer, station: HubService | None, *, api: bool) -> None:
     async with server.road as road:  # first: whose road is in use has its port taken as well
         _ = server.bind()  # the server keeps it
         said = out()
@@ -120,7 +120,7 @@ async def _until_stopped(server: ApiServer, station: Station | None, *, api: boo
                 await station.stop()
 
 
-async def _lead(station: Station, said: SafeConsole, *, alone: bool) -> Station | None:
+async def _lead(station: HubService, said: SafeConsole, *, alone: bool) -> HubService | None:
     """Start the hub. In a fleet one process runs it; the others go on without."""
     try:
         await station.start()
@@ -132,7 +132,7 @@ async def _lead(station: Station, said: SafeConsole, *, alone: bool) -> Station 
     return station
 
 
-def _send_to_own(road: Postroad, station: Station) -> None:
+def _send_to_own(road: Postroad, station: HubService) -> None:
     """Let the road send to the hub of this process."""
     settings = road.settings
     cert = certificate(settings.tls_cert_file)

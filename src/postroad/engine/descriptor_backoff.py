@@ -6,7 +6,7 @@ from typing import Final
 from postroad.engine.capacity import Capacity
 from postroad.engine.lane_worker import LaneWorker
 from postroad.model.errors import Shortage
-from postroad.model.outcome import Outcome, short
+from postroad.model.outcome import Outcome, lacking
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 
@@ -35,7 +35,7 @@ class DescriptorBackoff:
             self._log.warning("fewer sends at once for a while", pool=pool, error=str(error))
             self._growing.add(pool)
             self._grow_later(pool)
-        return short(str(error))
+        return lacking(str(error))
 
     def is_resting(self, worker: LaneWorker, now_s: float) -> bool:
         """Whether this lane could not send a moment ago."""

@@ -7,9 +7,9 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from postroad.model.entities import PRIORITIES, Draft, Queue, shard_of, slot_of
+from postroad.model.durations import CENTURY_S, Duration, seconds_of
+from postroad.model.entities import PRIORITIES, Draft, Queue, order_group_of, shard_of
 from postroad.model.errors import BadBody, BadInput, BadTime, BodyTooLarge
-from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.model.states import NEVER
 from postroad.model.texts import checked
 
@@ -28,7 +28,7 @@ class Send(Struct, frozen=True):
     order_key: str = ""
     """Messages of one key go one after the other, in order of acceptance."""
     deliver_at: datetime | None = None
-    delay: Span = 0.0
+    delay: Duration = 0.0
     """From now, in seconds or as a timedelta; instead of `deliver_at`."""
     expires_at: datetime | None = None
     priority: int = 0
@@ -73,7 +73,7 @@ def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: in
         id=number,
         queue=queue.id,
         lane=queue.lanes[shard],
-        slot=slot_of(queue.policy, send.order_key),
+        order_group=order_group_of(queue.policy, send.order_key),
         priority=send.priority,
         accepted_at_ms=now_ms,
         due_ms=due_ms,

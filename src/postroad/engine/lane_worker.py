@@ -35,7 +35,7 @@ from postroad.engine.lane_schedule import LaneSchedule
 from postroad.engine.open_messages import OpenMessages
 from postroad.engine.rung_buffer import RungBuffer
 from postroad.model.circuit import Circuit
-from postroad.model.decide import STAYS, Move, Next, Situation, decide, expired, untroubled
+from postroad.model.decide import STAYS, Move, Next, Situation, decide, expired, only_delivers
 from postroad.model.entities import Lane, Message
 from postroad.model.limits import Limits
 from postroad.model.outcome import Outcome
@@ -219,7 +219,7 @@ class LaneWorker(Struct, gc=False, eq=False):
         probe = self._probe == message.id
         lane_queue, rung = self._ended(message), self.cache.rung(message.rung).row
         first = self.open_messages.first_try(message.id)
-        if first and untroubled(outcome, self.circuit, lane_queue.block):
+        if first and only_delivers(outcome, self.circuit, lane_queue.block):
             if lane_queue.ramp:
                 self.schedule.delivered(lane_queue)
             after = Next(Move.deliver, message.level)

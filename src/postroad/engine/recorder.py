@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from postroad.engine.attempt_effects import AttemptEffects
 from postroad.engine.lane_worker import LaneWorker
 from postroad.model.errors import StoreError, is_about_store
-from postroad.model.foreign import told
+from postroad.model.foreign import error_text
 from postroad.model.ids import to_text
 from postroad.model.limits import Limits
-from postroad.model.record import LaneChange, Record, apart, without_texts
+from postroad.model.record import LaneChange, Record, split_up, without_texts
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 
@@ -93,17 +93,18 @@ class Recorder:
             return await self._until_written(record)
         except Exception as error:  # noqa: BLE001 - told, and each is written by itself
             self._log.warning(
-                "the store refused a batch of results, each is written by itself", error=told(error)
+                "the store refused a batch of results, each is written by itself",
+                error=error_text(error),
             )
         lost: frozenset[int] = frozenset()
         refused: list[Record] = []
-        for part in apart(record):
+        for part in split_up(record):
             try:
                 lost |= await self._until_written(part)
             except Exception as error:  # noqa: BLE001 - told, and written without its texts
                 ids = [to_text(result.message.id) for result in part.results]
                 why = "the store refused the texts of a result, they are left out"
-                self._log.error(why, messages=ids, error=told(error))
+                self._log.error(why, messages=ids, error=error_text(error))
                 refused.append(part)
         for part in refused:
             # The state of a message counts more than the text of its error.

@@ -1,1 +1,2 @@
-"""A server of small mailboxes: recipients connect, subscribe to many, and get what waits."""
+"""The hub serves small mailboxes. Recipients connect, subscribe to many of them, and get what
+waits."""

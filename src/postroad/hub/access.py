@@ -1,4 +1,5 @@
-"""Tokens: random, shown once, kept as hashes, compared in constant time."""
+"""Tokens of mailboxes: they are random, shown once, stored as hashes and compared in constant
+time."""
 
 from base64 import urlsafe_b64encode
 from hmac import compare_digest
@@ -9,39 +10,39 @@ from msgspec import Struct
 from postroad.hub.frames import Created
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.mailbox import Box, HubLimits, digest
-from postroad.ports.secret import secret_bytes
+from postroad.ports.entropy import secret_bytes
 
 NAME_BYTES: Final = 16
 TOKEN_BYTES: Final = 24
 
 
-class Keys(Struct, frozen=True):
-    """The hub's own tokens, as hashes. `create`: who may make mailboxes over the wire; without
-    it nobody may. `send`: who may send to any mailbox, as an engine does."""
+class HubTokens(Struct, frozen=True):
+    """Hashes of the hub's own tokens. Whoever has `create` may make mailboxes over the wire;
+    without it nobody may. Whoever has `send` may send to any mailbox, as an engine does."""
 
     create: bytes | None = None
     send: bytes | None = None
 
 
-def keys(create: str = "", send: str = "") -> Keys:
-    """Hash these tokens; an empty one stands for none."""
-    return Keys(digest(create) if create else None, digest(send) if send else None)
+def hub_tokens(create: str = "", send: str = "") -> HubTokens:
+    """Hash the tokens; an empty one is not set."""
+    return HubTokens(digest(create) if create else None, digest(send) if send else None)
 
 
-def fits(kept: bytes | None, token: bytes) -> bool:
-    """Whether this is the token that is kept. Takes as long when none is."""
+def token_matches(kept: bytes | None, token: bytes) -> bool:
+    """Whether a token is the stored one. It takes the same time when none is stored."""
     return compare_digest(kept or bytes(32), token)
 
 
 def new_token() -> str:
-    """A random token that cannot be guessed."""
+    """Make a token that nobody can guess."""
     return _text(TOKEN_BYTES)
 
 
 def new_box(
     limits: HubLimits, quota: int = 0, ttl_s: int = 0, tenant: str = DEFAULT_TENANT
 ) -> tuple[Box, Created]:
-    """A mailbox to be stored, and what its owner is told this once."""
+    """Make a mailbox to be stored, and the answer that shows its tokens this once."""
     sender, recipient = new_token(), new_token()
     box = Box(
         _name(),
@@ -56,7 +57,7 @@ def new_box(
 
 
 def _name() -> str:
-    """None that begins with a dash: the command line would take it for an option."""
+    """Names do not begin with a dash: the command line would take one for an option."""
     while (text := _text(NAME_BYTES)).startswith("-"):
         pass
     return text

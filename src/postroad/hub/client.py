@@ -1,7 +1,8 @@
-"""A client of a hub: send to mailboxes, and receive from many of them over one connection."""
+"""A client of a hub sends to mailboxes, and receives from many of them over one connection."""
 
 import asyncio
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NoReturn, Self
 
@@ -17,7 +18,7 @@ from postroad.hub.frames import (
     DeleteBox,
     End,
     GetOne,
-    Message,
+    MessageFrame,
     Ok,
     Quota,
     Said,
@@ -26,22 +27,23 @@ from postroad.hub.frames import (
     Subscribed,
     Unsubscribe,
     WatchFor,
+    Watching,
 )
-from postroad.hub.inbox import Inbox
+from postroad.hub.inbox import ClientInbox
 from postroad.model.errors import HubAway, HubError, HubLost, HubRefused, MailboxFull
 from postroad.model.extras import Needing
 from postroad.model.mailbox import HubLimits
 from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
 
 if TYPE_CHECKING:
-    from postroad.hub.calls import Calls, Reach
+    from postroad.hub.client_connection import ClientConnection, FindAddresses
 
 BATCH: Final = HubLimits().batch_max
 BACKOFF_S: Final = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 class Received(Struct, frozen=True):
-    """A message from a mailbox. It comes again, after a reconnect, until it is acked."""
+    """A message from a mailbox. After a reconnect it comes again until it is acked."""
 
     box: str
     id: int
@@ -51,11 +53,12 @@ class Received(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The body as text."""
+        """Decode the body as UTF-8."""
         return self.body.decode()
 
     async def ack(self) -> bool:
-        """Let the hub delete it. False: the connection broke meanwhile, and it comes again."""
+        """Let the hub delete the message. False: the connection broke meanwhile, and the message
+        will come again."""
         return await self.client.ack(self.box, self.id)
 
 
@@ -80,7 +83,7 @@ class HubClient:
         callbacks: HubCallbacks | None = None,
         clock: Clock | None = None,
         chance: Chance | None = None,
-        reach: "Reach | None" = None,
+        reach: "FindAddresses | None" = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.url = url
@@ -90,13 +93,15 @@ class HubClient:
         self.reconnects = 0
         self._clock = clock or SystemClock()
         self._chance = chance or system_chance()
-        self._calls: Calls | None = None
+        self._connection: ClientConnection | None = None
         self._tokens: dict[str, str] = {}
         self._senders: dict[str, str] = {}
+        """Sender tokens of the mailboxes that are watched, or are being sent to now."""
+        self._sending: Counter[str] = Counter()
         self._watched: dict[str, None] = {}
-        self._inbox: Inbox[Received] = Inbox()
-        self._news = asyncio.Event()
-        self._mender: asyncio.Task[None] | None = None
+        self._inbox: ClientInbox[Received] = ClientInbox()
+        self._changed = asyncio.Event()
+        self._reconnecting: asyncio.Task[None] | None = None
         self._broken: Exception | None = None
         self._closed = False
         self._dials = 0
@@ -110,35 +115,39 @@ class HubClient:
         await self.close()
 
     async def open(self) -> None:
-        """Connect, or raise HubAway."""
-        self._calls = await self._dial()
+        """Connect; raises HubAway if that fails."""
+        self._connection = await self._dial()
 
-    async def _dial(self) -> "Calls":
+    async def _dial(self) -> "ClientConnection":
         with Needing("a connection to a hub"):
-            from postroad.hub.calls import Calls  # a WebSocket library, which few roads need
+            from postroad.hub.client_connection import (
+                ClientConnection,  # a WebSocket library, which few roads need
+            )
 
-        return await Calls.connect(self.url, self._heard, self._lost, self._reach, self._tls)
+        return await ClientConnection.connect(
+            self.url, self._on_frame, self._on_lost, self._reach, self._tls
+        )
 
     async def close(self) -> None:
-        """Disconnect; what was not acked waits for the next subscriber."""
+        """Disconnect. Messages without an ack wait for the next subscriber."""
         self._closed = True
-        mender, self._mender = self._mender, None
-        if mender is not None:
-            mender.cancel()
-            # They were cancelled: how they ended is no news.
-            _ = await asyncio.gather(mender, return_exceptions=True)
-        calls, self._calls = self._calls, None
-        if calls is not None:
-            await calls.close()
-        self._news.set()
+        task, self._reconnecting = self._reconnecting, None
+        if task is not None:
+            task.cancel()
+            # It was cancelled: how it ended does not matter.
+            _ = await asyncio.gather(task, return_exceptions=True)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+        self._changed.set()
 
     # Mailboxes
 
     async def create(self, token: str, *, quota: int = 0, ttl: int = 0) -> Created:
-        """Create a mailbox; answers its tokens. `token` is the hub's own, for creating them."""
+        """Make a mailbox, with its tokens. `token` is the hub's own token for this."""
         said = await self._ask(CreateBox(token=token, quota=quota, ttl=ttl))
         if not isinstance(said, Created):
-            _strange(said)
+            _unexpected(said)
         return said
 
     async def delete(self, box: str, token: str) -> None:
@@ -149,28 +158,41 @@ class HubClient:
     # Sending
 
     async def send(self, box: str, token: str, body: str | bytes) -> int:
-        """Store a message in a mailbox; answers its id. MailboxFull: not until it is empty."""
+        """Store a message in a mailbox and return its id. Raises MailboxFull until the mailbox is
+        empty again."""
         self._senders[box] = token
-        if isinstance(body, str):
-            said = await self._ask(SendTo(box=box, token=token, body=body))
-        else:
-            said = await self._ask(SendTo(box=box, token=token, data=body))
+        self._sending[box] += 1
+        try:
+            if isinstance(body, str):
+                said = await self._ask(SendTo(box=box, token=token, body=body))
+            else:
+                said = await self._ask(SendTo(box=box, token=token, data=body))
+        finally:
+            self._sending[box] -= 1
+            self._forget_sender(box)
         if isinstance(said, Quota):
-            raise MailboxFull(f"{box} takes nothing until it is empty")
+            text = f"{box} takes nothing until it is empty: send again later"
+            raise MailboxFull(text, watched=said.watched)
         if not isinstance(said, Ok):
-            _strange(said)
+            _unexpected(said)
         return said.id
 
-    async def watch(self, boxes: Mapping[str, str]) -> None:
-        """Be told when these may be sent to, now or later; also after a reconnect."""
+    async def watch(self, boxes: Mapping[str, str]) -> list[str]:
+        """Ask to be told when these mailboxes can be sent to, now or later, also after a reconnect.
+        Returns the names that were refused."""
         self._senders.update(boxes)
         self._watched.update(dict.fromkeys(boxes))
-        await self._watch_again(list(boxes.items()))
+        refused = await self._watch(list(boxes.items()))
+        for box in refused:
+            self._watched.pop(box, None)
+            self._forget_sender(box)
+        return refused
 
     # Receiving
 
     async def subscribe(self, boxes: Mapping[str, str]) -> list[str]:
-        """Receive from these: recipient tokens by name. Answers those that were refused."""
+        """Receive from these mailboxes, given as recipient tokens by name. Returns the names that
+        were refused."""
         self._tokens.update(boxes)
         return await self._subscribe(list(boxes.items()))
 
@@ -184,12 +206,12 @@ class HubClient:
             _ = await self._ask(Unsubscribe(boxes=list(names[start : start + BATCH])))
 
     async def get(self, box: str, token: str, wait: float = 0.0) -> Received | None:
-        """The oldest message of one mailbox, without subscribing."""
+        """Get the oldest message of one mailbox, without subscribing."""
         said = await self._ask(GetOne(box=box, token=token, wait=wait))
-        return self._received(said) if isinstance(said, Message) else None
+        return self._received(said) if isinstance(said, MessageFrame) else None
 
     async def ack(self, box: str, number: int) -> bool:
-        """The message was received, and may be deleted."""
+        """Confirm that a message was received, so that the hub deletes it."""
         try:
             said = await self._ask(Acknowledge(box=box, id=number))
         except (HubAway, HubLost):
@@ -199,7 +221,7 @@ class HubClient:
                 return False
             raise
         if isinstance(said, Acked) and said.next is not None:
-            self._heard(said.next)
+            self._on_frame(said.next)
         return True
 
     def __aiter__(self) -> AsyncIterator[Received]:
@@ -211,13 +233,13 @@ class HubClient:
                 raise StopAsyncIteration
             if self._broken is not None:
                 raise HubLost(f"{self.url} is not connected to again") from self._broken
-            self._news.clear()
+            self._changed.clear()
             if not await self._ask_again():
-                await self._news.wait()
+                await self._changed.wait()
         return self._inbox.take()
 
     async def _ask_again(self) -> bool:
-        """Subscribe again to mailboxes that were dropped; False when none was."""
+        """Subscribe again to mailboxes whose messages were dropped; False when there were none."""
         asked = [(box, self._tokens[box]) for box in self._inbox.let_go(self._tokens)]
         try:
             for box in await self._subscribe(asked) if asked else ():
@@ -229,51 +251,62 @@ class HubClient:
     # How it works
 
     async def _ask(self, command: Asked) -> Said:
-        if self._calls is None:
+        if self._connection is None:
             raise HubAway(f"{self.url} is away; nothing was sent")
-        said = await self._calls.ask(command)
+        said = await self._connection.ask(command)
         self._dials = 0
         return said
 
-    def _received(self, said: Message) -> Received:
+    def _received(self, said: MessageFrame) -> Received:
         body = (said.data or b"") if said.body is None else said.body.encode()
         return Received(said.box, said.id, said.at, body, self)
 
-    def _heard(self, said: Said) -> None:
+    def _on_frame(self, said: Said) -> None:
         match said:
-            case Message(box=box) if box in self._tokens:
+            case MessageFrame(box=box) if box in self._tokens:
                 self._inbox.put(self._received(said))
-                self._news.set()
+                self._changed.set()
             case End(box=box, why=why) if box in self._tokens:
                 del self._tokens[box]
                 self.callbacks.ended(box, why)
-            case Quota(box=box) if box in self._senders:
-                self._watched[box] = None
-                self.callbacks.full(box)
+            case Quota(box=box, watched=watched) if box in self._senders:
+                if watched:
+                    self._watched[box] = None
+                    self.callbacks.full(box)
             case Continue(box=box) if box in self._watched:
-                del self._watched[box]
-                self.callbacks.continued(box)
+                self._continue(box)
             case _:
                 self._inbox.stray()  # nobody asked
-        if self._calls is not None and self._inbox.flooded(len(self._tokens)):
-            self._calls.hang_up("the hub sends what nobody asked for")
+        if self._connection is not None and self._inbox.flooded(len(self._tokens)):
+            self._connection.hang_up("the hub sends what nobody asked for")
 
-    def _lost(self) -> None:
-        self._calls = None
+    def _continue(self, box: str) -> None:
+        self._watched.pop(box, None)
+        self._forget_sender(box)
+        self.callbacks.continued(box)
+
+    def _forget_sender(self, box: str) -> None:
+        if not self._sending[box]:
+            del self._sending[box]
+            if box not in self._watched:
+                self._senders.pop(box, None)
+
+    def _on_lost(self) -> None:
+        self._connection = None
         self._inbox.clear()
-        if not self._closed and self._mender is None:
+        if not self._closed and self._reconnecting is None:
             loop = asyncio.get_running_loop()
-            self._mender = loop.create_task(self._mend(), name="postroad hub client")
+            self._reconnecting = loop.create_task(self._reconnect(), name="postroad hub client")
 
-    async def _mend(self) -> None:
+    async def _reconnect(self) -> None:
         try:
             await self._until_connected()
         except Exception as error:
             self._broken = error  # who asks or receives is told: nobody connects again
-            self._news.set()
+            self._changed.set()
             raise
         finally:
-            self._mender = None
+            self._reconnecting = None
 
     async def _until_connected(self) -> None:
         while not self._closed:
@@ -286,17 +319,18 @@ class HubClient:
 
     async def _connect_again(self) -> bool:
         try:
-            calls = self._calls = await self._dial()
+            connection = self._connection = await self._dial()
         except HubAway:
             return False
         try:
             for name in await self._subscribe(list(self._tokens.items())):
                 self.callbacks.ended(name, "refused")  # its mailbox or token went meanwhile
-            await self._watch_again([(box, self._senders[box]) for box in self._watched])
+            for box in await self._watch([(box, self._senders[box]) for box in self._watched]):
+                self._continue(box)  # the same: its next send finds out
         except HubError:
             # Left open, it would be told that its mailboxes were taken over: by our next one.
-            await calls.close()
-        return calls.alive
+            await connection.close()
+        return connection.alive
 
     async def _subscribe(self, pairs: list[tuple[str, str]]) -> list[str]:
         refused: list[str] = []
@@ -308,11 +342,14 @@ class HubClient:
             self._tokens.pop(name, None)
         return refused
 
-    async def _watch_again(self, pairs: list[tuple[str, str]]) -> None:
+    async def _watch(self, pairs: list[tuple[str, str]]) -> list[str]:
+        refused: list[str] = []
         for start in range(0, len(pairs), BATCH):
-            # One answer alone is no error, and an error is raised.
-            _ = await self._ask(WatchFor(boxes=pairs[start : start + BATCH]))
+            said = await self._ask(WatchFor(boxes=pairs[start : start + BATCH]))
+            if isinstance(said, Watching):
+                refused += said.refused
+        return refused
 
 
-def _strange(said: Said) -> NoReturn:
+def _unexpected(said: Said) -> NoReturn:
     raise HubError(f"the hub said {type(said).__name__}, which answers nothing that was asked")

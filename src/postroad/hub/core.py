@@ -1,13 +1,13 @@
-"""The hub's rules for those who are connected. No I/O: work for the store is gathered in a batch,
-and what the store answered is settled in the same order."""
+"""The hub's rules for those who are connected. It does no I/O: it gathers operations for the store,
+and handles their answers in the same order."""
 
 from collections import OrderedDict
 from typing import Final
 
-from postroad.hub.connections import Settle, Waiter
-from postroad.hub.delivering import NOT_SUBSCRIBED, WRONG_ID, Delivering
 from postroad.hub.frames import End
+from postroad.hub.state import LongPoll, OnAnswer
 from postroad.hub.subscriber import Client
+from postroad.hub.subscriptions import NOT_SUBSCRIBED, WRONG_ID, Subscriptions
 from postroad.model.mailbox import (
     Answer,
     Done,
@@ -32,11 +32,11 @@ PROHIBITED: Final = Refused(
 )
 
 
-class Core(Delivering):
-    """Sending, getting, and what ends by itself."""
+class Core(Subscriptions):
+    """Sends, gets, acks, deletes, and ends what has waited too long."""
 
     def pause(self, client: Client) -> None:
-        """The client stopped reading: nothing more is delivered to it."""
+        """The client does not read what is written to it."""
         if client.paused_since is None and not client.gone:
             client.paused_since = self.now_s()
             self.paused[client] = None
@@ -48,8 +48,8 @@ class Core(Delivering):
         client.flush()
         self._drain(client)
 
-    def send(self, client: Client | None, post: Post, done: Settle) -> None:
-        """Store a message; hand it on at once where that is possible."""
+    def send(self, client: Client | None, post: Post, done: OnAnswer) -> None:
+        """Store a message, and deliver it at once if somebody can take it."""
 
         def settled(answer: Answer) -> None:
             if isinstance(answer, Posted):
@@ -72,10 +72,10 @@ class Core(Delivering):
         else:
             self._mark(client, name)
 
-    def get(self, client: Client | None, get: Get, wait_s: float, done: Settle) -> Waiter:
-        """The oldest message, once; wait for one when there is none. Answers with Heads."""
+    def get(self, client: Client | None, get: Get, wait_s: float, done: OnAnswer) -> LongPoll:
+        """Get the oldest message once, or wait for one. The answer is a Heads."""
         until_s = self.now_s() + min(wait_s, self.limits.wait_s_max)
-        waiter = Waiter(get.name, until_s, client)
+        waiter = LongPoll(get.name, until_s, client)
 
         def handed(answer: Answer) -> None:
             if client is not None and not client.gone and isinstance(answer, Heads):
@@ -106,8 +106,8 @@ class Core(Delivering):
         self.give_up(waiter)
         waiter.done(Heads([letter]))
 
-    def ack(self, client: Client, name: str, position: int, done: Settle) -> None:
-        """Delete a message that a subscription or a get delivered."""
+    def ack(self, client: Client, name: str, position: int, done: OnAnswer) -> None:
+        """A client confirms a message that it got by subscription or by a get."""
         if name not in client.pulled:
             super().ack(client, name, position, done)
             return
@@ -123,8 +123,8 @@ class Core(Delivering):
 
         self.take(Take(name, position), settled)
 
-    def take(self, take: Take, done: Settle) -> None:
-        """Delete a message for a recipient without a connection, by its token."""
+    def take(self, take: Take, done: OnAnswer) -> None:
+        """Somebody without a connection confirms a message, and shows the token."""
 
         def settled(answer: Answer) -> None:
             self._after(take.name, answer)
@@ -134,8 +134,8 @@ class Core(Delivering):
 
         self.work.append((take, settled))
 
-    def drop(self, drop: Drop, done: Settle) -> None:
-        """Delete a mailbox: its subscriber gets END, its watching senders CONTINUE."""
+    def drop(self, drop: Drop, done: OnAnswer) -> None:
+        """Delete a mailbox. Its subscriber gets END, and senders that wait for CONTINUE get it."""
 
         def settled(answer: Answer) -> None:
             if isinstance(answer, Done):
@@ -149,7 +149,7 @@ class Core(Delivering):
         self.work.append((drop, settled))
 
     def expire(self, name: str, position: int) -> None:
-        """Delete messages up to this one: they are too old."""
+        """Delete messages up to this position, which are too old."""
 
         def settled(answer: Answer) -> None:
             self._after(name, answer)
@@ -171,11 +171,11 @@ class Core(Delivering):
 
     @property
     def ticks(self) -> bool:
-        """Whether anything waits for time to pass."""
+        """Whether anything has a deadline."""
         return bool(self.paused or self.waiters or self.held)
 
     def tick(self) -> None:
-        """End what has waited too long; ask the store again for what it could not read."""
+        """End what has waited too long, and read again what the store could not read."""
         now_s = self.now_s()
         for client in list(self.paused):
             since_s = client.paused_since

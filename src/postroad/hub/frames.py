@@ -1,4 +1,4 @@
-"""What goes over the wire, in JSON or MessagePack: docs/guide/hub.md tells it to people."""
+"""The frames of the protocol, in JSON or MessagePack. docs/guide/hub.md describes them."""
 
 from typing import Annotated, Any, Final
 
@@ -17,13 +17,13 @@ Pair = tuple[Name, Token]
 
 
 class Command(Struct, frozen=True, tag_field="do", kw_only=True):
-    """What a client asks. `n` comes back with the answer."""
+    """A client's command. Its answer carries the same `n`."""
 
     n: Number = 0
 
 
 class CreateBox(Command, frozen=True, tag="create"):
-    """A new mailbox. `token`: the hub's token for making them. 0: as the hub has it."""
+    """Makes a mailbox. `token` is the hub's token for this. 0 stands for the hub's default."""
 
     token: Token
     quota: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
@@ -31,7 +31,7 @@ class CreateBox(Command, frozen=True, tag="create"):
 
 
 class SendTo(Command, frozen=True, tag="send"):
-    """A message: a text in `body`, or bytes in `data` (base64 in JSON)."""
+    """Sends a message: a text in `body`, or bytes in `data` (base64 in JSON)."""
 
     box: Name
     token: Token
@@ -40,26 +40,26 @@ class SendTo(Command, frozen=True, tag="send"):
 
 
 class Subscribe(Command, frozen=True, tag="sub"):
-    """Get what comes to these mailboxes: pairs of name and recipient token."""
+    """Subscribes to these mailboxes: pairs of name and recipient token."""
 
     boxes: list[Pair]
 
 
 class Unsubscribe(Command, frozen=True, tag="unsub"):
-    """No more from these."""
+    """Ends these subscriptions."""
 
     boxes: list[Name]
 
 
 class Acknowledge(Command, frozen=True, tag="ack"):
-    """The message was received, and may be deleted."""
+    """Confirms that a message was received, so that it is deleted."""
 
     box: Name
     id: Number
 
 
 class GetOne(Command, frozen=True, tag="get"):
-    """The oldest message, once; `wait` for one up to so many seconds."""
+    """Gets the oldest message once; waits for one up to `wait` seconds."""
 
     box: Name
     token: Token
@@ -67,14 +67,14 @@ class GetOne(Command, frozen=True, tag="get"):
 
 
 class DeleteBox(Command, frozen=True, tag="delete"):
-    """The mailbox with all that is in it; `token` is the recipient's."""
+    """Deletes a mailbox with all that is in it; `token` is the recipient's."""
 
     box: Name
     token: Token
 
 
 class WatchFor(Command, frozen=True, tag="watch"):
-    """Tell me when these may be sent to again: pairs of name and sender token."""
+    """Asks for a CONTINUE when these mailboxes can be sent to: pairs of name and sender token."""
 
     boxes: list[Pair]
 
@@ -83,19 +83,19 @@ Asked = CreateBox | SendTo | Subscribe | Unsubscribe | Acknowledge | GetOne | De
 
 
 class Event(Struct, frozen=True, tag_field="is", kw_only=True, omit_defaults=True):
-    """What the hub says. `n` is that of the command it answers."""
+    """A frame from the hub. `n` is that of the command it answers, or 0."""
 
     n: int = 0
 
 
 class Ok(Event, frozen=True, tag="ok"):
-    """Done. After a send, `id` is the message's."""
+    """The command was executed. After a send, `id` is the message's."""
 
     id: int = 0
 
 
 class Created(Event, frozen=True, tag="created"):
-    """A mailbox with its two tokens, which are shown this once."""
+    """A mailbox was made. Its two tokens are shown this once."""
 
     box: str
     sender_token: str
@@ -104,14 +104,14 @@ class Created(Event, frozen=True, tag="created"):
 
 
 class Subscribed(Event, frozen=True, tag="subscribed"):
-    """So many are subscribed; `refused` are not."""
+    """`count` mailboxes are subscribed to; `refused` are not."""
 
     count: int
     refused: list[str] = []
 
 
-class Message(Event, frozen=True, tag="message"):
-    """A message: from a subscription, or the answer to a get."""
+class MessageFrame(Event, frozen=True, tag="message"):
+    """A message from a subscription, or the answer to a get."""
 
     box: str
     id: int
@@ -121,60 +121,71 @@ class Message(Event, frozen=True, tag="message"):
 
 
 class Acked(Event, frozen=True, tag="acked"):
-    """It is deleted; and the mailbox's next message, if there is one."""
+    """The message is deleted. `next` is the mailbox's next message, if there is one."""
 
     box: str
     id: int
-    next: Message | None = None
+    next: MessageFrame | None = None
 
 
 class Empty(Event, frozen=True, tag="empty"):
-    """Nothing lies in the mailbox."""
+    """The mailbox is empty."""
 
     box: str
 
 
 class End(Event, frozen=True, tag="end"):
-    """The subscription is over: `taken over` by another connection, or `deleted`."""
+    """The subscription has ended: `taken over` by another connection, or `deleted`."""
 
     box: str
     why: str
 
 
 class Quota(Event, frozen=True, tag="quota"):
-    """Not sent: the mailbox takes nothing until it is empty. `watched`: a continue follows."""
+    """The message was not stored: the mailbox takes nothing until it is empty. `watched`: a
+    CONTINUE follows."""
 
     box: str
     watched: bool = False
 
 
 class Watching(Event, frozen=True, tag="watching"):
-    """So many are watched; those that are open already get their continue at once."""
+    """`count` mailboxes are watched. Those that are open already get their CONTINUE at once."""
 
     count: int
     refused: list[str] = []
 
 
 class Continue(Event, frozen=True, tag="continue"):
-    """The mailbox may be sent to again."""
+    """The mailbox can be sent to again."""
 
     box: str
 
 
 class Error(Event, frozen=True, tag="error"):
-    """Not done, and why."""
+    """The command was refused; `text` says why."""
 
     code: str
     text: str
 
 
 Said = (
-    Ok | Created | Subscribed | Message | Acked | Empty | End | Quota | Watching | Continue | Error
+    Ok
+    | Created
+    | Subscribed
+    | MessageFrame
+    | Acked
+    | Empty
+    | End
+    | Quota
+    | Watching
+    | Continue
+    | Error
 )
 
 
 class Codec:
-    """One subprotocol: frames to and from bytes."""
+    """Encodes and decodes the frames of one subprotocol."""
 
     def __init__(self, name: str) -> None:
         kind: Any = msgspec.msgpack if name == MSGPACK else msgspec.json
@@ -186,12 +197,12 @@ class Codec:
         self._anything = kind.Decoder().decode
 
     def encode(self, frame: Event | Command) -> bytes:
-        """The frame as bytes."""
+        """Encode a frame."""
         encoded: bytes = self._encode(frame)
         return encoded
 
     def command(self, payload: bytes) -> Asked | Error:
-        """What a client asks, or the error that it gets."""
+        """Decode a client's command, or return the error that answers it."""
         try:
             asked: Asked = self._commands(payload)
         except msgspec.ValidationError as error:
@@ -217,13 +228,15 @@ class Codec:
         return Error(n=n, code=RefusalCode.malformed, text=str(error))
 
     def event(self, payload: bytes) -> Said:
-        """What the hub says."""
+        """Decode a frame from the hub."""
         said: Said = self._events(payload)
         return said
 
 
-def message(box: str, letter: Letter, n: int = 0) -> Message:
-    """A letter as it goes out: as text if it came as text."""
+def message(box: str, letter: Letter, n: int = 0) -> MessageFrame:
+    """Make the frame of a letter. It goes out as text if it came as text."""
     if letter.text:
-        return Message(n=n, box=box, id=letter.position, at=letter.at_ms, body=letter.body.decode())
-    return Message(n=n, box=box, id=letter.position, at=letter.at_ms, data=letter.body)
+        return MessageFrame(
+            n=n, box=box, id=letter.position, at=letter.at_ms, body=letter.body.decode()
+        )
+    return MessageFrame(n=n, box=box, id=letter.position, at=letter.at_ms, data=letter.body)

@@ -1,8 +1,7 @@
-"""Sending and getting by plain HTTP, for those who do not keep a connection."""
+"""Sending and getting by plain HTTP, for clients that keep no connection."""
 
 import asyncio
 import re
-from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
@@ -10,10 +9,10 @@ import h11
 import msgspec
 
 from postroad.hub.commands import Commands
-from postroad.hub.connections import Waiter
+from postroad.hub.deadlines import ConnectionDeadlines, CountWrongTokens
 from postroad.hub.frames import message
-from postroad.hub.patience import Patience, Wrong
 from postroad.hub.pump import Hub
+from postroad.hub.state import LongPoll
 from postroad.model.mailbox import (
     DENIED,
     Answer,
@@ -39,16 +38,17 @@ STATUS: Final = {
     RefusalCode.too_large: 413,
     RefusalCode.malformed: 400,
 }
-Reply = Callable[[int, object], None]
 
 
-class Http(asyncio.Protocol):
-    """One HTTP/1.1 connection: one request after the other."""
+class HttpProtocol(asyncio.Protocol):
+    """One HTTP/1.1 connection. It serves one request after the other."""
 
-    def __init__(self, hub: Hub, commands: Commands, patience: Patience, wrong: Wrong) -> None:
+    def __init__(
+        self, hub: Hub, commands: Commands, deadlines: ConnectionDeadlines, wrong: CountWrongTokens
+    ) -> None:
         self._hub = hub
         self._commands = commands
-        self._patience = patience
+        self._deadlines = deadlines
         self._wrong = wrong
         self._wire = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
         self._request: h11.Request | None = None
@@ -57,7 +57,7 @@ class Http(asyncio.Protocol):
         self._busy = False
         self._ahead = 0
         """Bytes that came while a request is being answered."""
-        self._waiter: Waiter | None = None
+        self._waiter: LongPoll | None = None
         self._transport: asyncio.Transport | None = None
         self._leaving: asyncio.Transport | None = None
         """Closed, when the other side has taken what was written before."""
@@ -67,17 +67,17 @@ class Http(asyncio.Protocol):
     def begin(self, transport: asyncio.Transport) -> None:
         """Take over the connection."""
         self._transport = transport
-        self._patience.expect(self, self._hub.limits.request_s)
+        self._deadlines.set_deadline(self, self._hub.limits.request_s)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """The connection is lost: its long poll ends."""
+        """The connection ended: its long poll is given up."""
         self._transport = self._leaving = None
-        self._patience.expect(self, None)
+        self._deadlines.set_deadline(self, None)
         if self._waiter is not None:
             self._hub.core.give_up(self._waiter)
 
     def data_received(self, data: bytes) -> None:
-        """Take in a part of a request."""
+        """Read a piece of a request."""
         self._ahead = self._ahead + len(data) if self._busy or self._full else 0
         if self._ahead > self._hub.limits.body_bytes_max:
             self._fail(429, "wait for the answer before you ask for more")
@@ -90,19 +90,19 @@ class Http(asyncio.Protocol):
             self._go_on()
 
     def pause_writing(self) -> None:
-        """The client does not read answers: stop reading its requests."""
+        """The client does not read its answers: no more of its requests are read."""
         self._full = True
-        self._patience.expect(self, self._hub.limits.stall_s)
+        self._deadlines.set_deadline(self, self._hub.limits.stall_s)
 
     def resume_writing(self) -> None:
         """The client reads again."""
         self._full = False
         if self._transport is not None and not self._busy:
-            self._patience.expect(self, self._hub.limits.request_s)
+            self._deadlines.set_deadline(self, self._hub.limits.request_s)
             self._go_on()
 
-    def late(self) -> None:
-        """Close a connection whose request or reading took too long."""
+    def deadline_passed(self) -> None:
+        """The request did not arrive in time, or its answer was not read."""
         if self._leaving is not None:
             self._leaving.abort()
             return
@@ -132,15 +132,15 @@ class Http(asyncio.Protocol):
                     return
             elif isinstance(event, h11.EndOfMessage) and self._request is not None:
                 self._busy = True
-                self._patience.expect(self, None)
+                self._deadlines.set_deadline(self, None)
                 self._serve(self._request, bytes(self._body))
             elif isinstance(event, h11.ConnectionClosed):
                 self._close()
                 return
 
     def _next(self) -> Any:
-        """What comes next. h11's pattern for headers is quadratic in blanks: 16 KiB of them took
-        it 0.8 s."""
+        """Parse the next event. h11's pattern for headers is quadratic in blanks: 16 KiB of them
+        took 0.8 s."""
         if self._wire.their_state is h11.IDLE:
             held = self._wire.trailing_data[0]
             end = HEAD_END.search(held)
@@ -172,7 +172,7 @@ class Http(asyncio.Protocol):
                 self._ack(box, headers, number)
             case _:
                 self._reply(404, {"error": "not_found", "text": "no such address here"})
-        self._hub.poke()
+        self._hub.wake()
 
     def _send(self, box: str, headers: dict[str, str], body: bytes) -> None:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -246,12 +246,12 @@ class Http(asyncio.Protocol):
             return
         self._wire.start_next_cycle()
         if not self._full:
-            self._patience.expect(self, self._hub.limits.request_s)
+            self._deadlines.set_deadline(self, self._hub.limits.request_s)
         if self._wire.trailing_data[0]:
             asyncio.get_running_loop().call_soon(self._go_on)
 
     def _go_on(self) -> None:
-        """Handle the requests that have arrived."""
+        """Handle what has arrived."""
         try:
             self._read()
         except h11.RemoteProtocolError as error:
@@ -264,7 +264,7 @@ class Http(asyncio.Protocol):
             self._transport.write(b"".join(parts))
 
     def _fail(self, status: int, text: str) -> None:
-        """Answer with an error if that is still possible, and close."""
+        """Answer with an error if an answer is still possible, and close."""
         if self._transport is None:
             return
         if self._wire.our_state in (h11.IDLE, h11.SEND_RESPONSE):
@@ -274,18 +274,19 @@ class Http(asyncio.Protocol):
         self._close()
 
     def _close(self) -> None:
-        """Close it when the other side has taken what was written, but not for ever."""
+        """Close the connection when the client has read what was written, or after a time."""
         transport, self._transport = self._transport, None
         if transport is None:
             return
         transport.close()
         if transport.get_write_buffer_size():
             self._leaving = transport
-            self._patience.expect(self, self._hub.limits.stall_s)
+            self._deadlines.set_deadline(self, self._hub.limits.stall_s)
 
 
 def _is_double(request: h11.Request) -> bool:
-    """Whether its length is told in two ways: somebody before us may have believed the other."""
+    """Whether the request gives its length in two ways: a proxy before us may have believed the
+    other."""
     names = {name for name, _ in request.headers}
     return b"content-length" in names and b"transfer-encoding" in names
 

@@ -1,4 +1,5 @@
-"""What a client has received and its program has not read yet: bounded, whatever a hub sends."""
+"""Messages that a client has received and its program has not read yet. Memory is bounded, whatever
+a hub sends."""
 
 from collections import OrderedDict
 from collections.abc import Container, Iterable
@@ -11,24 +12,24 @@ STRAYS_MAX: Final = 100
 """Frames that no hub should send, before the connection is ended; besides one a subscription."""
 
 
-class Arrived(Protocol):
+class InboxMessage(Protocol):
     """A message as the inbox sees it."""
 
     @property
     def box(self) -> str:
-        """Its mailbox."""
+        """The mailbox's name."""
 
     @property
     def body(self) -> bytes:
-        """Its content."""
+        """The message's content."""
 
 
-M = TypeVar("M", bound=Arrived)
+M = TypeVar("M", bound=InboxMessage)
 
 
-class Inbox(Generic[M]):
-    """At most one message a subscription, as hubs send them: one that sends more of a mailbox fills
-    that mailbox's place."""
+class ClientInbox(Generic[M]):
+    """Keeps one message per subscription, as hubs send them. A second message of a mailbox replaces
+    the first."""
 
     def __init__(self) -> None:
         self._messages: OrderedDict[str, M] = OrderedDict()
@@ -40,7 +41,7 @@ class Inbox(Generic[M]):
         return len(self._messages)
 
     def put(self, message: M) -> None:
-        """Keep it until it is read; or, when too much is unread, only note its mailbox."""
+        """Keep a message until it is read. When too much is unread, only its mailbox is noted."""
         before = self._messages.get(message.box)
         if before is not None or message.box in self._let_go:
             self._strays += 1
@@ -52,31 +53,31 @@ class Inbox(Generic[M]):
         self._bytes += len(message.body) - (len(before.body) if before is not None else 0)
 
     def take(self) -> M:
-        """Remove and answer the oldest one."""
+        """Remove and return the oldest message."""
         _, message = self._messages.popitem(last=False)
         self._bytes -= len(message.body)
         self._strays = 0
         return message
 
     def stray(self) -> None:
-        """Count a message of a mailbox that is not subscribed to."""
+        """Count a frame that nobody asked for."""
         self._strays += 1
 
     def expect(self, names: Iterable[str]) -> None:
-        """Unsubscribed: what is still on its way from these is not counted as stray."""
+        """Allow one more frame of each of these mailboxes, which were just unsubscribed."""
         self._strays -= sum(1 for _ in names)
 
     def flooded(self, subscribed: int) -> bool:
-        """Whether more came than a hub sends, since something was read."""
+        """Whether more frames came since the last read than a hub sends."""
         return self._strays > STRAYS_MAX + subscribed
 
     def let_go(self, known: Container[str]) -> list[str]:
-        """Mailboxes to be subscribed to again, this once."""
+        """Return the mailboxes whose messages were dropped, to be subscribed to again."""
         names, self._let_go = [name for name in self._let_go if name in known], {}
         return names
 
     def clear(self) -> None:
-        """Drop all: the connection is lost, and what is not acked comes again."""
+        """Forget everything: after a reconnect, what was not acked comes again."""
         self._messages.clear()
         self._let_go = {}
         self._bytes = self._strays = 0

@@ -1,4 +1,4 @@
-"""The hub at work: gathers what clients ask, one commit for all of it, then the answers."""
+"""The hub at work: it gathers clients' commands, commits them together, then answers them."""
 
 import asyncio
 import math
@@ -7,9 +7,9 @@ from functools import partial
 from itertools import islice
 from typing import Protocol
 
-from postroad.hub.connections import Asks, Settle
 from postroad.hub.core import Core
-from postroad.hub.shown import Explained, Shown, explain, shown
+from postroad.hub.state import BoxTokens, OnAnswer
+from postroad.hub.status import HubStatus, MailboxExplanation, explain, hub_status
 from postroad.model.errors import HubInUse, StoreError, StoreUnavailable, UnknownMailbox
 from postroad.model.mailbox import Answer, Drop, HubLimits, Looked, Op, RefusalCode, Refused
 from postroad.ports.clock import Clock, Timer
@@ -22,15 +22,15 @@ LEAD_MS = 10_000
 SWEEP_BATCH = 500
 
 
-class Parked(Protocol):
-    """A connection with frames that wait."""
+class DeferredConnection(Protocol):
+    """A connection whose frames wait undecoded."""
 
-    def unpark(self) -> None:
-        """Handle them."""
+    def resume_frames(self) -> None:
+        """Handle the frames that waited."""
 
 
 class Hub:
-    """The core with its store. While one batch is committed the next one gathers."""
+    """Joins the core and its store. While one batch is committed, the next one gathers."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Hub:
         self.core = Core(clock.steady_s, self.limits)
         self.log = log
         self.commits = 0
-        self.parked: dict[Parked, None] = {}
+        self.deferred: dict[DeferredConnection, None] = {}
         """Connections with frames that wait as bytes, in a storm of subscriptions."""
         self._store = store
         self.clock = clock
@@ -53,7 +53,7 @@ class Hub:
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Become the hub of the store, and start."""
+        """Become the store's hub, and start."""
         again_s = await self._store.hub_lead()
         self._task = asyncio.get_running_loop().create_task(self._run(), name="postroad hub")
         self._lead_after(again_s)
@@ -61,7 +61,7 @@ class Hub:
         self._later("sweep", int(self.limits.sweep_s * 1000))
 
     async def close(self) -> None:
-        """Finish what was handed over, then stop."""
+        """Finish the gathered work, then stop."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers = {}
@@ -73,35 +73,35 @@ class Hub:
             await self._store.hub_unlead()
 
     async def delete(self, name: str) -> None:
-        """Delete a mailbox with all that is in it, for an operator."""
+        """Delete a mailbox with all that is in it, without its token."""
         answer = await self._ask(lambda settle: self.core.drop(Drop(name), settle))
         if isinstance(answer, Refused):
             raise UnknownMailbox(f"there is no mailbox {name!r} any more")
 
-    async def _ask(self, hand_over: Callable[[Settle], None]) -> Answer:
+    async def _ask(self, hand_over: Callable[[OnAnswer], None]) -> Answer:
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         hand_over(answered.set_result)
-        self.poke()
+        self.wake()
         answer = await answered
         if isinstance(answer, Refused) and answer.code is RefusalCode.unavailable:
             raise StoreUnavailable(answer.text)
         return answer
 
-    async def explain(self, name: str) -> Explained:
-        """Why a mailbox's messages go, or do not."""
+    async def explain(self, name: str) -> MailboxExplanation:
+        """Explain why a mailbox's messages are delivered, or are not."""
         return explain(self.core, name, await self._store.box_find(name))
 
-    def shown(self) -> Shown:
-        """What the hub is doing."""
-        return shown(self.core)
+    def status(self) -> HubStatus:
+        """Count what the hub is doing."""
+        return hub_status(self.core)
 
     async def ended(self) -> None:
-        """Wait until the hub has stopped by itself: another one took its place."""
+        """Return when the hub has stopped by itself because another one took its place."""
         if self._task is not None:
             await asyncio.shield(self._task)
 
-    def poke(self) -> None:
-        """Wake the hub: there may be work."""
+    def wake(self) -> None:
+        """Start work if there is any."""
         core = self.core
         if core.work or core.looks:
             self._wake.set()
@@ -130,20 +130,20 @@ class Hub:
                 await self._chores()  # between any two turns: work may never end
                 if self.core.work or self.core.looks:
                     await self._turn()
-                    self._unpark()
+                    self._resume_deferred()
                     if self.core.stale:
                         await self._sweep()
-                    self.poke()
+                    self.wake()
             except HubInUse as error:
-                self.log.warning("this hub has lost its store", error=str(error))
+                self.log.warning("this hub stops: another one leads the store", error=str(error))
                 self._refuse_all(error)
                 return
             if "stop" in self._due and not (self.core.work or self.core.looks):
                 return
 
     async def _turn(self) -> None:
-        """What subscribes is looked up first, then everything else in one transaction. Both are
-        taken now: nothing can be committed between the look and the subscription."""
+        """Look up subscriptions first, then do everything else in one transaction. Both are taken
+        now, so that nothing is committed between a lookup and its subscription."""
         core = self.core
         looks = core.next_looks()
         batch = core.batch()
@@ -153,22 +153,18 @@ class Hub:
             answers = await self._commit([op for op, _ in batch])
             self._settle(zip((settle for _, settle in batch), answers, strict=True))
 
-    def _unpark(self) -> None:
-        parked = iter(list(self.parked))
-        while not self.core.crowded and (one := next(parked, None)) is not None:
-            del self.parked[one]
-            one.unpark()
+    def _resume_deferred(self) -> None:
+        deferred = iter(list(self.deferred))
+        while not self.core.lookups_full and (one := next(deferred, None)) is not None:
+            del self.deferred[one]
+            one.resume_frames()
 
-    async def _look(self, looks: list[tuple[Asks, Settle]]) -> list[Answer]:
+    async def _look(self, looks: list[tuple[BoxTokens, OnAnswer]]) -> list[Answer]:
         asks = [ask for asked, _ in looks for ask in asked]
         try:
             found = await self._store.box_look(asks) if asks else Looked([])
-        except StoreError as error:
-            self.log.warning("the hub's store cannot be read", error=str(error))
-            return [_unavailable(error)] * len(looks)
-        except Exception as error:  # a fault of ours must not end the hub for everybody
-            self.log.exception("a look of the hub broke")
-            return [_unavailable(error)] * len(looks)
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not end the hub for all
+            return [self._failure(error, "lookup")] * len(looks)
         waiting = iter(found.waiting)
         return [Looked(list(islice(waiting, len(asked)))) for asked, _ in looks]
 
@@ -177,27 +173,31 @@ class Hub:
             answers = await self._store.box_commit(ops)
         except HubInUse:
             raise
-        except StoreError as error:
-            self.log.warning("the hub's store does not take work", error=str(error))
-            return [_unavailable(error)] * len(ops)
-        except Exception as error:  # a fault of ours must not end the hub for everybody
-            self.log.exception("a batch of the hub broke")
-            return [_unavailable(error)] * len(ops)
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not end the hub for all
+            return [self._failure(error, "commit")] * len(ops)
         self.commits += 1
         return answers
 
-    def _settle(self, settled: Iterable[tuple[Settle, Answer]]) -> None:
+    def _failure(self, error: Exception, operation: str) -> Refused:
+        """Log why an operation failed, and return the answer to those who asked for it."""
+        if isinstance(error, StoreError):
+            self.log.warning("the hub's store failed", operation=operation, error=str(error))
+        else:
+            self.log.error("the hub failed", operation=operation, exc_info=error)
+        return _unavailable(error)
+
+    def _settle(self, settled: Iterable[tuple[OnAnswer, Answer]]) -> None:
         for settle, answer in settled:
             try:
                 settle(answer)
             except Exception:
-                self.log.exception("an answer of the hub was lost")
+                self.log.exception("the hub could not deliver an answer")
 
     async def _chores(self) -> None:
         due, self._due = self._due, self._due & {"stop"}
         if "tick" in due:
             self.core.tick()
-            self.poke()
+            self.wake()
         if "lead" in due:
             await self._lead()
         if "sweep" in due:
@@ -210,18 +210,18 @@ class Hub:
         except HubInUse:
             raise
         except StoreError as error:
-            self.log.warning("the hub's store is away", error=str(error))
+            self.log.warning("the hub could not renew its lead", error=str(error))
         if "lead" not in self._due:  # else it was asked meanwhile
             self._lead_after(again_s)
 
     async def _sweep(self) -> None:
-        """Delete what is too old, and deliver what lies behind it."""
+        """Delete messages that are too old, and deliver those behind them."""
         self.core.stale = False
         try:
             for name, position in await self._store.box_old(SWEEP_BATCH):
                 self.core.expire(name, position)
         except StoreError as error:
-            self.log.warning("nothing was swept", error=str(error))
+            self.log.warning("the hub could not delete old messages", error=str(error))
         if "sweep" not in self._timers:
             self._later("sweep", int(self.limits.sweep_s * 1000))
 

@@ -1,4 +1,4 @@
-"""The hub's server: one port for WebSocket and HTTP, with limits on those who come."""
+"""The hub's port, for WebSocket and HTTP, with limits on connections."""
 
 import asyncio
 import logging
@@ -12,15 +12,15 @@ from picows import WSAutoPingStrategy, WSUpgradeRequest, WSUpgradeResponse
 from picows import WSUpgradeResponseWithListener as Upgrade
 from picows.picows import WSProtocol  # type: ignore[attr-defined]
 
-from postroad.hub.access import Keys
+from postroad.hub.access import HubTokens
 from postroad.hub.commands import Commands
+from postroad.hub.connection_limits import HubConnectionLimits
+from postroad.hub.deadlines import HasDeadline
 from postroad.hub.frames import JSON, MSGPACK, Codec
-from postroad.hub.greeting import BACKLOG, Greeter
-from postroad.hub.http import HEAD_BYTES_MAX, Http
-from postroad.hub.patience import Expected
+from postroad.hub.http import HEAD_BYTES_MAX, HttpProtocol
 from postroad.hub.pump import TICK_MS, Hub
-from postroad.hub.socket import Socket
-from postroad.hub.visitors import Visitors
+from postroad.hub.socket import WebSocketSession
+from postroad.hub.tls_listener import BACKLOG, TlsListener
 from postroad.model.networks import network
 from postroad.ports.clock import Timer
 
@@ -49,36 +49,40 @@ ENDINGS: Final = {
 }
 
 
-class Server:
-    """Listens, and has all open connections."""
+class HubServer:
+    """Listens, and knows the open connections."""
 
-    def __init__(self, hub: Hub, keys: Keys | None = None) -> None:
+    def __init__(self, hub: Hub, keys: HubTokens | None = None) -> None:
         self.hub = hub
-        self.visitors = Visitors(hub.limits, hub.clock, hub.log)
-        self.inside: set[asyncio.Transport] = set()
+        self.connection_limits = HubConnectionLimits(hub.limits, hub.clock, hub.log)
+        self.open_transports: set[asyncio.Transport] = set()
         self.address = ""
         """Where it listens, as a number."""
-        self.commands = Commands(hub, keys or Keys())
+        self.commands = Commands(hub, keys or HubTokens())
         self._codecs = {name: Codec(name) for name in (JSON, MSGPACK)}
         # Nothing that a stranger sends is worth a line in the log.
         self._log = logging.LoggerAdapter(logging.getLogger("postroad.picows"), {})
         self._log.logger.setLevel(logging.CRITICAL + 1)
-        self._due: dict[Expected, float] = {}
+        self._due: dict[HasDeadline, float] = {}
         self._timer: Timer | None = None
         self._listening: asyncio.Server | None = None
-        self._greeter: Greeter | None = None
+        self._tls_listener: TlsListener | None = None
 
     async def start(
         self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
     ) -> int:
-        """Listen; answers the port."""
+        """Listen, and return the port."""
         found: int
         if tls is not None:
-            visitors, clock, limit_s = self.visitors, self.hub.clock, self.hub.limits.handshake_s
-            self._greeter = Greeter(
-                visitors, clock, tls, limit_s, lambda name: UndecidedConnection(self, name)
+            connection_limits, clock, limit_s = (
+                self.connection_limits,
+                self.hub.clock,
+                self.hub.limits.handshake_s,
             )
-            self.address, found = await self._greeter.start(host, port)
+            self._tls_listener = TlsListener(
+                connection_limits, clock, tls, limit_s, lambda name: UndecidedConnection(self, name)
+            )
+            self.address, found = await self._tls_listener.start(host, port)
             return found
         loop = asyncio.get_running_loop()
         self._listening = await loop.create_server(
@@ -88,28 +92,29 @@ class Server:
         return found
 
     async def stop(self) -> None:
-        """Stop listening, and tell all clients that the hub goes away."""
+        """Accept no more connections, and tell the open ones to connect again later."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._greeter is not None:
-            self._greeter.close()
+        if self._tls_listener is not None:
+            self._tls_listener.close()
         if self._listening is not None:
             self._listening.close()
         for client in list(self.hub.core.clients.values()):
             client.link.close(1001, "the hub goes away")
-        await self._let_go()
+        await self._drain_writes()
 
-    async def _let_go(self) -> None:
-        """Abort connections that do not read their last frame: the loop would never close."""
+    async def _drain_writes(self) -> None:
+        """Wait until clients have read their last frames, then cut them off: the loop would never
+        close."""
         for _ in range(STOP_LOOKS):
-            if not any(each.get_write_buffer_size() for each in self.inside):
+            if not any(each.get_write_buffer_size() for each in self.open_transports):
                 return
             await self.hub.clock.sleep(STOP_LOOK_S)
-        for each in list(self.inside):
+        for each in list(self.open_transports):
             each.abort()
 
-    def expect(self, protocol: Expected, seconds: float | None) -> None:
-        """Close the connection unless more comes within so many seconds; None lifts that."""
+    def set_deadline(self, protocol: HasDeadline, seconds: float | None) -> None:
+        """Set the connection's deadline to so many seconds from now; None removes it."""
         if seconds is None:
             self._due.pop(protocol, None)
             return
@@ -123,13 +128,13 @@ class Server:
         late = [each for each, until_s in self._due.items() if until_s <= now_s]
         for protocol in late[:LATE_AT_ONCE]:
             del self._due[protocol]
-            protocol.late()
+            protocol.deadline_passed()
         if self._due:
             wait_ms = TICK_MS if len(late) <= LATE_AT_ONCE else MORE_MS
             self._timer = self.hub.clock.later(wait_ms, self._tick)
 
     def upgrade(self, undecided: "UndecidedConnection", request: WSUpgradeRequest) -> Upgrade:
-        """The subprotocol that both know; JSON when none is named."""
+        """Choose a subprotocol that both sides know; JSON when none is named."""
         named = request.headers.get("Sec-WebSocket-Protocol", "")
         offered = [name.strip() for name in named.split(",") if name.strip()]
         chosen = next((name for name in offered if name in self._codecs), None)
@@ -140,12 +145,14 @@ class Server:
         if chosen:
             response.headers["Sec-WebSocket-Protocol"] = chosen
         codec = self._codecs[chosen or JSON]
-        return Upgrade(response, Socket(self.hub, self.commands, codec, undecided.wrong, self))
+        return Upgrade(
+            response, WebSocketSession(self.hub, self.commands, codec, undecided.wrong, self)
+        )
 
-    def websocket(self, undecided: "UndecidedConnection") -> "Upgraded":
-        """The WebSocket protocol for a connection."""
+    def websocket(self, undecided: "UndecidedConnection") -> "WebSocketConnection":
+        """Make the protocol that speaks WebSocket on a connection."""
         limits = self.hub.limits
-        return Upgraded(
+        return WebSocketConnection(
             undecided,
             (
                 *(None, None, False, partial(self.upgrade, undecided), self._log, True),
@@ -156,28 +163,28 @@ class Server:
         )
 
 
-class Upgraded(WSProtocol):  # type: ignore[misc]
-    """picows' protocol, which also reports its end before the handshake."""
+class WebSocketConnection(WSProtocol):  # type: ignore[misc]
+    """picows' protocol, which also reports a connection that ends before its handshake."""
 
     def __init__(self, undecided: "UndecidedConnection", options: tuple[Any, ...]) -> None:
         super().__init__(*options)
         self._undecided = undecided
 
     def get_buffer(self, hint: int) -> memoryview:
-        """Where the next bytes are to be written."""
+        """Return the buffer for the next bytes."""
         room: memoryview = super().get_buffer(hint)
         return room[:READ_BYTES]
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is lost."""
+        """The connection ended."""
         super().connection_lost(exc)
         self._undecided.connection_lost(exc)
 
 
 class UndecidedConnection(asyncio.Protocol):
-    """A connection whose first request has not arrived yet: WebSocket or HTTP."""
+    """A connection that has not sent the head of its first request yet."""
 
-    def __init__(self, server: Server, counted: str = "") -> None:
+    def __init__(self, server: HubServer, counted: str = "") -> None:
         self._server = server
         self._network = counted
         """Where it comes from, if that was counted before."""
@@ -185,23 +192,23 @@ class UndecidedConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Count the new connection, or refuse it."""
+        """Count the connection, or refuse it."""
         self._transport = cast("asyncio.Transport", transport)
         server = self._server
-        server.inside.add(self._transport)
-        self._inside = self._transport
+        server.open_transports.add(self._transport)
+        self._counted = self._transport
         if not self._network:
             peer = transport.get_extra_info("peername")
             self._network = network(peer[0]) if peer else "nowhere"
-            if refused := server.visitors.enter(self._network):
+            if refused := server.connection_limits.enter(self._network):
                 self._end(refused)
                 return
         for option in KEEPALIVE:
             transport.get_extra_info("socket").setsockopt(*option)
-        server.expect(self, server.hub.limits.handshake_s)
+        server.set_deadline(self, server.hub.limits.handshake_s)
 
     def data_received(self, data: bytes) -> None:
-        """The head of the first request says what this connection is for."""
+        """Read the head of the first request, which decides between WebSocket and HTTP."""
         if self._transport is None:
             return
         begin = max(0, len(self._head) - len(HEAD_END) + 1)
@@ -213,32 +220,32 @@ class UndecidedConnection(asyncio.Protocol):
             return
         whole, transport = bytes(self._head), self._transport
         self._head = bytearray()
-        self._server.expect(self, None)
+        self._server.set_deadline(self, None)
         if UPGRADE.search(whole[:end].lower()):
             upgraded = self._server.websocket(self)
             transport.set_protocol(upgraded)
             upgraded.connection_made(transport)
             _feed(upgraded, whole)
         else:
-            http = Entered(self, self._server)
+            http = HttpConnection(self, self._server)
             transport.set_protocol(http)
             http.begin(transport)
             http.data_received(whole)
 
-    def late(self) -> None:
-        """Close it: no whole request came in time."""
+    def deadline_passed(self) -> None:
+        """The head did not arrive in time."""
         self._end(408)
 
     def wrong(self, count: int) -> bool:
-        """Count wrong tokens of this connection; True when there are too many."""
-        return self._server.visitors.wrong(self._network, count)
+        """Count wrong tokens; True when the connection is to be closed for them."""
+        return self._server.connection_limits.wrong(self._network, count)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """The connection is lost."""
+        """The connection ended."""
         self._transport = None
-        self._server.expect(self, None)
-        self._server.inside.discard(self._inside)
-        self._server.visitors.leave(self._network)
+        self._server.set_deadline(self, None)
+        self._server.open_transports.discard(self._counted)
+        self._server.connection_limits.leave(self._network)
 
     def _end(self, status: int) -> None:
         if self._transport is not None:
@@ -248,21 +255,21 @@ class UndecidedConnection(asyncio.Protocol):
             self._transport = None
 
 
-class Entered(Http):
-    """An HTTP connection that reports its end to the connection it was made from."""
+class HttpConnection(HttpProtocol):
+    """An HTTP connection, which reports its end to the connection that it began as."""
 
-    def __init__(self, undecided: UndecidedConnection, server: Server) -> None:
+    def __init__(self, undecided: UndecidedConnection, server: HubServer) -> None:
         super().__init__(server.hub, server.commands, server, undecided.wrong)
         self._undecided = undecided
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is lost."""
+        """The connection ended."""
         super().connection_lost(exc)
         self._undecided.connection_lost(exc)
 
 
-def _feed(protocol: "Upgraded", data: bytes) -> None:
-    """What was read before the connection changed hands."""
+def _feed(protocol: "WebSocketConnection", data: bytes) -> None:
+    """Hand over the bytes that were read before the protocol changed."""
     while data:
         room = protocol.get_buffer(len(data))
         part = data[: len(room)]

@@ -1,4 +1,4 @@
-"""A hub from its start to its end: lead the store, listen, until it is told to stop."""
+"""A hub from its start to its end: it leads the store and listens until it is stopped."""
 
 import ssl
 from socket import gaierror
@@ -6,9 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from postroad.hub.access import Keys
+from postroad.hub.access import HubTokens
 from postroad.hub.pump import Hub
-from postroad.hub.server import Server
+from postroad.hub.server import HubServer
 from postroad.model.errors import BadSetting, CannotListen
 from postroad.model.hubs import server_name
 from postroad.model.mailbox import HubLimits
@@ -19,46 +19,46 @@ from postroad.ports.mailboxes import Mailboxes
 LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what it is told to listen on
 
 
-class Where(Struct, frozen=True):
-    """Where a hub listens, and who may do what. `any_port`: another one when it is taken. `tls`:
-    with its certificate; None is plain."""
+class ListenOptions(Struct, frozen=True):
+    """Where a hub listens, and who may do what. `any_port`: it takes another port when this one is
+    in use. `tls`: its certificate; None is without TLS."""
 
     host: str = "127.0.0.1"
     port: int = 0
-    keys: Keys = Keys()
+    keys: HubTokens = HubTokens()
     limits: HubLimits = HubLimits()
     any_port: bool = False
     tls: ssl.SSLContext | None = None
 
 
-class Station:
+class HubService:
     """A hub that listens."""
 
-    def __init__(self, store: Mailboxes, clock: Clock, log: Log, where: Where) -> None:
+    def __init__(self, store: Mailboxes, clock: Clock, log: Log, where: ListenOptions) -> None:
         self.hub = Hub(store, clock, log, where.limits)
-        self._server = Server(self.hub, where.keys)
+        self._server = HubServer(self.hub, where.keys)
         self._where = where
         self.port = 0
 
     @property
     def url(self) -> str:
-        """Where clients connect."""
+        """The URL that clients connect to."""
         scheme = "ws" if self._where.tls is None else "wss"
         return f"{scheme}://{server_name(self._where.host, self.port)}"
 
     @property
     def address(self) -> str:
-        """Where it can be reached from this machine, as a number."""
+        """The IP address at which this machine reaches it."""
         return LOOPBACK.get(self._server.address, self._server.address)
 
     @property
     def servers(self) -> list[str]:
-        """Host and port, in every way that clients on this machine may write it."""
+        """Host and port, in every form that clients on this machine may write."""
         hosts = dict.fromkeys((self._where.host, self._server.address, self.address))
         return [server_name(host, self.port) for host in hosts]
 
     async def start(self) -> None:
-        """Become the hub of the store, and listen. Raises HubInUse when another one is alive."""
+        """Become the store's hub, and listen. Raises HubInUse while another one is alive."""
         await self.hub.open()
         where = self._where
         try:
@@ -73,10 +73,10 @@ class Station:
             self.port = await self._server.start(where.host, tls=where.tls)
 
     async def ended(self) -> None:
-        """Wait until another hub has taken the store."""
+        """Return when another hub has taken the store."""
         await self.hub.ended()
 
     async def stop(self) -> None:
-        """Tell the clients, and finish what was handed over."""
+        """Tell clients to connect again later, and finish the gathered work."""
         await self._server.stop()
         await self.hub.close()

@@ -1,12 +1,12 @@
-"""One WebSocket: frames in, answers out, and never more in memory than its bounds."""
+"""One WebSocket: it decodes commands and sends answers, and its memory is bounded."""
 
 from typing import Final
 
 from picows import WSCloseCode, WSFrame, WSListener, WSMsgType, WSTransport
 
 from postroad.hub.commands import Commands
+from postroad.hub.deadlines import ConnectionDeadlines, CountWrongTokens
 from postroad.hub.frames import Codec, Error, Event, Subscribed, Watching
-from postroad.hub.patience import Patience, Wrong
 from postroad.hub.pings import Pings
 from postroad.hub.pump import Hub
 from postroad.model.mailbox import RefusalCode
@@ -25,15 +25,20 @@ REST_MS: Final = 1
 """After so many frames of one message others have their turn."""
 
 
-class Socket(WSListener):
-    """A client's connection. No task, no timer: it lives from frame to frame."""
+class WebSocketSession(WSListener):
+    """A client's connection. It has no task and no timer of its own."""
 
     def __init__(
-        self, hub: Hub, commands: Commands, codec: Codec, wrong: Wrong, patience: Patience
+        self,
+        hub: Hub,
+        commands: Commands,
+        codec: Codec,
+        wrong: CountWrongTokens,
+        deadlines: ConnectionDeadlines,
     ) -> None:
         self._hub = hub
         self._wrong = wrong
-        self._patience = patience
+        self._deadlines = deadlines
         self._commands = commands
         self._codec = codec
         self._kind = WSMsgType.BINARY if codec.binary else WSMsgType.TEXT
@@ -42,10 +47,10 @@ class Socket(WSListener):
         that came before.)"""
         self._parts_count = self._empty = 0
         self._pings = Pings()
-        self._parked: list[bytes] = []
+        self._deferred: list[bytes] = []
         self._unanswered = 0
         self._errors = 0
-        self._deaf = False
+        self._reading_paused = False
 
     # What picows calls
 
@@ -56,7 +61,7 @@ class Socket(WSListener):
         self._client = self._hub.core.connect(self)
 
     def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
-        """Take in a frame: a command, or a part of one."""
+        """Handle a frame, or a part of a message."""
         if frame.msg_type == WSMsgType.CLOSE:
             transport.send_close(WSCloseCode.OK)
             transport.disconnect()
@@ -82,7 +87,7 @@ class Socket(WSListener):
 
     def _gather(self, payload: bytes, *, last: bool) -> None:
         if self._parts is None or last:
-            self._patience.expect(self, None if last else self._hub.limits.request_s)
+            self._deadlines.set_deadline(self, None if last else self._hub.limits.request_s)
             self._parts_count = self._empty = 0
         parts = bytearray() if self._parts is None else self._parts
         parts += payload
@@ -102,44 +107,44 @@ class Socket(WSListener):
             _ = self._hub.clock.later(REST_MS, self._read_on)  # it is not taken back
 
     def _read_on(self) -> None:
-        if not (self._deaf or self._client.gone):
+        if not (self._reading_paused or self._client.gone):
             self._transport.underlying_transport.resume_reading()
 
     def on_ws_disconnected(self, transport: WSTransport) -> None:  # noqa: ARG002
-        """The connection is lost."""
-        self._patience.expect(self, None)
-        self._hub.parked.pop(self, None)
+        """The connection ended."""
+        self._deadlines.set_deadline(self, None)
+        self._hub.deferred.pop(self, None)
         self._hub.core.disconnect(self._client)
 
-    def late(self) -> None:
-        """Close it: the rest of a message did not come."""
+    def deadline_passed(self) -> None:
+        """The rest of a message did not arrive in time."""
         self.close(BAD_MANNERS, "the message took too long")
 
     def pause_writing(self) -> None:
-        """The client stopped reading."""
+        """The client does not read."""
         self._hub.core.pause(self._client)
-        self._listen()
-        self._hub.poke()
+        self._update_reading()
+        self._hub.wake()
 
     def resume_writing(self) -> None:
         """The client reads again."""
         self._hub.core.resume(self._client)
-        self._listen()
-        self._hub.poke()
+        self._update_reading()
+        self._hub.wake()
 
     # What the core calls
 
     def put(self, frame: Event) -> None:
-        """Write; what the other side does not take waits in the transport's buffer."""
+        """Write a frame. What the client does not read waits in the transport's buffer."""
         if not self._client.gone:
             self._transport.send(self._kind, self._codec.encode(frame))
 
     def buffered(self) -> int:
-        """Bytes that the other side has not taken yet."""
+        """How many bytes the client has not read yet."""
         return self._transport.underlying_transport.get_write_buffer_size()
 
     def close(self, code: int, reason: str) -> None:
-        """Close it, whether or not the client reads."""
+        """Close the connection, whether or not the client reads."""
         if not self._client.gone:
             self._hub.core.disconnect(self._client)
             self._transport.send_close(WSCloseCode(code), reason.encode())
@@ -151,20 +156,20 @@ class Socket(WSListener):
     # Commands
 
     def _take(self, payload: bytes) -> None:
-        if self._parked or (len(payload) > BIG_BYTES and self._hub.core.crowded):
-            self._parked.append(payload)
-            self._hub.parked[self] = None
-            self._listen()
+        if self._deferred or (len(payload) > BIG_BYTES and self._hub.core.lookups_full):
+            self._deferred.append(payload)
+            self._hub.deferred[self] = None
+            self._update_reading()
         else:
             self._do(payload)
 
-    def unpark(self) -> None:
-        """Handle frames that were put aside during a storm of subscriptions."""
-        while self._parked and not self._hub.core.crowded and not self._client.gone:
-            self._do(self._parked.pop(0))
-        if self._parked and not self._client.gone:
-            self._hub.parked[self] = None
-        self._listen()
+    def resume_frames(self) -> None:
+        """Handle frames that were deferred while too many subscriptions were looked up."""
+        while self._deferred and not self._hub.core.lookups_full and not self._client.gone:
+            self._do(self._deferred.pop(0))
+        if self._deferred and not self._client.gone:
+            self._hub.deferred[self] = None
+        self._update_reading()
 
     def _do(self, payload: bytes) -> None:
         asked = self._codec.command(payload)
@@ -172,10 +177,10 @@ class Socket(WSListener):
         if isinstance(asked, Error):
             self._answer(asked)
         else:
-            self._commands.obey(self._client, asked, self._answer)
-            self._hub.poke()
+            self._commands.execute(self._client, asked, self._answer)
+            self._hub.wake()
         if self._unanswered >= self._hub.limits.commands_max:
-            self._listen()
+            self._update_reading()
 
     def _answer(self, frame: Event) -> None:
         self._unanswered -= 1
@@ -186,24 +191,24 @@ class Socket(WSListener):
                 self.close(BAD_MANNERS, "too many errors")
         if (count := _denied(frame)) and self._wrong(count):
             self.close(BAD_MANNERS, "too many wrong tokens: wait a minute")
-        if self._deaf:
-            self._listen()
+        if self._reading_paused:
+            self._update_reading()
 
-    def _listen(self) -> None:
+    def _update_reading(self) -> None:
         """Read from the client only while it reads, and while its commands are answered."""
-        most = self._hub.limits.commands_max // (2 if self._deaf else 1)
-        deaf = not self._client.writable or self._unanswered >= most or bool(self._parked)
-        if deaf == self._deaf or self._client.gone:
+        most = self._hub.limits.commands_max // (2 if self._reading_paused else 1)
+        pause = not self._client.writable or self._unanswered >= most or bool(self._deferred)
+        if pause == self._reading_paused or self._client.gone:
             return
-        self._deaf = deaf
-        if deaf:
+        self._reading_paused = pause
+        if pause:
             self._transport.underlying_transport.pause_reading()
         else:
             self._transport.underlying_transport.resume_reading()
 
 
 def _denied(frame: Event) -> int:
-    """How many wrong tokens an answer speaks of."""
+    """How many wrong tokens an answer reports."""
     if isinstance(frame, Subscribed | Watching):
         return len(frame.refused)
     return int(isinstance(frame, Error) and frame.code == RefusalCode.denied)

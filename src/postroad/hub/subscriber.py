@@ -1,4 +1,5 @@
-"""One subscriber for all of a client's mailboxes: a set of signals instead of tasks."""
+"""A client and its subscriptions. All subscriptions of a client share one subscriber, and none has
+a task."""
 
 from collections import OrderedDict
 from enum import StrEnum
@@ -9,34 +10,33 @@ from msgspec import Struct
 from postroad.hub.frames import Continue, End, Event
 
 if TYPE_CHECKING:
-    from postroad.hub.connections import Waiter
+    from postroad.hub.state import LongPoll
 
 
-class State(StrEnum):
-    """The state of a subscription."""
+class SubscriptionState(StrEnum):
+    """What a subscription waits for."""
 
     idle = "idle"
     waiting = "waiting for ack"
     taking = "ack under way"
-    pulled = "pulled"
 
 
-class Link(Protocol):
+class ClientLink(Protocol):
     """The connection to a client."""
 
     def put(self, frame: Event) -> None:
-        """Write a frame without waiting; what the client does not read is buffered."""
+        """Write a frame without waiting. What the client does not read is buffered."""
 
     def buffered(self) -> int:
-        """Bytes that the other side has not taken yet."""
+        """How many bytes the client has not read yet."""
 
     def close(self, code: int, reason: str) -> None:
         """Close the connection."""
 
 
-class Sub(Struct, gc=False, eq=False):
-    """One subscription. Each is a generation of its own: what was asked for an older one of
-    the same mailbox is not given to this one. 48 bytes: there are hundreds of thousands."""
+class Subscription(Struct, gc=False, eq=False):
+    """One subscription. A new one to the same mailbox is another object, so that it never gets what
+    an older one asked for. It has 48 bytes: there are hundreds of thousands."""
 
     name: str
     client: "Client"
@@ -46,15 +46,15 @@ class Sub(Struct, gc=False, eq=False):
     """When it was delivered."""
 
     @property
-    def state(self) -> State:
-        """The state in words."""
+    def state(self) -> SubscriptionState:
+        """The state, by what `delivered` says."""
         if not self.delivered:
-            return State.idle
-        return State.waiting if self.delivered > 0 else State.taking
+            return SubscriptionState.idle
+        return SubscriptionState.waiting if self.delivered > 0 else SubscriptionState.taking
 
 
 class Client:
-    """A connection: its subscriptions, and which of them have something to read."""
+    """A connection with its subscriptions, and those of them that have something to read."""
 
     __slots__ = (
         "__weakref__",
@@ -71,16 +71,16 @@ class Client:
         "watching",
     )
 
-    def __init__(self, link: Link, number: int) -> None:
+    def __init__(self, link: ClientLink, number: int) -> None:
         self.link = link
         self.number = number
-        self.subs: dict[str, Sub] = {}
+        self.subs: dict[str, Subscription] = {}
         self.ready: OrderedDict[str, float] = OrderedDict()
         """Mailboxes with something to read, and since when; the oldest first. At most one entry
         a subscription, and no bodies."""
         self.pulled: dict[str, int] = {}
         """Mailboxes that this connection gets from, and the message that it got last."""
-        self.waits: dict[Waiter, None] = {}
+        self.waits: dict[LongPoll, None] = {}
         """Its long polls."""
         self.watching: set[str] = set()
         self.notices: list[Event] = []
@@ -96,12 +96,12 @@ class Client:
         return self.paused_since is None and not self.gone
 
     def mark(self, name: str, now_s: float) -> None:
-        """Note that a mailbox has something to read; one that is noted keeps its place."""
+        """Note that this mailbox has something to read. A noted one keeps its place."""
         if name not in self.ready:
             self.ready[name] = now_s
 
     def tell(self, frame: End | Continue) -> None:
-        """Send a small event."""
+        """Send a small frame that answers no command."""
         if self.gone:
             return
         if self.writable and not self.notices:
@@ -110,7 +110,7 @@ class Client:
             self.notices.append(frame)
 
     def flush(self) -> None:
-        """Send the events that were kept while the client did not read."""
+        """Send the frames that waited, as far as the client reads them."""
         kept = iter(self.notices)
         left: list[Event] = []
         for frame in kept:

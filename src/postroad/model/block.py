@@ -12,7 +12,7 @@ from postroad.model.states import NEVER
 
 
 class BlockKind(StrEnum):
-    """Why something waits."""
+    """Why a queue or lane waits."""
 
     quota = "quota"
     unreachable = "unreachable"
@@ -22,18 +22,18 @@ class BlockKind(StrEnum):
 
 
 class Backoff(Struct, frozen=True):
-    """A growing wait: first, times factor, up to a cap."""
+    """A wait that grows by a factor, up to a cap."""
 
     first_ms: int
     factor: float
     cap_ms: int
 
     def wait_ms(self, streak: int, draw: float) -> int:
-        """The wait of the n-th block in a row (1 is the first), jittered."""
+        """Return the jittered wait of the n-th block in a row (1 is the first)."""
         return jittered_ms(self.interval_ms(streak), draw)
 
     def interval_ms(self, streak: int) -> int:
-        """The same without jitter."""
+        """Return the wait without jitter."""
         grown = self.first_ms * self.factor ** min(streak - 1, 60)
         return int(min(self.cap_ms, grown))
 
@@ -46,8 +46,8 @@ IN_PLACE_TRIES: Final = 3
 
 
 class Block(Struct, frozen=True, gc=False):
-    """A queue's hold-off. `streak` is how many of this kind came in a row; `since_ms` when
-    the unbroken spell began, which is what expiry counts from."""
+    """A queue's block. `streak` counts those of this kind in a row; `since_ms` is when the unbroken
+    spell began, from which expiry counts."""
 
     kind: BlockKind
     until_ms: int
@@ -57,8 +57,8 @@ class Block(Struct, frozen=True, gc=False):
 
 
 def queue_block(old: Block | None, outcome: Outcome, now_ms: int, draw: float) -> Block:
-    """The hold-off after a quota answer (`Retry-After` is its floor), or after a message
-    that could not reach its server while others could."""
+    """Return the block after a quota answer (`Retry-After` is its floor), or after a message that
+    could not reach its server while others could."""
     kind = BlockKind(outcome.kind)
     backoff = QUOTA if kind is BlockKind.quota else UNREACHABLE_QUEUE
     # Another kind starts its own spell: seed 000's origin reused the old interval here.
@@ -77,5 +77,5 @@ def queue_block(old: Block | None, outcome: Outcome, now_ms: int, draw: float) -
 
 
 def disabled(reason: str, now_ms: int) -> Block:
-    """A queue whose recipient said that it is gone."""
+    """Return the block of a queue whose recipient said that it is gone."""
     return Block(BlockKind.disabled, NEVER, reason, since_ms=now_ms)

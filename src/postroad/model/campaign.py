@@ -1,4 +1,4 @@
-"""Campaigns as values: states, which verb moves them where, results, counts, when to halt."""
+"""Values of campaigns: states, which verb moves them where, results, counts, and when to halt."""
 
 from enum import StrEnum
 from typing import Final
@@ -17,7 +17,7 @@ class UnknownCampaign(BadInput):
 
 
 class CampaignState(StrEnum):
-    """What a campaign is doing."""
+    """The state of a campaign."""
 
     draft = "draft"
     scheduled = "scheduled"
@@ -29,7 +29,7 @@ class CampaignState(StrEnum):
 
 
 class JobState(StrEnum):
-    """What a job of a campaign is doing."""
+    """The state of a campaign job."""
 
     ready = "READY"
     enqueued = "ENQUEUED"
@@ -49,7 +49,7 @@ class RowState(StrEnum):
 
 
 class Verb(StrEnum):
-    """What can be asked of a campaign."""
+    """What can be done to a campaign."""
 
     start = "start"
     schedule = "schedule"
@@ -90,12 +90,12 @@ JOB_MOVES: Final[dict[Verb, tuple[frozenset[JobState], JobState]]] = {
 
 
 def check_move(state: CampaignState, verb: Verb, name: str) -> None:
-    """Whether a verb may be used now, or WrongState."""
+    """Raise WrongState unless a verb may be used now."""
     _ = moved(state, verb, name)  # what it is then, the store decides in its transaction
 
 
 def moved(state: CampaignState, verb: Verb, name: str) -> CampaignState:
-    """The state after a verb, or WrongState."""
+    """Return the state after a verb, or raise WrongState."""
     allowed, after = MOVES[verb]
     if state not in allowed:
         may = ", ".join(sorted(allowed))
@@ -104,14 +104,15 @@ def moved(state: CampaignState, verb: Verb, name: str) -> CampaignState:
 
 
 class HaltRule(Struct, frozen=True):
-    """Stop by itself when so many hard failures, and so large a part of all results, are there."""
+    """When a campaign stops by itself: at so many hard failures that are so large a part of all
+    results."""
 
     failures_min: int = 10
     percent: float = 10.0
 
 
 class Spec(Struct, frozen=True):
-    """What a campaign is to do."""
+    """The template and options of a campaign."""
 
     template: str
     recipient: str = "recipient"
@@ -137,7 +138,7 @@ class Counts(Struct, frozen=True):
 
 
 def must_halt(counts: Counts, rule: HaltRule) -> str:
-    """Why the campaign has to be halted; empty when it may go on."""
+    """Return why the campaign has to halt; empty when it may go on."""
     hard = counts.failed + counts.undelivered
     results = counts.sent + counts.failed + counts.uncertain
     if hard <= rule.failures_min or hard * 100 <= rule.percent * results:
@@ -168,7 +169,7 @@ class Campaign(Struct, frozen=True):
 
 
 class Job(Struct, frozen=True):
-    """A job that is ours at an epoch."""
+    """A campaign job that is ours at an epoch."""
 
     id: int
     campaign: int
@@ -185,8 +186,8 @@ class Row(Struct, frozen=True):
     """The cells as a JSON list, in the order of the campaign's columns."""
 
 
-class Result(Struct, frozen=True):
-    """What one call gave. `unsent`: it certainly was not made, or refused for now."""
+class CallResult(Struct, frozen=True):
+    """The result of one call. `unsent`: the call was certainly not made, or was refused for now."""
 
     n: int
     tries: int
@@ -215,7 +216,7 @@ class Recipient(Struct, frozen=True):
 
 
 class Pulse(Struct, frozen=True):
-    """What an owner hears when it renews a job's lease."""
+    """The answer to an owner that renews a job's lease."""
 
     job: int
     campaign: CampaignState
@@ -240,5 +241,5 @@ NOT_DELIVERED: Final = frozenset(("undelivered", "failed", "canceled"))
 
 
 def earlier(status: str) -> list[str]:
-    """The statuses that this one may replace."""
+    """Return the statuses that this one may replace."""
     return ["", *(one for one, rank in STATUSES.items() if rank < STATUSES[status])]

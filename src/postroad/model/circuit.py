@@ -1,5 +1,5 @@
-"""The circuit of a lane: when its server is away, one probe an interval goes out, and with new
-traffic one a quarter of it."""
+"""The circuit of a lane. While its server is away, one probe per interval is sent, and with new
+traffic one per quarter of it."""
 
 from typing import Final
 
@@ -31,9 +31,11 @@ class Circuit(Struct, frozen=True, gc=False):
 CLOSED: Final = Circuit()
 
 
-def struck(circuit: Circuit, reason: str, now_ms: int, draw: float, *, probe: bool) -> Circuit:
-    """After an attempt without an answer. What was in flight when the circuit opened does
-    not open it further; a failed probe does, but for an early one: it was extra."""
+def after_no_answer(
+    circuit: Circuit, reason: str, now_ms: int, draw: float, *, probe: bool
+) -> Circuit:
+    """Return the circuit after a try without an answer. What was in flight when the circuit opened
+    does not open it further. A failed probe does, unless it was an early one."""
     strikes = circuit.strikes + 1
     since_ms = circuit.since_ms or now_ms
     if circuit.is_open and not probe:

@@ -1,4 +1,4 @@
-"""Words for stopping things: cancel, pause, resume."""
+"""Values for cancelling messages."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class CancelState(StrEnum):
-    """What came of a wish to cancel."""
+    """What a request to cancel did."""
 
     cancelled = "cancelled"
     """No try starts after this answer."""
@@ -28,9 +28,8 @@ class Cancelled(Struct, frozen=True):
 
 
 class CancelledAll(Struct, frozen=True):
-    """What came of cancelling all messages that were there when the call began: each is counted
-    once. `cancelled` ones are cancelled, and no try of them starts; `final` ones were delivered or
-    dead before they could be."""
+    """The counts of cancelling all messages that were there when the call began. Each is counted
+    once. No try of a `cancelled` one starts; `final` ones were delivered or dead before."""
 
     cancelled: int = 0
     sending: int = 0
@@ -39,12 +38,12 @@ class CancelledAll(Struct, frozen=True):
 
     @property
     def total(self) -> int:
-        """Messages that were there."""
+        """How many messages were there."""
         return self.cancelled + self.sending + self.pending + self.final
 
 
 class Cursor(Struct, frozen=True):
-    """How far a walk over a queue's messages is: behind this place of this rung."""
+    """A position in a walk over a queue's messages: after this place of this rung."""
 
     rung: int = 0
     place: int = -1 << 62
@@ -52,14 +51,14 @@ class Cursor(Struct, frozen=True):
 
 
 class CancelSlice(Struct, frozen=True):
-    """What a slice of a walk did, and where the next one begins; None: it was the last."""
+    """What one slice of a walk did, and where the next one begins; None after the last."""
 
     states: dict[int, CancelState]
     after: Cursor | None
 
 
 class MessageFilter(Struct, frozen=True):
-    """Which messages that are not finished."""
+    """Selects unfinished messages."""
 
     tenant: str
     queue: str = ""

@@ -1,4 +1,4 @@
-"""Credentials as values: who sends, at which server, how fast. Secrets are apart, and sealed."""
+"""Credentials: who sends, at which server, how fast. Secrets are kept apart, and sealed."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ KINDS: Final = ("twilio", "webhook")
 
 
 class CredentialSpec(Struct, frozen=True):
-    """What is no secret about a credential."""
+    """The part of a credential that is no secret."""
 
     server: str
     """The provider's address, as https://api.twilio.com; empty for webhooks."""
@@ -28,7 +28,7 @@ class CredentialSpec(Struct, frozen=True):
 
 
 class Credential(Struct, frozen=True):
-    """A credential as stored. `key`: which key sealed it."""
+    """A credential as stored. `key` is the key that sealed it."""
 
     id: int
     tenant: str
@@ -52,5 +52,5 @@ class Credential(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """What its secret is bound to."""
+        """The name that its secret is sealed for."""
         return f"credential {self.tenant} {self.name}"

@@ -1,4 +1,4 @@
-"""The dead set: which of its messages are meant, what is shown of them, and how they come back."""
+"""The dead set: filters, what is shown of its messages, and how they are replayed."""
 
 from enum import StrEnum
 from typing import Final
@@ -28,7 +28,7 @@ class ReplayMode(StrEnum):
 
 
 class DeadFilter(Struct, frozen=True):
-    """Which dead messages: all that is given must hold. Tenant None is every tenant."""
+    """Selects dead messages: all that is given must hold. Tenant None is every tenant."""
 
     tenant: str | None = DEFAULT_TENANT
     queue: str | None = None
@@ -84,12 +84,12 @@ TOP: Place = (NEVER, NEVER)
 
 
 def cursor(last: DeadMessage) -> str:
-    """The place behind a page's last message, as users see it."""
+    """Return the cursor after a page's last message, as users see it."""
     return f"{last.died_at_ms:x}.{last.id}"
 
 
 def place(text: str) -> Place:
-    """The place that a cursor names."""
+    """Return the position that a cursor names."""
     died_at, _, id_text = text[:CURSOR_CHARACTERS_MAX].partition(".")
     try:
         died_at_ms, number = int(died_at, 16), to_number(id_text)
@@ -104,7 +104,8 @@ def place(text: str) -> Place:
 
 
 def headers_of(packed: bytes) -> dict[str, str]:
-    """The headers of a dead message by name; what a stranger put in their place is only counted."""
+    """Decode a dead message's headers. If a stranger wrote something else there, only its size is
+    shown."""
     try:
         return msgspec.json.decode(packed, type=dict[str, str]) if packed else {}
     except (msgspec.DecodeError, UnicodeDecodeError):

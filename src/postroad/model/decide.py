@@ -1,4 +1,4 @@
-"""The outcome table: what an attempt's outcome does to its message, queue and lane."""
+"""The outcome table: what a try's outcome does to its message, queue and lane."""
 
 from enum import StrEnum
 from typing import Final
@@ -13,7 +13,7 @@ from postroad.model.block import (
     disabled,
     queue_block,
 )
-from postroad.model.circuit import CLOSED, Circuit, struck
+from postroad.model.circuit import CLOSED, Circuit, after_no_answer
 from postroad.model.entities import Message, Policy, Rung
 from postroad.model.ladder import jittered_ms
 from postroad.model.outcome import Kind, Outcome
@@ -21,7 +21,7 @@ from postroad.model.states import DeadReason
 
 
 class Move(StrEnum):
-    """What becomes of the message."""
+    """What becomes of a message."""
 
     deliver = "deliver"
     climb = "climb"
@@ -39,7 +39,7 @@ STAYS: Final = (Move.stay, Move.again)
 
 
 class Next(Struct, frozen=True, gc=False):
-    """One decision. `block`: the queue's hold-off from now on, when it changes."""
+    """One decision. `block` is the queue's block from now on, if it changes."""
 
     move: Move
     level: int
@@ -51,7 +51,7 @@ class Next(Struct, frozen=True, gc=False):
 
 
 class Situation(Struct, frozen=True, gc=False):
-    """What the decision is taken in, besides the message and its outcome."""
+    """What a decision depends on besides the message and its outcome."""
 
     policy: Policy
     rung: Rung
@@ -65,7 +65,7 @@ class Situation(Struct, frozen=True, gc=False):
 
 
 def decide(message: Message, outcome: Outcome, at: Situation) -> Next:
-    """The row of the outcome table for this outcome."""
+    """Apply the row of the outcome table for this outcome."""
     circuit = _circuit(outcome, at)
     unblock = outcome.answered and outcome.kind is not Kind.quota and _lifts(at)
     match outcome.kind:
@@ -97,17 +97,17 @@ def decide(message: Message, outcome: Outcome, at: Situation) -> Next:
             return _unreachable(message, outcome, at, circuit)
 
 
-def untroubled(outcome: Outcome, circuit: Circuit, block: Block | None) -> bool:
-    """Whether `decide` would say `deliver` and change nothing else: nearly always, so that this is
-    asked first."""
+def only_delivers(outcome: Outcome, circuit: Circuit, block: Block | None) -> bool:
+    """Whether `decide` would say `deliver` and change nothing else. That is nearly always so, and
+    is checked first."""
     if outcome.kind is not Kind.delivered or block is not None:
         return False
     return not (circuit.strikes or circuit.opened)
 
 
 def _lifts(at: Situation) -> bool:
-    """An answer lifts the block that it was sent after; not one that came while it was in
-    flight, and never a pause or a disabled queue."""
+    """Whether an answer lifts the block that its try was sent after. It does not lift one that came
+    while it was in flight, a pause or a disabled queue."""
     if at.block is None or at.block.kind not in (BlockKind.quota, BlockKind.unreachable):
         return False
     return at.started_ms >= at.block.until_ms
@@ -115,7 +115,7 @@ def _lifts(at: Situation) -> bool:
 
 def _circuit(outcome: Outcome, at: Situation) -> Circuit:
     if outcome.kind in (Kind.unreachable, Kind.unknown):
-        return struck(at.circuit, outcome.error, at.now_ms, at.draw, probe=at.probe)
+        return after_no_answer(at.circuit, outcome.error, at.now_ms, at.draw, probe=at.probe)
     # A forbidden address is a failure that says nothing about the server.
     return CLOSED if outcome.answered else at.circuit
 
@@ -144,12 +144,12 @@ def _unreachable(message: Message, outcome: Outcome, at: Situation, circuit: Cir
 
 
 def expired(message: Message, now_ms: int) -> bool:
-    """Whether the sender's own deadline has passed."""
+    """Whether the message's own deadline has passed."""
     return message.expires_at_ms <= now_ms
 
 
 def spell_expiry(block_kind: BlockKind) -> DeadReason:
-    """Why a message dies that outlived a spell of this kind."""
+    """Return why a message dies that outlived a spell of this kind."""
     if block_kind is BlockKind.quota:
         return DeadReason.expired_quota
     return DeadReason.expired_unreachable

@@ -1,4 +1,4 @@
-"""Message, queue, lane and rung: what the road is made of."""
+"""Messages, queues, lanes and rungs."""
 
 from hashlib import blake2b
 from typing import Final
@@ -12,7 +12,7 @@ from postroad.model.errors import PostroadError
 from postroad.model.ladder import DEFAULT_LADDER, Ladder
 from postroad.model.states import NEVER
 
-SLOTS: Final = 64
+ORDER_GROUPS: Final = 64
 HANDLER_SHARDS: Final = 16
 PRIORITIES: Final = range(-9, 10)
 DAY_MS: Final = 86_400_000
@@ -44,7 +44,7 @@ class Policy(Struct, frozen=True, gc=False):
     ordered: bool = False
     """The whole queue in order of acceptance; single messages can also carry an order key."""
     skip_exhausted: bool = False
-    """Ordered: an exhausted head dies and the next one goes, instead of holding its slot."""
+    """Ordered: an exhausted head dies and the next one goes, instead of holding its order group."""
     at_most_once: bool = False
     """Mark before sending; a doubtful send becomes `uncertain` and is never repeated by itself."""
     timeout_ms: int = 30_000
@@ -53,7 +53,7 @@ class Policy(Struct, frozen=True, gc=False):
 
 
 class QueueSpec(Struct, frozen=True):
-    """What a queue is to be: its owner, name, lane (without shard), and policy."""
+    """How a queue is to be made: tenant, name, lane (without shard) and policy."""
 
     tenant: str
     name: str
@@ -76,7 +76,7 @@ class Queue(Struct, frozen=True, gc=False):
     resumed_at_ms: int = 0
     """After a pause a queue does not go on at full speed at once."""
     ledgers: tuple[int, ...] = ()
-    """The limits that a start takes a slot of: its credential's first, then its own."""
+    """The limits that a start takes a rate slot of: its credential's first, then its own."""
 
 
 class Lane(Struct, frozen=True, gc=False):
@@ -92,20 +92,20 @@ class Lane(Struct, frozen=True, gc=False):
 
 
 class Rung(Struct, frozen=True, gc=False):
-    """The messages of one queue that wait at one level (and priority, and ordered slot)."""
+    """The messages of one queue that wait at one level (and priority, and order group)."""
 
     id: int
     lane: int
     queue: int
     level: int
     priority: int = 0
-    slot: int = 0
+    order_group: int = 0
     ready_at_ms: int = NEVER
 
     @property
     def ordered(self) -> bool:
         """Whether one message at a time goes, in order of acceptance."""
-        return self.slot > 0
+        return self.order_group > 0
 
 
 class Draft(Struct, frozen=True, gc=False):
@@ -114,7 +114,7 @@ class Draft(Struct, frozen=True, gc=False):
     id: int
     queue: int
     lane: int
-    slot: int
+    order_group: int
     priority: int
     accepted_at_ms: int
     due_ms: int
@@ -162,8 +162,8 @@ class Accepted(Struct, frozen=True, gc=False):
 
 
 def digest_of(draft: Draft) -> bytes:
-    """What must be the same for a key to count again: body and headers, but neither secrets nor
-    the trace that a send belongs to, which is written last."""
+    """Digest what must be the same for an idempotency key to count again: body and headers, without
+    secrets and without the trace of a send, which is written last."""
     headers = draft.said or draft.headers
     before, found, _ = headers.rpartition(b'"traceparent":')
     said = before if found else headers
@@ -171,19 +171,20 @@ def digest_of(draft: Draft) -> bytes:
 
 
 def hashed(text: str, buckets: int) -> int:
-    """A bucket that is the same in every process and release."""
+    """Hash into a bucket, the same in every process and release."""
     return crc32(text.encode()) % buckets
 
 
-def slot_of(policy: Policy, order_key: str) -> int:
-    """0 is unordered; 1 to 64 by order key; a queue that is ordered as a whole has one slot."""
+def order_group_of(policy: Policy, order_key: str) -> int:
+    """Return the order group: 0 is unordered, 1 to 64 by order key, and 1 for a queue that is
+    ordered as a whole."""
     if policy.ordered:
         return 1
-    return 1 + hashed(order_key, SLOTS) if order_key else 0
+    return 1 + hashed(order_key, ORDER_GROUPS) if order_key else 0
 
 
 def shard_of(policy: Policy, shards: int, order_key: str, number: int) -> int:
-    """Which of the queue's lanes takes the message."""
+    """Choose which of the queue's lanes takes the message."""
     if shards == 1 or policy.ordered:
         return 0
     if order_key:

@@ -3,7 +3,7 @@
 from errno import EMFILE, ENFILE
 from typing import Self
 
-from postroad.model.spans import CENTURY_S, Span, seconds_of
+from postroad.model.durations import CENTURY_S, Duration, seconds_of
 
 
 class PostroadError(Exception):
@@ -14,59 +14,67 @@ class PostroadError(Exception):
 
 
 class BadInput(PostroadError):
-    """What was asked cannot be done as it was asked; nothing was stored."""
+    """What was asked cannot be done as it was asked; nothing was stored. Change what the text
+    names."""
 
 
 class BadDsn(BadInput):
-    """The store's address cannot be understood."""
+    """The store's address cannot be understood. Write it as the text shows."""
 
 
 class BadSetting(BadInput):
-    """A setting has a name or a value that makes no sense."""
+    """A setting has an unknown name or a value that cannot be used. The text names it and what it
+    may be."""
 
 
 class BadBody(BadInput):
-    """The body cannot be serialised."""
+    """The body cannot be serialised. Give JSON values, a msgspec Struct, a dataclass, or bytes."""
 
 
 class BodyTooLarge(BadInput):
-    """The body is over the limit."""
+    """The body is over the limit. Send a reference to it, or raise the setting that is named."""
 
 
 class BadUrl(BadInput):
-    """A webhook's address cannot be called: malformed, unresolvable or forbidden."""
+    """A webhook's address cannot be called: it is malformed, has no address, or is forbidden.
+    Correct it, or allow its network in the settings."""
 
 
 class BadKey(BadInput):
-    """A key for secrets at rest is malformed, missing, or does not open what it should."""
+    """A key for secrets at rest is malformed, missing, or does not open what it should. Give the
+    right one in POSTROAD_KEYS."""
 
 
 class UnsafeFile(BadInput):
-    """A file beside a road that holds a secret may be somebody else's: it is not used."""
+    """A file beside a road holds a secret and may be somebody else's, so it is not used. Make it
+    yours and private, or delete it."""
 
 
 class BadTime(BadInput):
-    """A delay is negative, or a time makes no sense."""
+    """A delay is negative, or a time cannot be read. Give seconds, a timedelta, or a time with its
+    zone."""
 
 
 class UnknownQueue(BadInput):
-    """No handler of that name is registered, and no such queue is known to the road."""
+    """No handler of that name is registered, and the road has no such queue. Register it, or start
+    its worker once."""
 
 
 class UnknownLane(BadInput):
-    """No lane of that number is known."""
+    """No lane of that number is known. List lanes to find it."""
 
 
 class UnknownMessage(BadInput):
-    """No message of that id is known."""
+    """No message of that id is known. Check the id; finished messages are forgotten after their
+    retention."""
 
 
 class UnknownToken(BadInput):
-    """No access token of that id is known."""
+    """No access token of that id is known. List tokens to find it."""
 
 
 class UnknownMailbox(BadInput):
-    """No mailbox of that name is known."""
+    """No mailbox of that name is known. List mailboxes to find it, or make one."""
 
 
 class NotOnRabbitMQ(BadInput):
@@ -74,40 +82,44 @@ class NotOnRabbitMQ(BadInput):
 
 
 class NotDead(BadInput):
-    """The message is known, but not in the dead set; nothing was changed."""
+    """The message is known, but not in the dead set; nothing was changed. Explain it to see its
+    state."""
 
 
 class NotUncertain(BadInput):
-    """The message is known, but nobody doubts what became of it; nothing was changed."""
+    """The message is known, but not uncertain; nothing was changed. Explain it to see its state."""
 
 
 class NotCancelled(BadInput):
-    """The message was finished before: there is nothing left to cancel."""
+    """The message was finished before, so that nothing is left to cancel. Explain it to see how it
+    ended."""
 
 
 class CopyRefused(BadInput):
-    """A road cannot be copied as asked, or its copy is not the same; the source is unchanged."""
+    """A road cannot be copied as asked, or its copy is not the same; the source is unchanged. The
+    text says what to mend before you copy again."""
 
 
 class Conflict(BadInput):
-    """The idempotency key was used within its time for another body. `stored` are the ids of
-    those sent with it that are stored."""
+    """The idempotency key was used within its time for another body. Use a new key for a new
+    message. `stored` are the ids of those sent with it that are stored."""
 
 
 class MissingExtra(PostroadError):
-    """A library is not installed that this needs; the text names the extra that brings it."""
+    """This needs a library that is not installed. Install the extra that the text names."""
 
 
 class Unauthorized(PostroadError):
-    """No access token was given, or it is mistyped, revoked or out of date."""
+    """No access token was given, or it is mistyped, revoked or expired. Give a valid one."""
 
 
 class Forbidden(PostroadError):
-    """The access token does not allow this, or the request comes from another site's page."""
+    """The access token does not allow this, or the request comes from another site's page. Use a
+    token with the scope that the text names."""
 
 
 class TooManyTries(PostroadError):
-    """Too many wrong access tokens from one address; wait a minute."""
+    """Too many wrong access tokens came from one address. Wait a minute."""
 
 
 class Overloaded(PostroadError):
@@ -116,17 +128,19 @@ class Overloaded(PostroadError):
 
 
 class Crowded(Overloaded):
-    """One tenant fills more than half of the room for messages that wait to be stored; nothing of
-    this request was stored."""
+    """One tenant uses more than half of the memory for messages that wait to be stored; nothing of
+    this request was stored. Send it again after a while."""
 
 
 class TenantFull(PostroadError):
     """A tenant has as many queues, lanes, messages, mailboxes, campaigns or imports as it may have;
-    the text says which setting raises that. Nothing of this request was stored."""
+    nothing of this request was stored. Finish or delete some, or raise the setting that the text
+    names."""
 
 
 class Shortage(Overloaded):
-    """This process has no file descriptor left: nothing was sent, and nobody else is to blame."""
+    """This process has no file descriptor left; nothing was sent. Raise `ulimit -n`, or let fewer
+    sends be in flight."""
 
     @classmethod
     def of(cls, error: BaseException | None) -> Self | None:
@@ -142,94 +156,97 @@ class Shortage(Overloaded):
 
 
 class NotOpen(PostroadError):
-    """The road is not open: use it inside `async with road:`."""
+    """The road is not open. Use it inside `async with road:`."""
 
 
 class StoreError(PostroadError):
-    """The store cannot do its work now."""
+    """The store cannot do its work now. The text says why; what was asked may be asked again."""
 
 
 class RoadInUse(StoreError):
-    """Another process owns this road's file."""
+    """Another process owns this road's file. Stop that process, or send through its API."""
 
 
 class NoHubHere(StoreError):
-    """This process serves no hub."""
+    """This process serves no hub. Ask the one that does, or start it with `hub_listen` set."""
 
 
 class HubInUse(StoreError):
-    """Another process is the hub of this store."""
+    """Another process is the hub of this store. Stop that process first, or use it."""
 
 
 class CannotListen(StoreError):
-    """Another program listens on that port, or this machine does not let us."""
+    """Another program listens on that port, or it is not allowed here. Choose another port."""
 
 
 class QueueGone(StoreError):
-    """Nobody had used the queue for long, and it was deleted at this very moment; nothing of this
-    was stored. Do it again: the queue is made anew."""
+    """The queue was unused for long and was deleted at this moment; nothing of this was stored. Do
+    it again: the queue is made anew."""
 
 
 class SchemaTooNew(StoreError):
-    """The database was written by a newer Postroad."""
+    """The database was written by a newer Postroad. Upgrade this one."""
 
 
 class SchemaTooOld(StoreError):
-    """The database was written by an older Postroad and has to be migrated."""
+    """The database was written by an older Postroad. Run `postroad migrate`."""
 
 
 class CorruptStore(StoreError):
-    """The file is not a database, or is damaged."""
+    """The file is not a database, or is damaged. Name the right file, or restore a backup."""
 
 
 class ReadOnlyStore(StoreError):
-    """The file, or its folder, cannot be written."""
+    """The file, or its folder, cannot be written. Give this user the right to write there."""
 
 
 class DiskFull(StoreError):
-    """No space is left; nothing was half-written."""
+    """No space is left; nothing was half-written. Free some, then do it again."""
 
 
 class AccessRefused(StoreError):
-    """The database does not let this user in, or not do what is needed."""
+    """The database does not let this user in, or does not allow what is needed. Check user,
+    password and grants."""
 
 
 class NoSuchDatabase(StoreError):
-    """The server has no database of that name."""
+    """The server has no database of that name. Create it, or correct the name."""
 
 
 class ServerTooOld(StoreError):
-    """The database server is older than Postroad needs."""
+    """The database server is older than Postroad needs. Upgrade the server."""
 
 
 class StoreUnavailable(StoreError):
-    """The store does not answer; try again later."""
+    """The store does not answer. Try again later."""
 
 
 class NoSuchVhost(NoSuchDatabase):
-    """The broker has no vhost of that name."""
+    """The broker has no vhost of that name. Create it, or correct the name."""
 
 
 class CopyUnfinished(StoreError):
-    """A road is being copied into this database, or its copy broke off: it cannot be run before
-    the copy is complete."""
+    """A road is being copied into this database, or its copy broke off. Finish the copy before you
+    run the road."""
 
 
 class TopologyDiffers(StoreError):
-    """A queue or exchange of that name exists with other arguments."""
+    """A queue or exchange of that name exists with other arguments. Delete it, or use another
+    vhost."""
 
 
 class BrokerLost(StoreUnavailable):
     """The connection to the broker, or a channel of it, is gone: what was under way may have been
-    done, or not."""
+    done, or not. Send it again with the same key."""
 
 
 class BrokerForgot(StoreUnavailable):
-    """A queue or exchange that was there is gone."""
+    """A queue or exchange that was there is gone. It is declared again; try again later."""
 
 
 class BrokerBlocked(StoreUnavailable):
-    """The broker takes no messages now: it is short of memory or disk."""
+    """The broker takes no messages now: it is short of memory or disk. Free some, or try again
+    later."""
 
 
 class QueueFull(StoreUnavailable):
@@ -237,7 +254,7 @@ class QueueFull(StoreUnavailable):
 
 
 class Unroutable(StoreUnavailable):
-    """The broker has no queue for the message. It is not stored."""
+    """The broker has no queue for the message. It is not stored; send it again."""
 
 
 def is_about_store(error: Exception) -> bool:
@@ -247,11 +264,12 @@ def is_about_store(error: Exception) -> bool:
 
 
 class HubError(PostroadError):
-    """A hub did not do what was asked."""
+    """A hub did not do what was asked. The text says why."""
 
 
 class HubRefused(HubError):
-    """The hub said no; `code` is the word of its protocol."""
+    """The hub refused; `code` is its protocol's word for the reason, and the text says what to
+    change."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(f"{code}: {text}")
@@ -259,15 +277,21 @@ class HubRefused(HubError):
 
 
 class MailboxFull(HubError):
-    """The mailbox is over its quota: it takes nothing until it is empty."""
+    """The mailbox is over its quota: it takes nothing until it is empty. `watched`: the hub says so
+    when it is; otherwise send again later."""
+
+    def __init__(self, text: str, *, watched: bool = False) -> None:
+        super().__init__(text)
+        self.watched = watched
 
 
 class HubAway(HubError):
-    """There is no connection to the hub; nothing was sent."""
+    """There is no connection to the hub; nothing was sent. Try again later."""
 
 
 class HubLost(HubError):
-    """The connection broke before the hub answered: it may have been done, or not."""
+    """The connection broke before the hub answered: what was asked may have been done, or not. Ask
+    again."""
 
 
 class Reject(Exception):
@@ -278,7 +302,7 @@ class RetryLater(Exception):
     """Raise in a handler: try again after so many seconds, or a timedelta, without spending a
     level."""
 
-    def __init__(self, after: Span, reason: str = "") -> None:
+    def __init__(self, after: Duration, reason: str = "") -> None:
         after_s = seconds_of(after)
         super().__init__(reason or f"retry after {after_s} s")
         if not 0 <= after_s <= CENTURY_S:

@@ -1,4 +1,4 @@
-"""Explain: what happened to a message, what holds it back, what comes next. Pure."""
+"""Explains what happened to a message, what holds it, and what comes next. It does no I/O."""
 
 from typing import Final
 
@@ -15,17 +15,17 @@ from postroad.model.facts import (
     Tally,
 )
 from postroad.model.ids import to_text
-from postroad.model.outlook import (
+from postroad.model.next_step import (
     PACE,
-    Hold,
-    Outlook,
-    Scope,
-    What,
-    holds_by_pace,
-    holds_on_lane,
-    holds_on_message,
-    holds_on_queue,
-    outlook,
+    ActiveBlock,
+    BlockScope,
+    NextKind,
+    NextStep,
+    blocks_by_limits,
+    blocks_on_lane,
+    blocks_on_message,
+    blocks_on_queue,
+    next_step,
 )
 from postroad.model.sentences import tell_lane, tell_message, tell_queue
 from postroad.model.states import NEVER, DeadReason, State
@@ -33,7 +33,7 @@ from postroad.model.tries import Try
 
 
 class Explanation(Struct, frozen=True):
-    """One message: for programs, and in `sentence` for people."""
+    """The explanation of a message: fields for programs, and `sentence` for people."""
 
     id: str
     tenant: str
@@ -49,15 +49,15 @@ class Explanation(Struct, frozen=True):
     finished_at_ms: int | None
     expires_at_ms: int | None
     tries: tuple[Try, ...]
-    blocks: tuple[Hold, ...]
+    blocks: tuple[ActiveBlock, ...]
     circuit: Circuit
     lane: int | None
-    next: Outlook
+    next: NextStep
     sentence: str
 
 
 class LaneBrief(Struct, frozen=True):
-    """A lane of a queue: its number, where it goes, who serves it."""
+    """A lane of a queue: its number, its server, and its owner."""
 
     id: int
     transport: str
@@ -68,7 +68,7 @@ class LaneBrief(Struct, frozen=True):
 
 
 class QueueExplanation(Struct, frozen=True):
-    """One queue: what waits and what is held, by level; and the limits that it stands under."""
+    """The explanation of a queue: what waits and what is held by level, and its limits."""
 
     tenant: str
     queue: str
@@ -78,15 +78,15 @@ class QueueExplanation(Struct, frozen=True):
     uncertain: int
     dead: int
     oldest_due_ms: int | None
-    blocks: tuple[Hold, ...]
+    blocks: tuple[ActiveBlock, ...]
     lanes: tuple[LaneBrief, ...]
     limits: tuple[PaceFacts, ...]
-    next: Outlook
+    next: NextStep
     sentence: str
 
 
 class LaneExplanation(Struct, frozen=True):
-    """One lane: what waits and what is held, by level, and who serves it."""
+    """The explanation of a lane: what waits and what is held by level, and its owner."""
 
     lane: LaneBrief
     tenant: str
@@ -96,16 +96,16 @@ class LaneExplanation(Struct, frozen=True):
     held: dict[int, int]
     uncertain: int
     oldest_due_ms: int | None
-    blocks: tuple[Hold, ...]
-    next: Outlook
+    blocks: tuple[ActiveBlock, ...]
+    next: NextStep
     sentence: str
 
 
 def explain(facts: MessageFacts, now_ms: int, *, sending: bool = False) -> Explanation:
     """Explain a message. `sending`: an engine of this process has a try of it under way."""
-    holds = holds_on_message(facts, now_ms)
+    holds = blocks_on_message(facts, now_ms)
     state = _state(facts, holds, sending=sending)
-    coming = outlook(facts, holds, now_ms, sending=sending)
+    coming = next_step(facts, holds, now_ms, sending=sending)
     live, ended = facts.live, facts.ended
     return Explanation(
         id=to_text(facts.id),
@@ -128,7 +128,7 @@ def explain(facts: MessageFacts, now_ms: int, *, sending: bool = False) -> Expla
     )
 
 
-def _state(facts: MessageFacts, holds: list[Hold], *, sending: bool) -> State:
+def _state(facts: MessageFacts, holds: list[ActiveBlock], *, sending: bool) -> State:
     live = facts.live
     if live is None:
         return facts.ended.state if facts.ended else State.waiting
@@ -136,29 +136,32 @@ def _state(facts: MessageFacts, holds: list[Hold], *, sending: bool) -> State:
         return State.uncertain
     if sending:
         return State.sending
-    on_queue = any(hold.scope is Scope.queue and hold.kind != PACE for hold in holds)
+    on_queue = any(hold.scope is BlockScope.queue and hold.kind != PACE for hold in holds)
     lane_paused = facts.lane is not None and facts.lane.paused_at_ms > 0
     return State.held if on_queue or lane_paused or live.held else State.waiting
 
 
 HEADS_HOLD: Final = (
-    "the heads of its slots are exhausted, and hold them until somebody replays or cancels them"
+    "the heads of its order groups are exhausted, and hold them until somebody replays or cancels "
+    "them"
 )
-LANES_HOLD: Final = "its lanes, or exhausted heads of its slots, hold all of it: explain a message"
-QUEUES_HOLD: Final = "its queues, or exhausted heads of their slots, hold all of it: explain them"
+LANES_HOLD: Final = (
+    "its lanes, or exhausted heads of its order groups, hold all of it: explain a message"
+)
+QUEUES_HOLD: Final = "its queues, or exhausted heads of order groups, hold all of it: explain them"
 
 
 def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
     """Explain a queue."""
-    holds = holds_on_queue(facts.queue, facts.paused_at_ms, now_ms)
-    on_lanes = [holds_on_lane(lane) for lane in facts.lanes]
+    holds = blocks_on_queue(facts.queue, facts.paused_at_ms, now_ms)
+    on_lanes = [blocks_on_lane(lane) for lane in facts.lanes]
     shared = [on_lane for on_lane in on_lanes if on_lane]
     if shared and len(shared) == len(facts.lanes):
         holds += shared[0]  # what holds all its lanes holds the queue
-    holds += holds_by_pace(facts.paces, now_ms)
+    holds += blocks_by_limits(facts.paces, now_ms)
     probing = facts.queue.block is not None
     stuck = LANES_HOLD if shared else HEADS_HOLD
-    coming = _outlook(facts.tallies, holds, now_ms, probing=probing, stuck=stuck)
+    coming = _next_step(facts.tallies, holds, now_ms, probing=probing, stuck=stuck)
     return QueueExplanation(
         tenant=facts.queue.tenant,
         queue=facts.queue.name,
@@ -178,9 +181,9 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
 
 def explain_lane(facts: LaneFacts, now_ms: int) -> LaneExplanation:
     """Explain a lane."""
-    holds = holds_on_lane(facts.lane) + holds_by_pace(facts.paces, now_ms)
+    holds = blocks_on_lane(facts.lane) + blocks_by_limits(facts.paces, now_ms)
     probing = facts.lane.circuit.is_open
-    coming = _outlook(facts.tallies, holds, now_ms, probing=probing, stuck=QUEUES_HOLD)
+    coming = _next_step(facts.tallies, holds, now_ms, probing=probing, stuck=QUEUES_HOLD)
     return LaneExplanation(
         lane=_brief(facts.lane),
         tenant=facts.lane.tenant,
@@ -196,24 +199,24 @@ def explain_lane(facts: LaneFacts, now_ms: int) -> LaneExplanation:
     )
 
 
-def _outlook(
-    tallies: tuple[Tally, ...], holds: list[Hold], now_ms: int, *, probing: bool, stuck: str
-) -> Outlook:
+def _next_step(
+    tallies: tuple[Tally, ...], holds: list[ActiveBlock], now_ms: int, *, probing: bool, stuck: str
+) -> NextStep:
     """When the first of many may start; never exact, since each has its own blocks. `stuck` says
     what holds them when nothing holds all of them."""
     if _oldest_due_ms(tallies) is None:
-        return Outlook(What.nothing, "nothing waits")
+        return NextStep(NextKind.nothing, "nothing waits")
     if any(hold.until_ms is None for hold in holds):
-        return Outlook(What.held, "it waits until somebody resumes or unblocks it")
+        return NextStep(NextKind.held, "it waits until somebody resumes or unblocks it")
     free = tuple(tally for tally in tallies if tally.state is State.waiting)
     oldest_ms = _oldest_due_ms(free or (tallies if holds else ()))
     if oldest_ms is None:
-        return Outlook(What.held, stuck)
+        return NextStep(NextKind.held, stuck)
     ends = [hold.until_ms for hold in holds if hold.until_ms is not None]
     not_before_ms = max([now_ms, oldest_ms, *ends])
     if probing:
-        return Outlook(What.probe, "one try goes first and decides", not_before_ms)
-    return Outlook(What.attempt, "the first of its messages is due then", not_before_ms)
+        return NextStep(NextKind.probe, "one try goes first and decides", not_before_ms)
+    return NextStep(NextKind.attempt, "the first of its messages is due then", not_before_ms)
 
 
 def _by_level(tallies: tuple[Tally, ...], state: State) -> dict[int, int]:

@@ -26,7 +26,7 @@ class Needing:
         self._extra = extra
 
     def __enter__(self) -> None:
-        """Nothing is checked before the import."""
+        """Check nothing before the import."""
 
     def __exit__(
         self,

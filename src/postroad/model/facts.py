@@ -1,4 +1,4 @@
-"""What a store knows about a message, a queue or a lane, for those who ask why."""
+"""What a store knows about a message, a queue or a lane. Explanations are made of it."""
 
 from msgspec import Struct
 
@@ -18,7 +18,7 @@ class Owner(Struct, frozen=True):
 
 
 class LaneState(Struct, frozen=True):
-    """A lane without its credential, which nobody has to see."""
+    """A lane without its credential, which is a secret."""
 
     id: int
     tenant: str
@@ -33,7 +33,7 @@ class LaneState(Struct, frozen=True):
 
 
 class Live(Struct, frozen=True):
-    """Where a message is that is not finished."""
+    """The position of an unfinished message."""
 
     level: int
     attempts: int
@@ -41,15 +41,15 @@ class Live(Struct, frozen=True):
     expires_at_ms: int
     uncertain: bool
     held: str
-    """Why the exhausted head of its slot holds it; "" when it does not."""
+    """Why the exhausted head of its order group holds it; "" when it does not."""
     before: int
-    """Ordered: the message right before it in its slot; 0 when it is the head."""
+    """Ordered: the message right before it in its order group; 0 when it is the head."""
     others_due: int
     """Messages of its lane and queue that are due when it is; many are not counted to the end."""
 
 
 class Ended(Struct, frozen=True):
-    """What became of a finished message."""
+    """How a message ended."""
 
     state: State
     at_ms: int
@@ -61,20 +61,20 @@ class Ended(Struct, frozen=True):
 
 
 class PaceFacts(Struct, frozen=True):
-    """A limit, and how far it is used."""
+    """A limit, and how much of it is used."""
 
     shared: bool
     """Of a credential, and not of the queue itself."""
     limit: str
     cost: int
     taken_until_ms: int
-    """Up to then its slots are reserved."""
+    """Up to then its rate slots are reserved."""
     full_until_ms: int
     """Until then a long window allows no more; 0 is not full."""
 
 
 class MessageFacts(Struct, frozen=True):
-    """One message; either `live` or `ended`. The lane of a delivered one is not remembered."""
+    """One message: either `live` or `ended` is set. The lane of a delivered one is not kept."""
 
     id: int
     accepted_at_ms: int

@@ -1,4 +1,5 @@
-"""Foreign text: what receivers, providers, hubs, brokers and handlers say, as stores take it."""
+"""Foreign text: what receivers, providers, hubs, brokers and handlers say, made fit to be stored
+and shown."""
 
 from typing import Final
 
@@ -15,15 +16,15 @@ TABLE: Final = {code: LOST for code in (*CONTROLS, *HALVES) if chr(code) not in 
 
 
 def clean(text: str, most: int = CHARACTERS_MAX) -> str:
-    """A foreign text that can be stored and shown: no zero characters (PostgreSQL takes none), no
-    other controls but tabs and ends of lines, no halves of characters, and not too long."""
+    """Clean a foreign text: no zero characters (PostgreSQL takes none), no other controls but tabs
+    and line ends, no lone surrogates, and not too long."""
     if len(text) > most:
         text = text[: most - 1] + "…"
     return text if text.isascii() and text.isprintable() else text.translate(TABLE)
 
 
-def told(error: BaseException) -> str:
-    """What an exception says, cleaned; also of one whose own words cannot be had."""
+def error_text(error: BaseException) -> str:
+    """Return an exception's text, cleaned; also of one whose `__str__` raises."""
     try:
         return clean(str(error))
     except Exception as broken:  # noqa: BLE001 - a stranger's __str__ may do anything

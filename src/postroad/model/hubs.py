@@ -35,13 +35,13 @@ class KnownHub(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def server(self) -> str:
-        """Host and port, as queues name them; BadSetting when the URL makes no sense."""
+        """Host and port, as queues name them; BadSetting when the URL cannot be used."""
         host, port = self.place
         return server_name(host, port)
 
     @property
     def place(self) -> tuple[str, int]:
-        """Host and port; BadSetting when the URL makes no sense."""
+        """Return host and port; BadSetting when the URL cannot be used."""
         try:
             parts = urlsplit(self.url)
             host, port = parts.hostname or "", parts.port or PORTS.get(parts.scheme, 0)
@@ -59,17 +59,17 @@ class KnownHub(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def shown(self) -> str:
-        """Without its token."""
+        """The hub without its token."""
         return self.url
 
 
 def server_name(host: str, port: int) -> str:
-    """Host and port in one."""
+    """Join host and port."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def is_number(host: str) -> bool:
-    """Whether it is an address, and no name."""
+    """Whether a host is an IP address, not a name."""
     try:
         _ = ip_address(host)  # whether it can be read
     except ValueError:

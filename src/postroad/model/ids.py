@@ -28,17 +28,17 @@ class IdSequence:
 
 
 def made_at_ms(number: int) -> int:
-    """When this id was made."""
+    """Return when this id was made."""
     return (number >> (SEQUENCE_BITS + NODE_BITS)) + EPOCH_MS
 
 
 def first_after(moment_ms: int) -> int:
-    """No id that was made before this time is as large as this."""
+    """Return a number that is larger than every id made before this time."""
     return max(0, moment_ms - EPOCH_MS) << (SEQUENCE_BITS + NODE_BITS)
 
 
 def to_text(number: int) -> str:
-    """The id as users see it."""
+    """Return the id as users see it."""
     # Two digits at once: every receipt has one, and thirteen single ones took 4 µs.
     return (
         f"{PREFIX}{ALPHABET[number >> 60 & 31]}{PAIRS[number >> 50 & 1023]}"
@@ -48,7 +48,7 @@ def to_text(number: int) -> str:
 
 
 def to_number(text: str) -> int:
-    """The id as the store keeps it."""
+    """Return the id as the store keeps it."""
     digits = text[: len(PREFIX) + DIGITS + 1].removeprefix(PREFIX)
     known = set(digits) <= set(ALPHABET) and digits[:1] < "8"  # 63 bits
     if not (text.startswith(PREFIX) and len(digits) == DIGITS and known):

@@ -1,4 +1,4 @@
-"""Secrets at rest: AES-256-GCM with a ring of keys, each value bound to the row that it is in."""
+"""Secrets at rest: AES-256-GCM with a ring of keys. Each value is bound to its row."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
@@ -31,16 +31,16 @@ class KeyRing:
         return bool(self._keys)
 
     def learn(self, keys: Sequence[tuple[str, bytes]]) -> None:
-        """From now on the first of these seals; those that were known still open."""
+        """Seal with the first of these from now on; those that were known still open."""
         self._keys |= {name: AESGCM(key) for name, key in keys}
         self.first = keys[0][0] if keys else self.first
 
     def add(self, keys: Sequence[tuple[str, bytes]]) -> None:
-        """From now on these open too; those of the same name stay as they are."""
+        """Open with these too from now on; known keys of the same name stay."""
         self._keys = {name: AESGCM(key) for name, key in keys} | self._keys
 
     def check(self, key: str) -> None:
-        """Whether a value that is sealed with this key can be opened, or BadKey."""
+        """Raise BadKey unless this key is known."""
         if key not in self._keys:
             raise BadKey(
                 f"a secret is sealed with key {key!r}, which this road does not have: give it in "
@@ -48,7 +48,7 @@ class KeyRing:
             )
 
     def seal(self, value: bytes, place: str) -> bytes:
-        """The value as it may lie in the store; it opens only at that place."""
+        """Seal a value for the store. It opens only at that place."""
         if not self._keys:
             return value
         nonce = self._draw(NONCE_BYTES)
@@ -56,9 +56,9 @@ class KeyRing:
         return VERSION + nonce + sealed
 
     def open(self, key: str, sealed: bytes, place: str, *, plain: bool = False) -> bytes:
-        """The value that was sealed with a key at a place. One that is not sealed is not believed
-        where there are keys: whoever can write to the store could have put it there. `plain`: it
-        is, for it is about to be sealed."""
+        """Open a value that was sealed with a key at a place. A value that is not sealed is refused
+        where there are keys, since whoever can write to the store could have put it there. `plain`
+        accepts it, because it is about to be sealed."""
         if key == UNSEALED:
             if self._keys and not plain:
                 raise BadKey(
@@ -102,10 +102,10 @@ def read_keys(text: str) -> list[tuple[str, bytes]]:
 
 
 def new_key(name: str, draw: Draw) -> str:
-    """A new key as `read_keys` reads it."""
+    """Make a key in the form that `read_keys` reads."""
     return written_key(name, draw(KEY_BYTES))
 
 
 def written_key(name: str, key: bytes) -> str:
-    """A key as `read_keys` reads it."""
+    """Write a key in the form that `read_keys` reads."""
     return f"{name}:{b64encode(key).decode()}"

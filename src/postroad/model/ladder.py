@@ -55,7 +55,7 @@ LAST_POLLED_LEVEL: Final = len(POLL_INTERVALS_S) - 1
 
 
 def check_ladder(ladder: object) -> Ladder:
-    """The ladder; BadInput for one that nobody can climb."""
+    """Return the ladder; BadInput when it cannot be used."""
     if not isinstance(ladder, Ladder):
         raise BadInput(f"ladder={ladder!r}: give Steps(…) or Exponential(…)")
     waits_ms = ladder.delays_ms if isinstance(ladder, Steps) else (ladder.base_ms, ladder.cap_ms)
@@ -70,7 +70,7 @@ def check_ladder(ladder: object) -> Ladder:
 
 
 def with_retries(ladder: Ladder, retries: int) -> Ladder:
-    """The same ladder, cut or lengthened to so many retries."""
+    """Cut or lengthen the ladder to so many retries."""
     if type(retries) is not int or retries < 0:
         raise BadInput(f"retries={retries!r}: give a whole number, zero or more")
     if isinstance(ladder, Steps):

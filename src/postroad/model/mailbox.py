@@ -1,4 +1,4 @@
-"""What the hub is made of: mailboxes, letters, what can be asked of them and what is answered."""
+"""Mailboxes and letters, the operations on them and their answers."""
 
 from enum import StrEnum
 from hashlib import sha256
@@ -13,7 +13,7 @@ QUOTA: Final = 128
 
 
 def digest(token: str) -> bytes:
-    """What the store keeps of a token. Random bits need no salt and no slow hash."""
+    """Hash a token for the store. Random bits need no salt and no slow hash."""
     return sha256(token.encode()).digest()
 
 
@@ -32,7 +32,7 @@ class RefusalCode(StrEnum):
 
 
 class Letter(Struct, frozen=True):
-    """A message as it lies in a mailbox. Positions rise by one and are never used again."""
+    """A message in a mailbox. Positions rise by one and are never used again."""
 
     position: int
     at_ms: int
@@ -58,7 +58,7 @@ class Box(Struct):
 
     @property
     def waiting(self) -> int:
-        """How many messages lie in it."""
+        """How many messages are in it."""
         return self.next - self.first
 
 
@@ -66,13 +66,13 @@ class Box(Struct):
 
 
 class Create(Struct, frozen=True):
-    """Make a mailbox."""
+    """Makes a mailbox."""
 
     box: Box
 
 
 class Post(Struct, frozen=True):
-    """Put a message in. `trusted`: the sender showed the hub's own token."""
+    """Stores a message. `trusted`: the sender showed the hub's own token."""
 
     name: str
     token: bytes
@@ -82,21 +82,21 @@ class Post(Struct, frozen=True):
 
 
 class Peek(Struct, frozen=True):
-    """The oldest message of each of these."""
+    """Reads the oldest message of each of these mailboxes."""
 
     names: list[str]
 
 
 class Get(Struct, frozen=True):
-    """The oldest message of one, for whoever may receive it."""
+    """Reads the oldest message of one mailbox, for whoever may receive it."""
 
     name: str
     token: bytes
 
 
 class Take(Struct, frozen=True):
-    """The message was received: delete it, and read the next. Without a token: the recipient
-    is known already."""
+    """Deletes a message that was received, and reads the next. Without a token the recipient is
+    known already."""
 
     name: str
     position: int
@@ -104,21 +104,21 @@ class Take(Struct, frozen=True):
 
 
 class Watch(Struct, frozen=True):
-    """Whether these may be sent to now."""
+    """Asks whether these mailboxes can be sent to now."""
 
     asks: list[tuple[str, bytes]]
     trusted: bool = False
 
 
 class Drop(Struct, frozen=True):
-    """Delete a mailbox with all that is in it. Without a token: by the hub's own people."""
+    """Deletes a mailbox with all that is in it. Without a token, an operator of the hub asks."""
 
     name: str
     token: bytes | None = None
 
 
 class Expire(Struct, frozen=True):
-    """Messages up to this position are too old."""
+    """Deletes messages up to this position, which are too old."""
 
     name: str
     position: int
@@ -128,14 +128,15 @@ Op = Create | Post | Peek | Get | Take | Watch | Drop | Expire
 
 
 class Refused(Struct, frozen=True):
-    """Nothing was done."""
+    """The operation was refused, and changed nothing."""
 
     code: RefusalCode
     text: str = ""
 
 
 class Done(Struct, frozen=True):
-    """It is done. `reopened`: the mailbox may be sent to again. `left`: what waits in it."""
+    """The operation was executed. `reopened`: the mailbox can be sent to again. `left`: how many
+    messages are in it."""
 
     reopened: bool = False
     left: int = 0
@@ -149,17 +150,17 @@ class Posted(Struct, frozen=True):
 
 
 class Full(Struct, frozen=True):
-    """The mailbox is over its quota, until it is empty."""
+    """The mailbox is over its quota until it is empty."""
 
 
 class Looked(Struct, frozen=True):
-    """For each that was asked: None for those that are refused, else how many messages wait."""
+    """For each mailbox: None if it was refused, else how many messages wait."""
 
     waiting: list[int | None]
 
 
 class Heads(Struct):
-    """The oldest message of each, or None. The letters are filled in when they are read."""
+    """The oldest message of each mailbox, or None. The letters are filled in when they are read."""
 
     letters: list[Letter | None]
     stale: bool = False
@@ -167,7 +168,7 @@ class Heads(Struct):
 
 
 class Taken(Struct):
-    """It is deleted, if it was still there; and the next one."""
+    """The message is deleted, if it was still there. `next` is the one after it."""
 
     next: Letter | None = None
     reopened: bool = False
@@ -175,7 +176,7 @@ class Taken(Struct):
 
 
 class Watched(Struct, frozen=True):
-    """For each that was asked: None for those that are refused, else whether it is open."""
+    """For each mailbox: None if it was refused, else whether it is open."""
 
     open: list[bool | None]
 

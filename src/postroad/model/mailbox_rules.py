@@ -1,4 +1,4 @@
-"""The rules of mailboxes, as decisions over their state: no clock, no store, no socket."""
+"""The rules of mailboxes, as pure decisions: no clock, no store, no socket."""
 
 from collections.abc import Sequence
 from hmac import compare_digest
@@ -38,8 +38,8 @@ WRONG_ID: Final = Refused(RefusalCode.wrong_id, "not the oldest message: nothing
 
 
 class Work(Struct):
-    """The mailboxes that a batch names as they are, and what the batch changes: to be written
-    in one transaction, messages in, heads read, messages out."""
+    """The mailboxes of a batch, and what the batch changes. It is written in one transaction:
+    messages are stored, heads read, messages deleted."""
 
     boxes: dict[str, Box]
     now_ms: int
@@ -54,12 +54,12 @@ class Work(Struct):
 
     @property
     def writes(self) -> bool:
-        """Whether anything is changed."""
+        """Whether anything changes."""
         return bool(self.created or self.dropped or self.changed)
 
 
 def names(ops: Sequence[Op]) -> list[str]:
-    """The mailboxes that must be read before these can be decided."""
+    """List the mailboxes that must be read before these operations can be decided."""
     found: dict[str, None] = {}
     for op in ops:
         match op:
@@ -75,7 +75,7 @@ def names(ops: Sequence[Op]) -> list[str]:
 
 
 def decide(op: Op, work: Work) -> Answer:
-    """What becomes of one piece of work, after all that came before it in the batch."""
+    """Decide one operation, after all that came before it in the batch."""
     match op:
         case Post():
             return _post(op, work)
@@ -101,7 +101,7 @@ def decide(op: Op, work: Work) -> Answer:
 
 
 def looked(boxes: dict[str, Box], asks: Sequence[tuple[str, bytes]]) -> Looked:
-    """Who may receive from these mailboxes, and how much waits in them."""
+    """Check who may receive from these mailboxes, and how much waits in them."""
     work = Work(boxes, 0)
     found = [_received(work, name, token) for name, token in asks]
     return Looked([None if box is None else box.waiting for box in found])
@@ -155,7 +155,7 @@ def _heads(boxes: list[Box | None], work: Work) -> Heads:
 
 
 def _remove(work: Work, box: Box, last: int) -> bool:
-    """Messages up to this one go; whether that opens a mailbox that was over its quota."""
+    """Delete messages up to this one; whether that opens a mailbox that was over its quota."""
     last = min(last, box.next - 1)
     if last < box.first:
         return False
@@ -173,22 +173,23 @@ def _open(box: Box | None) -> bool | None:
 
 
 def _received(work: Work, name: str, token: bytes) -> Box | None:
-    """The mailbox, for its recipient. Takes as long whether or not there is such a mailbox."""
+    """Return the mailbox if this is its recipient's token. It takes the same time if there is no
+    such mailbox."""
     box = work.boxes.get(name)
     fits = compare_digest(NOBODY if box is None else box.recipient, token)
     return box if fits else None
 
 
 def _sent(work: Work, name: str, token: bytes, trusted: bool) -> Box | None:  # noqa: FBT001
-    """The mailbox, for its sender."""
+    """Return the mailbox if this is its sender's token."""
     box = work.boxes.get(name)
     fits = compare_digest(NOBODY if box is None else box.sender, token)
     return box if fits or trusted else None
 
 
 def settle(work: Work, found: dict[tuple[int, int], Letter]) -> None:
-    """Hand the heads that were read, by mailbox number and position, to those who asked. One
-    that is too old is not read any more."""
+    """Put the heads that were read, by mailbox number and position, into the answers. One that is
+    too old is not delivered any more."""
     for box, position, answer, place in work.heads:
         letter = found.get((box.number, position))
         answer.stale |= letter is None

@@ -1,10 +1,10 @@
-"""Networks: who counts as one stranger."""
+"""Networks, by which strangers are counted."""
 
 from ipaddress import IPv6Address, ip_address
 
 
 def network(address: str) -> str:
-    """What counts as one visitor: an IPv4 address, or the /64 that an IPv6 one is chosen from."""
+    """Return the network of an address: an IPv4 address itself, or the /64 of an IPv6 one."""
     try:
         found = ip_address(address)
     except ValueError:

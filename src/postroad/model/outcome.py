@@ -1,4 +1,4 @@
-"""What one attempt gave, as a value."""
+"""The outcome of one try."""
 
 from enum import StrEnum
 from typing import Final
@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from postroad.model.foreign import clean
-from postroad.model.note import Note
+from postroad.model.try_details import TryDetails
 
 SHORT_MS: Final = 1_000
 
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 
 class Outcome(Struct, frozen=True, gc=False):
-    """What one attempt gave. `answered`: the other side is alive, which closes a circuit."""
+    """The outcome of one try. `answered`: the server is alive, which closes a circuit."""
 
     kind: Kind
     error: str = ""
@@ -33,7 +33,7 @@ class Outcome(Struct, frozen=True, gc=False):
     status: int = 0
     disables: bool = False
     answered: bool = True
-    note: Note | None = None
+    details: TryDetails | None = None
     """What the attempt log is to keep of it."""
 
     def __post_init__(self) -> None:
@@ -46,12 +46,13 @@ DELIVERED: Final = Outcome(Kind.delivered)
 
 
 def failed(error: str, *, status: int = 0, answered: bool = True) -> Outcome:
-    """It answered, and the answer was no: try again on the next level."""
+    """The server answered with a failure: try again on the next level."""
     return Outcome(Kind.failed, error, status=status, answered=answered)
 
 
 def rejected(error: str, *, status: int = 0, disables: bool = False) -> Outcome:
-    """It will never be taken: dead at once; `disables` stops the queue as well."""
+    """The message will never be accepted: it is dead at once. `disables` stops the queue as
+    well."""
     return Outcome(Kind.rejected, error, status=status, disables=disables)
 
 
@@ -70,8 +71,9 @@ def unknown(error: str) -> Outcome:
     return Outcome(Kind.unknown, error, answered=False)
 
 
-def short(error: str) -> Outcome:
-    """Not sent for want of something here: nobody is to blame, so only the message waits."""
+def lacking(error: str) -> Outcome:
+    """Nothing was sent because this process lacks something. Only the message waits, and no server
+    is blamed."""
     return Outcome(Kind.later, error, after_ms=SHORT_MS, answered=False)
 
 

@@ -1,4 +1,4 @@
-"""How the whole road stands: queues, lanes, and what waits where."""
+"""The state of the whole road: queues, lanes, and what waits where."""
 
 from enum import StrEnum
 
@@ -9,7 +9,7 @@ from postroad.model.facts import Owner
 
 
 class Standing(StrEnum):
-    """Where unfinished messages stand. Both `held` and `blocked` are the message state `held`."""
+    """What unfinished messages wait for. Both `held` and `blocked` are the message state `held`."""
 
     waiting = "waiting"
     held = "held"
@@ -20,7 +20,7 @@ class Standing(StrEnum):
 
 
 class QueueRow(Struct, frozen=True):
-    """One queue, short. `oldest_due_ms`: since when its first message is due."""
+    """One queue in a list. `oldest_due_ms`: since when its first message is due."""
 
     tenant: str
     queue: str
@@ -38,7 +38,7 @@ class QueueRow(Struct, frozen=True):
 
 
 class LaneRow(Struct, frozen=True):
-    """One lane, short."""
+    """One lane in a list."""
 
     id: int
     tenant: str
@@ -56,7 +56,7 @@ class LaneRow(Struct, frozen=True):
 
 
 class Heap(Struct, frozen=True):
-    """Messages of one kind of lane that stand alike at one retry level."""
+    """The count of messages of one transport, retry level and standing."""
 
     transport: str
     level: int

@@ -1,4 +1,5 @@
-"""How fast: limits as text, what they mean for the time between two starts, and reservations."""
+"""Limits: how they are written, the time between two starts that follows from them, and
+reservations of rate slots."""
 
 import re
 from typing import Final
@@ -38,14 +39,14 @@ SPAN: Final = re.compile(r"([0-9]{0,5})\s*(s|min|m|h|d)")
 
 
 class Window(Struct, frozen=True, array_like=True):
-    """At most so many in any stretch of that length."""
+    """At most `most` starts in any stretch of that length."""
 
     most: int
     length_us: int
 
 
 class Limit(Struct, frozen=True):
-    """What a credential or a queue allows. `cost`: what a start counts as, unless it is said, and
+    """What a credential or a queue allows. `cost` is what a start counts as unless it says so, and
     the most that it may count as."""
 
     text: str
@@ -66,13 +67,13 @@ class Limit(Struct, frozen=True):
 
 
 def spacing_us(windows: tuple[Window, ...], cost: int, late_us: int) -> int:
-    """The least time between two starts of cost 1, rounded up."""
+    """Return the least time between two starts of cost 1, rounded up."""
     spaced = [window for window in windows if window.length_us <= SPACED_US]
     return max((-(-(w.length_us + late_us) // (w.most - cost + 1)) for w in spaced), default=0)
 
 
 def read_limit(text: str, cost: int = 1) -> Limit:
-    """`50/s`, `50/s,1000/h`, `100/10s`, `5000/d`; BadInput says what is wrong."""
+    """Read `50/s`, `50/s,1000/h`, `100/10s` or `5000/d`; BadInput says what is wrong."""
     if not isinstance(text, str):
         raise BadInput(f"limit {text!r}: write it as a text, '50/s'")
     windows = [_window(part.strip()) for part in checked("rate", text, RATE_MAX).split(",")]
@@ -96,7 +97,7 @@ def _window(text: str) -> Window:
 
 
 class Ask(Struct, frozen=True):
-    """Somebody wants to start something. `name` is the campaign, lane or queue that it is for."""
+    """A request for rate slots. `name` is the campaign, lane or queue that they are for."""
 
     ledgers: tuple[int, ...]
     """Each start takes a slot of all of them at once; the first is the one that others share."""
@@ -110,21 +111,22 @@ class Ask(Struct, frozen=True):
 
 
 class Grant(Struct, frozen=True):
-    """The times of slots, on the store's clock; none when it has to ask again, at a time."""
+    """The times of rate slots on the store's clock; without any, when to ask again."""
 
     at_us: tuple[int, ...] = ()
     again_us: int = 0
 
 
 class Reserved(Struct, frozen=True):
-    """The store's time, and the answers to all that was asked."""
+    """The store's time, and the answers to all requests."""
 
     now_us: int
     grants: tuple[Grant, ...]
 
 
 class Ledger(Struct):
-    """The state of one limit: up to when its slots are taken, and what long windows have used."""
+    """The state of one limit: up to when its rate slots are taken, and what long windows have
+    used."""
 
     id: int
     cost: int
@@ -136,8 +138,8 @@ class Ledger(Struct):
 
 
 class Share(Struct):
-    """What one name has taken, when it last asked, and when it was told to ask again (0: it got
-    what it asked for)."""
+    """What one name has taken, when it last asked, and when it is to ask again (0: it got what it
+    asked for)."""
 
     taken: int
     seen_us: int
@@ -145,12 +147,12 @@ class Share(Struct):
 
     @property
     def last_us(self) -> int:
-        """Until when it was certainly there."""
+        """Until when it was certainly present."""
         return max(self.seen_us, self.again_us)
 
 
 def reserve(ask: Ask, ledgers: list[Ledger], shares: dict[str, Share], now_us: int) -> Grant:
-    """Take slots, or say when to ask again. `shares` are those of the first ledger."""
+    """Reserve rate slots, or say when to ask again. `shares` are those of the first ledger."""
     if any(ask.cost > ledger.cost for ledger in ledgers):
         return Grant((), NEVER_US)  # the spacing would be too small for it
     mine = _my_share(ask.name, shares, now_us)
@@ -171,7 +173,7 @@ def reserve(ask: Ask, ledgers: list[Ledger], shares: dict[str, Share], now_us: i
 
 
 def _my_share(name: str, shares: dict[str, Share], now_us: int) -> Share:
-    """A newcomer begins level with the one that has the least."""
+    """Return the share of a name. A newcomer begins level with the one that has the least."""
     for other in [n for n, share in shares.items() if share.last_us < now_us - PRESENT_US]:
         del shares[other]
     if name not in shares:
@@ -181,7 +183,7 @@ def _my_share(name: str, shares: dict[str, Share], now_us: int) -> Share:
 
 
 def _turn_us(mine: Share, shares: dict[str, Share], now_us: int) -> int:
-    """Not before one that waits and has had less; 0: at once."""
+    """Return when to ask again, because another one waits that has had less; 0 is at once."""
     first = [
         share.again_us
         for share in shares.values()
@@ -191,7 +193,8 @@ def _turn_us(mine: Share, shares: dict[str, Share], now_us: int) -> int:
 
 
 def _take(ask: Ask, ledgers: list[Ledger], at_us: list[int], now_us: int) -> int:
-    """Slots, one after the other, in all ledgers at once; answers when there may be more."""
+    """Take rate slots one after the other, in all ledgers at once; returns when there may be
+    more."""
     while len(at_us) < min(ask.starts, STARTS_MAX):
         free_us = max(now_us, *(ledger.next_us for ledger in ledgers))
         if at_us and free_us >= at_us[0] + BLOCK_US:
@@ -219,8 +222,8 @@ def _charge(ledger: Ledger, cost: int, at_us: int) -> None:
 
 
 def full_us(ledger: Ledger, cost: int, at_us: int) -> int:
-    """When a counted window has room again; 0: it has. A bucket counts until all of it, and what
-    came late, lies outside."""
+    """Return when a counted window allows a start again; 0 if it does now. A bucket counts until
+    all of it, and what came late, lies outside."""
     again_us = 0
     for window in ledger.counted:
         width_us = window.length_us // BUCKETS
@@ -236,7 +239,7 @@ def full_us(ledger: Ledger, cost: int, at_us: int) -> int:
 
 
 def forget_old(ledger: Ledger, now_us: int) -> list[tuple[int, int]]:
-    """Buckets that count no more, taken out."""
+    """Remove the buckets that count no more, and return them."""
     old = [
         (length, bucket)
         for length, bucket in ledger.used
@@ -248,8 +251,8 @@ def forget_old(ledger: Ledger, now_us: int) -> list[tuple[int, int]]:
 
 
 def resumed_us(next_us: int, old_us: int, new_us: int, now_us: int) -> int:
-    """The next slot after a limit's spacing has changed: slots that are reserved and may still be
-    used count by the new one too."""
+    """Return the next rate slot after a limit's spacing has changed: slots that are reserved and
+    may still be used count by the new spacing too."""
     if not old_us:
         return next_us
     reserved = max(0, next_us - now_us + GRACE_US) // old_us

@@ -1,5 +1,5 @@
-"""A message's own headers that are secrets: sealed where it is stored, in clear where it is sent,
-and shown to nobody."""
+"""Secret headers of a message: sealed in the store, in clear when they are sent, and shown to
+nobody."""
 
 import re
 from base64 import b64decode, b64encode
@@ -31,7 +31,7 @@ Address = tuple[str, str]
 
 
 def has_secrets(headers: Mapping[str, str]) -> bool:
-    """Whether one of them is to be sealed."""
+    """Whether one of the headers is to be sealed."""
     return not SEALED.isdisjoint([name.lower() for name in headers])
 
 
@@ -66,8 +66,8 @@ def opened(message: Message, queue: Queue, ring: KeyRing) -> Message:
 def resealed(
     headers: bytes, to: Address, number: int, ring: KeyRing, *, plain_only: bool = False
 ) -> bytes | None:
-    """The same headers under the ring's first key, or only those that no key has sealed; None
-    when nothing is to be done, a BadKey when one is sealed with a key that is not there."""
+    """Seal the headers with the ring's first key, or only those that no key has sealed. Returns
+    None when nothing is to be done; raises BadKey when one is sealed with an unknown key."""
     named = _read(headers)
     if named is None:
         return None
@@ -85,7 +85,7 @@ def resealed(
 
 
 def shown(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers as people see them."""
+    """Return the headers as people see them."""
     return {
         name: HIDDEN if SECRET.search(name.lower()) else value for name, value in headers.items()
     }
@@ -107,7 +107,8 @@ def _key(value: str) -> str:
 
 
 def _place(to: Address, number: int, name: str) -> str:
-    """A header opens in its own message only, and only for the queue that it was sent to."""
+    """Name the place of a header. It opens in its own message only, and only for the queue that it
+    was sent to."""
     tenant, queue = to
     return f"message.headers\0{tenant}\0{queue}\0{number}\0{name}"
 

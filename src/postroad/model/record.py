@@ -1,4 +1,5 @@
-"""What the lane's owner hands to the store: results, and changes of queues and lanes."""
+"""What a lane's owner and the store exchange: results, changes of queues and lanes, claims and
+readings."""
 
 from typing import Final
 
@@ -9,15 +10,15 @@ from postroad.model.block import Block
 from postroad.model.circuit import Circuit
 from postroad.model.decide import Move
 from postroad.model.entities import Lane, Message, Queue, Rung
-from postroad.model.note import Note
 from postroad.model.outcome import Kind
 from postroad.model.states import NEVER, DeadReason
+from postroad.model.try_details import TryDetails
 
 UNSTORABLE: Final = "(what was said could not be stored)"
 
 
 class Result(Struct, frozen=True, gc=False):
-    """One attempt and what becomes of its message."""
+    """One try, and what becomes of its message."""
 
     message: Message
     epoch: int
@@ -30,13 +31,13 @@ class Result(Struct, frozen=True, gc=False):
     status: int
     started_ms: int
     took_ms: int
-    slot: int = 0
+    order_group: int = 0
     priority: int = 0
-    note: Note | None = None
+    details: TryDetails | None = None
 
 
 class QueueChange(Struct, frozen=True, gc=False):
-    """A queue's hold-off from now on; None lifts it."""
+    """A queue's block from now on; None lifts it."""
 
     queue: int
     lane: int
@@ -46,7 +47,7 @@ class QueueChange(Struct, frozen=True, gc=False):
 
 class LaneChange(Struct, frozen=True, gc=False):
     """A lane's circuit and crash count from now on. A circuit that closes also lifts the
-    `unreachable` hold-offs of its queues."""
+    `unreachable` blocks of its queues."""
 
     lane: int
     epoch: int
@@ -65,8 +66,8 @@ class Record(Struct, frozen=True):
     lanes: list[LaneChange]
 
 
-def apart(record: Record) -> list[Record]:
-    """Each result and each change by itself, in the same order."""
+def split_up(record: Record) -> list[Record]:
+    """Split a record into one record per result and change, in the same order."""
     owner = record.owner
     return [
         *(Record(owner, [one], [], []) for one in record.results),
@@ -76,10 +77,10 @@ def apart(record: Record) -> list[Record]:
 
 
 def without_texts(record: Record) -> Record:
-    """The same without what others said: for a store that refuses it."""
+    """Remove foreign texts from a record, for a store that refuses them."""
     return Record(
         record.owner,
-        [replace(one, error=UNSTORABLE, note=None) for one in record.results],
+        [replace(one, error=UNSTORABLE, details=None) for one in record.results],
         [
             replace(one, block=one.block and replace(one.block, reason=UNSTORABLE))
             for one in record.queues
@@ -89,13 +90,15 @@ def without_texts(record: Record) -> Record:
 
 
 class Recorded(Struct, frozen=True):
-    """The store's answer: lanes that are no longer ours, so that their failures were refused."""
+    """The store's answer to a record: the lanes that are no longer ours, whose failures were
+    refused."""
 
     lost: frozenset[int]
 
 
 class Claim(Struct, frozen=True):
-    """Lanes that are ours now, and when the next one of these levels is ready."""
+    """The answer to a claim: lanes that are ours now, and when the next one of these levels is
+    ready."""
 
     lanes: list[Lane]
     next_at_ms: dict[int, int]
@@ -134,7 +137,7 @@ class Look(Struct, frozen=True, gc=False):
 
 
 class Want(Struct, frozen=True, gc=False):
-    """Up to `limit` due messages of a rung after a cursor."""
+    """A request for up to `limit` due messages of a rung, after a cursor."""
 
     rung: int
     after_place: int
@@ -159,7 +162,7 @@ class Reading(Struct, frozen=True, gc=False):
 
 
 class Swept(Struct, frozen=True):
-    """What a sweep did, and when something is to expire next."""
+    """What a sweep did, and when something expires next."""
 
     expired: int
     next_at_ms: int

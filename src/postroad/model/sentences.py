@@ -6,16 +6,16 @@ from typing import Final
 
 from postroad.model.facts import LaneFacts, MessageFacts, QueueFacts, Tally
 from postroad.model.ids import to_text
-from postroad.model.outlook import Hold, Outlook, What
+from postroad.model.next_step import ActiveBlock, NextKind, NextStep
 from postroad.model.states import State
 from postroad.model.tries import Try
 
 UNITS_S: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
-def tell_message(facts: MessageFacts, state: State, coming: Outlook, now_ms: int) -> str:
-    """A message's story, short."""
-    name = f"{to_text(facts.id)} for {door(facts.queue.name)}"
+def tell_message(facts: MessageFacts, state: State, coming: NextStep, now_ms: int) -> str:
+    """Describe a message in a sentence or two."""
+    name = f"{to_text(facts.id)} for {public_name(facts.queue.name)}"
     ended = facts.ended
     if ended is not None:
         tries = _count(ended.attempts, "try", "tries")
@@ -29,29 +29,29 @@ def tell_message(facts: MessageFacts, state: State, coming: Outlook, now_ms: int
     return f"{name} is {state}.{last} {_next(coming, now_ms)}"
 
 
-def tell_queue(facts: QueueFacts, holds: list[Hold], coming: Outlook, now_ms: int) -> str:
-    """A queue's state, short."""
-    name = f"Queue {door(facts.queue.name)}"
+def tell_queue(facts: QueueFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:
+    """Describe a queue's state."""
+    name = f"Queue {public_name(facts.queue.name)}"
     return f"{name} has {_amounts(facts.tallies)}, {facts.dead} dead.{_blocked(holds)} " + _next(
         coming, now_ms
     )
 
 
-def tell_lane(facts: LaneFacts, holds: list[Hold], coming: Outlook, now_ms: int) -> str:
-    """A lane's state, short."""
+def tell_lane(facts: LaneFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:
+    """Describe a lane's state."""
     lane = facts.lane
     owner = lane.owner
     served = f"served by process {owner.pid} on {owner.host}" if owner else "served by nobody now"
     queues = _count(facts.queues, "queue", "queues")
-    name = f"Lane {lane.id} ({lane.transport}, {door(lane.server)}, shard {lane.shard})"
+    name = f"Lane {lane.id} ({lane.transport}, {public_name(lane.server)}, shard {lane.shard})"
     amounts = _amounts(facts.tallies)
     return (
         f"{name}, {served}, has {queues} with {amounts}.{_blocked(holds)} {_next(coming, now_ms)}"
     )
 
 
-def door(name: str) -> str:
-    """A queue's name without what may be secret in it: of an address, only its server."""
+def public_name(name: str) -> str:
+    """Return a queue's name without what may be secret in it: of a URL, only its server."""
     scheme, mark, rest = name.partition("://")
     if not mark:
         return name
@@ -60,12 +60,12 @@ def door(name: str) -> str:
 
 
 def moment(at_ms: int) -> str:
-    """A time for people, to the second."""
+    """Write a time for people, to the second."""
     return f"{datetime.fromtimestamp(at_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def span(ms: int) -> str:
-    """How long, in the two largest units."""
+def duration_text(ms: int) -> str:
+    """Write a duration in its two largest units."""
     left_s, words = ms // 1000, []
     for unit, seconds in UNITS_S:
         if left_s >= seconds:
@@ -85,24 +85,28 @@ def _last(tries: tuple[Try, ...]) -> str:
     return f"Try {last.number}{when}, at level {last.level}: {last.outcome}{status}."
 
 
-def _next(coming: Outlook, now_ms: int) -> str:
+def _next(coming: NextStep, now_ms: int) -> str:
     when = ""
     if coming.not_before_ms is not None:
         wait_ms = coming.not_before_ms - now_ms
-        word = "at" if coming.exact or coming.what is What.expire else "not before"
-        when = f" {word} {moment(coming.not_before_ms)}, in {span(wait_ms)}" if wait_ms > 0 else ""
+        word = "at" if coming.exact or coming.what is NextKind.expire else "not before"
+        when = (
+            f" {word} {moment(coming.not_before_ms)}, in {duration_text(wait_ms)}"
+            if wait_ms > 0
+            else ""
+        )
     match coming.what:
-        case What.attempt:
+        case NextKind.attempt:
             return f"It is tried{when or ' now'}: {coming.why}."
-        case What.probe:
+        case NextKind.probe:
             return f"Its next try comes{when or ' soon'}: {coming.why}."
-        case What.after:
+        case NextKind.after:
             return f"It goes after {coming.after}{when}: {coming.why}."
-        case What.expire:
+        case NextKind.expire:
             return f"It expires{when or ' now'}: {coming.why}."
-        case What.answer:
+        case NextKind.answer:
             return "A try is under way, and its answer decides."
-        case What.held | What.nothing:
+        case NextKind.held | NextKind.nothing:
             return f"Nothing will happen by itself: {coming.why}."
 
 
@@ -114,7 +118,7 @@ def _amounts(tallies: tuple[Tally, ...]) -> str:
     return ", ".join(f"{count} {state}" for state, count in counts.items())
 
 
-def _blocked(holds: list[Hold]) -> str:
+def _blocked(holds: list[ActiveBlock]) -> str:
     words = [
         f"{hold.kind} on the {hold.scope}"
         + (f" until {moment(hold.until_ms)}" if hold.until_ms is not None else "")

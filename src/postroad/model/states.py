@@ -8,7 +8,7 @@ NEVER: Final = 1 << 62
 
 
 class State(StrEnum):
-    """Where a message is."""
+    """The state of a message."""
 
     waiting = "waiting"
     held = "held"

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 
 class TenantLimits(Struct, frozen=True):
-    """Above these a tenant is refused more, by name; others are not."""
+    """The limits of one tenant. Above them its requests are refused; others are not affected."""
 
     queues_max: int = 1_000_000
     lanes_max: int = 1_000_000

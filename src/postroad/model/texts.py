@@ -1,5 +1,4 @@
-"""What a text may be that somebody gives, and how long: one table for programs, commands and the
-API."""
+"""How long each text may be that somebody gives: one table for programs, commands and the API."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -70,8 +69,8 @@ Headers = Annotated[dict[HeaderName, HeaderValue], Meta(max_length=HEADERS_MAX)]
 
 
 def checked(name: str, text: str, most: int = 0) -> str:
-    """The text, or a BadInput when it is longer than it may be, or no store takes it: a road on
-    SQLite would keep a zero character, and then could never move to PostgreSQL."""
+    """Return the text; BadInput when it is too long, or no store takes it: a road on SQLite would
+    keep a zero character, and then could never move to PostgreSQL."""
     most = most or TEXTS_MAX[name]
     if len(text) > most:
         raise BadInput(f"{name} has {len(text)} characters: at most {most}")
@@ -83,8 +82,8 @@ def checked(name: str, text: str, most: int = 0) -> str:
 
 
 def is_whole(text: str) -> bool:
-    """Whether it can be written as UTF-8: escapes of JSON, and bytes on a command line that are no
-    text, leave halves of characters."""
+    """Whether a text can be written as UTF-8. JSON escapes, and bytes on a command line that are no
+    text, leave lone surrogates."""
     try:
         _ = text.isascii() or text.encode()  # only whether it can be
     except UnicodeEncodeError:
@@ -93,7 +92,7 @@ def is_whole(text: str) -> bool:
 
 
 def check_fields(given: Struct) -> None:
-    """The same for all texts of a struct."""
+    """Check all texts of a struct."""
     for field in structs.fields(given):
         value = getattr(given, field.name)
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Words for timetables: a schedule, its ticks, and what becomes of each."""
+"""Values of timetables: a schedule, its ticks, and what becomes of each."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from postroad.model.entities import Draft
 
 
 class Missed(StrEnum):
-    """What is done about ticks that nobody was there for."""
+    """What is done about ticks that were missed while no process ran."""
 
     latest = "latest"
     """One message for the latest of them; the others are noted as skipped."""

@@ -1,4 +1,4 @@
-"""Access tokens: what they may do, and how their text is made and read. Pure."""
+"""Access tokens: their scopes, and how their text is written and read."""
 
 from base64 import urlsafe_b64encode
 from enum import StrEnum
@@ -40,8 +40,8 @@ class Token(Struct, frozen=True):
     expires_at_ms: int | None = None
 
 
-class Who(Struct, frozen=True):
-    """The one who asks: for which tenant, and what they may do."""
+class Caller(Struct, frozen=True):
+    """Who makes a request: for which tenant, and with which scopes."""
 
     tenant: str
     scopes: frozenset[Scope]
@@ -51,13 +51,13 @@ class Who(Struct, frozen=True):
 
 
 def write(identity: str, secret: bytes) -> str:
-    """The token as its owner gets it, once: prefix, id, 256 bits, check sum."""
+    """Write the token as its owner gets it, once: prefix, id, 256 bits, check sum."""
     body = f"{PREFIX}_{identity}_{urlsafe_b64encode(secret).decode().rstrip('=')}"
     return body + _sum(body)
 
 
 def identity_of(text: str) -> str | None:
-    """The id in a token's text; None when it cannot be one of ours: mistyped, or cut off."""
+    """Read the id in a token's text; None when it is mistyped, cut off or not ours."""
     body, check = text[:-CHECK_CHARACTERS], text[-CHECK_CHARACTERS:]
     parts = body.split("_", 2)
     if len(parts) != 3 or parts[0] != PREFIX or len(parts[1]) != ID_CHARACTERS:
@@ -66,7 +66,7 @@ def identity_of(text: str) -> str | None:
 
 
 def digest(text: str) -> bytes:
-    """What the store keeps. 256 random bits need no salt and no slow hash."""
+    """Hash a token for the store. 256 random bits need no salt and no slow hash."""
     return sha256(text.encode()).digest()
 
 

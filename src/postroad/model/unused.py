@@ -1,4 +1,4 @@
-"""When a queue that nobody uses is deleted, and how its walk goes."""
+"""When unused queues are deleted, and how the walk over all queues goes."""
 
 from typing import Final
 
@@ -15,5 +15,5 @@ GONE: Final = "a queue that nobody used for long was deleted at this moment: do 
 
 
 def unused_for_ms(unused_ms: int, history_ms: int) -> int:
-    """How long a queue must have been seen unused: no finished work may speak of it any more."""
+    """Return how long a queue must have been unused. No finished work may name it any more."""
     return max(unused_ms, history_ms + HISTORY_MARGIN_MS)

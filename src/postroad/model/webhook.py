@@ -1,4 +1,4 @@
-"""Webhooks as values: the rules of a road, the settings of one queue, and a try from the log."""
+"""Values of webhooks: the rules of a road, the settings of one queue, and a try from the log."""
 
 from typing import Final
 
@@ -29,7 +29,8 @@ class WebhookRules(Struct, frozen=True):
 
 
 class HeaderNames(Struct, frozen=True):
-    """The names of the three headers; other than the standard's for receivers that expect so."""
+    """The names of the three signature headers, for receivers that expect other names than the
+    standard's."""
 
     id: HeaderName = "webhook-id"
     timestamp: HeaderName = "webhook-timestamp"

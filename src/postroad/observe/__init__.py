@@ -1,1 +1,1 @@
-"""What the road tells about itself: names, logs, counters."""
+"""Logs, metrics and traces."""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final, TextIO
 
 from postroad.model.ladder import POLL_INTERVALS_S, queries_per_hour
-from postroad.model.visible import visible_json
+from postroad.model.terminal_text import escaped_json
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import SystemClock
 from postroad.ports.log import Log
@@ -53,19 +53,19 @@ class LineLog:
         return level >= self._floor
 
     def debug(self, event: str, /, **facts: object) -> None:
-        """Log what helps in debugging."""
+        """Log details for developers."""
         self._say(logging.DEBUG, event, facts)
 
     def info(self, event: str, /, **facts: object) -> None:
-        """Log an event."""
+        """Log what happened."""
         self._say(logging.INFO, event, facts)
 
     def warning(self, event: str, /, **facts: object) -> None:
-        """Log what an operator may want to look at."""
+        """Log what somebody may want to look at."""
         self._say(logging.WARNING, event, facts)
 
     def error(self, event: str, /, **facts: object) -> None:
-        """Log an error."""
+        """Log what should not have happened."""
         self._say(logging.ERROR, event, facts)
 
     def exception(self, event: str, /, **facts: object) -> None:
@@ -82,7 +82,7 @@ class LineLog:
         if isinstance(raised, BaseException):
             line["exception"] = "".join(traceback.format_exception(raised)).rstrip()
         with contextlib.suppress(OSError, ValueError):  # nobody reads it: the work goes on
-            self._stream.write(f"{visible_json(self._render(line))}\n")
+            self._stream.write(f"{escaped_json(self._render(line))}\n")
             self._stream.flush()
 
 
@@ -102,7 +102,7 @@ def _as_json(line: dict[str, object]) -> str:
 
 
 def make_log(level: str = "info", stream: TextIO | None = None, form: str = "text") -> Log:
-    """A log that goes to standard error: key=value lines, or lines of JSON."""
+    """Make a log to standard error: key=value lines, or lines of JSON."""
     floor = logging.getLevelNamesMapping()[level.upper()]
     return LineLog(floor, stream or sys.stderr, _as_json if form == "json" else _as_text)
 
@@ -111,7 +111,8 @@ def log_levels(
     log: Log,
     intervals_s: tuple[float, ...] = POLL_INTERVALS_S,
 ) -> None:
-    """The retry-level table: what polling would cost while the bell is down. At info its sum."""
+    """Log what polling by retry level would cost while the bell is down: the sum at info, each
+    level at debug."""
     per_hour = queries_per_hour(intervals_s)
     log.info(
         "retry levels: store queries per hour",
@@ -130,7 +131,7 @@ def log_levels(
 
 
 def log_guard(log: Log, rules: WebhookRules) -> None:
-    """What webhooks may reach beside public servers: nobody should have to guess."""
+    """Log which networks webhooks may reach beside public servers."""
     log.info(
         "webhook guard",
         allow=", ".join(rules.allow) or "no private or special network",

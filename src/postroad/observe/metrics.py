@@ -20,7 +20,7 @@ class Uncounted:
     """A metric where prometheus_client is not installed: it counts nothing."""
 
     def labels(self, *_labels: object) -> "Uncounted":
-        """The same for all labels."""
+        """Return the same for all labels."""
         return self
 
     def inc(self, amount: float = 1) -> None:
@@ -29,7 +29,7 @@ class Uncounted:
     set = observe = inc
 
     def clear(self) -> None:
-        """Nothing is there."""
+        """There is nothing to clear."""
 
 
 class Meter:
@@ -69,7 +69,7 @@ class Meter:
         return self._all[metric.name]
 
     def tried(self, transport: str, level: int, outcome: Outcome, took_s: float) -> None:
-        """Count a try that has ended."""
+        """Count a try and its duration."""
         self._of(names.TRIES).labels(transport, level, outcome.kind).inc()
         self._of(names.TRY_SECONDS).labels(transport).observe(took_s)
 
@@ -78,16 +78,16 @@ class Meter:
         self._of(names.TRIES).labels(transport, level, outcome.kind).inc()
 
     def answered(self, method: str, route: str, status: int, took_s: float) -> None:
-        """Count a request that was answered."""
+        """Count an API request and its duration."""
         self._of(names.REQUESTS).labels(method, route, status).inc()
         self._of(names.REQUEST_SECONDS).labels(method, route).observe(took_s)
 
     def accepted(self, count: int) -> None:
-        """Count messages that were stored."""
+        """Count stored messages."""
         self._of(names.ACCEPTED).inc(count)
 
     def shed(self, count: int) -> None:
-        """Count messages that were refused for lack of time or capacity."""
+        """Count messages that were refused for lack of time or memory."""
         self._of(names.SHED).inc(count)
 
     def stands(self, said: Overview, now_ms: int) -> None:
@@ -110,7 +110,7 @@ class Meter:
         self._of(names.PAUSED).set(said.paused_queues)
 
     def works(self, lanes: int, asked: Mapping[str, int]) -> None:
-        """Set the gauges of this process: lanes that it owns, statements so far."""
+        """Set what this process does: lanes that it owns, statements so far."""
         self._of(names.LANES).set(lanes)
         for operation, count in asked.items():
             more = count - self._asked.get(operation, 0)
@@ -118,19 +118,19 @@ class Meter:
             self._asked[operation] = count
 
     def hub(self, shown: Mapping[str, float]) -> None:
-        """Set the gauges of the hub."""
+        """Set the hub's gauges."""
         for what, value in shown.items():
             self._of(names.HUB).labels(what).set(value)
 
     def broker(self, facts: BrokerFacts) -> None:
-        """Set the gauges of the broker."""
+        """Set the broker's gauges."""
         shown = {**structs.asdict(facts), "blocked": int(bool(facts.blocked))}
         del shown["version"]
         for what, value in shown.items():
             self._of(names.BROKER).labels(what).set(value)
 
     def text(self) -> bytes:
-        """All metrics in the format of Prometheus."""
+        """Write all metrics as Prometheus reads them."""
         with Needing("/metrics"):
             from prometheus_client import generate_latest
 

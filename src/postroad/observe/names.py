@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class Metric(Struct, frozen=True):
-    """One metric: what kind, by which labels, what it says."""
+    """One metric: its name, kind and labels, and what it measures."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]

@@ -1,4 +1,5 @@
-"""What libraries log, as lines of our own log: strangers who make them complain do not fill it."""
+"""Writes what libraries log into our own log. Strangers who make a library complain cannot fill
+it."""
 
 import logging
 import threading
@@ -6,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from postroad.model.foreign import told
+from postroad.model.foreign import error_text
 from postroad.ports.clock import Clock, SystemClock
 from postroad.ports.log import Log
 
@@ -17,7 +18,7 @@ CHARACTERS_MAX: Final = 500
 
 
 class Relay(logging.Handler):
-    """Writes a warning of a library as one line, and the same one again after a minute at the
+    """Writes a library's warning as one line. The same one is written again after a minute at the
     earliest, with how often it came meanwhile."""
 
     def __init__(self, log: Log, clock: Clock) -> None:
@@ -29,21 +30,21 @@ class Relay(logging.Handler):
         """By who says what: when it was written, and how often it came since."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take a record."""
+        """Handle a record."""
         first, _, rest = _message(record).partition("\n")
         again = self._again((record.name, first[:100]))
         if again is None:
             return
         raised = record.exc_info[1] if record.exc_info else None
-        says = f"{type(raised).__name__}: {told(raised)}" if raised else rest
+        says = f"{type(raised).__name__}: {error_text(raised)}" if raised else rest
         facts: dict[str, object] = {"says": says[:CHARACTERS_MAX]}
         facts |= {"again": again} if again else {}
         tell = self._log.error if record.levelno >= logging.ERROR else self._log.warning
         tell(first[:CHARACTERS_MAX], library=record.name, **facts)
 
     def _again(self, kind: tuple[str, str]) -> int | None:
-        """How often it came since it was written; None when that was just now, or when too many
-        others were: strangers may have a word in what is said."""
+        """How often it came since it was written. None when that was within the minute, or when too
+        many others were written: strangers may choose part of the text."""
         now_s = self._clock.steady_s()
         with self._guard:
             written_s, count = self._kinds.get(kind, (-EVERY_S, 0))
@@ -60,16 +61,16 @@ class Relay(logging.Handler):
 
 
 def _message(record: logging.LogRecord) -> str:
-    """What it says; whoever logs must not break for it."""
+    """Format the record. A fault in it must not break the library that logs."""
     try:
         return record.getMessage()
     except Exception as error:  # noqa: BLE001 - of a library's values, or of its mistake
-        return f"{str(record.msg)[:CHARACTERS_MAX]} (its values are missing: {told(error)})"
+        return f"{str(record.msg)[:CHARACTERS_MAX]} (its values are missing: {error_text(error)})"
 
 
 @contextmanager
 def relayed(log: Log, clock: Clock | None = None) -> Iterator[None]:
-    """For a program of our own: libraries log through us meanwhile."""
+    """Relay what libraries log, inside a program of our own."""
     relay = Relay(log, clock or SystemClock())
     root = logging.getLogger()
     root.addHandler(relay)

@@ -1,4 +1,4 @@
-"""Background tasks: one that fails is reported as an error of the process."""
+"""Tasks of our own. One that fails is an error of the process, and never silent."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -10,8 +10,8 @@ Broke = Callable[[BaseException], None]
 
 
 class Tasks:
-    """Tasks that must not die unheard: how one broke is logged with its trace, and told to whoever
-    runs the process, who ends it."""
+    """Runs tasks that must not fail unnoticed. A failure is logged with its traceback, and reported
+    to whoever runs the process, who ends it."""
 
     def __init__(self, log: Log, broke: Broke | None = None) -> None:
         self.log = log
@@ -27,7 +27,7 @@ class Tasks:
         return task
 
     def tell(self, broke: Broke | None) -> None:
-        """Report failures to this function, also one that happened before."""
+        """Set who is told of failures, also of one that has happened before."""
         self._broke = broke
         if broke is not None and self.error is not None:
             broke(self.error)
@@ -38,7 +38,7 @@ class Tasks:
         self.hear(error)
 
     def hear(self, error: BaseException) -> None:
-        """Report the failure of a part that has tasks of its own and has logged it."""
+        """Report the failure of a part that has logged it itself."""
         self.error = self.error or error
         if self._broke is not None:
             self._broke(error)

@@ -31,7 +31,7 @@ HEADERS: Final = msgspec.json.Decoder(dict[str, str])
 
 @contextmanager
 def asked(method: str, route: str, headers: Mapping[str, str]) -> Iterator[Span]:
-    """A span around one request to the API, inside the asker's own trace where it gives one."""
+    """Open a span around one API request, inside the caller's trace if it sends one."""
     tracer = trace.get_tracer("postroad")
     parent = PROPAGATOR.extract(_carried(headers))
     with tracer.start_as_current_span(f"{method} {route}", parent, SpanKind.SERVER) as span:
@@ -40,7 +40,7 @@ def asked(method: str, route: str, headers: Mapping[str, str]) -> Iterator[Span]
 
 @contextmanager
 def sending(count: int) -> Iterator[Mapping[str, str]]:
-    """A span around handing messages over; what it yields goes with each of them."""
+    """Open a span around a send; what it yields goes with each message."""
     tracer = trace.get_tracer("postroad")
     with tracer.start_as_current_span("send", kind=SpanKind.PRODUCER) as span:
         carried: dict[str, str] = {}
@@ -54,7 +54,7 @@ def sending(count: int) -> Iterator[Mapping[str, str]]:
 
 @contextmanager
 def trying(transport: str, message: Message) -> Iterator[Span]:
-    """A span around one try, linked to the send."""
+    """Open a span around one try, linked to the send."""
     tracer = trace.get_tracer("postroad")
     links = _links(message) if HEADER.encode() in message.headers else ()
     with tracer.start_as_current_span(
@@ -70,7 +70,8 @@ def trying(transport: str, message: Message) -> Iterator[Span]:
 
 
 def ended(span: Span, outcome: Outcome) -> None:
-    """What the try gave. Its error text may hold what a recipient said, and stays out."""
+    """Write the outcome into the span. Its error text stays out, since it may hold a recipient's
+    words."""
     if not span.is_recording():
         return
     span.set_attribute("postroad.outcome", outcome.kind)
@@ -87,8 +88,8 @@ def _tell(span: Span, kind: str) -> None:
 
 
 def _carried(headers: Mapping[str, str]) -> dict[str, str]:
-    """What is read of a trace. OpenTelemetry's patterns are quadratic in blanks: no more than W3C
-    asks everybody to take."""
+    """Pick the trace headers. OpenTelemetry's patterns are quadratic in blanks, so that no more is
+    read than W3C asks everybody to accept."""
     given = {name: headers[name] for name in (HEADER, STATE) if name in headers}
     return {name: value for name, value in given.items() if len(value) <= STATE_CHARACTERS_MAX}
 

@@ -1,10 +1,10 @@
-"""Watches tries: a transport like the one inside it, that counts and traces what it does."""
+"""Counts and traces tries: a transport around another one."""
 
 import asyncio
 
 from postroad.model.entities import LaneKey, Message, Policy, Queue
 from postroad.model.errors import Shortage
-from postroad.model.outcome import Outcome, short
+from postroad.model.outcome import Outcome, lacking
 from postroad.observe import tracing
 from postroad.observe.metrics import Meter
 from postroad.ports.clock import Clock
@@ -22,7 +22,7 @@ def watched(
 
 
 class WatchedTransport:
-    """The same transport, watched."""
+    """Wraps a transport, and counts and traces its tries."""
 
     def __init__(self, inner: Transport, meter: Meter, clock: Clock) -> None:
         self.name, self.shards = inner.name, inner.shards
@@ -31,15 +31,15 @@ class WatchedTransport:
         self._clock = clock
 
     def address(self, queue: str, tenant: str) -> LaneKey:
-        """The lane that serves this queue."""
+        """Return the lane that serves this queue."""
         return self._inner.address(queue, tenant)
 
     def policy(self, queue: str) -> Policy:
-        """The policy of a queue that is made on first use."""
+        """Return the policy of a queue that is made on first use."""
         return self._inner.policy(queue)
 
     def pools(self) -> list[str]:
-        """Which lanes this process can serve."""
+        """Return the pools that this process can serve."""
         return self._inner.pools()
 
     def concurrency(self, pool: str) -> int:
@@ -47,14 +47,14 @@ class WatchedTransport:
         return self._inner.concurrency(pool)
 
     async def open(self, lane: LaneKey) -> Session:
-        """A session for the lane, watched."""
+        """Open a session, and wrap it."""
         session = await self._inner.open(lane)
         kind = LingeringSession if isinstance(session, Lingers) else WatchedSession
         return kind(session, self.name, self._meter, self._clock)
 
 
 class WatchedSession:
-    """The same session, watched."""
+    """Wraps a session, and counts and traces its tries."""
 
     def __init__(self, inner: Session, name: str, meter: Meter, clock: Clock) -> None:
         self._inner = inner
@@ -63,7 +63,7 @@ class WatchedSession:
         self._clock = clock
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
-        """One try."""
+        """Make one try."""
         start_s = self._clock.steady_s()
         try:
             if tracing.active():
@@ -71,13 +71,13 @@ class WatchedSession:
             else:
                 outcome = await self._inner.send(queue, message)
         except Shortage as error:
-            self._tried(message, short(str(error)), start_s)
+            self._tried(message, lacking(str(error)), start_s)
             raise
         self._tried(message, outcome, start_s)
         return outcome
 
     async def prepare(self, queue: Queue, message: Message) -> Outcome | None:
-        """What a try would have to wait for."""
+        """Prepare what a try would have to wait for."""
         if not isinstance(self._inner, Prepares):
             return None
         start_s = self._clock.steady_s()
@@ -99,23 +99,23 @@ class WatchedSession:
         return outcome
 
     def overdue(self, seconds: float) -> Outcome:
-        """What a try means that was cut after so long."""
+        """Return the outcome of a try that was cut after so long."""
         return self._inner.overdue(seconds)
 
     def cut(self, message: Message, outcome: Outcome) -> None:
-        """A try was cut at its deadline."""
+        """Count a try that was cut at its deadline."""
         self._meter.cut(self._name, message.level, outcome)
         if isinstance(self._inner, HearsCuts):
             self._inner.cut(message, outcome)
 
     async def close(self) -> None:
-        """Give back what the session holds."""
+        """Close the session."""
         await self._inner.close()
 
 
 class LingeringSession(WatchedSession):
-    """One whose tries may go on after they were cut."""
+    """Wraps a session whose tries may go on after they were cut."""
 
     def remains(self, number: int) -> "asyncio.Future[None] | None":
-        """What still runs of a message's try that was just cut."""
+        """Return what still runs of a message's try that was just cut."""
         return self._inner.remains(number) if isinstance(self._inner, Lingers) else None

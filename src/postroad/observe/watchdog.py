@@ -1,8 +1,8 @@
-"""The watchdog: a stuck event loop is told with its stack, and a server that has one is ended.
+"""The watchdog logs the stack of a stuck event loop, and ends a server that has one.
 
-A stuck loop delivers nothing, answers no signal, and its lanes stay with it until their lease ends.
-The stacks are written by faulthandler's thread, which does not need the interpreter's lock; who
-reads them is a thread in a program of somebody else's, and a process beside a server of ours.
+A stuck loop delivers nothing and answers no signal, and its lanes stay with it until their lease
+ends. faulthandler's thread writes the stacks, since it does not need the interpreter's lock. In
+other people's programs a thread reads them; for a server of ours, a process beside it.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ class Heartbeat:
             self._log.error("the event loop is stuck", stuck_s=stuck_s, stack=stack)
 
     def stop(self) -> None:
-        """The loop ends."""
+        """Stop beating: the loop ends."""
         if self._timer is not None:
             self._timer.cancel()
         faulthandler.cancel_dump_traceback_later()
@@ -153,7 +153,7 @@ def end_when_stuck(
             start_new_session=True,  # Ctrl+C is for the server
         )
     except OSError as error:  # no process more is allowed here
-        log.warning("no watchdog: a stuck event loop ends nothing", error=str(error))
+        log.warning("the watchdog did not start", error=str(error))
     os.close(beats_out)
     if os.getpid() == 1:
         _let_first_be_ended()

@@ -1,1 +1,1 @@
-"""What can be swapped, one file each."""
+"""The interfaces of what can be swapped, one file each."""

@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class Listener(Protocol):
-    """What an engine hears."""
+    """An engine that hears the bell."""
 
     def on_ready(self, level: int, at_ms: int) -> None:
         """An unowned lane has something at this level, from that time on."""
@@ -19,7 +19,7 @@ class Listener(Protocol):
         """Something expires then, perhaps sooner than you thought."""
 
     def holds(self, lane: int, number: int) -> bool:
-        """Whether you have a message of a lane in hand: in flight, or not yet recorded."""
+        """Whether you hold a message of a lane: it is in flight, or not yet recorded."""
 
 
 class Bell(Protocol):
@@ -30,7 +30,7 @@ class Bell(Protocol):
         """Whether rings are known to arrive; while not, levels are polled by their table."""
 
     def listen(self, owner: int, listener: Listener) -> None:
-        """Hear from now on."""
+        """Send wake-ups to this listener from now on."""
 
     def leave(self, owner: int) -> None:
-        """Hear no more."""
+        """Send no more wake-ups to this owner."""

@@ -6,12 +6,12 @@ from typing import Protocol
 from msgspec import Struct
 
 from postroad.model.campaign import (
+    CallResult,
     Campaign,
     Counts,
     Job,
     Pulse,
     Recipient,
-    Result,
     Row,
     RowState,
     Spec,
@@ -148,7 +148,7 @@ class CampaignJobs(Protocol):
         """Note that these are about to be sent to, each with the number of its try; none when the
         job has another owner or its campaign does not run."""
 
-    async def record(self, campaign: int, results: Sequence[Result]) -> Counts:
+    async def record(self, campaign: int, results: Sequence[CallResult]) -> Counts:
         """Write results of calls; answers the counts. A late one settles an uncertain recipient."""
 
     async def release(self, owner: int, job: Job) -> None:

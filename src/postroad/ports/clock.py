@@ -1,4 +1,4 @@
-"""Time and chance. Everything that waits or draws gets them from here."""
+"""Time and random numbers. All code that waits or draws gets them from here."""
 
 import asyncio
 import random
@@ -8,23 +8,23 @@ from typing import Protocol
 
 
 class Timer(Protocol):
-    """A call that will come; it can be taken back."""
+    """A scheduled call that can be cancelled."""
 
     def cancel(self) -> None:
-        """It does not come."""
+        """Cancel the call."""
 
 
 class Clock(Protocol):
-    """Wall time in milliseconds, waits, and calls at a later time."""
+    """Wall time in milliseconds, sleeps, and scheduled calls."""
 
     def now_ms(self) -> int:
-        """Milliseconds since 1970."""
+        """Return milliseconds since 1970."""
 
     def steady_s(self) -> float:
-        """Seconds that never go back; for leases and durations."""
+        """Return seconds that never go back, for leases and durations."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait so many seconds."""
 
     def later(self, delay_ms: int, call: Callable[[], None]) -> Timer:
         """Call once after the delay."""
@@ -41,7 +41,7 @@ class SystemClock:
         """Seconds that never go back. Asked several times a message: no call around the call."""
 
     def now_ms(self) -> int:
-        """Milliseconds since 1970."""
+        """Return milliseconds since 1970."""
         if self._speed == 1.0:
             return time.time_ns() // 1_000_000
         return int((self._wall_start_s + self.steady_s()) * 1000)
@@ -50,7 +50,7 @@ class SystemClock:
         return (time.monotonic() - self._steady_start_s) * self._speed
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait so many seconds."""
         await asyncio.sleep(seconds / self._speed)
 
     def later(self, delay_ms: int, call: Callable[[], None]) -> Timer:
@@ -65,15 +65,15 @@ class LoopClock:
         self._start_ms = start_ms
 
     def now_ms(self) -> int:
-        """Milliseconds since 1970."""
+        """Return milliseconds since 1970."""
         return self._start_ms + round(self.steady_s() * 1000)
 
     def steady_s(self) -> float:
-        """Seconds that never go back."""
+        """Return seconds that never go back."""
         return asyncio.get_running_loop().time()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait so many seconds."""
         await asyncio.sleep(seconds)
 
     def later(self, delay_ms: int, call: Callable[[], None]) -> Timer:
@@ -82,12 +82,12 @@ class LoopClock:
 
 
 class Chance(Protocol):
-    """Draws from [0, 1)."""
+    """Draws random numbers from [0, 1)."""
 
     def random(self) -> float:
-        """The next draw."""
+        """Return the next draw."""
 
 
 def system_chance() -> Chance:
-    """Draws that differ from run to run. (The system's own source costs 12 µs a draw.)"""
+    """Return draws that differ from run to run. (The system's own source costs 12 µs per draw.)"""
     return random.Random()  # noqa: S311 - jitter, not a secret

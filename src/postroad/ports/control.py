@@ -1,4 +1,4 @@
-"""The store's part in stopping things."""
+"""What the store does to cancel, pause and unblock."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,18 +8,18 @@ from postroad.model.entities import Lane
 
 
 class Control(Protocol):
-    """Cancel, settle, pause, resume, unblock."""
+    """Cancels, settles, pauses, resumes and unblocks."""
 
     async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
-        """Cancel what nobody owns; ask the owners of the rest, which is `pending`. Ask again
-        until it is not."""
+        """Cancel what nobody owns, and ask the owners of the rest, which is `pending`. Ask again
+        until nothing is pending."""
 
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
-        """The lane's owner takes these out as cancelled; False when the lane is not its own."""
+        """Let the lane's owner cancel these; False when the lane is not its own."""
 
     async def settle(self, tenant: str, number: int, *, sent: bool) -> bool:
-        """An uncertain message counts as delivered, or goes back to its rung, due now; False
-        when there is no uncertain one of this number."""
+        """Count an uncertain message as delivered, or put it back on its rung, due now. False when
+        no uncertain message has this number."""
 
     async def cancel_some(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
         """Cancel, or ask for, those that are meant of the next `limit` messages of a walk, in one

@@ -1,4 +1,4 @@
-"""Sending without waiting until it is stored."""
+"""Sending without waiting until the message is stored."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -8,11 +8,11 @@ from postroad.model.entities import Draft
 
 @runtime_checkable
 class HandsOver(Protocol):
-    """A store that is somewhere else, so that there is something to be gained."""
+    """A store in another process, where not waiting saves time."""
 
     async def put(self, draft: Draft) -> bool:
-        """Store one for itself, whatever becomes of others. False when that cannot be done at
-        once, and nothing is stored: `accept` is for it then."""
+        """Store one draft by itself, whatever becomes of others. False when that cannot be done at
+        once; nothing is stored then, and `accept` is to be used."""
 
     def hand_over(self, drafts: Sequence[Draft]) -> None:
-        """Write them, and do not wait: they are stored in a moment, or never."""
+        """Write the drafts without waiting: they are stored in a moment, or never."""

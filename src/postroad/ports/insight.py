@@ -1,4 +1,4 @@
-"""Read-only questions to the store."""
+"""Read-only queries about messages, queues and lanes."""
 
 from typing import Protocol
 
@@ -6,16 +6,16 @@ from postroad.model.facts import LaneFacts, MessageFacts, QueueFacts
 
 
 class Insight(Protocol):
-    """How much there is, and what is known about one thing; each answer is of one moment."""
+    """Counts messages, and reads all that is known about one thing. Each answer is a snapshot."""
 
     async def counts(self) -> dict[str, int]:
-        """Messages by state."""
+        """Count messages by state."""
 
     async def message_facts(self, tenant: str | None, number: int) -> MessageFacts | None:
-        """All that is known about a tenant's message, finished or not."""
+        """Read all that is known about a tenant's message, finished or not."""
 
     async def queue_facts(self, tenant: str, name: str) -> QueueFacts | None:
-        """A queue, its lanes, and what waits in them by level."""
+        """Read a queue, its lanes, and what waits in them by level."""
 
     async def lane_facts(self, number: int) -> LaneFacts | None:
-        """A lane and what waits in it by level."""
+        """Read a lane and what waits in it by level."""

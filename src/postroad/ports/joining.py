@@ -8,11 +8,11 @@ from postroad.model.entities import Accepted, Draft, Queue, QueueSpec
 
 @runtime_checkable
 class Joins(Protocol):
-    """A store that can write through somebody else's connection. Nothing of it may wait for the
-    store's own writer, which may be waiting for that transaction to end."""
+    """A store that can write through the caller's connection. None of it may wait for the store's
+    own writer, which may be waiting for that transaction to end."""
 
     async def queue_in(self, connection: object, spec: QueueSpec) -> Queue:
-        """The queue of that name, made when it is new. It counts for this transaction alone:
+        """Return the queue of that name, made when it is new. It counts for this transaction alone:
         a rollback may undo it."""
 
     async def send_in(self, connection: object, drafts: Sequence[Draft]) -> list[Accepted]:

@@ -1,4 +1,5 @@
-"""Questions about the whole road. They cost with what there is, so nobody asks them often."""
+"""Queries about the whole road. Their cost grows with what is stored, so that they are made
+seldom."""
 
 from typing import Protocol
 
@@ -6,13 +7,13 @@ from postroad.model.overview import LaneRow, Overview, QueueRow
 
 
 class Overviews(Protocol):
-    """Pages of queues and lanes, and sums."""
+    """Lists queues and lanes in pages, and sums up what waits."""
 
     async def queue_page(self, tenant: str, after: str, limit: int) -> list[QueueRow]:
-        """A tenant's queues by name, from after a name on."""
+        """List a tenant's queues by name, from after a name on."""
 
     async def lane_page(self, tenant: str, after: int, limit: int) -> list[LaneRow]:
-        """A tenant's lanes by number, from after a number on."""
+        """List a tenant's lanes by number, from after a number on."""
 
     async def overview(self, tenant: str | None) -> Overview:
-        """How a tenant's messages stand, or everybody's (None)."""
+        """Count a tenant's messages by where they stand, or everybody's (None)."""

@@ -10,22 +10,23 @@ from postroad.model.pace import Ask, Limit, Reserved
 
 
 class Slots(Protocol):
-    """The store's part: a ledger of slots for each limit. What is reserved is gone, whether it
-    is used or not; nothing is given back."""
+    """The store's part: a ledger of rate slots for each limit. A reserved slot is gone, whether it
+    is used or not; none is given back."""
 
     async def reserve(self, asks: Sequence[Ask]) -> Reserved:
-        """Take slots, each ask up to a block of them, or say when to ask again; all in one
-        transaction, on the store's clock."""
+        """Reserve rate slots, for each request up to a block of them, or say when to ask again. All
+        is done in one transaction, on the store's clock."""
 
     async def ledgers(self, key: LaneKey) -> tuple[int, ...]:
-        """The ledgers that a start on this credential takes a slot of; none: it has no limit."""
+        """Return the ledgers that a start on this credential takes a rate slot of; none if it has
+        no limit."""
 
     async def limit_queue(self, queue: int, limit: Limit | None) -> None:
-        """A queue's own limit from now on; None lifts it. The owners of its lanes are told."""
+        """Set a queue's own limit; None lifts it. The owners of its lanes are told."""
 
     async def limit_lane(self, lane: int, limit: Limit | None) -> bool:
-        """The limit of a lane's credential from now on, which all lanes of the credential share;
-        False when there is no such lane."""
+        """Set the limit of a lane's credential, which all lanes of the credential share; False when
+        there is no such lane."""
 
 
 class SlotBlock(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""What a store lets be done with headers that are sealed."""
+"""How a store reads and rewrites headers that are sealed."""
 
 from typing import Literal, Protocol
 
@@ -18,10 +18,10 @@ class HeaderRow(Struct, frozen=True):
 
 
 class HeaderStore(Protocol):
-    """A store whose messages have headers. What is sealed is sealed before it comes here."""
+    """A store whose messages have headers. Secret ones are sealed before they come here."""
 
     async def headers_page(self, kept: Kept, after: int, limit: int) -> list[HeaderRow]:
-        """The headers of messages, from behind an id on."""
+        """List the headers of messages, from after an id on."""
 
     async def write_headers(self, kept: Kept, row: HeaderRow, was: bytes) -> bool:
-        """Write a message's headers over those that were read, if it still has those."""
+        """Replace a message's headers, if they are still those that were read."""

@@ -1,4 +1,5 @@
-"""The store: few verbs, each contract a sentence. One suite holds every store to them."""
+"""The interface of stores: few methods, each with its contract in a sentence. One test suite holds
+every store to them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -34,14 +35,14 @@ Names = Sequence[str]
 
 
 class Inbox(Protocol):
-    """How messages get in."""
+    """Accepts messages."""
 
     async def open_queues(self, specs: Sequence[QueueSpec]) -> list[Queue]:
-        """The queues of these names, made with their lanes where they are new; a policy that
-        differs is written over the old one."""
+        """Return the queues of these names, made with their lanes where they are new. A policy that
+        differs replaces the old one."""
 
     async def find_queue(self, tenant: str, name: str) -> Queue | None:
-        """The queue of that name."""
+        """Return the queue of that name."""
 
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
         """Store them all in one transaction, then answer. A key that was used within its time
@@ -49,10 +50,10 @@ class Inbox(Protocol):
 
 
 class Leases(Protocol):
-    """How lanes are owned and messages leave."""
+    """Lends lanes to owners, and takes their results."""
 
     async def join(self) -> int:
-        """A new owner number for this process."""
+        """Return a new owner number for this process."""
 
     async def claim(
         self, owner: int, levels: Levels, pools: Names, limit: int, without: Names = ()
@@ -62,10 +63,10 @@ class Leases(Protocol):
         tenants `without` are left."""
 
     async def look(self, looks: Sequence[Look]) -> list[View]:
-        """The rungs of owned lanes that became ready after a time, or are named."""
+        """Read the rungs of owned lanes that became ready after a time, or are named."""
 
     async def fetch(self, wants: Sequence[Want]) -> list[Reading]:
-        """Due messages of rungs, in order."""
+        """Read due messages of rungs, in order."""
 
     async def mark(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
         """Note that these are about to start; False when the lane is no longer ours."""
@@ -78,26 +79,26 @@ class Leases(Protocol):
         applied by message id, also late."""
 
     async def release(self, owner: int, lanes: Sequence[Release]) -> dict[int, int]:
-        """Give lanes back; answers when each level of them is ready next."""
+        """Give lanes back; returns when each level of them is ready next."""
 
     async def disown(self, owner: int, keep: Sequence[int]) -> None:
         """Give back all lanes but these: after a claim or release whose answer was lost."""
 
     async def beat(self, owner: int) -> bool:
-        """Still here; False when a peer has declared this owner dead."""
+        """Renew the owner's lease; False when a peer has declared this owner dead."""
 
     async def held(self, owner: int) -> set[tuple[int, int]]:
-        """The lanes that are the owner's, with their epochs."""
+        """Return the lanes that are the owner's, with their epochs."""
 
     async def reap(self, dead_after_ms: int) -> Reaped:
         """Free the lanes of owners that were not heard from; each has lost a lease."""
 
     async def leave(self, owner: int) -> None:
-        """Going away; nothing is owned any more."""
+        """Give up all lanes: the owner stops."""
 
 
 class Upkeep(Protocol):
-    """What the janitor does."""
+    """The work of the janitor."""
 
     async def sweep(self, limit: int) -> Swept:
         """Move what has expired, or outlived a spell, to the dead set."""
@@ -112,26 +113,26 @@ class Upkeep(Protocol):
 
 
 class Readers(Insight, Overviews, Usage, Tokens, HookStore, Protocol):
-    """What is asked and kept beside messages."""
+    """Queries, tokens and webhook settings: what is kept beside messages."""
 
 
 class Store(Inbox, Leases, Upkeep, Control, DeadSet, Slots, Readers, HeaderStore, Protocol):
-    """All of it, on one database."""
+    """The whole store, on one database."""
 
     @property
     def bell(self) -> Bell:
-        """Wake-ups from this store."""
+        """The store's bell."""
 
     @property
     def clock(self) -> Clock:
-        """The store's idea of the time, which due times and leases go by."""
+        """The store's clock, by which due times and leases go."""
 
     @property
     def queries(self) -> dict[str, int]:
-        """Statements sent so far, by what for: a level's claim, fetch, record…"""
+        """How many statements were sent so far, by purpose: a level's claim, fetch, record…"""
 
     async def open(self) -> None:
-        """Connect, check the schema."""
+        """Connect, and check the schema."""
 
     async def close(self) -> None:
-        """Finish what was handed over, then let go."""
+        """Finish the work that was handed over, then disconnect."""

@@ -8,7 +8,7 @@ from postroad.model.ticks import Schedule, Tick, TickNote
 
 @runtime_checkable
 class Ticks(Protocol):
-    """What a store needs for cron. `retain` forgets notes as it forgets finished work."""
+    """What a store does for timetables. `retain` deletes notes as it deletes finished work."""
 
     async def open_schedule(self, schedule: Schedule) -> Schedule:
         """The schedule of that name as it is stored; a new one is decided up to now."""

@@ -1,4 +1,4 @@
-"""TLS without a proxy: certificate and key from files, read once at the start."""
+"""TLS for servers: certificate and key are read from files once, at the start."""
 
 import ssl
 from pathlib import Path
@@ -11,8 +11,8 @@ FILES: Final = ("tls_cert_file", "tls_key_file")
 
 
 def server_tls(cert_file: str, key_file: str) -> ssl.SSLContext | None:
-    """What a server listens with; None when no certificate is set. BadSetting names what is wrong
-    with the files."""
+    """Return the context that a server listens with; None when no certificate is set. BadSetting
+    names what is wrong with the files."""
     if not cert_file and not key_file:
         return None
     for name, file in zip(FILES, (cert_file, key_file), strict=True):
@@ -38,8 +38,8 @@ def server_tls(cert_file: str, key_file: str) -> ssl.SSLContext | None:
 
 
 def certificate(cert_file: str) -> str:
-    """The server's own certificate as PEM, without those who signed it, and without a key that may
-    lie beside it."""
+    """Return the server's own certificate as PEM, without those who signed it, and without a key
+    that may lie beside it."""
     text = Path(cert_file).read_text("ascii", errors="replace") if cert_file else ""
     _, begin, rest = text.partition(PEM_BEGIN)
     body, end, _ = rest.partition(PEM_END)
@@ -47,8 +47,8 @@ def certificate(cert_file: str) -> str:
 
 
 def pinned_tls(pem: str) -> ssl.SSLContext:
-    """What a client trusts that connects to the server with this certificate and to no other one;
-    under whatever name it is reached."""
+    """Make a client's context that trusts this one certificate, under whatever name the server is
+    reached."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -57,7 +57,7 @@ def pinned_tls(pem: str) -> ssl.SSLContext:
 
 
 def trusting_tls(ca_file: str) -> ssl.SSLContext:
-    """What a client trusts: the authorities in a file, or those of this machine."""
+    """Make a client's context that trusts the authorities in a file, or those of this machine."""
     try:
         return ssl.create_default_context(cafile=ca_file or None)
     except (OSError, ssl.SSLError) as error:

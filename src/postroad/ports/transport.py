@@ -1,4 +1,4 @@
-"""Transports: open a session for a lane, try to send one message, say what came of it."""
+"""Transports open a session for a lane, try to send one message, and return the outcome."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ Reopened = Callable[[str, str, Callable[[], bool]], None]
 
 
 def _no_deadline(_seconds: float) -> None:
-    """Nobody counts."""
+    """Outside a try there is no deadline."""
 
 
 BEAT: Final[ContextVar[Beat]] = ContextVar("postroad_beat", default=_no_deadline)
@@ -23,18 +23,18 @@ the loop's thread."""
 
 
 class Session(Protocol):
-    """One open way to one server."""
+    """An open session to one server."""
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
-        """One try. Returns what happened; raises only on being cancelled, which is how a try ends
-        that takes longer than its queue's policy allows, and a Shortage, when nothing was sent for
-        want of file descriptors in this process."""
+        """Make one try and return its outcome. Raises only when it is cancelled, which is how a try
+        ends that takes longer than its queue's policy allows, and Shortage, when nothing was sent
+        for lack of file descriptors in this process."""
 
     def overdue(self, seconds: float) -> Outcome:
-        """What a try means that was cut after so long."""
+        """Return the outcome of a try that was cut after so long."""
 
     async def close(self) -> None:
-        """Give back what the session holds."""
+        """Close the session."""
 
 
 @runtime_checkable
@@ -42,7 +42,7 @@ class Lingers(Protocol):
     """A session whose tries may go on after they were cut, as threads do."""
 
     def remains(self, number: int) -> "asyncio.Future[None] | None":
-        """What still runs of a message's try that was just cut: it counts as in flight until
+        """Return what still runs of a message's try that was just cut. It counts as in flight until
         this is done."""
 
 
@@ -57,10 +57,10 @@ class Prepares(Protocol):
 
 @runtime_checkable
 class HearsCuts(Protocol):
-    """A session that counts or tells its tries also when they are cut at their deadline."""
+    """A session that counts or logs tries that are cut at their deadline."""
 
     def cut(self, message: Message, outcome: Outcome) -> None:
-        """A try was cut, and this is what it means."""
+        """A try was cut, with this outcome."""
 
 
 @runtime_checkable
@@ -68,10 +68,10 @@ class Reopens(Protocol):
     """A transport whose recipients say when they take messages again."""
 
     def on_reopen(self, call: Reopened) -> None:
-        """Call in the loop when a queue need not be held any longer."""
+        """Set what is called, in the loop, when a queue need not be held any longer."""
 
     async def close(self) -> None:
-        """Nobody listens any more."""
+        """Stop listening."""
 
 
 @runtime_checkable
@@ -80,37 +80,38 @@ class Vets(Protocol):
     another process uses it."""
 
     async def vet(self, queue: str, tenant: str) -> None:
-        """Whether a tenant may have a new queue; BadInput says why not."""
+        """Check that a tenant may have a new queue; BadInput says why not."""
 
     def check(self, headers: Mapping[str, str]) -> None:
-        """Whether a message's own headers can be sent; BadInput says why not."""
+        """Check that a message's own headers can be sent; BadInput says why not."""
 
 
 @runtime_checkable
 class Admits(Protocol):
-    """A transport that some tenants may send to, and others not."""
+    """A transport to which only some tenants may send."""
 
     async def admit(self, queue: str, tenant: str) -> None:
-        """Whether this tenant may send to this queue; BadInput says why not."""
+        """Check that this tenant may send to this queue; BadInput says why not."""
 
 
 class Transport(Protocol):
-    """A kind of recipient."""
+    """Delivers to one kind of recipient."""
 
     name: str
     shards: int
 
     def address(self, queue: str, tenant: str) -> LaneKey:
-        """The lane that serves this queue, or BadInput saying what is wrong with the name."""
+        """Return the lane that serves this queue; BadInput says what is wrong with the name."""
 
     def policy(self, queue: str) -> Policy:
-        """The policy of a queue that is made on first use."""
+        """Return the policy of a queue that is made on first use."""
 
     def pools(self) -> list[str]:
-        """Which lanes this process can serve."""
+        """Return the pools that this process can serve."""
 
     def concurrency(self, pool: str) -> int:
-        """How many tries of a pool may be in flight in this process; 0: no own limit."""
+        """Return how many tries of a pool may be in flight in this process; 0 is no limit of its
+        own."""
 
     async def open(self, lane: LaneKey) -> Session:
-        """A session for the lane."""
+        """Open a session for the lane."""

@@ -1,4 +1,4 @@
-"""How much a tenant has."""
+"""Counts what a tenant has."""
 
 from enum import StrEnum
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 from msgspec import Struct
 
 
-class Kept(StrEnum):
+class CountedKind(StrEnum):
     """What is counted of a tenant."""
 
     queues = "queues"
@@ -25,10 +25,10 @@ class Slice(Struct, frozen=True):
 
 
 class Usage(Protocol):
-    """What limits of tenants are checked by."""
+    """Counts for the limits of tenants."""
 
-    async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:
-        """How many it has; no more than `most` are counted."""
+    async def tenant_has(self, kept: CountedKind, tenant: str, most: int) -> int:
+        """Count what a tenant has, up to `most`."""
 
     async def stored(self, after: int, limit: int) -> Slice:
-        """Messages that are not finished, of all tenants, the next so many in order of id."""
+        """Count the next `limit` unfinished messages of all tenants, in order of id."""

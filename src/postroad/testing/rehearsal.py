@@ -14,10 +14,10 @@ from msgspec import Struct
 from postroad import app
 from postroad.app import Parts
 from postroad.config import Settings
+from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.errors import BadInput
 from postroad.model.ids import to_text
 from postroad.model.limits import Limits
-from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.observe.log import make_log
 from postroad.ports.clock import LoopClock
 from postroad.stores.sqlite.database import Database, Row
@@ -143,7 +143,7 @@ class Rehearsal(Face):
         self._live(deliver())
         return self._hand_over(self._store.counts())["delivered"] - before["delivered"]
 
-    def advance(self, span: Span) -> None:
+    def advance(self, span: Duration) -> None:
         """Let time pass while the road runs, in seconds or as a timedelta: retries, delays,
         deadlines and timetables come due."""
         seconds = seconds_of(span)

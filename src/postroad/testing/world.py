@@ -11,10 +11,10 @@ from msgspec import Struct
 from postroad.app import Parts, Postroad
 from postroad.config import Settings
 from postroad.engine.drafting import Send
+from postroad.model.durations import seconds_of
 from postroad.model.errors import StoreError
 from postroad.model.ids import to_number
 from postroad.model.limits import Limits
-from postroad.model.spans import seconds_of
 from postroad.model.states import NEVER, State
 from postroad.observe.log import make_log
 from postroad.ports.clock import LoopClock

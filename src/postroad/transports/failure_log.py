@@ -1,9 +1,9 @@
-"""What handlers do wrong, in the log: each fault whole, but not a thousand times."""
+"""Logs what handlers do wrong: each fault in full, but not a thousand times."""
 
 from typing import Final
 
 from postroad.model.entities import Message
-from postroad.model.foreign import CHARACTERS_MAX, told
+from postroad.model.foreign import CHARACTERS_MAX, error_text
 from postroad.model.ids import to_text
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
@@ -31,7 +31,7 @@ class FailureLog:
         fault = (queue, type(error), where.tb_lineno if where is not None else 0)
         if (like_it := self._like_it(fault)) is None:
             return
-        text = told(error)
+        text = error_text(error)
         cut = None if len(text) >= CHARACTERS_MAX else error
         why = f"{type(error).__name__}: {text}"
         facts = _facts(queue, message, like_it)

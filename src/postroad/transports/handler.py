@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from postroad.model.entities import HANDLER_SHARDS, LaneKey, Message, Policy, Queue
 from postroad.model.errors import Reject, RetryLater, UnknownQueue
-from postroad.model.foreign import told
+from postroad.model.foreign import error_text
 from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
@@ -37,7 +37,7 @@ class Handler(Struct, frozen=True):
 
 
 def is_async(function: Callable[..., object]) -> bool:
-    """Whether it runs in the loop; everything else gets a thread."""
+    """Whether a handler runs in the loop; any other gets a thread."""
     call = getattr(function, "__call__", None)  # noqa: B004 - an object may be async to call
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
@@ -57,11 +57,11 @@ class HandlerTransport:
         self._threads: dict[str, Calls] = {}
 
     def address(self, queue: str, tenant: str) -> LaneKey:
-        """The lane, without its shard, of a handler's queue."""
+        """Return the lane, without its shard, of a handler's queue."""
         return LaneKey(self.name, queue, tenant=tenant)
 
     def policy(self, queue: str) -> Policy:
-        """The policy that the handler was registered with."""
+        """Return the policy that the handler was registered with."""
         if queue not in self.handlers:
             raise UnknownQueue(
                 f"no handler {queue!r} is registered here, and this road has none of that name "
@@ -70,7 +70,7 @@ class HandlerTransport:
         return self.handlers[queue].policy
 
     def pools(self) -> list[str]:
-        """One pool a handler."""
+        """Each handler is a pool of its own."""
         return [f"handler:{name}" for name in self.handlers]
 
     def concurrency(self, pool: str) -> int:
@@ -105,7 +105,7 @@ class HandlerSession:
         self._left: dict[int, asyncio.Future[None]] = {}
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
-        """One call, and what it says."""
+        """Call the handler once, and return the outcome."""
         # Not `Job(…)`: calling an alias of a generic class costs 1 µs.
         job: Job = received.Message(message, self._reads, self._beat, BEAT.get())
         try:
@@ -116,12 +116,12 @@ class HandlerSession:
             else:
                 await self._in_thread(self._threads.call(partial(self._function, job)), message)
         except Reject as error:
-            return rejected(told(error))
+            return rejected(error_text(error))
         except RetryLater as error:
-            return later(told(error), after_ms=error.after_ms)
+            return later(error_text(error), after_ms=error.after_ms)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             self._failure_log.raised(queue.name, message, error)
-            return failed(f"{type(error).__name__}: {told(error)}")
+            return failed(f"{type(error).__name__}: {error_text(error)}")
         finally:
             job.over = True
         return DELIVERED
@@ -143,7 +143,7 @@ class HandlerSession:
             self._loop.call_soon_threadsafe(beat, self._limit_s)
 
     def remains(self, number: int) -> "asyncio.Future[None] | None":
-        """The thread of a call that was cut, which nobody can stop."""
+        """Return the thread of a call that was cut, which nobody can stop."""
         return self._left.pop(number, None)
 
     def overdue(self, seconds: float) -> Outcome:
@@ -152,8 +152,8 @@ class HandlerSession:
         return failed(f"cut after {seconds:g} s, the handler's timeout{thread}")
 
     def cut(self, message: Message, outcome: Outcome) -> None:
-        """Told like one that raised: else a handler that hangs is seen by nobody."""
+        """Log it like an exception; otherwise nobody notices a handler that hangs."""
         self._failure_log.cut(self._name, message, outcome.error)
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """There is nothing to close."""

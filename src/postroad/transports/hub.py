@@ -1,7 +1,8 @@
-"""Hub mailboxes as recipients: QUOTA holds a queue back, CONTINUE lets it go on at once."""
+"""Hub mailboxes as recipients. QUOTA holds a queue, and CONTINUE lets it go on at once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -34,6 +35,8 @@ from postroad.transports.webhook.resolving import Resolve, SystemResolver
 
 OwnerOf = Callable[[str], Awaitable[str | None]]
 """The tenant of a mailbox in this road's own store; None when there is no such mailbox."""
+Place = tuple[str, str]
+"""A queue's tenant and name."""
 NAME_CHARACTERS_MAX: Final = 64
 
 
@@ -55,21 +58,22 @@ class HubTransport:
         resolve = resolve or SystemResolver()
         self._hubs: dict[str, HubPlace] = {hub.server: NamedHub(hub, deny, resolve) for hub in hubs}
         self._owner_of = owner_of
-        self._ways: dict[str, Way] = {}
+        self._connections: dict[str, HubConnection] = {}
         self._reopened: Reopened = lambda _tenant, _queue, _still: None
         self._closing: asyncio.Task[None] | None = None
 
     def serve(self, own: OwnHub, servers: Sequence[str]) -> None:
-        """This process serves a hub of its own, under these names: host and port."""
+        """Add the hub that this process serves, under these names (host and port)."""
         self._hubs.update(dict.fromkeys(servers, own))
 
     def address(self, queue: str, tenant: str) -> LaneKey:
-        """The hub's lane."""
+        """Return the hub's lane."""
         server, _ = self._read(queue)
         return LaneKey(self.name, server, tenant=tenant)
 
     async def admit(self, queue: str, tenant: str) -> None:
-        """Whether the settings name this hub for this tenant, and the mailbox is not another's."""
+        """Check that the settings name this hub for this tenant, and that the mailbox is not
+        another's."""
         server, mailbox = self._read(queue)
         hub = self._hubs.get(server)
         if hub is None or not hub.admits(tenant):
@@ -81,7 +85,7 @@ class HubTransport:
             raise UnknownMailbox(f"there is no mailbox {mailbox!r} of tenant {tenant!r} here")
 
     def _read(self, queue: str) -> tuple[str, str]:
-        """Host with port, and mailbox."""
+        """Split a queue's name into host with port, and mailbox."""
         try:
             parts = urlsplit(queue)
             port = parts.port
@@ -100,74 +104,84 @@ class HubTransport:
         return server_name(parts.hostname, port), mailbox
 
     def policy(self, _queue: str, /) -> Policy:
-        """As a webhook's."""
+        """Use the same policy as webhooks."""
         return Policy()
 
     def pools(self) -> list[str]:
-        """All hubs."""
+        """All hubs share one pool."""
         return [self.name]
 
     def concurrency(self, _pool: str, /) -> int:
-        """No limit of its own."""
+        """Hubs have no limit of their own."""
         return 0
 
     def on_reopen(self, call: Reopened) -> None:
-        """Call when a mailbox takes messages again."""
+        """Set what is called when a mailbox takes messages again."""
         self._reopened = call
 
     async def open(self, lane: LaneKey) -> "HubSession | NoHub":
-        """The way to a hub is shared by its lanes, and outlives them while a mailbox is full."""
+        """Open a session. Lanes of one hub share its connection, which outlives them while a
+        mailbox is full."""
         hub = self._hubs.get(lane.server)
         if hub is None or not hub.admits(lane.tenant):
             return NoHub(_unnamed(lane.server, lane.tenant, known=hub is not None))
-        way = self._ways.get(lane.server)
-        if way is None:
-            way = self._ways[lane.server] = Way(hub, self._tell)
-        way.sessions += 1
-        return HubSession(way, self._left)
+        connection = self._connections.get(lane.server)
+        if connection is None:
+            connection = self._connections[lane.server] = HubConnection(hub, self._tell)
+        connection.sessions += 1
+        return HubSession(connection, self._left)
 
-    def _tell(self, way: "Way", mailbox: str) -> None:
-        for tenant, queue in sorted(way.places[mailbox]):
-            self._reopened(tenant, queue, lambda: mailbox not in way.full)
-        if not way.needed:
-            self._closing = asyncio.get_running_loop().create_task(self._left(way))
+    def _tell(self, connection: "HubConnection", mailbox: str, places: set[Place]) -> None:
+        for tenant, queue in sorted(places):
+            self._reopened(tenant, queue, partial(connection.is_open, mailbox, (tenant, queue)))
+        if not connection.needed:
+            self._closing = asyncio.get_running_loop().create_task(self._left(connection))
 
-    async def _left(self, way: "Way") -> None:
-        if not way.needed:
-            self._ways = {server: each for server, each in self._ways.items() if each is not way}
-            await way.close()
+    async def _left(self, connection: "HubConnection") -> None:
+        if not connection.needed:
+            self._connections = {
+                server: each for server, each in self._connections.items() if each is not connection
+            }
+            await connection.close()
 
     async def close(self) -> None:
-        """Give back every way, also those that listen for a CONTINUE."""
-        ways, self._ways = self._ways, {}
-        for way in ways.values():
-            await way.close()
+        """Close every connection, also those that wait for a CONTINUE."""
+        connections, self._connections = self._connections, {}
+        for connection in connections.values():
+            await connection.close()
 
 
-class Way:
+class HubConnection:
     """One connection to one hub, made when it is first needed."""
 
-    def __init__(self, hub: HubPlace, reopened: Callable[["Way", str], None]) -> None:
+    def __init__(
+        self, hub: HubPlace, reopened: Callable[["HubConnection", str, set[Place]], None]
+    ) -> None:
         self.hub = hub
         self.sessions = 0
-        self.places: dict[str, set[tuple[str, str]]] = {}
-        """Tenant and queue of each mailbox that is sent to."""
-        self.full: set[str] = set()
+        self.full: dict[str, set[Place]] = {}
+        """The full mailboxes, and the queues that wait for their CONTINUE."""
         self._reopened = reopened
         self._client: HubClient | None = None
         self._lock = asyncio.Lock()
 
     @property
     def needed(self) -> bool:
-        """A lane is open, or a CONTINUE is to come."""
+        """Whether a lane is open, or a CONTINUE is to come."""
         return bool(self.sessions or self.full)
 
-    async def client(self, mailbox: str, place: tuple[str, str]) -> HubClient:
-        """The connection, or HubAway."""
-        self.places.setdefault(mailbox, set()).add(place)
+    def is_open(self, mailbox: str, place: Place) -> bool:
+        """Whether a mailbox takes messages. If it does not, its next CONTINUE is for this queue."""
+        if mailbox in self.full:
+            self.full[mailbox].add(place)
+            return False
+        return True
+
+    async def client(self) -> HubClient:
+        """Return the client, connected at first use; raises HubAway if that fails."""
         async with self._lock:
             if self._client is None:
-                callbacks = HubCallbacks(full=self.full.add, continued=self._go_on)
+                callbacks = HubCallbacks(full=self._is_full, continued=self._go_on)
                 hub = self.hub
                 client = HubClient(
                     hub.url, callbacks=callbacks, reach=hub.addresses, tls=await hub.tls()
@@ -176,13 +190,15 @@ class Way:
                 self._client = client
             return self._client
 
+    def _is_full(self, mailbox: str) -> None:
+        self.full.setdefault(mailbox, set())
+
     def _go_on(self, mailbox: str) -> None:
         if mailbox in self.full:
-            self.full.discard(mailbox)
-            self._reopened(self, mailbox)
+            self._reopened(self, mailbox, self.full.pop(mailbox))
 
     async def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()
@@ -191,23 +207,26 @@ class Way:
 class HubSession:
     """Sends to the mailboxes of one hub."""
 
-    def __init__(self, way: Way, left: Callable[[Way], Awaitable[None]]) -> None:
-        self._way = way
+    def __init__(
+        self, connection: HubConnection, left: Callable[[HubConnection], Awaitable[None]]
+    ) -> None:
+        self._connection = connection
         self._left = left
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
-        """One message into its mailbox, and what the hub says."""
+        """Send one message into its mailbox, and return the outcome."""
         mailbox = queue.name.rpartition("/")[2]
-        token = self._way.hub.token(mailbox)
+        token = self._connection.hub.token(mailbox)
         try:
-            client = await self._way.client(mailbox, (queue.tenant, queue.name))
+            client = await self._connection.client()
             while True:
                 try:
                     # Its place in the mailbox; a refusal is raised.
                     _ = await client.send(mailbox, token, _body(message.body))
                     return DELIVERED  # noqa: TRY300 - the other way is round again
                 except MailboxFull as error:
-                    if mailbox in self._way.full:
+                    is_open = self._connection.is_open(mailbox, (queue.tenant, queue.name))
+                    if not is_open or not error.watched:
                         return quota(str(error))
                     # It was emptied before this was read: CONTINUE is here already.
         except HubAway as error:
@@ -224,13 +243,13 @@ class HubSession:
             return _refused(error)
 
     def overdue(self, seconds: float) -> Outcome:
-        """It may have been stored."""
+        """The outcome is unknown: the hub may have stored it."""
         return unknown(f"the hub did not answer in {seconds:g} s")
 
     async def close(self) -> None:
-        """Give back this lane's part of the way."""
-        self._way.sessions -= 1
-        await self._left(self._way)
+        """Give back this lane's share of the connection."""
+        self._connection.sessions -= 1
+        await self._left(self._connection)
 
 
 class NoHub:
@@ -240,7 +259,7 @@ class NoHub:
         self._why = why
 
     async def send(self, queue: Queue, message: Message) -> Outcome:  # noqa: ARG002
-        """Nothing is connected to."""
+        """Nothing is connected to, and nothing is sent."""
         return unreachable(self._why)
 
     def overdue(self, seconds: float) -> Outcome:  # noqa: ARG002
@@ -248,7 +267,7 @@ class NoHub:
         return unreachable(self._why)
 
     async def close(self) -> None:
-        """There is nothing to give back."""
+        """There is nothing to close."""
 
 
 def _unnamed(server: str, tenant: str, *, known: bool) -> str:
@@ -264,7 +283,7 @@ def _unnamed(server: str, tenant: str, *, known: bool) -> str:
 
 
 def _body(body: bytes) -> str | bytes:
-    """As text, where it is one: a subscriber then reads it without decoding."""
+    """Send text as text, so that a subscriber reads it without decoding."""
     try:
         return body.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""What a handler gets: its message, with the body as it wants it."""
+"""The message that a handler gets, with its body decoded as its signature asks."""
 
 import inspect
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Reads = Callable[[bytes, dict[str, str]], Any]
 
 
 def plain(body: bytes, headers: dict[str, str]) -> Any:
-    """Plain data, or bytes if bytes were sent."""
+    """Decode JSON; bytes stay bytes if they were sent as such."""
     return body if headers.get("content-type") == RAW else msgspec.json.decode(body)
 
 
@@ -51,7 +51,7 @@ class Message(Generic[T]):
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the sender gave beside the body."""
+        """The headers that the sender gave."""
         if self._headers is None:
             packed = self._message.headers
             self._headers = msgspec.json.decode(packed, type=dict[str, str]) if packed else {}
@@ -59,7 +59,7 @@ class Message(Generic[T]):
 
     @property
     def body(self) -> T:
-        """What was sent."""
+        """The body, decoded at first use."""
         if self._body is UNREAD:
             self._body = self._reads(self._message.body, self.headers)
         read: T = self._body
@@ -76,8 +76,8 @@ class Message(Generic[T]):
         return self._message.attempts + 1
 
     def heartbeat(self) -> None:
-        """It still goes on: the timeout counts from now. Raises TimeoutError when this try was
-        cut already, so that a thread, which nobody can stop, can end itself."""
+        """Restart the timeout. Raises TimeoutError if this try was already cut, so that a thread,
+        which nobody can stop, can end itself."""
         if self.over:
             raise TimeoutError("this try is over: it was cut, and its message is tried again")
         self._beats(self._beat)
@@ -87,7 +87,7 @@ Job = Message[Any]
 
 
 def takes_message(function: Callable[..., object]) -> bool:
-    """Whether it can be called with the message alone."""
+    """Whether a handler can be called with the message alone."""
     try:
         inspect.signature(function).bind(None)
     except TypeError:
@@ -98,7 +98,7 @@ def takes_message(function: Callable[..., object]) -> bool:
 
 
 def body_reader(function: Callable[..., object]) -> Reads:
-    """How a handler wants its bodies, by the `Message[…]` in its signature."""
+    """Choose how bodies are decoded, by the `Message[…]` in a handler's signature."""
     kind = _body_kind(function)
     if kind in (Any, object) or isinstance(kind, TypeVar):
         return plain
@@ -142,7 +142,7 @@ def _body_kind(function: Callable[..., object]) -> Any:
 
 
 def _resolve(function: Callable[..., object], annotation: object) -> object:
-    """An annotation that was written as text, as what it names."""
+    """Evaluate an annotation that was written as text."""
     if not isinstance(annotation, str):
         return annotation
     holder = type("Holder", (), {"__annotations__": {"message": annotation}})

@@ -27,17 +27,17 @@ class HubPlace(Protocol):
         """Whether this tenant may send there."""
 
     def token(self, mailbox: str) -> str:
-        """What it is shown."""
+        """Return the token for a mailbox."""
 
     async def addresses(self) -> list[str]:
-        """Where it may be connected to now, as numbers; HubAway says why nowhere."""
+        """Return the IP addresses that may be connected to now; HubAway says why there are none."""
 
     async def tls(self) -> ssl.SSLContext | None:
-        """Whom to trust; None without TLS."""
+        """Return the certificates to trust; None without TLS."""
 
 
 class NamedHub:
-    """A hub from the settings, vetted anew for each connection."""
+    """A hub from the settings. Its addresses are vetted for each connection."""
 
     own = False
 
@@ -58,11 +58,11 @@ class NamedHub:
         return tenant in self._hub.tenants or EVERY_TENANT in self._hub.tenants
 
     def token(self, mailbox: str) -> str:
-        """The mailbox's own, or the hub's."""
+        """Return the mailbox's own token, or the hub's."""
         return self._hub.mailbox_tokens.get(mailbox, self._hub.token)
 
     async def addresses(self) -> list[str]:
-        """Those that the name leads to, each of them vetted; HubAway when none may be called."""
+        """Resolve the name and vet each address; raises HubAway when none may be called."""
         try:
             found = await self._guard.addresses(self)
             self._check_plain(found)
@@ -79,7 +79,7 @@ class NamedHub:
                 )
 
     async def tls(self) -> ssl.SSLContext | None:
-        """The system's certificates, or those of `ca_file`; read once."""
+        """Read the system's certificates, or those of `ca_file`, once."""
         if self.secure and self._trust is None:
             self._trust = await asyncio.to_thread(self._read_trust)
         return self._trust
@@ -106,17 +106,17 @@ class OwnHub:
         self._trusted = trusted
 
     def admits(self, tenant: str) -> bool:  # noqa: ARG002
-        """Everybody: whose mailbox it is says who may send to it."""
+        """Everybody may send to it: each mailbox has its own tenant."""
         return True
 
     def token(self, mailbox: str) -> str:  # noqa: ARG002
-        """The hub's own."""
+        """Return the hub's own token."""
         return self._token
 
     async def addresses(self) -> list[str]:
-        """Where it listens."""
+        """Return the address on which it listens."""
         return [self._address]
 
     async def tls(self) -> ssl.SSLContext | None:
-        """Its own certificate alone."""
+        """Trust its own certificate alone."""
         return self._trusted

@@ -1,4 +1,4 @@
-"""Threads for plain functions: bounded, and none of them keeps the process from ending."""
+"""Threads for plain functions. Their number is bounded, and none keeps the process from ending."""
 
 import asyncio
 import contextvars
@@ -13,7 +13,8 @@ IDLE_S: Final = 10.0
 
 
 class Call:
-    """One call in a thread. `answer` can be cut; `ended` comes when the thread is really done."""
+    """One call in a thread. `answer` can be cancelled; `ended` is set when the thread is done with
+    it."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
@@ -23,20 +24,20 @@ class Call:
         self.ended: asyncio.Future[None] = self._loop.create_future()
 
     def work(self) -> tuple[object, BaseException | None]:
-        """Do it; answers what came of it."""
+        """Run the function; return its value and its exception."""
         try:
             return self._context.run(self._work), None
         except BaseException as raised:  # noqa: BLE001 - handed to the one who waits
             return None, raised
 
     def run(self) -> None:
-        """Do it, then tell the loop."""
+        """Run the function, then tell the loop."""
         value, error = self.work()
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(self.finish, value, error)
 
     def finish(self, value: object, error: BaseException | None) -> None:
-        """It is done; in the loop's thread."""
+        """Set the results, in the loop's thread."""
         self.ended.set_result(None)
         if self.answer.done():
             return
@@ -49,15 +50,15 @@ class Call:
 
 
 class Calls(Protocol):
-    """Where plain functions run."""
+    """Runs plain functions."""
 
     def call(self, work: Callable[[], object]) -> Call:
-        """Begin one."""
+        """Start a call."""
 
 
 class Threads:
-    """The threads of one handler, made when needed. There is one for every place that the
-    handler's `concurrency` gives, so that a call never waits for a thread."""
+    """The threads of one handler, started when needed. There are as many as its `concurrency`, so
+    that a call never waits for a thread."""
 
     def __init__(self, name: str, most: int) -> None:
         self._name = name
@@ -69,7 +70,7 @@ class Threads:
         """Threads that wait for a call, less the calls that wait for a thread."""
 
     def call(self, work: Callable[[], object]) -> Call:
-        """Begin one."""
+        """Start a call."""
         call = Call(work)
         with self._lock:
             self._free -= 1

@@ -9,7 +9,7 @@ from postroad.model.tenant_limits import TenantLimits
 from postroad.observe.tasks import Tasks
 from postroad.ports.log import Log
 from postroad.ports.store import Store
-from postroad.ports.usage import Kept
+from postroad.ports.usage import CountedKind
 
 FRESH_S: Final = 10.0
 """How long a count of queues or lanes is used; what is made here meanwhile is added."""
@@ -29,20 +29,20 @@ class Allowance:
         """Of one message."""
         self._store = store
         self._limits = limits
-        self._known: dict[tuple[Kept, str], tuple[float, int]] = {}
+        self._known: dict[tuple[CountedKind, str], tuple[float, int]] = {}
         self._full: dict[str, str] = {}
         """Tenants that have stored as much as they may, each with its error text."""
         self.tasks = Tasks(log)
         self._walk: asyncio.Task[None] | None = None
         self._used = False
 
-    async def one_more(self, kept: Kept, tenant: str) -> None:
+    async def one_more(self, kept: CountedKind, tenant: str) -> None:
         """Raise TenantFull if a tenant has as many as it may. They are counted each time."""
         most: int = getattr(self._limits, f"{kept}_max")
         if await self._store.tenant_has(kept, tenant, most) >= most:
             raise TenantFull(_told(tenant, most, kept, f"{kept}_max"))
 
-    async def has_room(self, kept: Kept, tenant: str, more: int) -> bool:
+    async def has_room(self, kept: CountedKind, tenant: str, more: int) -> bool:
         """Whether a tenant may have `more`, which then count as made. The count is cached for
         FRESH_S; before a refusal it is read again."""
         most: int = getattr(self._limits, f"{kept}_max")
@@ -53,7 +53,7 @@ class Allowance:
         self._known[kept, tenant] = at_s, count + more
         return count < most
 
-    def refusal(self, kept: Kept, tenant: str) -> TenantFull:
+    def refusal(self, kept: CountedKind, tenant: str) -> TenantFull:
         """The error for a tenant that may have no more of these."""
         most: int = getattr(self._limits, f"{kept}_max")
         return TenantFull(_told(tenant, most, kept, f"{kept}_max"))

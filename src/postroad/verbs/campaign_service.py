@@ -21,9 +21,9 @@ from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
 from postroad.transports.sms.channel import Login, SmsChannel
-from postroad.transports.ways import Ways
+from postroad.transports.vetted_http import VettedHttp
 from postroad.transports.webhook.channel import WebhookChannel
-from postroad.transports.webhook.connections import Idle
+from postroad.transports.webhook.connections import IdleConnections
 from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.campaigns import CampaignAdmin
@@ -44,7 +44,7 @@ class CampaignService:
         ring: KeyRing,
         rules: WebhookRules,
         log: Log,
-        idle: Idle,
+        idle: IdleConnections,
         allowance: Allowance,
         resolve: Resolve | None = None,
     ) -> None:
@@ -105,10 +105,13 @@ class CampaignService:
             await asking.close()
 
     def _channel(self, credential: Credential, secret: str) -> Channel:
-        spec, ways = credential.spec, Ways(self._rules, self._road.clock, self._idle, self._resolve)
+        spec, http = (
+            credential.spec,
+            VettedHttp(self._rules, self._road.clock, self._idle, self._resolve),
+        )
         if credential.kind == "webhook":
-            return WebhookChannel(secret, ways, self._road.clock)
-        return SmsChannel(Login(spec.server, spec.account, secret, spec.sender), ways)
+            return WebhookChannel(secret, http, self._road.clock)
+        return SmsChannel(Login(spec.server, spec.account, secret, spec.sender), http)
 
 
 def campaign_store(road: Store) -> CampaignStore:

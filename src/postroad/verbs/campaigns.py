@@ -41,7 +41,7 @@ from postroad.model.foreign import clean
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import BadCredential, ChannelAnswer
 from postroad.ports.clock import Clock
-from postroad.ports.usage import Kept
+from postroad.ports.usage import CountedKind
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.bounding import bounded
 from postroad.verbs.credentials import CredentialAdmin, moment_ms
@@ -112,7 +112,7 @@ class CampaignAdmin:
         _ = template_of(template)  # whether it can be read
         found = await self._credentials.get(credential, tenant)
         spec = Spec(template, recipient, jobs, halt or HaltRule())
-        await self._allowance.one_more(Kept.campaigns, tenant)
+        await self._allowance.one_more(CountedKind.campaigns, tenant)
         if not await self._store.create(tenant, name, found.id, spec):
             raise WrongState(f"there is a campaign {name!r} already: give another name")
         return await self.show(name, tenant=tenant)
@@ -150,7 +150,7 @@ class CampaignAdmin:
         check_move(campaign.state, Verb.change, name)
         credential = await self._credential(campaign)
         if await self._store.importing(campaign.id) is None:  # else it goes on
-            await self._allowance.one_more(Kept.imports, tenant)
+            await self._allowance.one_more(CountedKind.imports, tenant)
         importer = Importer(self._store, CHECKS[credential.kind], self.limits)
         return await importer.run(
             campaign, Path(path), encoding=encoding, skip_invalid=skip_invalid, progress=progress

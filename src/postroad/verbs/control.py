@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Literal
 
 from postroad.model.control import Cancelled, CancelledAll, CancelState, MessageFilter
+from postroad.model.durations import Duration, seconds_of
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
     BadInput,
@@ -14,7 +15,6 @@ from postroad.model.errors import (
 )
 from postroad.model.ids import to_number
 from postroad.model.pace import read_limit
-from postroad.model.spans import Span, seconds_of
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.cancelling import CancelAll, LastTries
@@ -36,14 +36,14 @@ class Controls:
         id: str,  # noqa: A002 - the word that receipts use
         *,
         tenant: str = DEFAULT_TENANT,
-        wait: Span = 40.0,
+        wait: Duration = 40.0,
     ) -> Cancelled:
         """Cancel one message; wait up to `wait` seconds for the owner of its lane."""
         until_s = self._store.clock.steady_s() + _wait_s(wait)
         return Cancelled(id, await self._cancel(to_number(id), tenant, until_s))
 
     def cancelling(
-        self, queue: str, order_key: str, tenant: str, wait: Span
+        self, queue: str, order_key: str, tenant: str, wait: Duration
     ) -> AsyncIterator[CancelledAll]:
         """Cancel the unfinished messages of a queue or order key; counts them after each slice."""
         clock = self._store.clock
@@ -109,7 +109,7 @@ class Controls:
         return queue.id
 
 
-def _wait_s(wait: Span) -> float:
+def _wait_s(wait: Duration) -> float:
     seconds = seconds_of(wait)
     if not seconds >= 0:  # forever is a time, too
         raise BadInput(f"wait={wait!r}: give seconds or a timedelta, not a negative one")

@@ -9,16 +9,16 @@ from msgspec import Meta, Struct
 
 from postroad.hub.access import new_box
 from postroad.hub.pump import Hub
-from postroad.hub.shown import Explained, Shown
+from postroad.hub.status import HubStatus, MailboxExplanation
+from postroad.model.durations import Duration, seconds_of
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, NoHubHere, UnknownMailbox
 from postroad.model.hubs import KnownHub
 from postroad.model.mailbox import Box, HubLimits
-from postroad.model.spans import Span, seconds_of
 from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.store import Store
-from postroad.ports.usage import Kept
+from postroad.ports.usage import CountedKind
 from postroad.transports.hub import HubTransport
 from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.allowance import Allowance
@@ -96,15 +96,15 @@ class MailboxAdmin:
             await hub.close()
 
     async def create(
-        self, *, quota: int = 0, ttl_s: Span = 0, tenant: str = DEFAULT_TENANT
+        self, *, quota: int = 0, ttl_s: Duration = 0, tenant: str = DEFAULT_TENANT
     ) -> NewMailbox:
         """Make a mailbox. Its tokens are in the answer and cannot be read again."""
         kept_s = seconds_of(ttl_s)
         if not 0 <= quota <= 1_000_000 or not 0 <= kept_s <= 31_536_000:
             raise BadInput("quota: up to a million messages; ttl_s: up to a year, in seconds")
         store = self._mailboxes()
-        if not await self._allowance.has_room(Kept.mailboxes, tenant, 1):
-            raise self._allowance.refusal(Kept.mailboxes, tenant)
+        if not await self._allowance.has_room(CountedKind.mailboxes, tenant, 1):
+            raise self._allowance.refusal(CountedKind.mailboxes, tenant)
         box, made = new_box(HubLimits(), quota, ceil(kept_s), tenant)
         await store.box_create(box)
         return NewMailbox(made.box, made.sender_token, made.recipient_token, made.quota)
@@ -118,13 +118,13 @@ class MailboxAdmin:
         shown = tuple(MailboxRow(*row) for row in rows[:limit])
         return MailboxPage(shown, shown[-1].box if len(rows) > limit else "")
 
-    async def explain(self, box: str, *, tenant: str = DEFAULT_TENANT) -> Explained:
+    async def explain(self, box: str, *, tenant: str = DEFAULT_TENANT) -> MailboxExplanation:
         """Explain a mailbox: what waits in it, and why it is delivered or not."""
         found = await self._check(box, tenant)
         if self.hub is not None:
             return await self.hub.explain(box)
         text = f"{found.waiting} of {found.quota} messages wait; its hub runs in another process"
-        return Explained(box, "stored", found.waiting, found.over, text)
+        return MailboxExplanation(box, "stored", found.waiting, found.over, text)
 
     async def delete(self, box: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Delete a mailbox and its messages; its subscriber is told."""
@@ -132,11 +132,11 @@ class MailboxAdmin:
         async with self._served() as hub:
             await hub.delete(box)
 
-    async def stats(self) -> Shown:
+    async def stats(self) -> HubStatus:
         """The figures of the hub in this process."""
         if self.hub is None:
             raise NoHubHere("no hub runs in this process: ask the one that runs `postroad hub`")
-        return self.hub.shown()
+        return self.hub.status()
 
     async def _check(self, box: str, tenant: str) -> Box:
         found = await self._mailboxes().box_find(box)

@@ -7,10 +7,10 @@ from typing import TypedDict, TypeVar
 
 from msgspec.structs import replace
 
+from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.entities import Policy
 from postroad.model.errors import BadInput
 from postroad.model.ladder import DEFAULT_LADDER, Ladder, check_ladder, with_retries
-from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.model.ticks import Missed, Schedule
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
@@ -28,7 +28,7 @@ class HandlerOptions(TypedDict, total=False):
 
     retries: int
     ladder: Ladder
-    timeout: Span
+    timeout: Duration
     concurrency: int
     ordered: bool
     on_exhausted: str

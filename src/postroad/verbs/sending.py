@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from postroad.engine.drafting import Send, draft
 from postroad.engine.intake import Answers, Intake
+from postroad.model.durations import Duration
 from postroad.model.entities import DEFAULT_TENANT, Accepted, Draft, Policy, Queue, QueueSpec
 from postroad.model.errors import (
     BadInput,
@@ -23,14 +24,13 @@ from postroad.model.errors import (
 from postroad.model.ids import IdSequence, to_text
 from postroad.model.keyring import KeyRing
 from postroad.model.private_headers import has_secrets, sealed
-from postroad.model.spans import Span
 from postroad.model.texts import checked
 from postroad.observe import tracing
 from postroad.ports.handing import HandsOver
 from postroad.ports.joining import Joins
 from postroad.ports.store import Store
 from postroad.ports.transport import Admits, Transport, Vets
-from postroad.ports.usage import Kept
+from postroad.ports.usage import CountedKind
 from postroad.transports.handler import HandlerTransport
 from postroad.verbs.allowance import Allowance
 
@@ -75,7 +75,7 @@ class SendOptions(TypedDict, total=False):
     key: str
     order_key: str
     deliver_at: datetime | None
-    delay: Span
+    delay: Duration
     expires_at: datetime | None
     priority: int
     headers: dict[str, str] | None
@@ -344,7 +344,7 @@ class Sending:
 
     async def _check_room(self, spec: QueueSpec) -> None:
         """Raise TenantFull if a new queue or its lanes exceed the limits of its tenant."""
-        for kept, more in ((Kept.queues, 1), (Kept.lanes, spec.shards)):
+        for kept, more in ((CountedKind.queues, 1), (CountedKind.lanes, spec.shards)):
             if await self._allowance.has_room(kept, spec.tenant, more):
                 continue
             if await self._store.find_queue(spec.tenant, spec.name) is None:

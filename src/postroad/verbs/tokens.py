@@ -5,21 +5,21 @@ from hmac import compare_digest
 
 from msgspec import Struct
 
+from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, Forbidden, UnknownToken
-from postroad.model.spans import CENTURY_S, Span, seconds_of
 from postroad.model.tokens import (
     EVERY_TENANT,
     SECRET_BYTES,
+    Caller,
     Scope,
     Token,
-    Who,
     digest,
     identity_of,
     write,
 )
 from postroad.ports.clock import Clock
-from postroad.ports.secret import secret_bytes
+from postroad.ports.entropy import secret_bytes
 from postroad.ports.tokens import Tokens
 from postroad.verbs.bounding import bounded
 
@@ -47,8 +47,8 @@ class TokenAdmin:
         *,
         scopes: Iterable[str] = tuple(Scope),
         tenant: str = DEFAULT_TENANT,
-        lasts_s: Span | None = None,
-        by: Who | None = None,
+        lasts_s: Duration | None = None,
+        by: Caller | None = None,
     ) -> NewToken:
         """Make a token. Its secret is in the answer and cannot be read again. A token that is made
         `by` the holder of another has no more rights, and expires no later."""
@@ -79,7 +79,7 @@ class TokenAdmin:
         if not await self._store.token_drop(tenant, id):
             raise UnknownToken(f"there is no token {id!r}: see `postroad token list`")
 
-    async def who(self, text: str) -> Who | None:
+    async def who(self, text: str) -> Caller | None:
         """The holder of a token; None if it is unknown, revoked or expired."""
         identity = identity_of(text)
         found = await self._store.token_find(identity) if identity else None
@@ -90,10 +90,12 @@ class TokenAdmin:
             return None
         every = token.tenant == EVERY_TENANT
         tenant = DEFAULT_TENANT if every else token.tenant
-        return Who(tenant, frozenset(token.scopes), token.id, every, token.expires_at_ms)
+        return Caller(tenant, frozenset(token.scopes), token.id, every, token.expires_at_ms)
 
 
-def check_rank(by: Who, tenant: str, scopes: Iterable[Scope], until_ms: int | None) -> int | None:
+def check_rank(
+    by: Caller, tenant: str, scopes: Iterable[Scope], until_ms: int | None
+) -> int | None:
     """When a token that `by` makes expires; Forbidden if it had more rights or lasted longer."""
     if tenant != by.tenant and not by.every_tenant:
         raise Forbidden(f"your token is not for the tenant {tenant!r}")

@@ -9,12 +9,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from postroad.model.durations import Duration, seconds_of
 from postroad.model.entities import DEFAULT_TENANT, LaneKey, Policy, Queue, QueueSpec
 from postroad.model.errors import BadInput, BadKey, BadUrl, UnknownQueue
 from postroad.model.ids import to_number
 from postroad.model.keyring import UNSEALED, KeyRing
 from postroad.model.ladder import Ladder, check_ladder
-from postroad.model.spans import Span, seconds_of
 from postroad.model.webhook import (
     Attempt,
     HeaderNames,
@@ -50,8 +50,8 @@ class HookOptions(TypedDict, total=False):
     """Sent with every request; stored encrypted."""
     reject: Sequence[int]
     """Statuses after which a message is dead at once."""
-    connect_timeout: Span
-    timeout: Span
+    connect_timeout: Duration
+    timeout: Duration
     """From the start of a try to the end of its answer, in seconds or as a timedelta."""
     names: HeaderNames
     ladder: Ladder
@@ -227,7 +227,7 @@ def _changed(hook: Hook, secret: HookSecrets, options: HookOptions) -> tuple[Hoo
     return hook, secret
 
 
-def _ms(name: str, span: Span) -> int:
+def _ms(name: str, span: Duration) -> int:
     seconds = seconds_of(span)
     if not 0.01 <= seconds <= TIMEOUT_S_MAX:
         raise BadInput(

@@ -7,7 +7,7 @@ from msgspec import Struct
 from postroad.api.paging import After, Limit
 from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, give
-from postroad.hub.shown import Explained, Shown
+from postroad.hub.status import HubStatus, MailboxExplanation
 from postroad.model.errors import Forbidden
 from postroad.model.tokens import Scope
 from postroad.verbs.mailboxes import MailboxPage, NewMailbox, Quota, Seconds
@@ -36,7 +36,7 @@ async def mailbox_list(request: Request, limit: Limit = 100, after: After = "") 
 
 
 @fetch("/v1/mailboxes/{box}", scope=Scope.read)
-async def mailbox_explain(request: Request, box: str) -> Explained:
+async def mailbox_explain(request: Request, box: str) -> MailboxExplanation:
     """What waits in a mailbox, and why it goes or does not."""
     return await request.road.mailboxes.explain(box, tenant=request.tenant)
 
@@ -48,7 +48,7 @@ async def mailbox_delete(request: Request, box: str) -> None:
 
 
 @fetch("/v1/hub", scope=Scope.read)
-async def hub_stats(request: Request) -> Shown:
+async def hub_stats(request: Request) -> HubStatus:
     """How the hub of this process stands: who is connected, what is pending or unacked. Only for a
     token of every tenant: its counts are of all of them."""
     if not request.who.every_tenant:

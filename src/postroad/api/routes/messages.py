@@ -16,7 +16,7 @@ from postroad.engine.drafting import Send
 from postroad.model.control import Cancelled, CancelledAll, CancelState
 from postroad.model.errors import NotCancelled, UnknownMessage
 from postroad.model.explain import Explanation
-from postroad.model.outlook import Outlook
+from postroad.model.next_step import NextStep
 from postroad.model.states import DeadReason, State
 from postroad.model.texts import KEY_MAX, Headers, Key, QueueName
 from postroad.model.tokens import Scope
@@ -72,7 +72,7 @@ class MessageView(Struct, frozen=True):
     expires_at_ms: int | None
     lane: int | None
     tries: tuple[Try, ...]
-    next: Outlook
+    next: NextStep
 
 
 def to_send(asked: SendRequest, tenant: str, key: str = "") -> Send:

@@ -26,7 +26,7 @@ async def metrics(request: Request) -> Response[bytes]:
     here.meter.works(len(engine.lanes) if engine else 0, here.road.store.queries)
     hub = here.road.mailboxes.hub
     if hub is not None:
-        shown = structs.asdict(hub.shown())
+        shown = structs.asdict(hub.status())
         here.meter.hub({what: value for what, value in shown.items() if what != "busiest"})
     store = here.road.store
     if isinstance(store, HasBroker):

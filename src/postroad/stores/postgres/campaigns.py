@@ -10,13 +10,13 @@ from postroad.model.campaign import (
     JOB_MOVES,
     MOVES,
     NOT_DELIVERED,
+    CallResult,
     Campaign,
     CampaignState,
     Counts,
     Job,
     Pulse,
     Recipient,
-    Result,
     Row,
     RowState,
     Spec,
@@ -179,7 +179,7 @@ class PostgresJobs(CampaignConnections):
         rows = await self._hot.rows("campaigns", "ops_intend", values)
         return {row["n"]: row["tries"] for row in rows}
 
-    async def record(self, campaign: int, results: Sequence[Result]) -> Counts:
+    async def record(self, campaign: int, results: Sequence[CallResult]) -> Counts:
         """Record what calls gave."""
         values = (campaign, *_columns(results))
         rows = await self._results.rows("campaigns", "ops_record", values)
@@ -205,12 +205,12 @@ class PostgresJobs(CampaignConnections):
         return [read_campaign(each) for each in rows], row["next"], row["live"]
 
 
-def _columns(results: Sequence[Result]) -> tuple[list[Any], ...]:
+def _columns(results: Sequence[CallResult]) -> tuple[list[Any], ...]:
     """One list for each value of a result."""
     return tuple(map(list, zip(*map(_values, results), strict=True))) or ([],) * 8
 
 
-def _values(one: Result) -> tuple[Any, ...]:
+def _values(one: CallResult) -> tuple[Any, ...]:
     unsent = one.state == RowState.unsent
     times = (0, 0) if unsent else (one.started_at_ms, one.answered_at_ms)
     return (one.n, one.tries, one.state, one.provider_id, one.code, one.sub_type, *times)

@@ -14,7 +14,7 @@ from postroad.model.block import Block, BlockKind
 from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.entities import Lane, LaneKey, Policy, Queue, Rung
 from postroad.model.record import Claim, Look, Reading, Reaped, Release, View, Want
-from postroad.model.turn import soon_again
+from postroad.model.tenant_turns import soon_again
 from postroad.ports.store import Levels, Names
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, flat, literal
 from postroad.stores.postgres.readings import first_in, found_in

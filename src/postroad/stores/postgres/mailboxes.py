@@ -11,8 +11,8 @@ from postroad.model.errors import HubInUse
 from postroad.model.mailbox import Answer, Box, Create, Letter, Looked, Op
 from postroad.model.mailbox_rules import Work, decide, looked, names, settle
 from postroad.ports.clock import Clock, system_chance
+from postroad.ports.entropy import secret_bytes
 from postroad.ports.log import Log
-from postroad.ports.secret import secret_bytes
 from postroad.stores.postgres.base import PostgresBase
 from postroad.stores.postgres.connections import ANSWER_S, QUERIES, Raw, StoreConnection
 

@@ -1,13 +1,13 @@
 """How much tenants have."""
 
-from postroad.ports.usage import Kept, Slice
+from postroad.ports.usage import CountedKind, Slice
 from postroad.stores.postgres.base import PostgresBase
 
 
 class PostgresUsage(PostgresBase):
     """Counts what tenants have, for their limits."""
 
-    async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:
+    async def tenant_has(self, kept: CountedKind, tenant: str, most: int) -> int:
         """How many of a kind a tenant has, up to a number."""
         return int(await self._one(self._read, "usage", f"has_{kept}", tenant, most))
 

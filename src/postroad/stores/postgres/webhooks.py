@@ -60,7 +60,7 @@ def _attempt(row: Record) -> Attempt:
 
 def note_columns(results: Sequence[Result]) -> tuple[object, ...]:
     """Tries as the arguments of the function note_tries; () when there are none."""
-    seen = [(r, r.note) for r in results if r.note is not None]
+    seen = [(r, r.details) for r in results if r.details is not None]
     if not seen:
         return ()
     return (

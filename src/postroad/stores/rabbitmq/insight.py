@@ -13,7 +13,7 @@ from postroad.model.facts import LaneFacts, LaneState, Live, MessageFacts, Owner
 from postroad.model.overview import Heap, LaneRow, Overview, QueueRow, Standing
 from postroad.model.states import State
 from postroad.model.webhook import Attempt
-from postroad.ports.usage import Kept, Slice
+from postroad.ports.usage import CountedKind, Slice
 from postroad.stores.rabbitmq.base import RabbitBase
 from postroad.stores.rabbitmq.consuming.delivery import DeliveredMessage
 from postroad.stores.rabbitmq.delays.gates import lane_gate_ms, queue_gate_ms
@@ -148,7 +148,7 @@ class RabbitInsight(RabbitWaiting):
         lane = self.owned(facts.lane)
         return replace(facts, lane=lane, tallies=facts.tallies + _tallies(waiting_groups))
 
-    async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:
+    async def tenant_has(self, kept: CountedKind, tenant: str, most: int) -> int:
         """Count what a tenant has, up to `most`."""
         return await self.queue_cache.tenant_has(kept, tenant, most)
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from postroad.model.campaign import (
+    CallResult,
     Campaign,
     CampaignState,
     Counts,
     Job,
     Pulse,
-    Result,
     RowState,
     Verb,
 )
@@ -45,7 +45,7 @@ def intend(db: Database, owner: int, job: Job, ns: Sequence[int], now_ms: int) -
     return {n: number for n, number in tries if number is not None}
 
 
-def record(db: Database, campaign: int, results: Sequence[Result]) -> Counts:
+def record(db: Database, campaign: int, results: Sequence[CallResult]) -> Counts:
     """Write results of calls; answers the campaign's counts after them."""
     change = {"sent": 0, "failed": 0, "uncertain": 0, "unsent": 0}
     place = NEVER
@@ -65,7 +65,7 @@ def record(db: Database, campaign: int, results: Sequence[Result]) -> Counts:
     return read_campaign(row).counts if row else Counts()
 
 
-def _was(db: Database, campaign: int, result: Result) -> str:
+def _was(db: Database, campaign: int, result: CallResult) -> str:
     """The state that a result replaces; empty when the result changes nothing."""
     if result.state == RowState.unsent:
         if db.changed("op_back", campaign, result.n, result.tries):
@@ -77,7 +77,7 @@ def _was(db: Database, campaign: int, result: Result) -> str:
     return "uncertain" if settles else ""
 
 
-def _values(result: Result) -> tuple[int | str, ...]:
+def _values(result: CallResult) -> tuple[int | str, ...]:
     unsent = result.state == RowState.unsent
     return (
         result.n,
@@ -102,7 +102,7 @@ def reap(db: Database, only_owner: int, now_ms: int) -> int:
                 db.run("op_back", campaign, n, tries)
         else:
             results = [
-                Result(n, tries, RowState.uncertain, sub_type="lost", started_at_ms=at)
+                CallResult(n, tries, RowState.uncertain, sub_type="lost", started_at_ms=at)
                 for n, tries, at in begun
             ]
             _ = record(db, campaign, results)  # its counts are in the store

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from postroad.model.campaign import (
+    CallResult,
     Campaign,
     Counts,
     Job,
     Pulse,
     Recipient,
-    Result,
     Row,
     RowState,
     Spec,
@@ -218,7 +218,7 @@ class SqliteCampaignJobs(CampaignTables):
         """Note that these are about to be sent."""
         return await self._write(campaign_jobs.intend, owner, job, ns, self._now_ms)
 
-    async def record(self, campaign: int, results: Sequence[Result]) -> Counts:
+    async def record(self, campaign: int, results: Sequence[CallResult]) -> Counts:
         """Write results of calls."""
         return await self._write(campaign_jobs.record, campaign, results)
 

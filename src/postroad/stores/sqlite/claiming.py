@@ -10,7 +10,7 @@ from msgspec import Struct
 from postroad.model.entities import Lane
 from postroad.model.record import Claim
 from postroad.model.states import NEVER
-from postroad.model.turn import Ready, in_turn, soon_again
+from postroad.model.tenant_turns import ReadyLane, in_turn, soon_again
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.leases import read_lane
 
@@ -32,7 +32,7 @@ class ClaimRequest(Struct, frozen=True):
 class ReadyLanes(Struct):
     """Lanes that are ready, when the next ones will be, and whether there are more."""
 
-    ready: list[Ready]
+    ready: list[ReadyLane]
     next_at_ms: dict[int, int]
     more: bool
 
@@ -53,7 +53,7 @@ def _look(db: Database, request: ClaimRequest) -> ReadyLanes:
     for level in request.levels:
         for pool in request.pools:
             rows = db.all("claim_ready", pool, level, request.now_ms, request.limit)
-            ready = [one for row in rows if (one := Ready(*row)).tenant not in request.without]
+            ready = [one for row in rows if (one := ReadyLane(*row)).tenant not in request.without]
             if len(rows) >= request.limit and db.number("claim_several", pool, level):
                 # More are ready than it takes: tenants go in turn, not who has been ready longest.
                 ready, end, more = _by_tenant(db, request, pool, level, after)
@@ -71,7 +71,7 @@ def _look(db: Database, request: ClaimRequest) -> ReadyLanes:
 
 def _by_tenant(
     db: Database, request: ClaimRequest, pool: str, level: int, after: str
-) -> tuple[list[Ready], str, bool]:
+) -> tuple[list[ReadyLane], str, bool]:
     """Lanes of each tenant after one; the last tenant if there may be others behind it; and
     whether there are more lanes than these."""
     tenants: list[str] = []
@@ -83,7 +83,7 @@ def _by_tenant(
     found = [db.all("claim_of", pool, level, tenant, request.now_ms, each) for tenant in wanted]
     end = after if len(tenants) == TENANTS_MAX else ""
     more = end != "" or any(len(rows) == each for rows in found)
-    return [Ready(*row) for rows in found for row in rows], end, more
+    return [ReadyLane(*row) for rows in found for row in rows], end, more
 
 
 def _take(db: Database, owner: int, lane: int) -> Lane:

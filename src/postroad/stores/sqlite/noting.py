@@ -17,15 +17,15 @@ def note_tries(db: Database, results: Sequence[Result]) -> None:
             r.kind,
             r.status,
             r.took_ms,
-            r.note.answered_ms,
-            r.note.address,
-            r.note.fault,
+            r.details.answered_ms,
+            r.details.address,
+            r.details.fault,
             r.error,
-            r.note.headers,
-            r.note.answer,
+            r.details.headers,
+            r.details.answer,
         )
         for r in results
-        if r.note is not None
+        if r.details is not None
     ]
     if rows:
         db.many("try_insert", rows)

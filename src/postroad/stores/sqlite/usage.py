@@ -1,13 +1,13 @@
 """How much tenants have."""
 
-from postroad.ports.usage import Kept, Slice
+from postroad.ports.usage import CountedKind, Slice
 from postroad.stores.sqlite.base import SqliteBase
 
 
 class SqliteUsage(SqliteBase):
     """Counts what limits of tenants are checked against."""
 
-    async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:
+    async def tenant_has(self, kept: CountedKind, tenant: str, most: int) -> int:
         """Count what a tenant has, up to a number."""
         return await self.read("usage", lambda db: db.number(f"has_{kept}", tenant, most) or 0)
 

@@ -40,7 +40,7 @@ T = TypeVar("T")
 CREDENTIAL: Final = frozenset(("20003", "20005"))
 
 
-class Taken(Struct, frozen=True):
+class SmsAccepted(Struct, frozen=True):
     """What a provider says about a message that it has."""
 
     sid: str = ""
@@ -48,22 +48,22 @@ class Taken(Struct, frozen=True):
     to: str = ""
 
 
-class Refused(Struct, frozen=True):
+class SmsRefused(Struct, frozen=True):
     """What a provider says about a message that it does not take."""
 
     code: int | None = None
     message: str = ""
 
 
-TAKEN: Final = msgspec.json.Decoder(Taken)
-REFUSED: Final = msgspec.json.Decoder(Refused)
+TAKEN: Final = msgspec.json.Decoder(SmsAccepted)
+REFUSED: Final = msgspec.json.Decoder(SmsRefused)
 
 
 def judge(status: int, headers: Mapping[str, str], body: bytes) -> ChannelAnswer:
     """What a status and its body mean."""
     if 200 <= status < 300:
         return _taken(body)
-    refused = read_json(REFUSED, body) or Refused()
+    refused = read_json(REFUSED, body) or SmsRefused()
     code = str(refused.code or status)[:CODE_MAX]
     sub_type = SUB_TYPES.get(code, "")
     error = refused.message

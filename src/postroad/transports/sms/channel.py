@@ -1,4 +1,4 @@
-"""One credential's way to its provider: send, check, look up."""
+"""The channel to an SMS provider for one credential: it sends, checks and looks up."""
 
 from base64 import b64encode
 from typing import Final, TypeVar
@@ -11,8 +11,8 @@ from postroad.model.campaign import RowState
 from postroad.model.errors import BadUrl, Shortage
 from postroad.model.outcome import Kind
 from postroad.ports.channel import BadCredential, ChannelAnswer, ChannelMessage
-from postroad.transports.sms.answers import SID_MAX, Taken, judge, no_answer, read_json
-from postroad.transports.ways import Ways
+from postroad.transports.sms.answers import SID_MAX, SmsAccepted, judge, no_answer, read_json
+from postroad.transports.vetted_http import VettedHttp
 from postroad.transports.webhook.connections import Fault
 from postroad.transports.webhook.requests import whole, written
 from postroad.transports.webhook.resolving import Unresolved
@@ -34,7 +34,7 @@ class Account(Struct, frozen=True):
 class Found(Struct, frozen=True):
     """Messages that a provider has."""
 
-    messages: tuple[Taken, ...] = ()
+    messages: tuple[SmsAccepted, ...] = ()
 
 
 ACCOUNTS: Final = msgspec.json.Decoder(Account)
@@ -51,11 +51,11 @@ class Login(Struct, frozen=True):
 
 
 class SmsChannel:
-    """POSTs to the provider, over ways that were vetted."""
+    """Sends POST requests to the provider at vetted addresses."""
 
-    def __init__(self, login: Login, ways: Ways) -> None:
+    def __init__(self, login: Login, http: VettedHttp) -> None:
         self._login = login
-        self._ways = ways
+        self._http = http
         account = quote(login.account, safe="")
         self._base = f"{login.server.rstrip('/')}/2010-04-01/Accounts/{account}"
         self._messages = f"{self._base}/Messages.json"
@@ -67,7 +67,7 @@ class SmsChannel:
     async def ready(self) -> None:
         """The provider's address may be called."""
         try:
-            _ = await self._ways.to(self._ways.target(self._base))  # whether it may be called
+            _ = await self._http.to(self._http.target(self._base))  # whether it may be called
         except (Unresolved, Shortage):
             return  # each call will find out, and be taken for one that was not made
 
@@ -77,12 +77,12 @@ class SmsChannel:
         if parcel.callback:
             form += f"&StatusCallback={quote_plus(parcel.callback)}"
         try:
-            target = self._ways.target(self._messages)
+            target = self._http.target(self._messages)
             if (
                 not self._begun
             ):  # written once: read and written for each call it took 160 µs of 240
                 self._begun = written("POST", target, {**self._headers, "content-type": FORM})
-            answer = await self._ways.call(target, whole(self._begun, form.encode()))
+            answer = await self._http.call(target, whole(self._begun, form.encode()))
         except BadUrl as error:
             return ChannelAnswer(
                 RowState.unsent, Kind.rejected, sub_type="forbidden", error=str(error)
@@ -120,13 +120,13 @@ class SmsChannel:
 
     async def close(self) -> None:
         """Let go of all connections."""
-        await self._ways.close()
+        await self._http.close()
 
     async def _get(self, url: str, query: dict[str, str]) -> tuple[int, bytes]:
         try:
-            target = self._ways.target(f"{url}?{urlencode(query)}" if query else url)
+            target = self._http.target(f"{url}?{urlencode(query)}" if query else url)
             request = whole(written("GET", target, self._headers), b"")
-            answer = await self._ways.call(target, request, LOOKUP_BYTES_MAX)
+            answer = await self._http.call(target, request, LOOKUP_BYTES_MAX)
         except (Fault, Unresolved) as error:
             why = str(error) or getattr(error, "name", "")
             raise BadCredential(f"{self._login.server} cannot be reached: {why}") from None

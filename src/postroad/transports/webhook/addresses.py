@@ -67,13 +67,13 @@ ISATAP: Final = (0x00005EFE, 0x02005EFE)
 
 
 def networks(texts: Sequence[str]) -> tuple[Network, ...]:
-    """CIDRs; ValueError names the one that is none."""
+    """Read CIDRs; ValueError names the one that is wrong."""
     return tuple(ip_network(text) for text in texts)
 
 
 def forbidden(address: Address, allow: Sequence[Network] = (), deny: Sequence[Network] = ()) -> str:
-    """Why this address may not be called; "" when it may. What is allowed is allowed as it is
-    written: 127.0.0.0/8 does not let ::ffff:127.0.0.1 in."""
+    """Return why this address may not be called; "" when it may. Allowed networks are taken as
+    written: 127.0.0.0/8 does not allow ::ffff:127.0.0.1."""
     if any(address in network for network in deny):
         return "denied by this road's settings"
     if any(address in network for network in allow):

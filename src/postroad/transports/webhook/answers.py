@@ -1,4 +1,4 @@
-"""What an answer, or a fault on the way to one, means. Held by tests over real faults."""
+"""The outcome of an HTTP answer, or of a fault. Tests hold it to real faults."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ WORDS: Final = {
 
 
 def judge(status: int, headers: Mapping[str, str], reject: Sequence[int], now_ms: int) -> Outcome:
-    """What a status means."""
+    """Return the outcome of a status."""
     if 200 <= status < 300:
         return DELIVERED
     said = f"{status} {PHRASES.get(status, '')}".rstrip()
@@ -43,8 +43,8 @@ def judge(status: int, headers: Mapping[str, str], reject: Sequence[int], now_ms
 
 
 def retry_after_ms(headers: Mapping[str, str], now_ms: int) -> int:
-    """How long `Retry-After` asks to wait: seconds, or a date, which is read by the server's own
-    clock where it tells the time."""
+    """Return how long `Retry-After` asks to wait: in seconds, or until a date, which counts from
+    the server's own clock if it sends one."""
     text = headers.get("retry-after", "").strip()
     told_ms = waits_ms(text)
     if told_ms is not None:
@@ -57,7 +57,7 @@ def retry_after_ms(headers: Mapping[str, str], now_ms: int) -> int:
 
 
 def waits_ms(text: str) -> int | None:
-    """Seconds as `Retry-After` writes them; None when it is no number."""
+    """Read `Retry-After` in seconds; None when it is no number."""
     found = SECONDS.fullmatch(text)
     if found is None:
         return None
@@ -75,6 +75,6 @@ def _date_ms(text: str) -> int | None:
 
 
 def outcome_of(fault: str, said: str, *, sent: bool) -> Outcome:
-    """What a fault means: certainly not sent, or perhaps."""
+    """Return the outcome of a fault: certainly not sent, or unknown."""
     words = WORDS.get(fault) or f"{fault}: {said}"
     return unknown(words) if sent else unreachable(words)

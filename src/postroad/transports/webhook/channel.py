@@ -5,7 +5,7 @@ from postroad.model.errors import BadInput, Shortage
 from postroad.model.outcome import Kind, Outcome
 from postroad.ports.channel import BadCredential, ChannelAnswer, ChannelMessage
 from postroad.ports.clock import Clock
-from postroad.transports.ways import Ways
+from postroad.transports.vetted_http import VettedHttp
 from postroad.transports.webhook.answers import judge, outcome_of
 from postroad.transports.webhook.connections import Fault
 from postroad.transports.webhook.requests import whole, written
@@ -17,9 +17,9 @@ class WebhookChannel:
     """POSTs, signed with the credential's secret. One recipient's trouble is its own: nobody else
     waits for it."""
 
-    def __init__(self, secret: str, ways: Ways, clock: Clock) -> None:
+    def __init__(self, secret: str, http: VettedHttp, clock: Clock) -> None:
         self._signer = Signer([secret] if secret else [])
-        self._ways = ways
+        self._http = http
         self._clock = clock
 
     async def ready(self) -> None:
@@ -33,9 +33,9 @@ class WebhookChannel:
         if self._signer:
             headers["webhook-signature"] = self._signer.sign(parcel.key, at_s, body)
         try:
-            target = self._ways.target(parcel.recipient)
+            target = self._http.target(parcel.recipient)
             request = whole(written("POST", target, headers), body)
-            answer = await self._ways.call(target, request)
+            answer = await self._http.call(target, request)
         except (BadInput, Unresolved) as error:
             return ChannelAnswer(
                 RowState.failed, Kind.failed, sub_type="unreachable", error=str(error)
@@ -52,7 +52,7 @@ class WebhookChannel:
         return "webhooks"
 
     async def lookup(self, parcel: ChannelMessage) -> str:
-        """Nobody can be asked."""
+        """Recipients of webhooks cannot be asked."""
         raise BadCredential(
             f"{parcel.recipient} cannot be asked what it has: settle it, and it is sent again "
             "under the same id"
@@ -60,7 +60,7 @@ class WebhookChannel:
 
     async def close(self) -> None:
         """Let go of all connections."""
-        await self._ways.close()
+        await self._http.close()
 
 
 def _answer(outcome: Outcome, code: str) -> ChannelAnswer:

@@ -1,6 +1,6 @@
 """Connections to one address of a server: HTTP/1.1, one request at a time on each, kept while they
-are used. One await a request, in the loop that asks: a client with threads of its own handed the
-interpreter's lock to and fro for each (decision 034)."""
+are used. A request is one await in the caller's loop: a client with threads of its own passed the
+interpreter's lock back and forth for each (decision 034)."""
 
 import asyncio
 import resource
@@ -28,7 +28,8 @@ NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Fault(Exception):
-    """No answer. `name` is its class in the log; `sent`: the request may have left."""
+    """A request got no answer. `name` is the fault's class in the log; `sent`: the request may have
+    left."""
 
     def __init__(self, name: str, said: str = "", *, sent: bool) -> None:
         super().__init__(said)
@@ -36,8 +37,8 @@ class Fault(Exception):
         self.sent = sent
 
 
-class Answer(Struct, frozen=True):
-    """What a server said: its status stands, whatever became of the body."""
+class HttpAnswer(Struct, frozen=True):
+    """A server's answer. Its status stands, even if the body breaks off."""
 
     status: int
     body: bytes
@@ -51,19 +52,19 @@ class Answer(Struct, frozen=True):
 
 
 class Connection(asyncio.Protocol):
-    """One at a time asks, and awaits the future."""
+    """One connection. It carries one request at a time."""
 
     def __init__(self, idle: "Callable[[Connection], None]", gone: "Callable[[Connection], None]"):
         self.idle_s = 0.0
         self._idle, self._gone = idle, gone
         self._loop = asyncio.get_running_loop()
-        self._waiting: asyncio.Future[Answer] | None = None
+        self._waiting: asyncio.Future[HttpAnswer] | None = None
         self._head_s = 0.0
         self._until_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Connected, and over TLS shaken hands."""
+        """The connection is made, with its TLS handshake."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
         # Not before: one that is refused is never told that it is lost, and reader and parser
         # hold each other: the collector had to find ten objects for each (decision 045).
@@ -74,8 +75,9 @@ class Connection(asyncio.Protocol):
         """Whether a request can be sent on it."""
         return not self._transport.is_closing()
 
-    def ask(self, request: bytes, until_s: float, most: int) -> "asyncio.Future[Answer]":
-        """Send; the answer comes until then (in the loop's time), or a Fault."""
+    def ask(self, request: bytes, until_s: float, most: int) -> "asyncio.Future[HttpAnswer]":
+        """Send a request. The future gets the answer by `until_s` (in the loop's time), or a
+        Fault."""
         self._waiting = waiting = self._loop.create_future()
         self._until_s, self._head_s = until_s, 0.0
         self._reader.begin(most)
@@ -86,7 +88,7 @@ class Connection(asyncio.Protocol):
         return waiting
 
     def close(self) -> None:
-        """Hang up; nothing more comes of it."""
+        """Close the connection at once."""
         if self._timer is not None:
             self._timer.cancel()
         self._waiting = None
@@ -95,7 +97,7 @@ class Connection(asyncio.Protocol):
     # What the loop tells
 
     def data_received(self, data: bytes) -> None:
-        """A piece of an answer, mostly a whole one."""
+        """Read a piece of an answer, mostly a whole one."""
         if self._waiting is None:
             self.close()  # nobody asked
             return
@@ -111,14 +113,14 @@ class Connection(asyncio.Protocol):
             self._end()
 
     def eof_received(self) -> None:
-        """The server has said all."""
+        """The server has closed its side."""
         if self._waiting is not None and self._reader.ends():
             self._end()
         else:
             self._fail(Fault("closed", sent=True))
 
     def connection_lost(self, error: Exception | None) -> None:
-        """It is gone."""
+        """The connection ended."""
         self._gone(self)
         if isinstance(error, ssl.SSLError):
             self._fail(Fault("tls", str(error), sent=True))
@@ -134,7 +136,7 @@ class Connection(asyncio.Protocol):
         waiting, self._waiting = self._waiting, None
         reader = self._reader
         headers = reader.headers if reader.status >= 300 else NO_HEADERS
-        answer = Answer(reader.status, bytes(reader.body), self._head_s, headers, broken)
+        answer = HttpAnswer(reader.status, bytes(reader.body), self._head_s, headers, broken)
         # A server may answer before it has read all: the rest would be in the next one's way.
         if reader.reusable and not broken and not self._transport.get_write_buffer_size():
             self.idle_s = answer.at_s
@@ -145,7 +147,7 @@ class Connection(asyncio.Protocol):
             waiting.set_result(answer)
 
     def _fail(self, fault: Fault) -> None:
-        """A status that has come stands."""
+        """End the request with a fault; a status that has arrived stands."""
         if self._waiting is not None and self._reader.status:
             self._end(broken=True)
             return
@@ -169,9 +171,9 @@ class Connection(asyncio.Protocol):
             self._arm()
 
 
-class Idle:
-    """Idle connections to all servers. Each has a file descriptor; a process has 1,024 as a rule,
-    of which 512 may be used by sends in flight."""
+class IdleConnections:
+    """Idle connections to all servers. Each uses a file descriptor; a process often has 1,024, of
+    which 512 may be used by sends in flight."""
 
     def __init__(self) -> None:
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -180,25 +182,25 @@ class Idle:
         self._all: OrderedDict[Connection, None] = OrderedDict()
 
     def add(self, connection: Connection) -> None:
-        """One more; if that is too many, the one that nobody used for longest goes."""
+        """Add a connection. If that is one too many, the one that was idle longest is closed."""
         self._all[connection] = None
         if len(self._all) > self._most:
             self._all.popitem(last=False)[0].close()
 
     def remove(self, connection: Connection) -> None:
-        """It is used again, or gone."""
+        """The connection is used again, or closed."""
         self._all.pop(connection, None)
 
     def close(self) -> None:
-        """Hang up on all."""
+        """Close all of them."""
         while self._all:
             self._all.popitem()[0].close()
 
 
-class Connections:
-    """Those to one vetted address; nothing else can be reached through them."""
+class ConnectionPool:
+    """The connections to one vetted address. They cannot reach any other."""
 
-    def __init__(self, target: Target, address: str, all_idle: Idle) -> None:
+    def __init__(self, target: Target, address: str, all_idle: IdleConnections) -> None:
         self._target = target
         self._address = address
         self._all_idle = all_idle
@@ -209,9 +211,9 @@ class Connections:
 
     async def call(
         self, request: bytes, connect_s: float, until_s: float, most: int = ANSWER_BYTES_MAX
-    ) -> Answer:
-        """One request; so much of its answer's body is read. A Fault when there is no answer until
-        then, in the loop's time."""
+    ) -> HttpAnswer:
+        """Send one request and read up to `most` bytes of the answer's body. Raises Fault when no
+        answer comes by `until_s`, in the loop's time."""
         connection = self._take() or await self._connect(connect_s)
         try:
             return await connection.ask(request, until_s, most)
@@ -220,13 +222,13 @@ class Connections:
             raise
 
     async def prepare(self, connect_s: float) -> None:
-        """Have one idle, as long as nobody else takes it."""
+        """Have an idle connection ready, until somebody else takes it."""
         connection = self._take() or await self._connect(connect_s)
         connection.idle_s = self._loop.time()
         self._put(connection)
 
     def _take(self) -> Connection | None:
-        """The one that was used last, if any is idle."""
+        """Take the idle connection that was used last, if there is one."""
         while self._idle:
             connection = self._idle.pop()
             self._all_idle.remove(connection)
@@ -236,7 +238,7 @@ class Connections:
         return None
 
     async def _connect(self, limit_s: float) -> Connection:
-        """A new one; a Fault when it cannot be made, and nothing was sent."""
+        """Make a connection. Raises Fault if that fails; nothing was sent then."""
         target, tls = self._target, None
         try:
             async with asyncio.timeout(limit_s):
@@ -259,7 +261,7 @@ class Connections:
         return connection
 
     def close(self) -> None:
-        """Hang up: on what is in use, when its answer has come."""
+        """Close idle connections now, and those in use when their answer has come."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -283,7 +285,7 @@ class Connections:
             self._idle.remove(connection)
 
     def _sweep(self) -> None:
-        """Nobody waits for connections that nobody uses."""
+        """Close connections that were idle too long."""
         before_s = self._loop.time() - IDLE_S
         while self._idle and self._idle[0].idle_s <= before_s:
             self._idle.popleft().close()
@@ -292,7 +294,8 @@ class Connections:
 
 @cache
 def trust() -> ssl.SSLContext:
-    """The system's certificates (SSL_CERT_FILE and SSL_CERT_DIR name others), read once: 20 ms."""
+    """Load the system's certificates once, which takes 20 ms. SSL_CERT_FILE and SSL_CERT_DIR name
+    others."""
     context = ssl.create_default_context()
     if not context.cert_store_stats()["x509_ca"]:
         check_descriptors()  # without one none is read, and nobody would be trusted for ever

@@ -1,6 +1,6 @@
-"""What is set for webhook queues, as the transport needs it. None is older than two seconds; those
-in use are read again before that, in one question, so that no try waits for it; what this process
-itself changes counts at once."""
+"""The settings of webhook queues. They are at most two seconds old. Those in use are read again
+before that, in one query, so that no try waits for it. A change made in this process counts at
+once."""
 
 import asyncio
 from collections.abc import Sequence
@@ -42,18 +42,18 @@ class Endpoint(Struct, frozen=True):
 
 
 def place(queue: int, tenant: str) -> str:
-    """Where a queue's secrets are sealed to."""
+    """Name the row that a queue's secrets are sealed for."""
     return f"webhook.sealed/{tenant}/{queue}"
 
 
 def open_row(row: HookRow, ring: KeyRing, *, plain: bool = False) -> tuple[Hook, HookSecrets]:
-    """A row as it was set. `plain`: also one that is not sealed though there are keys."""
+    """Decode a stored row. `plain` also accepts one that is not sealed although there are keys."""
     sealed = ring.open(row.key, row.sealed, place(row.queue, row.tenant), plain=plain)
     return HOOK.decode(row.hook), SECRETS.decode(sealed)
 
 
 class Endpoints:
-    """The settings of the queues that are in use."""
+    """Caches the settings of the queues in use."""
 
     def __init__(self, store: HookStore, ring: KeyRing, rules: WebhookRules, clock: Clock) -> None:
         self._store = store
@@ -69,7 +69,7 @@ class Endpoints:
         self.plain = self._endpoint(Hook(), HookSecrets())
 
     def get(self, queue: int, ahead_s: float = 0.0) -> Endpoint | None:
-        """A queue's settings, when they are known and fresh: the usual case."""
+        """Return a queue's settings if they are cached and fresh, as they mostly are."""
         now_s = self._clock.steady_s()
         if now_s + ahead_s >= self._until_s:
             return None
@@ -81,7 +81,8 @@ class Endpoints:
         return known if isinstance(known, Endpoint) else None
 
     async def ask(self, queue: int, ahead_s: float = 0.0) -> Endpoint:
-        """A queue's settings, read if need be; a BadKey when they cannot be opened."""
+        """Return a queue's settings, read if necessary; raises BadKey when they cannot be
+        opened."""
         async with self._asking:
             if self._clock.steady_s() + ahead_s >= self._until_s:
                 self._used.add(queue)
@@ -94,7 +95,7 @@ class Endpoints:
         return known
 
     def forget(self) -> None:
-        """Something was set here."""
+        """Drop the cache, because something was set here."""
         self._until_s = 0.0
         self._changes += 1
 
@@ -104,7 +105,7 @@ class Endpoints:
                 await self._read_used()
 
     async def _read_used(self) -> None:
-        """All that were used since the last time; again, when something is set meanwhile."""
+        """Read all that were used since the last time, and again if something is set meanwhile."""
         used, self._used = sorted(self._used), set()
         changes, read_s = -1, 0.0
         while changes != self._changes:

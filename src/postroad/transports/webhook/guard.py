@@ -1,5 +1,5 @@
-"""The guard: the addresses that a target may be called at, all of them vetted, or the reason why
-not. One bad address fails the whole name: it is how rebinding begins."""
+"""The guard returns the addresses at which a target may be called, or the reason why not. One bad
+address fails the whole name: that is how DNS rebinding begins."""
 
 import socket
 from ipaddress import IPv4Address, ip_address
@@ -12,20 +12,20 @@ from postroad.transports.webhook.addresses import Address, networks
 from postroad.transports.webhook.resolving import Resolve, SharedByTenants, Unresolved
 
 
-class Server(Protocol):
-    """What is vetted of a target: its name, and its address where the name is a number."""
+class Host(Protocol):
+    """The part of a target that is vetted: its name, and its address if the name is one."""
 
     @property
     def host(self) -> str:
-        """As the client spells it."""
+        """The host name, as the client spells it."""
 
     @property
     def literal(self) -> Address | None:
-        """The name as a number, if it is one."""
+        """The name as an IP address, if it is one."""
 
 
 class Guard:
-    """Vets targets by a road's rules. `section`: the part of the settings that allows more."""
+    """Vets targets by a road's rules. `section` is the part of the settings that allows more."""
 
     def __init__(self, rules: WebhookRules, resolve: Resolve, section: str = "webhooks") -> None:
         try:
@@ -35,9 +35,9 @@ class Guard:
         self._resolve = resolve
         self._section = section
 
-    async def addresses(self, target: Server, tenant: str = "") -> list[str]:
-        """Where the target can be called; Unresolved when nowhere, BadUrl when it must not be.
-        Names of one tenant do not wait for those of another."""
+    async def addresses(self, target: Host, tenant: str = "") -> list[str]:
+        """Resolve and vet a target. Raises Unresolved when it has no address, BadUrl when it must
+        not be called. Names of one tenant do not wait for those of another."""
         if target.literal is not None:
             found: list[Address] = [target.literal]
         else:
@@ -58,7 +58,7 @@ class Guard:
         return any(ip_address(address) in network for network in self._allow)
 
     def check(self, host: str, address: Address) -> None:
-        """One address."""
+        """Vet one address; BadUrl says why it must not be called."""
         why = addresses.forbidden(address, self._allow, self._deny)
         if not why and not any(address in net for net in self._allow) and _is_ours(address):
             why = "this machine's own"
@@ -69,7 +69,7 @@ class Guard:
             )
 
 
-def _read(target: Server, text: str) -> Address:
+def _read(target: Host, text: str) -> Address:
     try:
         return ip_address(text)
     except ValueError:
@@ -77,7 +77,7 @@ def _read(target: Server, text: str) -> Address:
 
 
 def _is_ours(address: Address) -> bool:
-    """Only an address of this machine can be bound to."""
+    """Whether this machine has the address: only then can it be bound to."""
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

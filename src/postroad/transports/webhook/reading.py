@@ -1,4 +1,5 @@
-"""HTTP/1.1 answers, read by llhttp as they come: bounded memory, linear work (decision 071)."""
+"""Reads HTTP/1.1 answers by llhttp as they come, with bounded memory and linear work (decision
+071)."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ HEAD_END: Final = re.compile(rb"\n\r?\n")
 
 
 class BadAnswer(Exception):
-    """What came is no answer. `fault`: its class in the log."""
+    """What came is not an HTTP answer. `fault` is its class in the log."""
 
     def __init__(self, fault: str, said: str) -> None:
         super().__init__(said)
@@ -30,8 +31,9 @@ class BadAnswer(Exception):
 
 
 class Reader:
-    """The answers on one connection, one after the other. Of a body so much is kept and read, so
-    that its connection can be used again; more is not waited for."""
+    """Reads the answers on one connection, one after the other. It keeps a bounded part of a body
+    and reads on to its end, so that the connection can be used again; it waits for no more than
+    that."""
 
     __slots__ = (
         "_body_at",
@@ -57,7 +59,7 @@ class Reader:
         self.begin(most)
 
     def begin(self, most: int) -> None:
-        """The next answer."""
+        """Prepare for the next answer."""
         self.status = 0
         """0 until the head has come; that of a 1xx before it does not count."""
         self.body: bytes | bytearray = b""
@@ -68,19 +70,20 @@ class Reader:
         self._searched = self._raw = self._body_at = self._hints = self._chunks = 0
 
     def close(self) -> None:
-        """The parser and the reader hold each other: let go."""
+        """Free the parser: it and the reader refer to each other."""
         del self._parser
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The first of each name, in lower case."""
+        """The first value of each header, by name in lower case."""
         found: dict[str, str] = {}
         for name, value in self._fields:
             found.setdefault(name.decode("latin-1").lower(), value.decode("latin-1").strip())
         return found
 
     def read(self, data: bytes) -> bool:
-        """Take what came; True when that is all, or enough. BadAnswer when it is no answer."""
+        """Read what came; True when that is all, or enough. Raises BadAnswer when it is no
+        answer."""
         if len(data) <= SLICE_BYTES:
             return self._read(data)
         for at in range(0, len(data), SLICE_BYTES):
@@ -100,7 +103,7 @@ class Reader:
         return self._whole or (self.status > 0 and self._is_enough())
 
     def ends(self) -> bool:
-        """The connection has ended; True when the answer ends so."""
+        """The connection has ended; True when that is how the answer ends."""
         told = self.headers
         chunked = told.get("transfer-encoding", "").lower().endswith("chunked")
         return bool(self.status) and not chunked and "content-length" not in told
@@ -113,7 +116,8 @@ class Reader:
         return much or quiet > QUIET_BYTES_MAX or self._chunks > CHUNKS_MAX
 
     def _gather(self, data: bytes) -> None:
-        """The parser gets a head whole: pieces of a header it would copy with each that comes."""
+        """Collect a head before it is parsed: the parser would copy a header's pieces with each
+        that comes."""
         held = self._held
         held += data
         while not self.status and (end := HEAD_END.search(held, max(0, self._searched - 2))):
@@ -147,18 +151,18 @@ class Reader:
     # What the parser tells
 
     def on_message_begin(self) -> None:
-        """Another answer: it is not for us when this one is whole."""
+        """Another answer begins. It was not asked for if this one is complete."""
         self.reusable = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One of a head, or of trailers, which nobody needs."""
+        """A header of the head, or of the trailers, which are not kept."""
         if not self.status:
             self._fields.append((name, value))
             if len(self._fields) > HEADERS_MAX:
                 raise BadAnswer("answer_too_large", f"more than {HEADERS_MAX} headers")
 
     def on_headers_complete(self) -> None:
-        """A head, perhaps of a 1xx."""
+        """The head is complete; it may be that of a 1xx."""
         if self._whole:
             return
         status = self._parser.get_status_code()
@@ -193,7 +197,7 @@ class Reader:
         self.body += data[: self._most - len(self.body)]
 
     def on_message_complete(self) -> None:
-        """The end of an answer, perhaps of a 1xx."""
+        """An answer is complete; it may be a 1xx."""
         if self.status and not self._whole:
             self._whole = True
             told_twice = self._chunks > 0 and "content-length" in self.headers

@@ -1,4 +1,4 @@
-"""Requests as they go over the wire, and as the log shows them."""
+"""Writes requests, and the form in which the log shows them."""
 
 import re
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ OURS: Final = frozenset(
 
 
 class Beginning(Struct, frozen=True):
-    """What all requests to one queue begin with: written once, not for each."""
+    """The part with which all requests to one queue begin. It is written once."""
 
     endpoint: Endpoint
     wire: bytes
@@ -54,7 +54,7 @@ class Beginning(Struct, frozen=True):
     """What is not shown of them, the longest first."""
 
     def request(self, number: str, timestamp: int, message: Message) -> tuple[bytes, bytes]:
-        """One try's whole request, and its headers for the log."""
+        """Write one try's request, and its headers for the log."""
         body, names = message.body, self.endpoint.hook.names
         signature = self.endpoint.signer.sign(number, timestamp, body)
         wire = f"{names.id}: {number}\r\n{names.timestamp}: {timestamp}\r\n"
@@ -66,14 +66,15 @@ class Beginning(Struct, frozen=True):
         return b"".join((self.wire, wire.encode(), body)), b"%s%s}" % (self.shown, shown.encode())
 
     def veiled(self, answer: bytes) -> bytes:
-        """An answer for the log: servers that are being set up often say what they were sent."""
+        """Hide secrets in an answer for the log: servers that are being set up often repeat what
+        they were sent."""
         for text in self.hidden:
             answer = answer.replace(text, VEIL)
         return answer
 
 
 def written(method: str, target: Target, headers: Mapping[str, str]) -> bytes:
-    """A request up to its last headers."""
+    """Write a request up to its last headers."""
     for name, value in headers.items():
         check_header(name, value)
     lines = "".join([f"{name}: {value}\r\n" for name, value in {**ALWAYS, **headers}.items()])
@@ -81,12 +82,12 @@ def written(method: str, target: Target, headers: Mapping[str, str]) -> bytes:
 
 
 def whole(begun: bytes, body: bytes) -> bytes:
-    """A written request, and its body."""
+    """Join a written request and its body."""
     return b"%scontent-length: %d\r\n\r\n%s" % (begun, len(body), body)
 
 
 def begin(target: Target, endpoint: Endpoint, own: bytes = b"") -> Beginning:
-    """The beginning of requests to a target; `own`: headers that only one message has."""
+    """Write the beginning of requests to a target. `own` are headers of one message."""
     given = {name.lower(): value for name, value in HEADERS_DECODER.decode(own or b"{}").items()}
     check_headers(given)
     check_headers(endpoint.headers)
@@ -104,15 +105,16 @@ def begin(target: Target, endpoint: Endpoint, own: bytes = b"") -> Beginning:
 
 
 def _telling(secrets: list[str]) -> tuple[bytes, ...]:
-    """Values, and the longest part of each: a token behind its scheme, a cookie behind its name.
-    Two of each at most, since every answer is searched for them."""
+    """Return secret values, and the longest part of each: a token behind its scheme, a cookie
+    behind its name. There are at most two per value, since every answer is searched for them."""
     parts = {part for value in secrets for part in (value, max(PARTS.split(value), key=len))}
     long = [part.encode() for part in parts if len(part) >= TELLING_CHARACTERS]
     return tuple(sorted(long, key=len, reverse=True))
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
-    """Names and values that HTTP can carry, and none that is ours or the connection's."""
+    """Refuse names and values that HTTP cannot carry, and names that Postroad or the connection
+    sets."""
     if len(headers) > HEADERS_MAX:
         raise BadInput(f"{len(headers)} headers: at most {HEADERS_MAX}")
     for name, value in headers.items():
@@ -122,7 +124,7 @@ def check_headers(headers: Mapping[str, str]) -> None:
 
 
 def check_header(name: str, value: str = "") -> None:
-    """A name and a value that HTTP can carry."""
+    """Refuse a name or a value that HTTP cannot carry."""
     _ = checked("a header's name", name, HEADER_NAME_MAX)  # whether it is short enough
     _ = checked(f"header {name!r}", value, HEADER_VALUE_MAX)  # the same
     if not TOKEN.fullmatch(name) or not VALUE.fullmatch(value):

@@ -1,5 +1,5 @@
-"""Names to addresses, through the system, in threads of their own: a name server that hangs must
-not take the threads that others need, nor one tenant's names those of another."""
+"""Resolves names through the system, in threads of its own. A name server that hangs must not take
+the threads that others need, nor one tenant's names those of another."""
 
 import asyncio
 import socket
@@ -19,15 +19,15 @@ Resolve = Callable[[str], Awaitable[list[str]]]
 
 
 class Unresolved(PostroadError):
-    """The name has no address, or nobody says."""
+    """The name has no address, or no name server answers. Correct the name, or try again later."""
 
 
 @runtime_checkable
 class SharedByTenants(Protocol):
-    """One that is fair: what a tenant asks waits for its own alone."""
+    """A resolver in which a tenant's names wait only for its own."""
 
     async def resolve(self, name: str, tenant: str) -> list[str]:
-        """Its addresses."""
+        """Return the addresses of a name."""
 
 
 class SystemResolver:
@@ -44,11 +44,11 @@ class SystemResolver:
         """Of each tenant, in turn."""
 
     async def __call__(self, name: str) -> list[str]:
-        """For nobody in particular."""
+        """Resolve for no tenant in particular."""
         return await self.resolve(name, "")
 
     async def resolve(self, name: str, tenant: str) -> list[str]:
-        """Its addresses, in the system's order of preference."""
+        """Return the addresses of a name, in the system's order of preference."""
         try:
             async with asyncio.timeout(RESOLVE_S):
                 found = await self._in_turn(name, tenant)
@@ -81,7 +81,7 @@ class SystemResolver:
     def _ended(
         self, loop: asyncio.AbstractEventLoop, tenant: str, _asked: "Future[list[str]]"
     ) -> None:
-        """In a thread: only now it is free, whether anybody still waited or not."""
+        """Free the thread, in the thread itself, whether or not anybody still waits."""
         with suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(self._free, tenant)
 
@@ -97,7 +97,7 @@ class SystemResolver:
                 return
 
     def _wake(self, tenant: str) -> bool:
-        """The next of a tenant's who still waits; its tenant goes to the end of all."""
+        """Wake the next of a tenant's lookups; the tenant then goes behind the others."""
         line = self._waiting.pop(tenant)
         woken = False
         while line and not woken:
@@ -111,7 +111,7 @@ class SystemResolver:
 
 
 def check_descriptors() -> None:
-    """A Shortage when this process cannot have one more."""
+    """Raise Shortage if this process cannot open one more file descriptor."""
     try:
         socket.socket().close()
     except OSError as error:

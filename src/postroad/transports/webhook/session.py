@@ -1,4 +1,5 @@
-"""One lane's way to its server: vetted addresses, connections to each, one try after the other."""
+"""The session of one webhook lane: vetted addresses of its server, connections to each, and the
+tries."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,7 +11,6 @@ from msgspec.structs import replace
 from postroad.model.entities import Message, Queue
 from postroad.model.errors import BadInput, BadKey, BadUrl, PostroadError, StoreError
 from postroad.model.ids import to_text
-from postroad.model.note import Note
 from postroad.model.outcome import (
     DELIVERED,
     Kind,
@@ -20,10 +20,11 @@ from postroad.model.outcome import (
     unknown,
     unreachable,
 )
+from postroad.model.try_details import TryDetails
 from postroad.model.webhook import ANSWER_KEPT_BYTES, WebhookRules
 from postroad.ports.clock import Clock
 from postroad.transports.webhook.answers import judge, outcome_of
-from postroad.transports.webhook.connections import Connections, Fault, Idle
+from postroad.transports.webhook.connections import ConnectionPool, Fault, IdleConnections
 from postroad.transports.webhook.endpoints import Endpoint, Endpoints
 from postroad.transports.webhook.requests import Beginning, begin
 from postroad.transports.webhook.resolving import Unresolved
@@ -34,14 +35,14 @@ AHEAD_S: Final = 0.5
 """What is prepared holds at least so long."""
 
 
-class Way(Struct, frozen=True):
+class AddressPool(Struct, frozen=True):
     """A vetted address, as the log shows it, and the connections to it."""
 
     at: str
-    connections: Connections
+    connections: ConnectionPool
 
 
-class Ways(Struct, frozen=True):
+class VettedAddresses(Struct, frozen=True):
     """The addresses that were vetted last, in the order in which they are tried."""
 
     addresses: list[str]
@@ -49,7 +50,7 @@ class Ways(Struct, frozen=True):
 
 
 class WebhookSession:
-    """POSTs to one server. Queues of the lane share its connections."""
+    """Sends POST requests to one server. Queues of the lane share its connections."""
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class WebhookSession:
         addresses: Callable[[Target], Awaitable[list[str]]],
         endpoints: Endpoints,
         clock: Clock,
-        idle: Idle,
+        idle: IdleConnections,
     ) -> None:
         self._target = target
         self._rules = rules
@@ -67,94 +68,95 @@ class WebhookSession:
         self._clock = clock
         self._idle = idle
         self._loop = asyncio.get_running_loop()
-        self._ways: Ways | None = None
+        self._vetted: VettedAddresses | None = None
         self._vetting = asyncio.Lock()
         self._targets: dict[str, Target] = {}
         self._begun: dict[int, Beginning] = {}
-        self._to: dict[str, Way] = {}
+        self._pools: dict[str, AddressPool] = {}
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
-        """One try, at the first of the addresses that takes the connection."""
+        """Make one try, at the first address that accepts the connection."""
         try:
             endpoint = self._endpoints.get(queue.id) or await self._endpoints.ask(queue.id)
             beginning = self._beginning(queue, message, endpoint)
             timestamp = self._clock.now_ms() // 1000
             request, shown = beginning.request(to_text(message.id), timestamp, message)
-            ways = self._fresh() or await self._vet()
+            vetted = self._fresh() or await self._vet()
         except PostroadError as error:
             return _not_sent(error)
         # Resolving is our own time, not the server's.
         start_s = self._loop.time()
         outcome = unreachable("no address was tried")
-        for address in list(ways.addresses):
-            outcome = await self._call(self._way(address), request, shown, beginning, start_s)
+        for address in list(vetted.addresses):
+            outcome = await self._call(self._pool(address), request, shown, beginning, start_s)
             if outcome.status or outcome.kind is not Kind.unreachable:
                 return outcome
             self._put_last(address)
             left_ms = endpoint.total_ms - (self._loop.time() - start_s) * 1000
             if left_ms <= endpoint.connect_ms:
                 break
-        self._ways = None  # perhaps it lives elsewhere now
+        self._vetted = None  # perhaps it lives elsewhere now
         return outcome
 
     async def prepare(self, queue: Queue, message: Message) -> Outcome | None:  # noqa: ARG002
-        """Read the settings, vet the addresses, connect to one: for a moment each is in hand."""
+        """Read the settings, vet the addresses and connect to one, so that a try can start at its
+        rate slot."""
         endpoints, number = self._endpoints, queue.id
         try:
             endpoint = endpoints.get(number, AHEAD_S) or await endpoints.ask(number, AHEAD_S)
-            ways = self._fresh() or await self._vet()
+            vetted = self._fresh() or await self._vet()
         except PostroadError as error:
             return _not_sent(error)
         outcome = unreachable("no address was tried")
-        for address in list(ways.addresses):
-            way = self._way(address)
+        for address in list(vetted.addresses):
+            pool = self._pool(address)
             try:
-                await way.connections.prepare(endpoint.connect_ms / 1000)
+                await pool.connections.prepare(endpoint.connect_ms / 1000)
             except Fault as fault:
-                outcome = _fault(fault, way)
+                outcome = _fault(fault, pool)
                 self._put_last(address)
             else:
                 return None
-        self._ways = None
+        self._vetted = None
         return outcome
 
     def overdue(self, seconds: float) -> Outcome:
-        """It may have arrived."""
+        """The outcome is unknown: the request may have arrived."""
         return unknown(f"no answer within {seconds:g} s")
 
     async def close(self) -> None:
-        """Hang up."""
-        for way in self._to.values():
-            way.connections.close()
+        """Close all connections."""
+        for pool in self._pools.values():
+            pool.connections.close()
 
     # Where to
 
-    def _fresh(self) -> Ways | None:
-        ways = self._ways
-        return ways if ways is not None and self._loop.time() < ways.until_s else None
+    def _fresh(self) -> VettedAddresses | None:
+        vetted = self._vetted
+        return vetted if vetted is not None and self._loop.time() < vetted.until_s else None
 
-    async def _vet(self) -> Ways:
+    async def _vet(self) -> VettedAddresses:
         async with self._vetting:
-            ways = self._fresh()
-            if ways is None:
+            vetted = self._fresh()
+            if vetted is None:
                 found = await self._addresses(self._target)
-                ways = self._ways = Ways(found, self._loop.time() + RESOLVE_AGAIN_S)
-                for address in self._to.keys() - set(found):
-                    self._to.pop(address).connections.close()
-            return ways
+                vetted = self._vetted = VettedAddresses(found, self._loop.time() + RESOLVE_AGAIN_S)
+                for address in self._pools.keys() - set(found):
+                    self._pools.pop(address).connections.close()
+            return vetted
 
     def _put_last(self, address: str) -> None:
-        """Others try it last, until the name is resolved again."""
-        if self._ways is not None and self._ways.addresses[0] == address:
-            self._ways.addresses.append(self._ways.addresses.pop(0))
+        """Let other tries use this address last, until the name is resolved again."""
+        if self._vetted is not None and self._vetted.addresses[0] == address:
+            self._vetted.addresses.append(self._vetted.addresses.pop(0))
 
-    def _way(self, address: str) -> Way:
-        way = self._to.get(address)
-        if way is None:
+    def _pool(self, address: str) -> AddressPool:
+        pool = self._pools.get(address)
+        if pool is None:
             host = f"[{address}]" if ":" in address else address
-            connections = Connections(self._target, address, self._idle)
-            way = self._to[address] = Way(f"{host}:{self._target.port}", connections)
-        return way
+            connections = ConnectionPool(self._target, address, self._idle)
+            pool = self._pools[address] = AddressPool(f"{host}:{self._target.port}", connections)
+        return pool
 
     # What
 
@@ -167,7 +169,8 @@ class WebhookSession:
         return beginning
 
     def _read(self, name: str) -> Target:
-        """Read again by the same rules as when it was sent; it must still be this lane's server."""
+        """Read the URL by the rules that held when it was sent, and check that it is still this
+        lane's server."""
         target = self._targets.get(name)
         if target is None:
             target = read(name, self._rules)
@@ -179,15 +182,15 @@ class WebhookSession:
     # The try itself
 
     async def _call(
-        self, way: Way, request: bytes, shown: bytes, beginning: Beginning, start_s: float
+        self, pool: AddressPool, request: bytes, shown: bytes, beginning: Beginning, start_s: float
     ) -> Outcome:
         endpoint = beginning.endpoint
         until_s = start_s + endpoint.total_ms / 1000
         called_s = self._clock.steady_s()
         try:
-            answer = await way.connections.call(request, endpoint.connect_ms / 1000, until_s)
+            answer = await pool.connections.call(request, endpoint.connect_ms / 1000, until_s)
         except Fault as fault:
-            return _fault(fault, way, shown)
+            return _fault(fault, pool, shown)
         outcome = DELIVERED
         if answer.status >= 300:
             reject, now_ms = endpoint.hook.reject, self._clock.now_ms()
@@ -197,23 +200,23 @@ class WebhookSession:
         answered_ms = int(max(0.0, taken_s - (self._loop.time() - answer.at_s)) * 1000)
         broken = "answer_broken" if answer.broken else ""
         kept = beginning.veiled(answer.body)[:ANSWER_KEPT_BYTES]
-        note = Note(way.at, broken, shown, kept, answered_ms)
-        return replace(outcome, status=answer.status, note=note)
+        details = TryDetails(pool.at, broken, shown, kept, answered_ms)
+        return replace(outcome, status=answer.status, details=details)
 
 
-def _fault(fault: Fault, way: Way, shown: bytes = b"") -> Outcome:
+def _fault(fault: Fault, pool: AddressPool, shown: bytes = b"") -> Outcome:
     outcome = outcome_of(fault.name, str(fault), sent=fault.sent)
-    return replace(outcome, note=Note(way.at, fault.name, shown))
+    return replace(outcome, details=TryDetails(pool.at, fault.name, shown))
 
 
 def _not_sent(error: PostroadError) -> Outcome:
-    """Why there was no call."""
+    """Make the outcome of a try that made no call."""
     if isinstance(error, BadKey | StoreError):
         return unreachable(f"this webhook's settings cannot be read: {error}")
     if isinstance(error, BadUrl):
-        return replace(failed(str(error), answered=False), note=Note(fault="forbidden"))
+        return replace(failed(str(error), answered=False), details=TryDetails(fault="forbidden"))
     if isinstance(error, Unresolved):
-        return replace(unreachable(str(error)), note=Note(fault="dns"))
+        return replace(unreachable(str(error)), details=TryDetails(fault="dns"))
     if isinstance(error, BadInput):
         return rejected(f"its headers cannot be sent: {error}")
     raise error

@@ -29,7 +29,7 @@ Sign = Callable[[bytes], str]
 
 
 class Signer:
-    """All live keys of a queue; each signs every request, so that receivers can change over."""
+    """Signs with all live keys of a queue, so that receivers can change from one to the next."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
         if isinstance(secrets, str):
@@ -42,19 +42,19 @@ class Signer:
         return bool(self._signs)
 
     def sign(self, number: str, timestamp: int, body: bytes) -> str:
-        """The signature header."""
+        """Return the signature header."""
         signed = b"%s.%d.%s" % (number.encode(), timestamp, body)
         return " ".join([sign(signed) for sign in self._signs])
 
 
 def public_key(secret: str) -> str:
-    """What receivers verify v1a signatures with."""
+    """Return the key with which receivers verify v1a signatures."""
     raw = _private(secret).public_key().public_bytes_raw()
     return PUBLIC + b64encode(raw).decode()
 
 
 def check_public(key: str) -> None:
-    """BadInput when it is no public key."""
+    """Raise BadInput when it is not a public key."""
     if len(_decoded(key.removeprefix(PUBLIC))) != 32:
         raise BadInput(f"a public key has 32 bytes in base64 behind {PUBLIC}")
 
@@ -102,8 +102,8 @@ def _decoded(text: str) -> bytes:
 def fault_in(
     secrets: Sequence[str], number: str, timestamp: str, signature: str, body: bytes, now_s: float
 ) -> str:
-    """What is wrong with a signed request, for receivers; "" when one of the secrets, or public
-    keys (`whpk_…`), fits."""
+    """Say what is wrong with a signed request, for receivers; "" when one of the secrets, or public
+    keys (`whpk_…`), matches."""
     if not (number and timestamp and signature):
         return "not signed"
     told = timestamp.isdecimal() and len(timestamp) <= TIMESTAMP_DIGITS_MAX

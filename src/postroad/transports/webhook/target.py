@@ -23,7 +23,7 @@ SHOWN_CHARACTERS: Final = 200
 
 
 class Target(Struct, frozen=True):
-    """Where a webhook goes."""
+    """The place that a webhook's URL names."""
 
     scheme: str
     host: str
@@ -55,7 +55,7 @@ class Target(Struct, frozen=True):
 
 
 def read(text: str, rules: WebhookRules) -> Target:
-    """The target of a URL, or a BadUrl that says why it is none."""
+    """Read a URL; BadUrl says why it cannot be a webhook."""
     _check_text(text)
     scheme, mark, rest = text.partition("://")
     scheme = scheme.lower()

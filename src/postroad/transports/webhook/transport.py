@@ -8,7 +8,7 @@ from postroad.model.entities import LaneKey, Policy
 from postroad.model.errors import BadUrl
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import Clock
-from postroad.transports.webhook.connections import Idle
+from postroad.transports.webhook.connections import IdleConnections
 from postroad.transports.webhook.endpoints import Endpoints
 from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.requests import check_headers
@@ -22,7 +22,7 @@ resolved and clients built, and only the transport knows whether the request can
 
 
 class WebhookTransport:
-    """One lane a server: scheme, host, port, credential and tenant."""
+    """Each server has its lane: scheme, host, port, credential and tenant."""
 
     name = "webhook"
     shards = 1
@@ -38,17 +38,17 @@ class WebhookTransport:
     ) -> None:
         self.rules = rules
         self.endpoints = endpoints
-        self.idle = Idle()
+        self.idle = IdleConnections()
         self._clock = clock
         self._guard = Guard(rules, resolve or SystemResolver())
         self._policy = policy or Policy(timeout_ms=rules.timeout_ms + GRACE_MS)
 
     def address(self, queue: str, tenant: str) -> LaneKey:
-        """The lane of a URL."""
+        """Return the lane of a URL."""
         return LaneKey(self.name, read(queue, self.rules).server, tenant=tenant)
 
     async def vet(self, queue: str, tenant: str = "") -> None:
-        """Whether a URL may be called now; a BadUrl says why not."""
+        """Check that a URL may be called now; BadUrl says why not."""
         target = read(queue, self.rules)
         try:
             _ = await self._guard.addresses(target, tenant)  # whether it may be called
@@ -56,11 +56,11 @@ class WebhookTransport:
             raise BadUrl(f"{target.server} cannot be a webhook: {error}") from None
 
     def check(self, headers: Mapping[str, str]) -> None:
-        """Whether a message's own headers can be sent."""
+        """Check that a message's own headers can be sent."""
         check_headers(headers)
 
     def policy(self, _queue: str, /) -> Policy:
-        """The default one."""
+        """Return the default policy."""
         return self._policy
 
     def pools(self) -> list[str]:
@@ -68,11 +68,11 @@ class WebhookTransport:
         return [self.name]
 
     def concurrency(self, _pool: str, /) -> int:
-        """No own limit."""
+        """Webhooks have no limit of their own."""
         return 0
 
     async def open(self, lane: LaneKey) -> WebhookSession:
-        """A session; the name is resolved and vetted at its first send."""
+        """Open a session. The name is resolved and vetted at its first send."""
         target = read(lane.server + "/", self.rules)
         rules, endpoints, clock = self.rules, self.endpoints, self._clock
         vetted = partial(self._guard.addresses, tenant=lane.tenant)

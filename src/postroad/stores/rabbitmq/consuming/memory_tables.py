@@ -22,7 +22,7 @@ from postroad.model.entities import Lane, Message, Queue, Rung
 from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.record import Claim, Look, Reading, View, Want
 from postroad.model.states import NEVER
-from postroad.model.turn import Ready, in_turn
+from postroad.model.tenant_turns import ReadyLane, in_turn
 from postroad.ports.store import Levels, Names
 from postroad.stores.rabbitmq.consuming.delivery import DeliveredMessage
 from postroad.stores.rabbitmq.delays.gates import lane_gate_ms, queue_gate_ms
@@ -297,7 +297,7 @@ class DeliveredMessages:
         self, owner: int, levels: Levels, pools: Names, limit: int, without: Names, now_ms: int
     ) -> Claim:
         """Give an owner the lanes that are ready at these levels."""
-        ready: list[Ready] = []
+        ready: list[ReadyLane] = []
         next_at_ms = dict.fromkeys(levels, NEVER) if pools else {}
         for number, held in self.memory_lanes.items():
             if held.owner is not None or held.lane.key.pool not in pools:
@@ -308,7 +308,7 @@ class DeliveredMessages:
                 if at_ms > now_ms:
                     next_at_ms[level] = min(next_at_ms[level], at_ms)
                 elif held.lane.key.tenant not in without:
-                    ready.append(Ready(at_ms, number, held.lane.key.tenant))
+                    ready.append(ReadyLane(at_ms, number, held.lane.key.tenant))
         taken = in_turn(ready, limit)
         lanes = [self._take(self.memory_lanes[number], owner) for number in taken]
         return Claim(lanes, next_at_ms, len(taken) >= limit, self.any_owned)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from postroad.model.entities import Lane, Queue, QueueSpec
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
-from postroad.ports.usage import Kept
+from postroad.ports.usage import CountedKind
 from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
 from postroad.stores.rabbitmq.state.broker_state import BrokerState
 
@@ -39,7 +39,7 @@ class QueueCache:
             await self._remember(queue)
         return queues
 
-    async def tenant_has(self, kept: Kept, tenant: str, most: int) -> int:
+    async def tenant_has(self, kept: CountedKind, tenant: str, most: int) -> int:
         """Count what a tenant has, up to `most`."""
         return await self._store.tenant_has(kept, tenant, most)
 

@@ -105,7 +105,7 @@ class StateBatch:
 
     def seen(self, result: Result) -> None:
         """Record what was seen of a webhook try."""
-        note, m = result.note, result.message
+        note, m = result.details, result.message
         if note is None:
             return
         row = (m.id, m.attempts + 1, result.started_ms, m.level, str(result.kind), result.status)

@@ -1,4 +1,5 @@
-"""Limits on the hub's connections: how many, how many of one network, and wrong tokens."""
+"""Limits on connections to the hub: how many in all, how many from one network, and who guesses
+tokens."""
 
 import resource
 from collections import Counter, OrderedDict
@@ -16,52 +17,52 @@ NETWORKS_MAX: Final = 10_000
 """Networks whose wrong tokens are remembered."""
 
 
-def room() -> int:
-    """Connections that the process's file descriptors have room for."""
+def connections_possible() -> int:
+    """How many connections the process's file descriptors allow."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return 1 << 20
     return max(soft // 4, soft - KEPT_BACK)
 
 
-class Visitors:
-    """Counts connections and wrong tokens by network. What is refused is told in one line a minute,
-    however many there are."""
+class HubConnectionLimits:
+    """Counts connections and wrong tokens by network. Refusals are logged once a minute, with their
+    number."""
 
     def __init__(self, limits: HubLimits, clock: Clock, log: Log) -> None:
         self._limits = limits
         self._clock = clock
         self._log = log
-        self.inside: Counter[str] = Counter()
+        self.by_network: Counter[str] = Counter()
         self.total = 0
-        self._most = limits.connections_max or room()
+        self._most = limits.connections_max or connections_possible()
         self._wrong: OrderedDict[str, tuple[float, int]] = OrderedDict()
         """Since when, and how many."""
         self._told_s: dict[str, float] = {}
         self._refused: Counter[str] = Counter()
 
     def enter(self, name: str) -> int:
-        """One more connection of this network: 0, or the HTTP status that it is refused with. It
+        """Count a connection from this network. Returns 0, or the HTTP status that refuses it. It
         counts until it leaves, also when it is refused."""
-        self.inside[name] += 1
+        self.by_network[name] += 1
         self.total += 1
         if self.total > self._most:
             self._tell("the hub is full", name, most=self._most)
             return 503
-        if self.inside[name] > self._limits.address_connections_max:
+        if self.by_network[name] > self._limits.address_connections_max:
             self._tell("too many hub connections from one address", name)
             return 429
-        return 429 if self.guesses(name) else 0
+        return 429 if self.is_guessing(name) else 0
 
     def leave(self, name: str) -> None:
-        """A connection has ended."""
+        """A connection from this network has ended."""
         self.total -= 1
-        self.inside[name] -= 1
-        if not self.inside[name]:
-            del self.inside[name]
+        self.by_network[name] -= 1
+        if not self.by_network[name]:
+            del self.by_network[name]
 
     def wrong(self, name: str, count: int) -> bool:
-        """Count wrong tokens; True when there are too many of this network."""
+        """Count wrong tokens; True when this network has sent too many."""
         now_s = self._clock.steady_s()
         since_s, before = self._wrong.pop(name, (now_s, 0))
         if now_s - since_s >= MINUTE_S:
@@ -69,10 +70,10 @@ class Visitors:
         self._wrong[name] = (since_s, before + count)
         while len(self._wrong) > NETWORKS_MAX:
             self._wrong.popitem(last=False)
-        return self.guesses(name)
+        return self.is_guessing(name)
 
-    def guesses(self, name: str) -> bool:
-        """Whether this network has shown too many wrong tokens within a minute."""
+    def is_guessing(self, name: str) -> bool:
+        """Whether this network has sent too many wrong tokens within a minute."""
         since_s, count = self._wrong.get(name, (0.0, 0))
         if count <= self._limits.wrong_tokens_max:
             return False

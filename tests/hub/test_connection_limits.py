@@ -15,12 +15,12 @@ from unittest.mock import MagicMock
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from postroad.hub import visitors
+from postroad.hub import connection_limits
+from postroad.hub.connection_limits import HubConnectionLimits
 from postroad.hub.frames import JSON, MSGPACK, Codec
-from postroad.hub.http import Http
+from postroad.hub.http import HttpProtocol
 from postroad.hub.server import UndecidedConnection
-from postroad.hub.socket import Socket
-from postroad.hub.visitors import Visitors
+from postroad.hub.socket import WebSocketSession
 from postroad.model.mailbox import HubLimits
 from postroad.model.networks import network
 from tests.hub.raw import ask, closed, dial, http
@@ -47,9 +47,9 @@ class Lines:
         self.said.append((what, dict(more)))
 
 
-def at_the_door(limits: HubLimits) -> tuple[Visitors, Hands, Lines]:
+def at_the_door(limits: HubLimits) -> tuple[HubConnectionLimits, Hands, Lines]:
     clock, lines = Hands(), Lines()
-    return Visitors(limits, clock, lines), clock, lines  # type: ignore[arg-type]
+    return HubConnectionLimits(limits, clock, lines), clock, lines  # type: ignore[arg-type]
 
 
 def test_an_address_has_its_share_and_the_process_keeps_descriptors_for_deliveries() -> None:
@@ -69,7 +69,7 @@ def test_an_address_has_its_share_and_the_process_keeps_descriptors_for_deliveri
 @pytest.mark.parametrize(("soft", "most"), [(1_024, 384), (256, 64), (65_536, 64_896)])
 def test_descriptors_are_kept_back(monkeypatch: pytest.MonkeyPatch, soft: int, most: int) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, soft))
-    assert visitors.room() == most
+    assert connection_limits.connections_possible() == most
     door, _, _ = at_the_door(HubLimits())
     assert [door.enter(f"host {n}") for n in range(most + 1)] == [0] * most + [503]
 
@@ -113,7 +113,7 @@ def test_wrong_tokens_are_counted_for_a_minute_and_those_who_guess_are_few() -> 
     assert len(lines.said) == 1
     for n in range(20_000):
         door.wrong(f"host {n}", 1)
-    assert len(door._wrong) == visitors.NETWORKS_MAX
+    assert len(door._wrong) == connection_limits.NETWORKS_MAX
 
 
 GUESSES: list[Callable[[str], object]] = [
@@ -185,7 +185,7 @@ def deaf_socket(served: Served) -> socket.socket:
 
 async def everybody_left(served: Served, but: int) -> None:
     async with asyncio.timeout(30):
-        while served.server.visitors.total > but:
+        while served.server.connection_limits.total > but:
             await asyncio.sleep(0.02)
 
 
@@ -204,7 +204,7 @@ async def test_who_errs_by_http_and_never_reads_the_answer_does_not_stay(tmp_pat
                     await loop.sock_sendall(way, asking)
                     while served.hub.commits == before:
                         await asyncio.sleep(0.002)
-                    inside = [each for each in served.server._due if isinstance(each, Http)]
+                    inside = [each for each in served.server._due if isinstance(each, HttpProtocol)]
                     ways = [each._transport for each in inside if each._transport]
                     buffered = sum(each.get_write_buffer_size() for each in ways)
             assert buffered < 64 * 1024  # it is not known yet that nobody reads
@@ -224,11 +224,11 @@ async def test_who_says_goodbye_and_never_reads_does_not_stay(tmp_path: Path) ->
             for count, box in enumerate(boxes):
                 asked = {"do": "sub", "boxes": [[box.box, box.recipient_token]]}
                 await loop.sock_sendall(way, frame(1, json.dumps(asked).encode()))
-                while served.hub.shown().unacked <= count:
+                while served.hub.status().unacked <= count:
                     await asyncio.sleep(0.002)
-                if served.hub.shown().buffered_bytes:
+                if served.hub.status().buffered_bytes:
                     break
-        assert 0 < served.hub.shown().buffered_bytes < 64 * 1024  # that nobody reads is not known
+        assert 0 < served.hub.status().buffered_bytes < 64 * 1024  # that nobody reads is not known
         await loop.sock_sendall(way, frame(8, b""))
         await everybody_left(served, but=1)
         way.close()
@@ -246,7 +246,7 @@ async def test_a_hub_stops_although_somebody_never_reads(tmp_path: Path) -> None
             asked = json.dumps({"do": "sub", "boxes": pairs}).encode()
             await loop.sock_sendall(way, frame(1, asked))
             async with asyncio.timeout(30):
-                while not served.hub.shown().buffered_bytes:
+                while not served.hub.status().buffered_bytes:
                     await asyncio.sleep(0.01)
     await everybody_left(served, but=0)
     way.close()
@@ -307,7 +307,7 @@ def _door(count: int) -> Callable[[], None]:
 def _http(count: int) -> Callable[[], None]:
     hub = MagicMock()
     hub.limits = HubLimits(pieces_max=1 << 30, body_bytes_max=1 << 30)
-    protocol = Http(hub, MagicMock(), MagicMock(), lambda _: False)
+    protocol = HttpProtocol(hub, MagicMock(), MagicMock(), lambda _: False)
     transport = MagicMock()
     transport.get_write_buffer_size.return_value = 0
     protocol.begin(transport)
@@ -320,7 +320,7 @@ def _http(count: int) -> Callable[[], None]:
 def _pieces(count: int) -> Callable[[], None]:
     hub = MagicMock()
     hub.limits = HubLimits(frame_bytes_max=1 << 30)
-    link = Socket(hub, MagicMock(), Codec(JSON), lambda _: False, MagicMock())
+    link = WebSocketSession(hub, MagicMock(), Codec(JSON), lambda _: False, MagicMock())
     link.on_ws_connected(MagicMock())
 
     def read() -> None:

@@ -1,18 +1,19 @@
-"""Who is connected, who awaits a CONTINUE, and the work that is gathered for the store."""
+"""What a hub knows and does not store: connections, subscriptions, who waits for a CONTINUE, and
+the work for the store."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 
 from postroad.hub.frames import Continue
-from postroad.hub.subscriber import Client, Link, Sub
+from postroad.hub.subscriber import Client, ClientLink, Subscription
 from postroad.model.mailbox import Answer, HubLimits, Op, Watch, Watched
 
-Settle = Callable[[Answer], None]
-Asks = Sequence[tuple[str, bytes]]
+OnAnswer = Callable[[Answer], None]
+BoxTokens = Sequence[tuple[str, bytes]]
 
 
-class Waiter:
-    """A long poll that waits for a message."""
+class LongPoll:
+    """A long poll that has found nothing yet."""
 
     __slots__ = ("client", "done", "name", "until_s")
 
@@ -20,41 +21,41 @@ class Waiter:
         self.name = name
         self.until_s = until_s
         self.client = client
-        self.done: Settle = lambda _answer: None
+        self.done: OnAnswer = lambda _answer: None
 
 
-class Connections:
+class HubState:
     """The state of the hub that is not stored. `now_s` is a steady clock."""
 
     def __init__(self, now_s: Callable[[], float], limits: HubLimits) -> None:
         self.limits = limits
         self.now_s = now_s
-        self.subs: dict[str, Sub] = {}
+        self.subs: dict[str, Subscription] = {}
         self.clients: dict[int, Client] = {}
-        self.unacked: dict[Sub, None] = {}
+        self.unacked: dict[Subscription, None] = {}
         """In order of delivery."""
         self.watchers: dict[str, dict[Client, None]] = {}
-        self.waiters: dict[str, OrderedDict[Waiter, None]] = {}
+        self.waiters: dict[str, OrderedDict[LongPoll, None]] = {}
         self.paused: dict[Client, None] = {}
         self.held: dict[Client, None] = {}
         """Something is ready for them that the store could not read."""
         self.takeovers = 0
         self.stale = False
         """Something too old lies at the head of a mailbox: a sweep is due."""
-        self.work: deque[tuple[Op, Settle]] = deque()
-        self.looks: deque[tuple[Asks, Settle]] = deque()
+        self.work: deque[tuple[Op, OnAnswer]] = deque()
+        self.looks: deque[tuple[BoxTokens, OnAnswer]] = deque()
         self._to_look = 0
         self._numbers = 0
 
-    def batch(self) -> list[tuple[Op, Settle]]:
-        """The next pieces of work, for one commit."""
+    def batch(self) -> list[tuple[Op, OnAnswer]]:
+        """Take the next operations, for one commit."""
         work = self.work
         return [work.popleft() for _ in range(min(len(work), self.limits.commit_max))]
 
-    def next_looks(self) -> list[tuple[Asks, Settle]]:
-        """The next subscriptions, for one question: few enough that what a storm of them leaves
-        behind in memory is small."""
-        looks: list[tuple[Asks, Settle]] = []
+    def next_looks(self) -> list[tuple[BoxTokens, OnAnswer]]:
+        """Take the next subscriptions, for one query. Their number is bounded, so that a storm of
+        them leaves little memory behind."""
+        looks: list[tuple[BoxTokens, OnAnswer]] = []
         names = 0
         while self.looks and (not looks or names + len(self.looks[0][0]) <= self.limits.look_max):
             looks.append(self.looks.popleft())
@@ -63,22 +64,22 @@ class Connections:
         return looks
 
     @property
-    def crowded(self) -> bool:
-        """Whether so many subscriptions wait to be looked up that more are kept as bytes."""
+    def lookups_full(self) -> bool:
+        """Whether so many lookups wait that further frames stay undecoded."""
         return self._to_look >= self.limits.look_max
 
-    def _look(self, asks: Asks, settled: Settle) -> None:
+    def _look(self, asks: BoxTokens, settled: OnAnswer) -> None:
         self.looks.append((asks, settled))
         self._to_look += len(asks)
 
-    def connect(self, link: Link) -> Client:
+    def connect(self, link: ClientLink) -> Client:
         """Add a client."""
         self._numbers += 1
         client = self.clients[self._numbers] = Client(link, self._numbers)
         return client
 
     def disconnect(self, client: Client) -> None:
-        """Remove a client; what it had not acked waits for the next subscriber."""
+        """Remove a client. Messages that it did not ack wait for the next subscriber."""
         client.gone = True
         self.clients.pop(client.number, None)
         self.paused.pop(client, None)
@@ -95,8 +96,8 @@ class Connections:
         client.ready.clear()
         client.notices = []
 
-    def give_up(self, waiter: Waiter) -> None:
-        """Remove a waiter that is gone or has waited long enough."""
+    def give_up(self, waiter: LongPoll) -> None:
+        """End a long poll whose client is gone, or that has waited long enough."""
         waiter.until_s = -1.0
         if waiter.client is not None:
             waiter.client.waits.pop(waiter, None)
@@ -106,8 +107,8 @@ class Connections:
             if not waiters:
                 del self.waiters[waiter.name]
 
-    def watch(self, client: Client, watch: Watch, done: Settle) -> None:
-        """Tell this client when these are open; at once for those that are."""
+    def watch(self, client: Client, watch: Watch, done: OnAnswer) -> None:
+        """Tell this client when these mailboxes are open; at once for those that are."""
 
         def settled(answer: Answer) -> None:
             done(answer)

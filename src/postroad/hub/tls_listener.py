@@ -1,5 +1,6 @@
-"""Those who come to a hub with TLS: counted when they connect, and served after the handshake. The
-loop's own TLS server tells of a connection only then, so that nobody could count slow ones."""
+"""Accepts TLS connections to a hub. They are counted when they connect and served after the
+handshake: the loop's own TLS server reports a connection only then, and slow handshakes could not
+be counted."""
 
 import asyncio
 import socket
@@ -7,7 +8,7 @@ import ssl
 from collections.abc import Callable, Coroutine
 from typing import Final
 
-from postroad.hub.visitors import Visitors
+from postroad.hub.connection_limits import HubConnectionLimits
 from postroad.model.networks import network
 from postroad.ports.clock import Clock
 
@@ -16,31 +17,31 @@ REST_S: Final = 1.0
 BACKLOG: Final = 256
 """So many may be here before anybody can count them: see KEPT_BACK."""
 
-Welcome = Callable[[str], asyncio.Protocol]
+MakeProtocol = Callable[[str], asyncio.Protocol]
 """Who serves a connection of this network, which has been counted."""
 
 
-class Greeter:
+class TlsListener:
     """Listens, and makes TLS handshakes."""
 
     def __init__(
         self,
-        visitors: Visitors,
+        connection_limits: HubConnectionLimits,
         clock: Clock,
         tls: ssl.SSLContext,
         limit_s: float,
-        welcome: Welcome,
+        make_protocol: MakeProtocol,
     ) -> None:
-        self._visitors = visitors
+        self._connection_limits = connection_limits
         self._clock = clock
         self._tls = tls
         self._limit_s = limit_s
-        self._welcome = welcome
+        self._make_protocol = make_protocol
         self._listeners: list[socket.socket] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
-        """Listen; answers where, as a number."""
+        """Listen, and return the IP address and the port."""
         loop = asyncio.get_running_loop()
         kind, passive = socket.SOCK_STREAM, socket.AI_PASSIVE
         found = await loop.getaddrinfo(host, port, type=kind, flags=passive)
@@ -59,7 +60,7 @@ class Greeter:
         return name, port
 
     def close(self) -> None:
-        """Stop accepting connections."""
+        """Accept no more connections."""
         for task in self._tasks:
             task.cancel()
         for listener in self._listeners:
@@ -67,7 +68,7 @@ class Greeter:
         self._listeners = []
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work, name="postroad hub greeter")
+        task = asyncio.get_running_loop().create_task(work, name="postroad hub tls listener")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -80,19 +81,22 @@ class Greeter:
                 await self._clock.sleep(REST_S)
                 continue
             name = network(peer[0])
-            if self._visitors.enter(name):
-                self._visitors.leave(name)
+            if self._connection_limits.enter(name):
+                self._connection_limits.leave(name)
                 came.close()
             else:
-                self._spawn(self._greet(came, name))
+                self._spawn(self._shake_hands(came, name))
 
-    async def _greet(self, came: socket.socket, name: str) -> None:
+    async def _shake_hands(self, came: socket.socket, name: str) -> None:
         loop, limit_s = asyncio.get_running_loop(), self._limit_s
         try:
             # The connection is the protocol's from now on.
             _ = await loop.connect_accepted_socket(
-                lambda: self._welcome(name), came, ssl=self._tls, ssl_handshake_timeout=limit_s
+                lambda: self._make_protocol(name),
+                came,
+                ssl=self._tls,
+                ssl_handshake_timeout=limit_s,
             )
         except (OSError, asyncio.CancelledError):  # a fault of TLS and a timeout are OSErrors
             came.close()
-            self._visitors.leave(name)
+            self._connection_limits.leave(name)

@@ -1,4 +1,4 @@
-"""Text of strangers for a terminal: what would steer it is shown instead."""
+"""Foreign text on a terminal: characters that would control the terminal are escaped."""
 
 from typing import Final
 
@@ -24,16 +24,16 @@ LINES: Final = {code: text for code, text in ONE_LINE.items() if chr(code) not i
 IN_JSON: Final = {code: f"\\u{code:04x}" for code in STEERING if code >= 0x20}
 
 
-def visible(text: str) -> str:
-    """The text with the number of each such character in its place; line breaks and tabs stay."""
+def escaped(text: str) -> str:
+    """Escape control characters; line breaks and tabs stay."""
     return text if text.isascii() and text.isprintable() else text.translate(LINES)
 
 
-def one_line(text: str) -> str:
-    """The same, with line breaks and tabs shown as well."""
+def escaped_line(text: str) -> str:
+    """Escape control characters, line breaks and tabs."""
     return text if text.isascii() and text.isprintable() else text.translate(ONE_LINE)
 
 
-def visible_json(text: str) -> str:
-    """JSON of the same meaning: what JSON lets stand raw is escaped too."""
+def escaped_json(text: str) -> str:
+    """Escape control characters that JSON allows raw; its meaning stays the same."""
     return text if text.isascii() and "\x7f" not in text else text.translate(IN_JSON)

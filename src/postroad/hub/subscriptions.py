@@ -1,11 +1,12 @@
-"""Subscriptions: one unacknowledged message each, one subscriber a mailbox, oldest ready first."""
+"""Subscriptions. Each has one unacknowledged message, a mailbox has one subscriber, and the mailbox
+that has been ready longest goes first."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from postroad.hub.connections import Asks, Connections, Settle
 from postroad.hub.frames import End, message
-from postroad.hub.subscriber import Client, Sub
+from postroad.hub.state import BoxTokens, HubState, OnAnswer
+from postroad.hub.subscriber import Client, Subscription
 from postroad.model.mailbox import (
     DONE,
     Answer,
@@ -29,11 +30,11 @@ WRONG_ID: Final = Refused(
 TOO_MANY: Final = Refused(RefusalCode.too_many, "too many subscriptions on one connection")
 
 
-class Delivering(Connections):
-    """What goes to subscribers, and what they acknowledge."""
+class Subscriptions(HubState):
+    """Delivers messages to subscribers, and takes their acks."""
 
-    def subscribe(self, client: Client, asks: Asks, done: Settle) -> None:
-        """Subscribe to these mailboxes. One answer for all goes first, messages after it."""
+    def subscribe(self, client: Client, asks: BoxTokens, done: OnAnswer) -> None:
+        """Subscribe to these mailboxes. The answer is sent before their messages."""
         if len(client.subs) + len(asks) > self.limits.subscriptions_max:
             done(TOO_MANY)
             return
@@ -66,9 +67,9 @@ class Delivering(Connections):
             if before.client is not client:
                 self.takeovers += 1
                 before.client.tell(End(box=name, why="taken over"))
-        self.subs[name] = client.subs[name] = Sub(name, client)
+        self.subs[name] = client.subs[name] = Subscription(name, client)
 
-    def _forget(self, sub: Sub) -> None:
+    def _forget(self, sub: Subscription) -> None:
         client, name = sub.client, sub.name
         self.unacked.pop(sub, None)
         client.ready.pop(name, None)
@@ -77,8 +78,9 @@ class Delivering(Connections):
         if self.subs.get(name) is sub:
             del self.subs[name]
 
-    def unsubscribe(self, client: Client, names: Sequence[str], done: Settle) -> None:
-        """Unsubscribe from these; what is unacked waits. In order with subscriptions."""
+    def unsubscribe(self, client: Client, names: Sequence[str], done: OnAnswer) -> None:
+        """End these subscriptions, in order with those made before. Messages without an ack
+        wait."""
 
         def settled(_answer: Answer) -> None:
             for name in names:
@@ -90,11 +92,11 @@ class Delivering(Connections):
 
         self._look((), settled)
 
-    def _deliver(self, sub: Sub, letter: Letter) -> None:
+    def _deliver(self, sub: Subscription, letter: Letter) -> None:
         self._delivered(sub, letter.position)
         sub.client.link.put(message(sub.name, letter))
 
-    def _delivered(self, sub: Sub, position: int) -> None:
+    def _delivered(self, sub: Subscription, position: int) -> None:
         sub.delivered = position
         sub.since = self.now_s()
         self.unacked[sub] = None
@@ -104,10 +106,10 @@ class Delivering(Connections):
         self._drain(client)
 
     def _drain(self, client: Client) -> None:
-        """Read the heads of what has been ready longest, if the client can take them."""
+        """Read the heads of the mailboxes that have been ready longest, if the client reads."""
         if client.reading or not client.ready or not client.writable:
             return
-        picked: list[tuple[Sub, float]] = []
+        picked: list[tuple[Subscription, float]] = []
         while client.ready and len(picked) < self.limits.dispatch:
             name, since_s = client.ready.popitem(last=False)
             sub = client.subs.get(name)
@@ -131,12 +133,12 @@ class Delivering(Connections):
         self.work.append((Peek([sub.name for sub, _ in picked]), settled))
 
     def _dispatch(
-        self, client: Client, picked: list[tuple[Sub, float]], answer: Answer
-    ) -> list[tuple[Sub, float]]:
-        """Deliver what was read to those that are still what they were; who is left."""
+        self, client: Client, picked: list[tuple[Subscription, float]], answer: Answer
+    ) -> list[tuple[Subscription, float]]:
+        """Deliver what was read to subscriptions that have not changed; return the others."""
         self._after("", answer)
         letters = answer.letters if isinstance(answer, Heads) else [None] * len(picked)
-        left: list[tuple[Sub, float]] = []
+        left: list[tuple[Subscription, float]] = []
         for (sub, since_s), letter in zip(picked, letters, strict=True):
             if client.subs.get(sub.name) is not sub or sub.delivered:
                 continue  # another generation, or it went another way
@@ -146,8 +148,9 @@ class Delivering(Connections):
                 self._deliver(sub, letter)
         return left
 
-    def ack(self, client: Client, name: str, position: int, done: Settle) -> None:
-        """Delete a received message, then answer with the next one."""
+    def ack(self, client: Client, name: str, position: int, done: OnAnswer) -> None:
+        """A client confirms a message. The answer, with the next message, comes after the
+        deletion."""
         sub = client.subs.get(name)
         if sub is None or not sub.delivered:
             done(NOT_SUBSCRIBED)
@@ -168,8 +171,8 @@ class Delivering(Connections):
 
         self.work.append((Take(name, position), settled))
 
-    def _following(self, sub: Sub, letter: Letter | None) -> Letter | None:
-        """The next message goes with the ack's answer, but not before what is ready already."""
+    def _following(self, sub: Subscription, letter: Letter | None) -> Letter | None:
+        """The next message goes with the ack's answer, unless other mailboxes are ready already."""
         client = sub.client
         if client.subs.get(sub.name) is not sub:
             return None

@@ -1,18 +1,18 @@
-"""What a hub shows of itself: plain values, and why a subscription seems stuck."""
+"""What a hub reports about itself, and why a subscription seems stuck."""
 
 from typing import Final
 
 from msgspec import Struct
 
 from postroad.hub.core import Core
-from postroad.hub.subscriber import Client, State, Sub
+from postroad.hub.subscriber import Client, Subscription, SubscriptionState
 from postroad.model.mailbox import Box
 
 BUSIEST: Final = 10
 
 
-class ClientShown(Struct, frozen=True):
-    """One connection."""
+class ClientStatus(Struct, frozen=True):
+    """The state of one connection."""
 
     client: int
     subscriptions: int
@@ -22,8 +22,8 @@ class ClientShown(Struct, frozen=True):
     paused_s: float
 
 
-class Shown(Struct, frozen=True):
-    """A hub now. Pending: subscriptions with something to read that is not delivered yet."""
+class HubStatus(Struct, frozen=True):
+    """The state of a hub. Pending are subscriptions with a message that is not delivered yet."""
 
     clients: int
     subscriptions: int
@@ -36,12 +36,12 @@ class Shown(Struct, frozen=True):
     """Full mailboxes of which a sender awaits CONTINUE."""
     polls: int
     buffered_bytes: int
-    busiest: list[ClientShown]
+    busiest: list[ClientStatus]
     """The connections that hold most back."""
 
 
-class Explained(Struct, frozen=True):
-    """Why a mailbox's messages go, or do not."""
+class MailboxExplanation(Struct, frozen=True):
+    """Why a mailbox's messages are delivered, or are not."""
 
     box: str
     state: str
@@ -50,12 +50,12 @@ class Explained(Struct, frozen=True):
     text: str
 
 
-def shown(core: Core) -> Shown:
-    """What the hub is doing now."""
+def hub_status(core: Core) -> HubStatus:
+    """Count what the hub is doing now."""
     clients = [_client(core, client) for client in core.clients.values()]
     busy = sorted(clients, key=lambda each: (each.buffered_bytes, each.pending), reverse=True)
     oldest = next(iter(core.unacked), None)
-    return Shown(
+    return HubStatus(
         clients=len(clients),
         subscriptions=len(core.subs),
         pending=sum(each.pending for each in clients),
@@ -70,8 +70,8 @@ def shown(core: Core) -> Shown:
     )
 
 
-def _client(core: Core, client: Client) -> ClientShown:
-    return ClientShown(
+def _client(core: Core, client: Client) -> ClientStatus:
+    return ClientStatus(
         client=client.number,
         subscriptions=len(client.subs),
         pending=len(client.ready),
@@ -85,23 +85,25 @@ def _age(core: Core, since_s: float | None) -> float:
     return 0.0 if since_s is None else round(core.now_s() - since_s, 3)
 
 
-def explain(core: Core, name: str, box: Box | None) -> Explained:
-    """Why a mailbox's messages go, or do not."""
+def explain(core: Core, name: str, box: Box | None) -> MailboxExplanation:
+    """Explain why a mailbox's messages are delivered, or are not."""
     if box is None:
-        return Explained(name, "unknown", 0, over_quota=False, text="there is no such mailbox")
+        return MailboxExplanation(
+            name, "unknown", 0, over_quota=False, text="there is no such mailbox"
+        )
     sub = core.subs.get(name)
     state, text = ("no subscriber", "nobody is subscribed") if sub is None else _why(core, sub, box)
     count = f"{box.waiting} of {box.quota} messages wait"
     over = "; over its quota: senders are refused until it is empty" if box.over else ""
-    return Explained(name, state, box.waiting, box.over, f"{count}; {text}{over}")
+    return MailboxExplanation(name, state, box.waiting, box.over, f"{count}; {text}{over}")
 
 
-def _why(core: Core, sub: Sub, box: Box) -> tuple[str, str]:
+def _why(core: Core, sub: Subscription, box: Box) -> tuple[str, str]:
     client, who = sub.client, f"client {sub.client.number}"
-    if sub.state is State.waiting:
+    if sub.state is SubscriptionState.waiting:
         since_s = _age(core, sub.since)
         return sub.state, f"{who} has message {sub.delivered} since {since_s:.1f} s, without an ack"
-    if sub.state is State.taking:
+    if sub.state is SubscriptionState.taking:
         return sub.state, f"the ack of message {-sub.delivered} is being stored"
     if sub.name in client.ready:
         place = list(client.ready).index(sub.name)

@@ -1,4 +1,4 @@
-"""What holds a message back, and what will happen to it next if nothing else changes."""
+"""Which blocks apply to a message, and what happens to it next if nothing else changes."""
 
 from enum import StrEnum
 from typing import Final
@@ -23,19 +23,18 @@ SILENT_MS: Final = 15_000
 PACE: Final = "pace"
 
 
-class Scope(StrEnum):
-    """What a block is on."""
+class BlockScope(StrEnum):
+    """Whether a block is on a message, a queue or a lane."""
 
     message = "message"
     queue = "queue"
     lane = "lane"
 
 
-class Hold(Struct, frozen=True):
-    """A block that applies: not before a time, because of something. `until_ms` None: until
-    somebody, or another message, ends it."""
+class ActiveBlock(Struct, frozen=True):
+    """A block that applies now. `until_ms` None: until somebody, or another message, ends it."""
 
-    scope: Scope
+    scope: BlockScope
     kind: str
     """retry, scheduled, later, order, pace; or a BlockKind."""
     reason: str
@@ -43,7 +42,7 @@ class Hold(Struct, frozen=True):
     until_ms: int | None
 
 
-class What(StrEnum):
+class NextKind(StrEnum):
     """What comes next."""
 
     attempt = "try"
@@ -52,7 +51,7 @@ class What(StrEnum):
     answer = "answer"
     """A try is under way; its answer decides."""
     after = "after"
-    """It goes when the message before it in its slot is finished."""
+    """It goes when the message before it in its order group is finished."""
     held = "held"
     """Nothing, until somebody resumes, unblocks, replays or cancels."""
     expire = "expire"
@@ -60,45 +59,46 @@ class What(StrEnum):
     nothing = "nothing"
 
 
-class Outlook(Struct, frozen=True):
+class NextStep(Struct, frozen=True):
     """What will happen, if nobody does anything. No try starts before `not_before_ms` (None: no
-    such time is known), unless what holds it back is lifted, or new messages for a server that is
-    away advance its probe. `exact`: one starts then, given an engine that serves the lane and
-    has room."""
+    such time is known), unless a block is lifted, or new messages for a server that is away advance
+    its probe. `exact`: one starts then, given an engine that serves the lane and has capacity."""
 
-    what: What
+    what: NextKind
     why: str
     not_before_ms: int | None = None
     exact: bool = False
     after: str = ""
-    """The message before it in its slot."""
+    """The message before it in its order group."""
 
 
-def holds_on_message(facts: MessageFacts, now_ms: int) -> list[Hold]:
-    """Every block that applies to a message that is not finished."""
+def blocks_on_message(facts: MessageFacts, now_ms: int) -> list[ActiveBlock]:
+    """List every block that applies to an unfinished message."""
     live = facts.live
     if live is None or live.uncertain:
         return []
-    found: list[Hold] = []
+    found: list[ActiveBlock] = []
     if live.due_ms > now_ms:
         found.append(_wait(facts, live))
     if live.before:
-        why = f"{to_text(live.before)} of its slot goes first"
-        found.append(Hold(Scope.message, "order", why, facts.accepted_at_ms, None))
+        why = f"{to_text(live.before)} of its order group goes first"
+        found.append(ActiveBlock(BlockScope.message, "order", why, facts.accepted_at_ms, None))
     elif live.held:
         since_ms = _last_ended_ms(facts)
-        found.append(Hold(Scope.message, BlockKind.exhausted_head, live.held, since_ms, None))
-    found += holds_on_queue(facts.queue, facts.paused_at_ms, now_ms)
-    found += holds_on_lane(facts.lane) if facts.lane else []
-    return found + (holds_by_pace(facts.paces, now_ms) if live.due_ms <= now_ms else [])
+        found.append(
+            ActiveBlock(BlockScope.message, BlockKind.exhausted_head, live.held, since_ms, None)
+        )
+    found += blocks_on_queue(facts.queue, facts.paused_at_ms, now_ms)
+    found += blocks_on_lane(facts.lane) if facts.lane else []
+    return found + (blocks_by_limits(facts.paces, now_ms) if live.due_ms <= now_ms else [])
 
 
-def holds_by_pace(paces: tuple[PaceFacts, ...], now_ms: int) -> list[Hold]:
-    """Limits that are used up for the moment. Until when is known only of long windows: some slot
-    that is reserved already may be for this very message."""
+def blocks_by_limits(paces: tuple[PaceFacts, ...], now_ms: int) -> list[ActiveBlock]:
+    """List the limits that are used up for the moment. Until when is known only of long windows: a
+    rate slot that is reserved already may be for this very message."""
     return [
-        Hold(
-            Scope.lane if pace.shared else Scope.queue,
+        ActiveBlock(
+            BlockScope.lane if pace.shared else BlockScope.queue,
             PACE,
             f"no more than {pace.limit}",
             now_ms,
@@ -109,12 +109,12 @@ def holds_by_pace(paces: tuple[PaceFacts, ...], now_ms: int) -> list[Hold]:
     ]
 
 
-def _wait(facts: MessageFacts, live: Live) -> Hold:
+def _wait(facts: MessageFacts, live: Live) -> ActiveBlock:
     last = facts.tries[-1] if facts.tries else None
     if last is None:
-        return Hold(Scope.message, "scheduled", "", facts.accepted_at_ms, live.due_ms)
+        return ActiveBlock(BlockScope.message, "scheduled", "", facts.accepted_at_ms, live.due_ms)
     kind = "later" if last.outcome is Kind.later else "retry"
-    return Hold(Scope.message, kind, last.error, _last_ended_ms(facts), live.due_ms)
+    return ActiveBlock(BlockScope.message, kind, last.error, _last_ended_ms(facts), live.due_ms)
 
 
 def _last_ended_ms(facts: MessageFacts) -> int:
@@ -122,76 +122,84 @@ def _last_ended_ms(facts: MessageFacts) -> int:
     return last.started_at_ms + last.took_ms if last else facts.accepted_at_ms
 
 
-def holds_on_queue(queue: Queue, paused_at_ms: int, now_ms: int) -> list[Hold]:
-    """Blocks on a queue."""
-    found: list[Hold] = []
+def blocks_on_queue(queue: Queue, paused_at_ms: int, now_ms: int) -> list[ActiveBlock]:
+    """List the blocks on a queue."""
+    found: list[ActiveBlock] = []
     if queue.paused:
-        found.append(Hold(Scope.queue, BlockKind.paused, "paused by hand", paused_at_ms, None))
+        found.append(
+            ActiveBlock(BlockScope.queue, BlockKind.paused, "paused by hand", paused_at_ms, None)
+        )
     block = queue.block
     if block is not None and block.until_ms > now_ms:
         until_ms = None if block.until_ms >= NEVER else block.until_ms
-        found.append(Hold(Scope.queue, block.kind, block.reason, block.since_ms, until_ms))
+        found.append(
+            ActiveBlock(BlockScope.queue, block.kind, block.reason, block.since_ms, until_ms)
+        )
     return found
 
 
-def holds_on_lane(lane: LaneState) -> list[Hold]:
-    """Blocks on a lane. An open circuit is one also when its time is over: a probe decides."""
-    found: list[Hold] = []
+def blocks_on_lane(lane: LaneState) -> list[ActiveBlock]:
+    """List the blocks on a lane. An open circuit is one even after its time: a probe decides."""
+    found: list[ActiveBlock] = []
     if lane.paused_at_ms:
         reason = "paused by hand"
-        found.append(Hold(Scope.lane, BlockKind.paused, reason, lane.paused_at_ms, None))
+        found.append(
+            ActiveBlock(BlockScope.lane, BlockKind.paused, reason, lane.paused_at_ms, None)
+        )
     circuit = lane.circuit
     if circuit.is_open:
         kind, reason = BlockKind.unreachable, circuit.reason
-        found.append(Hold(Scope.lane, kind, reason, circuit.since_ms, circuit.until_ms))
+        found.append(ActiveBlock(BlockScope.lane, kind, reason, circuit.since_ms, circuit.until_ms))
     return found
 
 
-def outlook(facts: MessageFacts, holds: list[Hold], now_ms: int, *, sending: bool) -> Outlook:
-    """What will happen to a message."""
+def next_step(
+    facts: MessageFacts, holds: list[ActiveBlock], now_ms: int, *, sending: bool
+) -> NextStep:
+    """Say what will happen to a message."""
     live = facts.live
     if live is None:
-        return Outlook(What.nothing, "it is finished")
+        return NextStep(NextKind.nothing, "it is finished")
     if live.uncertain:
         why = (
             "it may have been delivered, and its queue wants no second try after doubt: settle it "
             "as sent or as unsent, or cancel it"
         )
-        return Outlook(What.nothing, why)
+        return NextStep(NextKind.nothing, why)
     if sending:
-        return Outlook(What.answer, "a try is under way")
+        return NextStep(NextKind.answer, "a try is under way")
     ends = [hold.until_ms for hold in holds if hold.until_ms is not None]
     not_before_ms = max([now_ms, *ends])
     stopped = [hold for hold in holds if hold.until_ms is None and hold.kind != "order"]
-    slot_held = bool(live.before and live.held)
+    group_held = bool(live.before and live.held)
     dies_at_ms = _dies_at_ms(facts, live)
     if dies_at_ms < NEVER and (stopped or dies_at_ms <= not_before_ms):
         own = dies_at_ms == live.expires_at_ms
         why = "its deadline comes first" if own else "it outlives the time that its queue allows"
-        return Outlook(What.expire, why, dies_at_ms)
+        return NextStep(NextKind.expire, why, dies_at_ms)
     if stopped:
-        return Outlook(What.held, WAITS_FOR[stopped[0].kind])
+        return NextStep(NextKind.held, WAITS_FOR[stopped[0].kind])
     if live.before:
-        why = SLOT_HELD if slot_held else "messages of one slot go in order of acceptance"
-        when_ms = None if slot_held else not_before_ms
-        return Outlook(What.after, why, when_ms, after=to_text(live.before))
+        why = GROUP_HELD if group_held else "messages of one order group go in order of acceptance"
+        when_ms = None if group_held else not_before_ms
+        return NextStep(NextKind.after, why, when_ms, after=to_text(live.before))
     return _attempt(facts, live, holds, not_before_ms, now_ms)
 
 
 WAITS_FOR: Final[dict[str, str]] = {
     BlockKind.paused: "it waits until somebody resumes what is paused",
     BlockKind.disabled: "its queue is disabled until somebody unblocks it",
-    BlockKind.exhausted_head: "its ladder is spent, and it holds its slot until somebody replays "
-    "or cancels it",
+    BlockKind.exhausted_head: "its ladder is spent, and it holds its order group until somebody "
+    "replays or cancels it",
 }
-SLOT_HELD: Final = (
-    "the head of its slot is exhausted and holds it until somebody replays or cancels"
+GROUP_HELD: Final = (
+    "the head of its order group is exhausted and holds it until somebody replays or cancels"
 )
 
 
 def _attempt(
-    facts: MessageFacts, live: Live, holds: list[Hold], not_before_ms: int, now_ms: int
-) -> Outlook:
+    facts: MessageFacts, live: Live, holds: list[ActiveBlock], not_before_ms: int, now_ms: int
+) -> NextStep:
     last = max(holds, key=lambda hold: hold.until_ms or 0, default=None)
     why = "it is due" if last is None else ENDS.get((last.scope, last.kind), "its wait ends then")
     lane, block = facts.lane, facts.queue.block
@@ -199,30 +207,33 @@ def _attempt(
         # Its success lifts the queue's `unreachable` block too, before that one's own end.
         lifts = block is not None and block.kind is BlockKind.unreachable
         first_ms = max(now_ms, live.due_ms, lane.circuit.until_ms)
-        return Outlook(What.probe, ENDS[AWAY], first_ms if lifts else not_before_ms)
+        return NextStep(NextKind.probe, ENDS[AWAY], first_ms if lifts else not_before_ms)
     if block is not None:
-        return Outlook(What.probe, ENDS[(Scope.queue, block.kind)], not_before_ms)
+        return NextStep(NextKind.probe, ENDS[(BlockScope.queue, block.kind)], not_before_ms)
     exact = _is_exact(facts, live, now_ms)
     if any(hold.kind == PACE for hold in holds):
-        why = ENDS[(Scope.queue, PACE)]
+        why = ENDS[(BlockScope.queue, PACE)]
     elif not exact and live.due_ms <= now_ms:
         why = "it is due, and goes when an engine that serves its lane has room for it"
     elif live.others_due:
         others = "1 other" if live.others_due == 1 else f"{live.others_due} others"
         why += f"; {others} of its lane {'is' if live.others_due == 1 else 'are'} due by then"
-    return Outlook(What.attempt, why, not_before_ms, exact)
+    return NextStep(NextKind.attempt, why, not_before_ms, exact)
 
 
-AWAY: Final = (Scope.lane, "unreachable")
+AWAY: Final = (BlockScope.lane, "unreachable")
 ENDS: Final = {
     AWAY: "its server cannot be reached: one probe an interval goes out and decides, sooner when "
     "new messages come",
-    (Scope.queue, "quota"): "its queue takes no more for now: then one try goes first and decides",
-    (Scope.queue, "unreachable"): "its recipient cannot be reached: then one try goes first",
-    (Scope.queue, PACE): "it is due, and goes when its limit has a slot for it",
-    (Scope.message, "retry"): "the delay of its retry level ends then",
-    (Scope.message, "scheduled"): "its sender asked for that time",
-    (Scope.message, "later"): "its last try asked for that time",
+    (
+        BlockScope.queue,
+        "quota",
+    ): "its queue takes no more for now: then one try goes first and decides",
+    (BlockScope.queue, "unreachable"): "its recipient cannot be reached: then one try goes first",
+    (BlockScope.queue, PACE): "it is due, and goes when its limit has a rate slot for it",
+    (BlockScope.message, "retry"): "the delay of its retry level ends then",
+    (BlockScope.message, "scheduled"): "its sender asked for that time",
+    (BlockScope.message, "later"): "its last try asked for that time",
 }
 
 
@@ -241,7 +252,7 @@ def _is_exact(facts: MessageFacts, live: Live, now_ms: int) -> bool:
 
 
 def _dies_at_ms(facts: MessageFacts, live: Live) -> int:
-    """When it expires: by its own deadline, or by a spell that it will have outlived."""
+    """Return when it expires: by its own deadline, or by a spell that it will have outlived."""
     at_ms, queue, lane = live.expires_at_ms, facts.queue, facts.lane
     if queue.paused:
         return at_ms

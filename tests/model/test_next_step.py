@@ -8,8 +8,8 @@ from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.entities import DAY_MS, Policy, Queue
 from postroad.model.explain import explain
 from postroad.model.facts import LaneState, Live, MessageFacts, Owner
+from postroad.model.next_step import NextKind, NextStep
 from postroad.model.outcome import Kind
-from postroad.model.outlook import Outlook, What
 from postroad.model.states import NEVER
 from postroad.model.tries import Try
 
@@ -23,7 +23,7 @@ FACTS = MessageFacts(7, NOW_MS - 5_000, QUEUE, 0, (FAILED,), live=LIVE, lane=LAN
 QUOTA = Block(BlockKind.quota, NOW_MS + 10_000, "429", 1, NOW_MS - 1_000)
 
 
-def coming(facts: MessageFacts) -> Outlook:
+def coming(facts: MessageFacts) -> NextStep:
     return explain(facts, NOW_MS).next
 
 
@@ -41,7 +41,7 @@ def queue(facts: MessageFacts, **changes: object) -> MessageFacts:
 
 def test_a_retry_that_nothing_is_in_the_way_of_is_exact() -> None:
     due_ms = LIVE.due_ms
-    assert coming(FACTS) == Outlook(What.attempt, coming(FACTS).why, due_ms, exact=True)
+    assert coming(FACTS) == NextStep(NextKind.attempt, coming(FACTS).why, due_ms, exact=True)
     assert coming(lane(FACTS, owner=None)).exact
 
 
@@ -75,21 +75,21 @@ def test_a_probe_can_lift_the_block_of_an_unreachable_queue_before_its_end() -> 
     away = Block(BlockKind.unreachable, NOW_MS + 900_000, "refused", 5, NOW_MS - 1_000)
     circuit = Circuit(3, 1, NOW_MS + 70_000, NOW_MS - 1_000, "refused")
     facts = lane(queue(FACTS, block=away), circuit=circuit)
-    assert (coming(facts).what, coming(facts).not_before_ms) == (What.probe, NOW_MS + 70_000)
+    assert (coming(facts).what, coming(facts).not_before_ms) == (NextKind.probe, NOW_MS + 70_000)
 
 
 def test_one_whose_deadline_comes_first_expires_then() -> None:
     facts = live(FACTS, expires_at_ms=NOW_MS + 60_000)
-    assert (coming(facts).what, coming(facts).not_before_ms) == (What.expire, NOW_MS + 60_000)
-    assert coming(live(FACTS, expires_at_ms=NOW_MS + 60_001)).what is What.attempt
+    assert (coming(facts).what, coming(facts).not_before_ms) == (NextKind.expire, NOW_MS + 60_000)
+    assert coming(live(FACTS, expires_at_ms=NOW_MS + 60_001)).what is NextKind.attempt
 
 
 def test_a_paused_one_expires_at_its_deadline_and_never_of_a_spell() -> None:
     old = replace(QUOTA, since_ms=NOW_MS - 8 * DAY_MS)
     held = queue(FACTS, paused=True, block=old)
-    assert coming(held).what is What.held
+    assert coming(held).what is NextKind.held
     ends = replace(held, live=replace(LIVE, expires_at_ms=NOW_MS + DAY_MS))
-    assert (coming(ends).what, coming(ends).not_before_ms) == (What.expire, NOW_MS + DAY_MS)
+    assert (coming(ends).what, coming(ends).not_before_ms) == (NextKind.expire, NOW_MS + DAY_MS)
 
 
 @pytest.mark.parametrize(("kind", "days"), [(BlockKind.quota, 7), (BlockKind.unreachable, 2)])
@@ -97,6 +97,6 @@ def test_one_that_outlives_a_spell_expires(kind: BlockKind, days: int) -> None:
     since_ms = NOW_MS - days * DAY_MS
     block = Block(kind, NOW_MS + 3 * 3_600_000, "", 9, since_ms)
     old = replace(live(queue(FACTS, block=block), due_ms=since_ms), accepted_at_ms=since_ms)
-    assert coming(old).what is What.expire
+    assert coming(old).what is NextKind.expire
     # One that was accepted, or replayed, later still has time.
-    assert coming(live(old, due_ms=NOW_MS)).what is What.probe
+    assert coming(live(old, due_ms=NOW_MS)).what is NextKind.probe

@@ -1,9 +1,9 @@
-"""What was seen of a try, for the attempt log."""
+"""The details of a try, for the log of tries."""
 
 from msgspec import Struct
 
 
-class Note(Struct, frozen=True):
+class TryDetails(Struct, frozen=True):
     """What was seen of one try, beside its outcome."""
 
     address: str = ""

@@ -1,4 +1,5 @@
-"""One connection to a hub, from the client's side: questions by number, and what comes unasked."""
+"""The client's side of one connection to a hub: numbered commands with their answers, and frames
+that nobody asked for."""
 
 import asyncio
 import logging
@@ -31,16 +32,17 @@ FRAME_BYTES_MAX: Final = 1 << 20
 SAID_CHARACTERS: Final = 200
 CONTROL: Final = (WSMsgType.PING, WSMsgType.PONG)
 CODEC: Final = Codec(MSGPACK)
-Reach = Callable[[], Awaitable[list[str]]]
+FindAddresses = Callable[[], Awaitable[list[str]]]
 """Asked before each connection: the addresses to try in this order, as numbers."""
 
 
-class Calls(WSListener):
-    """Commands and their answers. `heard` gets every frame that is not an answer, and QUOTA."""
+class ClientConnection(WSListener):
+    """Sends commands and awaits their answers. `on_frame` gets QUOTA, and every frame that answers
+    no command."""
 
-    def __init__(self, heard: Callable[[Said], None], lost: Callable[[], None]) -> None:
-        self._heard = heard
-        self._lost = lost
+    def __init__(self, on_frame: Callable[[Said], None], on_lost: Callable[[], None]) -> None:
+        self._on_frame = on_frame
+        self._on_lost = on_lost
         self._open: dict[int, asyncio.Future[Said]] = {}
         self._numbers = 0
         self._transport: WSTransport | None = None
@@ -51,17 +53,17 @@ class Calls(WSListener):
     async def connect(
         cls,
         url: str,
-        heard: Callable[[Said], None],
-        lost: Callable[[], None],
-        reach: Reach | None = None,
+        on_frame: Callable[[Said], None],
+        on_lost: Callable[[], None],
+        reach: FindAddresses | None = None,
         tls: ssl.SSLContext | None = None,
-    ) -> "Calls":
+    ) -> "ClientConnection":
         """Connect, or raise HubAway. Redirects are not followed."""
         addresses: list[str | None] = [None] if reach is None else [*await reach()]
         away = HubAway(f"{url} has no address")
         for address in addresses:
             try:
-                return await cls._connect(url, lambda: cls(heard, lost), address, tls)
+                return await cls._connect(url, lambda: cls(on_frame, on_lost), address, tls)
             except HubAway as error:
                 away = error
         raise away
@@ -70,13 +72,13 @@ class Calls(WSListener):
     async def _connect(
         cls,
         url: str,
-        make: "Callable[[], Calls]",
+        make: "Callable[[], ClientConnection]",
         address: str | None,
         tls: ssl.SSLContext | None,
-    ) -> "Calls":
+    ) -> "ClientConnection":
         try:
             async with asyncio.timeout(CONNECT_S):
-                _, calls = await ws_connect(
+                _, connection = await ws_connect(
                     make,
                     url,
                     ssl_context=tls,
@@ -92,9 +94,9 @@ class Calls(WSListener):
             said = f"{url} cannot be reached: {type(error).__name__} {error}"
             said = "".join(each if each.isprintable() else " " for each in said)
             raise HubAway(said[: SAID_CHARACTERS + len(url)]) from error
-        if not isinstance(calls, cls) or not calls.alive:  # it may have ended before we are told
+        if not isinstance(connection, cls) or not connection.alive:  # ended meanwhile
             raise HubAway(f"{url} hung up at once")
-        return calls
+        return connection
 
     @property
     def alive(self) -> bool:
@@ -102,7 +104,7 @@ class Calls(WSListener):
         return self._transport is not None
 
     async def ask(self, command: Asked) -> Said:
-        """Send a command and wait for its answer; raises HubRefused when that is an error."""
+        """Send a command and await its answer. An error is raised as HubRefused."""
         if self._transport is None:
             raise HubAway("the connection to the hub is gone; nothing was sent")
         self._numbers += 1
@@ -119,14 +121,14 @@ class Calls(WSListener):
         return said
 
     def hang_up(self, why: str) -> None:
-        """Disconnect a hub that broke the rules; the rest of what it sent is not read."""
+        """Close the connection because the hub broke the protocol; nothing more is read."""
         self._ended = True
         if self._transport is not None:
             self._transport.send_close(WSCloseCode.POLICY_VIOLATION, why.encode())
             self._transport.underlying_transport.abort()
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection in order."""
         transport, self._transport = self._transport, None
         if transport is not None:
             transport.send_close(WSCloseCode.OK)
@@ -138,7 +140,7 @@ class Calls(WSListener):
         self._transport = transport
 
     def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
-        """Take in a frame: an answer, or an event."""
+        """Handle an answer, or a frame that nobody asked for."""
         if self._ended:
             return
         if frame.msg_type != WSMsgType.BINARY:
@@ -150,7 +152,7 @@ class Calls(WSListener):
             self.hang_up("that is no frame of a hub")
             return
         if isinstance(said, Quota) or not said.n:
-            self._heard(said)  # in order: its continue may follow at once
+            self._on_frame(said)  # in order: its continue may follow at once
         answer = self._open.get(said.n)
         if answer is not None and not answer.done():
             answer.set_result(said)
@@ -168,41 +170,41 @@ class Calls(WSListener):
             transport.send_pong(frame.get_payload_as_bytes())
 
     def on_ws_disconnected(self, transport: WSTransport) -> None:
-        """The connection is lost: all open questions fail with HubLost."""
+        """The connection ended: commands without an answer fail."""
         self._transport = None
         for answer in self._open.values():
             if not answer.done():
                 answer.set_exception(HubLost("the connection broke before the hub answered"))
         self._open = {}
-        self._lost()
+        self._on_lost()
         self._hearing = asyncio.get_running_loop().create_task(_hear_end(transport))
 
 
 async def _hear_end(transport: WSTransport) -> None:
-    """Ignore the error that ended the connection: the hub caused it, and it is not logged."""
+    """Read the task's exception: why the hub ended the connection is not logged."""
     with suppress(Exception):
         await transport.wait_disconnected()
 
 
 def _at(address: str) -> Callable[[WSParsedURL], Awaitable[socket.socket]]:
-    """Connects to this address, whatever the name in the URL leads to by now."""
+    """Connect to this address, wherever the name in the URL leads by now."""
 
     async def connected(url: WSParsedURL) -> socket.socket:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        way = socket.socket(family, socket.SOCK_STREAM)
+        sock = socket.socket(family, socket.SOCK_STREAM)
         try:
-            way.setblocking(False)
-            await asyncio.get_running_loop().sock_connect(way, (address, url.port))
+            sock.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(sock, (address, url.port))
         except BaseException:
-            way.close()
+            sock.close()
             raise
-        return way
+        return sock
 
     return connected
 
 
 def _silent() -> "logging.LoggerAdapter[logging.Logger]":
-    """The name of a logger that writes nothing: what strangers send is not logged."""
+    """Silence picows: nothing that a stranger sends is logged."""
     log = logging.getLogger("postroad.picows")
     log.setLevel(logging.CRITICAL + 1)
     return logging.LoggerAdapter(log, {})

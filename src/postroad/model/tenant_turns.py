@@ -1,4 +1,4 @@
-"""Turns: whose lanes are claimed when more are ready than a claim takes."""
+"""Whose lanes are claimed when more are ready than a claim takes: tenants take turns."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 ROUND_MS: Final = 1_000
 
 
-class Ready(NamedTuple):
+class ReadyLane(NamedTuple):
     """A lane that is ready, and since when."""
 
     at_ms: int
@@ -15,8 +15,8 @@ class Ready(NamedTuple):
     tenant: str
 
 
-def in_turn(ready: Iterable[Ready], limit: int) -> list[int]:
-    """Up to so many lanes: one of each tenant after the other, the longest ready first."""
+def in_turn(ready: Iterable[ReadyLane], limit: int) -> list[int]:
+    """Choose up to `limit` lanes: one of each tenant after the other, the longest ready first."""
     first: dict[int, str] = {}
     for one in sorted(ready):
         first.setdefault(one.lane, one.tenant)
@@ -31,6 +31,6 @@ def in_turn(ready: Iterable[Ready], limit: int) -> list[int]:
 
 
 def soon_again(next_at_ms: dict[int, int], now_ms: int) -> dict[int, int]:
-    """When to ask again after the last claim of a round over tenants who are too many for one: what
-    got ready of earlier ones meanwhile has rung for nothing."""
+    """Return when to claim again after the last claim of a round over more tenants than one claim
+    takes: rings for lanes of earlier tenants were lost meanwhile."""
     return {level: min(at_ms, now_ms + ROUND_MS) for level, at_ms in next_at_ms.items()}

@@ -1,4 +1,4 @@
-"""How many segments an SMS takes: GSM 03.38 where its letters allow, else UCS-2."""
+"""Counts the segments of an SMS: GSM 03.38 where its letters allow, else UCS-2."""
 
 from typing import Final
 
@@ -15,15 +15,15 @@ UCS_ONE, UCS_PART = 70, 67
 
 
 class Segments(Struct, frozen=True):
-    """What a text costs."""
+    """The size of a text."""
 
     count: int
     units: int
     encoding: str
 
 
-def segments(text: str) -> Segments:
-    """Count them. A pair (an escape, a surrogate) is not cut by the end of a part."""
+def count_segments(text: str) -> Segments:
+    """Count the segments. A pair (an escape, a surrogate) is not cut by the end of a segment."""
     if len(text) <= GSM_ONE and BASIC.issuperset(text):
         return Segments(1, len(text), "GSM-7")
     if GSM.issuperset(text):
