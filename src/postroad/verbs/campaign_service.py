@@ -9,7 +9,6 @@ from postroad.campaigns.sender import SenderDeps
 from postroad.campaigns.worker import CampaignWorker
 from postroad.model.credential import Credential
 from postroad.model.errors import BadInput, Overloaded
-from postroad.model.extras import Needing
 from postroad.model.keyring import KeyRing
 from postroad.model.webhook import WebhookRules
 from postroad.observe.tasks import Tasks
@@ -116,16 +115,16 @@ class CampaignService:
 
 def campaign_store(road: Store) -> CampaignStore:
     """The campaign store on a road's own database."""
-    from postroad.stores.sqlite.campaigns import SqliteCampaigns
-    from postroad.stores.sqlite.store import SqliteStore
-
-    tables = getattr(road, "state", road)  # a broker's road has them in the store beside it
-    if isinstance(tables, SqliteStore):
-        return SqliteCampaigns(tables)
-    with Needing("a road on PostgreSQL"):
+    tables = getattr(road, "state", road)  # a broker's road has them in its state store
+    if hasattr(tables, "own_line"):  # PostgreSQL's; the driver of the other one is not loaded
         from postroad.stores.postgres.campaigns import PostgresCampaigns
         from postroad.stores.postgres.store import PostgresStore
 
-    if isinstance(tables, PostgresStore):
-        return PostgresCampaigns(tables)
+        if isinstance(tables, PostgresStore):
+            return PostgresCampaigns(tables)
+    from postroad.stores.sqlite.campaigns import SqliteCampaigns
+    from postroad.stores.sqlite.store import SqliteStore
+
+    if isinstance(tables, SqliteStore):
+        return SqliteCampaigns(tables)
     raise BadInput("this store keeps no campaigns: use SQLite or PostgreSQL")
