@@ -194,7 +194,7 @@ async def spoil(store: Any, sql: str) -> None:
     if hasattr(store, "_side"):
         await store._side.work("test", lambda raw: raw.execute(sql.format("postroad.")))
     else:
-        await store._store.write_own("test", lambda raw: raw.execute(sql.format("")))
+        await store._store.write("test", lambda db: db.connection.execute(sql.format("")))
 
 
 def test_of_verbs_that_race_one_moves_the_campaign(tell: Callable[..., None]) -> None:

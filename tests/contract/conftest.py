@@ -46,7 +46,7 @@ def rabbit(broker: PrivateRabbit) -> str:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every test of the suite runs on every store, but for those that one names in its list."""
-    if "bench" in metafunc.fixturenames:
+    if "bench" in metafunc.fixturenames and "rig" not in metafunc.fixturenames:
         module = metafunc.module.__name__.rpartition(".")[2]
         left_out = is_left_out(module, metafunc.function.__name__)
         rigs = [*RIGS, "postgres", *([] if left_out else ["rabbitmq"])]

@@ -1,6 +1,7 @@
 """The one writer: what waits together is committed together, and on disk before it is answered."""
 
 import asyncio
+import weakref
 from pathlib import Path
 
 import pytest
@@ -184,3 +185,21 @@ async def test_a_work_that_raises_something_else_is_rolled_back_and_told(
     with pytest.raises(ZeroDivisionError):
         await rig.store.write("test", half)
     assert await bench.find(queue) == queue
+
+
+class Work:
+    """Something to write, which may hold megabytes."""
+
+    def __call__(self, _db: Database) -> None:
+        pass
+
+
+async def test_what_was_written_is_not_kept_until_the_next_write(bench: Bench) -> None:
+    assert isinstance(bench.store, SqliteStore)
+    work = Work()
+    gone = weakref.ref(work)
+    await bench.store.write("test", work)
+    del work
+    async with asyncio.timeout(10):
+        while gone() is not None:
+            await asyncio.sleep(0.01)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from postroad.ports.sql import MARK, split
 
-LABELLED = {"write", "read", "write_own", "read_own", "work", "together"}
+LABELLED = {"write", "read", "work", "together"}
 """Their first argument says what a statement is counted as, and is no statement."""
 ON_DATABASE = {"all", "one", "rows", "number", "run", "many", "changed", "many_changed"}
 

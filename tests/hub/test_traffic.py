@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from postroad.model.errors import HubRefused, MailboxFull
+from postroad.model.mailbox import Answer, Done, Get, digest
 from tests.hub.serving import CREATE, serving, some_boxes
 
 
@@ -109,3 +110,20 @@ async def test_after_a_restart_clients_are_back_with_all_they_had(tmp_path: Path
         assert (sender.reconnects, recipient.reconnects) == (1, 1)
         await sender.close()
         await recipient.close()
+
+
+async def test_a_long_poll_ends_in_time_while_the_hub_always_has_work(tmp_path: Path) -> None:
+    async with serving(tmp_path / "hub.db") as served, served.client() as client:
+        (busy, empty) = await some_boxes(client, 2)
+        core, ended = served.hub.core, False
+
+        def ask_again(_answer: Answer) -> None:
+            if not ended:
+                _ = core.get(None, Get(busy.box, digest(busy.recipient_token)), 0, ask_again)
+
+        ask_again(Done())
+        try:
+            async with asyncio.timeout(10):
+                assert await client.get(empty.box, empty.recipient_token, wait=0.1) is None
+        finally:
+            ended = True

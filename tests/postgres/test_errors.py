@@ -102,6 +102,32 @@ def test_a_user_who_may_not_make_the_schema_is_told_what_to_grant(
     assert "grant this user CREATE" in within(told(guest, AccessRefused))
 
 
+def test_a_user_who_may_not_change_a_road_starts_on_one_that_is_up_to_date(
+    server: PrivatePostgres, dsn: str, within: Within
+) -> None:
+    server._psql(server._dsn_of("postgres"), "create role clerk login password 'clerk'")
+
+    async def story() -> None:
+        await opened(dsn)
+        rights = "select, insert, update, delete on all tables in schema postroad"
+        await run(
+            dsn,
+            "grant usage on schema postroad to clerk",
+            f"grant {rights} to clerk",
+            "grant usage on all sequences in schema postroad to clerk",
+        )
+        clerk = f"postgresql://clerk:clerk@127.0.0.1:{server.port}/{dsn.rpartition('/')[2]}"
+        assert await migrate(read_address(clerk)) == 0
+        async with Postroad(clerk) as road:
+            road.handler("h")(print)
+            await road.send("h", 1)
+        await run(dsn, "update postroad.schema_version set functions = 'others'")
+        with pytest.raises(AccessRefused, match="grant this user"):
+            await migrate(read_address(clerk))
+
+    within(story())
+
+
 def test_an_old_server_is_told_from_a_new_one(within: Within) -> None:
     async def story() -> str:
         gone = asyncio.Event()

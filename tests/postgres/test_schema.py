@@ -13,6 +13,7 @@ import pytest
 
 import postroad
 from postroad import Postroad
+from postroad.model.errors import StoreError
 from postroad.model.ids import to_number
 from postroad.stores.postgres import migration
 from postroad.stores.postgres.connections import QUERIES, read_address
@@ -119,9 +120,8 @@ async def moved_on(tables: Mapping[str, str], version: int, server: PrivatePostg
     return await catalog(dsn)
 
 
-async def new(server: PrivatePostgres) -> list[str]:
+async def new(dsn: str) -> list[str]:
     """What a new road has."""
-    dsn = server.create_database()
     assert await migrate(read_address(dsn)) == 2
     return await catalog(dsn)
 
@@ -130,7 +130,7 @@ def test_a_road_of_every_release_is_moved_on_to_what_a_new_one_has(
     server: PrivatePostgres, within: Within
 ) -> None:
     async def story() -> None:
-        whole = await new(server)
+        whole = await new(server.create_database())
         assert await moved_on(TABLES, migration.VERSION, server) == whole
         for path in sorted(RELEASED.glob("*.sql")):
             tables = {"all": path.read_text()}
@@ -151,11 +151,45 @@ def test_a_table_that_is_changed_without_a_migration_is_noticed(
     async def story() -> None:
         script = {"101_colour": f"alter table lane add column {column}"}
         monkeypatch.setattr(migration, "MIGRATIONS", script)
-        assert await moved_on(TABLES, 100, server) == await new(server)
+        assert await moved_on(TABLES, 100, server) == await new(server.create_database())
         monkeypatch.setattr(migration, "MIGRATIONS", {"101_forgotten": "-- nothing"})
-        assert await moved_on(TABLES, 100, server) != await new(server)
+        assert await moved_on(TABLES, 100, server) != await new(server.create_database())
 
     within(story())
+
+
+def test_a_migration_that_fails_halfway_changes_nothing(
+    server: PrivatePostgres, within: Within, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        dsn = server.create_database()
+        before = await new(dsn)
+        with monkeypatch.context() as broken:
+            broken.setattr(migration, "VERSION", 101)
+            script = {"101_half": "drop table token; create table half (one int); oops"}
+            broken.setattr(migration, "MIGRATIONS", script)
+            with pytest.raises(StoreError, match="oops"):
+                await migrate(read_address(dsn))
+        assert await catalog(dsn) == before
+        async with Postroad(dsn):
+            assert await migrate(read_address(dsn)) == 0
+
+    within(story())
+
+
+def changed_since(releases: Mapping[int, str]) -> list[int]:
+    """Releases of this version that had other functions, by the first line of their tables."""
+    same = f"-- functions: {migration.digest()}\n"
+    now = [text for version, text in releases.items() if version == migration.VERSION]
+    return [migration.VERSION for text in now if not text.startswith(same)]
+
+
+def test_functions_that_are_changed_without_a_number_are_noticed() -> None:
+    """Two releases of one version would each refuse the road that the other one migrated."""
+    assert (
+        changed_since({int(path.stem): path.read_text() for path in RELEASED.glob("*.sql")}) == []
+    )
+    assert changed_since({migration.VERSION: "-- functions: other\n"}) == [migration.VERSION]
 
 
 def test_of_several_who_migrate_one_does_and_no_start_writes_functions(

@@ -9,6 +9,7 @@ from postroad.model.control import CancelState
 from postroad.model.entities import Lane
 from postroad.model.errors import StoreUnavailable
 from postroad.model.ids import to_text
+from postroad.model.limits import Limits
 from postroad.model.outcome import DELIVERED, quota
 from postroad.model.states import State
 from postroad.testing import receivers
@@ -161,3 +162,19 @@ def test_a_paused_lane_has_nothing_to_do() -> None:
         world.check(await world.settled(within_s=60))
 
     simulate(6, story)
+
+
+def test_claims_go_on_after_all_lanes_were_lost() -> None:
+    """They waited for the end of busy lanes, and those were taken away."""
+
+    async def story(world: World) -> None:
+        for n in range(20):
+            world.behaviours[f"s{n}"] = receivers.good(seconds=15.0)
+            await world.send(f"sim://s{n}/a")
+        world.start("one")
+        await asyncio.sleep(1)
+        await world.store.reap(0)  # too early: it hears of it when it beats, in nine seconds
+        await asyncio.sleep(120)
+        assert len(world.ledger.book) > 4
+
+    simulate(7, story, Limits(in_flight_max=1, claim_batch=16))

@@ -13,6 +13,7 @@ from postroad.engine import owned_lanes
 from postroad.engine.engine import Engine
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
+from postroad.pacing.pacer import AheadReserver
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
 
@@ -66,6 +67,11 @@ def test_not_too_many_lanes_that_rest_are_kept(monkeypatch: pytest.MonkeyPatch) 
     simulate(1, story, FEW_AT_ONCE)
 
 
+def reservers() -> list[AheadReserver]:
+    """All that are in memory."""
+    return [one for one in gc.get_objects() if isinstance(one, AheadReserver)]
+
+
 def test_lanes_that_were_given_back_are_forgotten() -> None:
     """The collector does not walk over the workers of lanes: nothing that one holds, or that holds
     one for a while, may keep it for ever, whatever it lived through."""
@@ -95,7 +101,9 @@ def test_lanes_that_were_given_back_are_forgotten() -> None:
         kept = tracemalloc.take_snapshot().filter_traces([made_here]).statistics("filename")
         # Python itself keeps some dozens of small objects to use again.
         assert sum(line.size for line in kept) < len(kinds) * EACH * A_WORKER / 20
+        assert len(reservers()) == len(earlier)
 
+    earlier = reservers()  # other tests may have left some
     gc.disable()
     tracemalloc.start()
     try:

@@ -3,11 +3,11 @@
 import asyncio
 from pathlib import Path
 
-import apsw
 import pytest
 
 from postroad.model.control import CancelledAll, CancelSlice, Cursor, MessageFilter
 from postroad.model.states import State
+from postroad.stores.sqlite.database import Database
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
 from postroad.verbs import cancelling
@@ -91,7 +91,7 @@ def test_whoever_moves_behind_the_walk_is_met_by_another(
                 return CancelSlice({}, None)
             found = await real(which, after, limit)
             if after == Cursor() and not ended[0]:
-                await world.store.write_own("test", _move_back)
+                await world.store.write("test", _move_back)
             ended[0] += found.after is None
             return found
 
@@ -105,9 +105,9 @@ def test_whoever_moves_behind_the_walk_is_met_by_another(
     simulate(1, story)
 
 
-def _move_back(raw: apsw.Connection) -> None:
+def _move_back(db: Database) -> None:
     """The last message of the last rung goes to the first rung's beginning."""
-    raw.execute(
+    db.connection.execute(
         "update message set rung_id = (select min(rung_id) from message), place = 1 where id ="
         " (select id from message where rung_id = (select max(rung_id) from message) limit 1)"
     )

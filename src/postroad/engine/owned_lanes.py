@@ -208,6 +208,7 @@ class OwnedLanes:
             if number not in self._spent:
                 self.busy_lanes.change(worker.lane.key.tenant, -1)
             self._spent.discard(number)
+            self.capacity_freed.set()
         self._idle_since.pop(number, None)
         self._parting.pop(number, None)
         _, timer = self._timers.pop(number, (0, None))

@@ -40,11 +40,14 @@ class Recaller:
         while True:
             await self._work.wait()
             self._work.clear()
-            waiting, self._waiting = self._waiting, {}
-            for worker, numbers in waiting.items():
-                listed = list(numbers)
-                for start in range(0, len(listed), SLICE):
-                    await self._withdraw(worker, listed[start : start + SLICE])
+            await self._withdraw_all()  # not here: variables would keep the last worker
+
+    async def _withdraw_all(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for worker, numbers in waiting.items():
+            listed = list(numbers)
+            for start in range(0, len(listed), SLICE):
+                await self._withdraw(worker, listed[start : start + SLICE])
 
     async def _withdraw(self, worker: LaneWorker, asked: list[int]) -> None:
         numbers = worker.recall(asked)

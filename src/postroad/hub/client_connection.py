@@ -164,11 +164,10 @@ class ClientConnection(WSListener):
             transport.disconnect()
         elif frame.msg_type not in CONTROL:
             self.hang_up("that is no frame of a hub")
-        elif self._pings.is_first(asyncio.get_running_loop().time()):
-            if frame.msg_type == WSMsgType.PING:
-                transport.send_pong(frame.get_payload_as_bytes())
-        elif self._pings.flood:
+        elif self._pings.are_too_many(asyncio.get_running_loop().time()):
             self.hang_up("too many pings")
+        elif frame.msg_type == WSMsgType.PING:
+            transport.send_pong(frame.get_payload_as_bytes())
 
     def on_ws_disconnected(self, transport: WSTransport) -> None:
         """The connection ended: commands without an answer fail."""

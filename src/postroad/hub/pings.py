@@ -1,9 +1,8 @@
-"""Pings and pongs of the other side. One per second is answered, and a flood ends the
-connection."""
+"""Pings and pongs of the other side: each ping is answered, and a flood ends the connection."""
 
 from typing import Final
 
-EVERY_S: Final = 1.0
+SPAN_S: Final = 1.0
 FLOOD: Final = 100
 """So many in a second. Each costs 2 to 9 µs and 6 bytes: read as they came, those of one client
 without a token held up the loop for 0.9 s at a time (decision 045)."""
@@ -15,19 +14,12 @@ class Pings:
     __slots__ = ("_count", "_since_s")
 
     def __init__(self) -> None:
-        self._since_s = -EVERY_S
+        self._since_s = -SPAN_S
         self._count = 0
 
-    @property
-    def flood(self) -> bool:
-        """Whether too many have come."""
+    def are_too_many(self, now_s: float) -> bool:
+        """Count one more; whether that makes a flood."""
+        if now_s - self._since_s >= SPAN_S:
+            self._since_s, self._count = now_s, 0
+        self._count += 1
         return self._count > FLOOD
-
-    def is_first(self, now_s: float) -> bool:
-        """Count one; whether it is the first for a while. The others need no answer (RFC 6455,
-        5.5.3)."""
-        if now_s - self._since_s < EVERY_S:
-            self._count += 1
-            return False
-        self._since_s, self._count = now_s, 0
-        return True

@@ -127,8 +127,8 @@ class Hub:
             await self._wake.wait()
             self._wake.clear()
             try:
-                await self._chores()
-                while self.core.work or self.core.looks:
+                await self._chores()  # between any two turns: work may never end
+                if self.core.work or self.core.looks:
                     await self._turn()
                     self._resume_deferred()
                     if self.core.stale:
@@ -138,7 +138,7 @@ class Hub:
                 self.log.warning("this hub stops: another one leads the store", error=str(error))
                 self._refuse_all(error)
                 return
-            if "stop" in self._due:
+            if "stop" in self._due and not (self.core.work or self.core.looks):
                 return
 
     async def _turn(self) -> None:

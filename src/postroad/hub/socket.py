@@ -80,11 +80,10 @@ class WebSocketSession(WSListener):
             self._gather(payload, last=frame.fin)
 
     def _control(self, frame: WSFrame) -> None:
-        if self._pings.is_first(self._hub.clock.steady_s()):
-            if frame.msg_type == WSMsgType.PING:
-                self._transport.send_pong(frame.get_payload_as_bytes())
-        elif self._pings.flood:
+        if self._pings.are_too_many(self._hub.clock.steady_s()):
             self.close(BAD_MANNERS, "too many pings")
+        elif frame.msg_type == WSMsgType.PING:
+            self._transport.send_pong(frame.get_payload_as_bytes())
 
     def _gather(self, payload: bytes, *, last: bool) -> None:
         if self._parts is None or last:

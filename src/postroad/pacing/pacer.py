@@ -148,12 +148,16 @@ class Pacer:
         while True:
             await self._work.wait()
             self._work.clear()
-            if self._time.doubt_s == math.inf:
-                _ = await self._reserve([])  # the first answer shows the time of the store
-            waiting, self._waiting = self._waiting, []
-            blocks = await self._blocks([ask for ask, _ in waiting])
-            for (_, answered), block in zip(waiting, blocks, strict=True):
-                answered(block)
+            await self._answer_all()
+
+    async def _answer_all(self) -> None:
+        # Not in `run`, whose variables would keep the last ones that asked until others do.
+        if self._time.doubt_s == math.inf:
+            _ = await self._reserve([])  # the first answer shows the time of the store
+        waiting, self._waiting = self._waiting, []
+        blocks = await self._blocks([ask for ask, _ in waiting])
+        for (_, answered), block in zip(waiting, blocks, strict=True):
+            answered(block)
 
     async def _blocks(self, asks: list[Ask]) -> list[SlotBlock]:
         doubt_s = self._time.doubt_s

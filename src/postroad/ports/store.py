@@ -30,6 +30,9 @@ from postroad.ports.tokens import Tokens
 from postroad.ports.usage import Usage
 from postroad.ports.webhooks import HookStore
 
+Levels = Sequence[int]
+Names = Sequence[str]
+
 
 class Inbox(Protocol):
     """Accepts messages."""
@@ -53,12 +56,7 @@ class Leases(Protocol):
         """Return a new owner number for this process."""
 
     async def claim(
-        self,
-        owner: int,
-        levels: Sequence[int],
-        pools: Sequence[str],
-        limit: int,
-        without: Sequence[str] = (),
+        self, owner: int, levels: Levels, pools: Names, limit: int, without: Names = ()
     ) -> Claim:
         """Own up to `limit` unowned lanes that are ready at these levels, whole, at a new epoch:
         the longest ready first, and tenant by tenant in turn where there are more. Lanes of the

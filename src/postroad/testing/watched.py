@@ -10,6 +10,7 @@ from postroad.model.errors import StoreUnavailable
 from postroad.model.record import Claim, Record, Recorded, Result
 from postroad.model.states import FINAL, State
 from postroad.ports.clock import Clock
+from postroad.ports.store import Levels, Names
 from postroad.stores.sqlite import claiming, control, leases, recording
 from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.database import Database
@@ -54,12 +55,7 @@ class WatchedStore(SqliteStore):
             self._touched[row] = None
 
     async def claim(
-        self,
-        owner: int,
-        levels: Sequence[int],
-        pools: Sequence[str],
-        limit: int,
-        without: Sequence[str] = (),
+        self, owner: int, levels: Levels, pools: Names, limit: int, without: Names = ()
     ) -> Claim:
         """Claim lanes, and report the claim inside the transaction."""
         ask = ClaimRequest(levels, pools, limit, frozenset(without), self.clock.now_ms())

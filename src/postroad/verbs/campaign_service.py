@@ -19,7 +19,6 @@ from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
-from postroad.ports.tables import HasStateStore, ServerTables
 from postroad.transports.sms.channel import Login, SmsChannel
 from postroad.transports.vetted_http import VettedHttp
 from postroad.transports.webhook.channel import WebhookChannel
@@ -116,17 +115,16 @@ class CampaignService:
 
 def campaign_store(road: Store) -> CampaignStore:
     """The campaign store on a road's own database."""
-    tables = road.state if isinstance(road, HasStateStore) else road
-    if isinstance(tables, ServerTables):
+    tables = getattr(road, "state", road)  # a broker's road has them in its state store
+    if hasattr(tables, "own_line"):  # PostgreSQL's; the driver of the other one is not loaded
         from postroad.stores.postgres.campaigns import PostgresCampaigns
         from postroad.stores.postgres.store import PostgresStore
 
         if isinstance(tables, PostgresStore):
             return PostgresCampaigns(tables)
+    from postroad.stores.sqlite.campaigns import SqliteCampaigns
     from postroad.stores.sqlite.store import SqliteStore
 
     if isinstance(tables, SqliteStore):
-        from postroad.stores.sqlite.campaigns import SqliteCampaigns
-
         return SqliteCampaigns(tables)
     raise BadInput("this store keeps no campaigns: use SQLite or PostgreSQL")

@@ -108,8 +108,9 @@ class PostgresBase:
         raw = await dial(self.address, pooled=True)
         try:
             pooled = await is_pooled(raw)
+            async with raw.transaction():  # of a pooler's servers one answers the whole of it
+                await self._check_isolation(raw)
             await migration.check(raw, self.address.name)
-            await self._check_isolation(raw)
             async with raw.transaction():
                 self.clock.heard(await raw.fetchval(QUERIES["now"]))
         except DRIVER_ERRORS as error:

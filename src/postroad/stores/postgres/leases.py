@@ -15,6 +15,7 @@ from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.entities import Lane, LaneKey, Policy, Queue, Rung
 from postroad.model.record import Claim, Look, Reading, Reaped, Release, View, Want
 from postroad.model.tenant_turns import soon_again
+from postroad.ports.store import Levels, Names
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, flat, literal
 from postroad.stores.postgres.readings import first_in, found_in
 
@@ -146,12 +147,7 @@ class PostgresLeases(PostgresBase):
         return int(await self._one(self._side, "join", "join", socket.gethostname(), os.getpid()))
 
     async def claim(
-        self,
-        owner: int,
-        levels: Sequence[int],
-        pools: Sequence[str],
-        limit: int,
-        without: Sequence[str] = (),
+        self, owner: int, levels: Levels, pools: Names, limit: int, without: Names = ()
     ) -> Claim:
         """Own lanes that are ready at these levels."""
         safety = len(levels) > 1

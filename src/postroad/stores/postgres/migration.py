@@ -47,12 +47,10 @@ def digest() -> str:
 async def check(raw: Raw, where: str) -> None:
     """Refuse a schema that this release cannot work with; in an empty database, make it."""
     try:
-        async with raw.transaction():
-            found = await versions(raw)
+        found = await versions(raw)
         if found.version == 0:
             _ = await move(raw, where)  # how many steps it took does not matter
-            async with raw.transaction():
-                found = await versions(raw)  # another process may have made it
+            found = await versions(raw)  # another process may have made it
     except DRIVER_ERRORS as error:
         raise named(error, where) from error
     check_released(found, where)
@@ -130,7 +128,8 @@ def steps(found: Versions) -> list[str]:
 
 async def versions(raw: Raw) -> Versions:
     """The versions that the schema was stamped with, and whether it is being copied."""
-    if not await raw.fetchval(QUERIES["schema_exists"]):
-        return Versions()
-    row = await raw.fetchrow(QUERIES["schema_version"])
-    return Versions(*row) if row else Versions()
+    async with raw.transaction():  # there may be a pooler
+        if not await raw.fetchval(QUERIES["schema_exists"]):
+            return Versions()
+        row = await raw.fetchrow(QUERIES["schema_version"])
+        return Versions(*row) if row else Versions()

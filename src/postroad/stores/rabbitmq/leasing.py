@@ -17,8 +17,8 @@ from postroad.model.record import (
     View,
     Want,
 )
+from postroad.ports.store import Levels, Names
 from postroad.stores.rabbitmq.base import RabbitBase
-from postroad.stores.rabbitmq.consuming.memory_tables import Levels, Names
 
 
 class RabbitLeases(RabbitBase):

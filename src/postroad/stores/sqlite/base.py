@@ -5,8 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-import apsw
-
 from postroad.model.errors import NotOpen
 from postroad.model.record import Reaped
 from postroad.model.states import NEVER
@@ -102,16 +100,6 @@ class SqliteBase:
         if self._reader is None:
             raise NotOpen("the road is not open: use it inside `async with road:`")
         return await self._reader.submit(_labelled(label, work))
-
-    async def write_own(
-        self, label: str, work: Callable[[apsw.Connection], T], *, durable: bool = True
-    ) -> T:
-        """Run statements of another package in the writer's transaction."""
-        return await self.write(label, lambda db: work(db.connection), durable=durable)
-
-    async def read_own(self, label: str, work: Callable[[apsw.Connection], T]) -> T:
-        """Run statements of another package in the reader's transaction."""
-        return await self.read(label, lambda db: work(db.connection))
 
 
 def _labelled(label: str, work: Callable[[Database], T]) -> Callable[[Database], T]:

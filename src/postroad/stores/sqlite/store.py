@@ -21,6 +21,7 @@ from postroad.model.record import (
     Want,
 )
 from postroad.model.states import NEVER
+from postroad.ports.store import Levels, Names
 from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.claiming import ClaimRequest
@@ -69,12 +70,7 @@ class SqliteLeases(SqliteBase):
         return await self.write("join", lambda db: db.number("join", now_ms, host, pid) or 0)
 
     async def claim(
-        self,
-        owner: int,
-        levels: Sequence[int],
-        pools: Sequence[str],
-        limit: int,
-        without: Sequence[str] = (),
+        self, owner: int, levels: Levels, pools: Names, limit: int, without: Names = ()
     ) -> Claim:
         """Own lanes that are ready at these levels."""
         request = ClaimRequest(levels, pools, limit, frozenset(without), self.clock.now_ms())

@@ -88,6 +88,7 @@ class ThreadDrive:
                     loop.call_soon_threadsafe(finish, batch)
                 elif self._stopping:
                     return
+                del batch  # else it is kept until the next one
 
         self._thread = threading.Thread(target=turn, name="postroad-sqlite", daemon=True)
         self._thread.start()

@@ -87,6 +87,7 @@ class Arrivals:
             batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
             self.busy = True
             await self._handle(batch)
+            del batch  # else its bodies are kept until the next one
             self.busy = False
 
     async def _handle(self, batch: list[IncomingDelivery]) -> None:

@@ -11,7 +11,7 @@ has a lane at all is decided by who consumes its broker queue.
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Final
 
@@ -23,14 +23,13 @@ from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.record import Claim, Look, Reading, View, Want
 from postroad.model.states import NEVER
 from postroad.model.tenant_turns import ReadyLane, in_turn
+from postroad.ports.store import Levels, Names
 from postroad.stores.rabbitmq.consuming.delivery import DeliveredMessage
 from postroad.stores.rabbitmq.delays.gates import lane_gate_ms, queue_gate_ms
 from postroad.stores.sqlite.bell import Ring
 
 READ_BYTES_MAX: Final = 4 << 20
 RungKey = tuple[int, int, int]
-Levels = Sequence[int]
-Names = Sequence[str]
 
 
 class RungQueue:

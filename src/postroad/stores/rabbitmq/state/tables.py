@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-import apsw
 import msgspec
 
-from postroad.ports.tables import FileTables, Raw, ServerLine, ServerTables
+from postroad.stores.postgres.base import PostgresBase
+from postroad.stores.postgres.connections import Raw, StoreConnection
 from postroad.stores.sql import load
+from postroad.stores.sqlite.base import SqliteBase
+from postroad.stores.sqlite.database import Database
 
 PACKAGE: Final = "postroad.stores.rabbitmq.state"
 DAY_MS: Final = 86_400_000
@@ -29,35 +31,35 @@ class Tables(Protocol):
 class SqliteTables:
     """The tables in a SQLite file."""
 
-    def __init__(self, file: FileTables) -> None:
+    def __init__(self, file: SqliteBase) -> None:
         self._file = file
         self._sql = load(PACKAGE, "sqlite")
 
     async def write(self, label: str, steps: Sequence[Step], *, durable: bool = False) -> None:
         """Run all steps in one transaction."""
 
-        def work(connection: apsw.Connection) -> None:
+        def work(db: Database) -> None:
             for query, rows in steps:
-                connection.executemany(self._sql[query], rows)
+                db.connection.executemany(self._sql[query], rows)
 
-        await self._file.write_own(label, work, durable=durable)
+        await self._file.write(label, work, durable=durable)
 
     async def read(self, label: str, query: str, *values: object) -> list[Row]:
         """Run a statement and answer its rows."""
 
-        def work(connection: apsw.Connection) -> list[Row]:
-            return connection.execute(self._sql[query], values).fetchall()
+        def work(db: Database) -> list[Row]:
+            return db.connection.execute(self._sql[query], values).fetchall()
 
-        return await self._file.read_own(label, work)
+        return await self._file.read(label, work)
 
 
 class PostgresTables:
     """The tables in a PostgreSQL database."""
 
-    def __init__(self, server: ServerTables) -> None:
+    def __init__(self, server: PostgresBase) -> None:
         self._server = server
         self._sql = load(PACKAGE, "postgres")
-        self._line: ServerLine | None = None
+        self._line: StoreConnection | None = None
 
     async def write(self, label: str, steps: Sequence[Step], *, durable: bool = False) -> None:
         """Run all steps in one transaction, which is always durable."""
@@ -83,7 +85,7 @@ class PostgresTables:
 
         return await self._own().work(label, work)
 
-    def _own(self) -> ServerLine:
+    def _own(self) -> StoreConnection:
         if self._line is None:
             self._line = self._server.own_line("broker")
         return self._line
