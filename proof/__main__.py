@@ -36,6 +36,7 @@ ITEMS = {
     "crash-loop": "proof.kills:prove_crash_loop",
     "wal-cuts": "proof.kills:prove_wal_cuts",
     "hub-kills": "proof.hub:prove",
+    "hub-orders": "proof.hub:prove_orders",
     "rabbit-kills": "proof.rabbit:prove_kills",
     "rabbit-channels": "proof.rabbit:prove_channels",
     "rabbit-workers": "proof.rabbit:prove_workers",
