@@ -172,7 +172,7 @@ def test_a_terminal_is_sent_no_control_character_of_a_stranger(
     assert said.startswith("\x1b[1m")  # ours
     assert "\x1b]" not in said
     assert "\x1b[8m" not in said
-    monkeypatch.setattr(printing, "visible", lambda text: text)  # the one place that shows them
+    monkeypatch.setattr(printing, "escaped", lambda text: text)  # the one place that shows them
     said, _ = on_a_terminal("queues", "--server", url)
     assert "\x1b]0;owned" in said
 

@@ -16,7 +16,7 @@ from postroad.model.entities import (
     Queue,
     QueueSpec,
     Rung,
-    slot_of,
+    order_group_of,
 )
 from postroad.model.outcome import Kind
 from postroad.model.record import (
@@ -110,7 +110,7 @@ class Bench(Ground):
             id=self.ids.next(self.now_ms),
             queue=queue.id,
             lane=queue.lanes[how.get("shard", 0)],
-            slot=slot_of(queue.policy, order_key),
+            order_group=order_group_of(queue.policy, order_key),
             priority=how.get("priority", 0),
             accepted_at_ms=self.now_ms,
             due_ms=self.at(how.get("after_s", 0)),
@@ -178,7 +178,7 @@ class Bench(Ground):
             status=0,
             started_ms=self.now_ms,
             took_ms=5,
-            slot=rung.slot,
+            order_group=rung.order_group,
             priority=rung.priority,
         )
 

@@ -20,21 +20,21 @@ ORDER: Final = (
     # Ordering is refused by name: a message that is retried is overtaken by those behind it.
     "test_ordered",
     "test_blocks::test_adding_to_a_blocked_queue_never_unblocks_it",
-    "test_deadset::test_ordered_ones_go_to_the_end_of_their_slot_in_order",
-    "test_deadset::test_one_that_comes_back_to_an_empty_slot_is_its_head",
+    "test_deadset::test_ordered_ones_go_to_the_end_of_their_order_group_in_order",
+    "test_deadset::test_one_that_comes_back_to_an_empty_order_group_is_its_head",
     "test_deadset::test_one_that_comes_back_behind_a_held_head_frees_nobody",
     "test_deadset::test_a_held_head_is_replayed_where_it_is",
-    "test_insight::test_of_a_slot_the_one_before_is_told_and_who_holds_it",
+    "test_insight::test_of_an_order_group_the_one_before_is_told_and_who_holds_it",
     "test_insight::test_others_are_counted_that_can_go_by_then",
     "test_moves::test_the_dead_keep_all_that_a_replay_needs",
     "test_moves::test_doubt_in_an_order_lets_the_next_one_go",
     "test_reading::test_an_ordered_queue_is_read_by_position_whatever_is_due",
     "test_reading::test_position_is_the_order_of_acceptance_whatever_the_ids_say",
     "test_reading::test_priority_does_not_change_an_order",
-    "test_reading::test_each_order_key_has_one_slot",
-    "test_restart::test_a_held_slot_survives_a_restart",
+    "test_reading::test_each_order_key_has_one_order_group",
+    "test_restart::test_a_held_order_group_survives_a_restart",
     "test_restart::test_an_order_goes_on_after_a_restart",
-    "test_settle::test_of_an_ordered_slot_it_goes_by_itself",
+    "test_settle::test_of_an_order_group_it_goes_by_itself",
 )
 CANCEL: Final = (
     # Cancelling is refused by name: nobody can take one message out of a broker's queue.

@@ -46,7 +46,7 @@ class Worker:
 
 
 async def held(dsn: str) -> dict[str, list[str]]:
-    """Heads that hold their slots with others behind them, and one message in doubt."""
+    """Heads that hold their order groups with others behind them, and one message in doubt."""
     worker = Worker(dsn, works=False)
     road, ids = worker.road, dict[str, list[str]]()
     async with road:
@@ -59,7 +59,7 @@ async def held(dsn: str) -> dict[str, list[str]]:
     return ids
 
 
-async def test_a_head_that_holds_its_slot_is_replayed_or_cancelled_after_a_copy(
+async def test_a_head_that_holds_its_order_group_is_replayed_or_cancelled_after_a_copy(
     tmp_path: Path, postgres: Template
 ) -> None:
     source, target = f"sqlite:///{tmp_path}/road.db", postgres.server.create_database()
@@ -69,7 +69,7 @@ async def test_a_head_that_holds_its_slot_is_replayed_or_cancelled_after_a_copy(
     road = worker.road
     async with road:
         await road.run(until_idle=True)
-        assert worker.seen == []  # their heads still hold both slots
+        assert worker.seen == []  # their heads still hold both order groups
         assert (await road.explain(ids["ordered"][0])).state == "held"
         assert await road.dead.replay(ids=ids["ordered"][:1]) == 1
         await road.run(until_idle=True)
@@ -82,7 +82,7 @@ async def test_a_head_that_holds_its_slot_is_replayed_or_cancelled_after_a_copy(
         assert worker.seen[5:] == ["perhaps"]
 
 
-async def test_a_head_that_fails_again_after_a_copy_holds_its_slot_again(
+async def test_a_head_that_fails_again_after_a_copy_holds_its_order_group_again(
     tmp_path: Path, postgres: Template
 ) -> None:
     source, target = f"sqlite:///{tmp_path}/road.db", postgres.server.create_database()

@@ -169,7 +169,7 @@ async def test_trimming_keeps_the_latest(bench: Bench) -> None:
     assert len(await bench.rows("select * from attempt")) == 2
 
 
-async def slot(bench: Bench) -> tuple[Lane, list[Message]]:
+async def order_group(bench: Bench) -> tuple[Lane, list[Message]]:
     """Three messages of one order, on an owned lane."""
     queue = await bench.queue(policy=POLICY)
     for _ in range(3):
@@ -178,8 +178,8 @@ async def slot(bench: Bench) -> tuple[Lane, list[Message]]:
     return lane, await bench.due(lane.id)
 
 
-async def test_ordered_ones_go_to_the_end_of_their_slot_in_order(bench: Bench) -> None:
-    lane, (first, second, third) = await slot(bench)
+async def test_ordered_ones_go_to_the_end_of_their_order_group_in_order(bench: Bench) -> None:
+    lane, (first, second, third) = await order_group(bench)
     await bench.became(first, Move.die)
     await bench.became(second, Move.die)
     await bench.advance(60)
@@ -187,8 +187,8 @@ async def test_ordered_ones_go_to_the_end_of_their_slot_in_order(bench: Bench) -
     assert [m.id for m in await bench.due(lane.id)] == [third.id, first.id, second.id]
 
 
-async def test_one_that_comes_back_to_an_empty_slot_is_its_head(bench: Bench) -> None:
-    lane, messages = await slot(bench)
+async def test_one_that_comes_back_to_an_empty_order_group_is_its_head(bench: Bench) -> None:
+    lane, messages = await order_group(bench)
     for message in messages:
         await bench.became(message, Move.die)
     await bench.release(lane)
@@ -198,7 +198,7 @@ async def test_one_that_comes_back_to_an_empty_slot_is_its_head(bench: Bench) ->
 
 
 async def test_one_that_comes_back_behind_a_held_head_frees_nobody(bench: Bench) -> None:
-    lane, (first, second, third) = await slot(bench)
+    lane, (first, second, third) = await order_group(bench)
     await bench.became(first, Move.die)
     await bench.became(second, Move.hold)
     assert await replay(bench) == 1
@@ -211,7 +211,7 @@ async def test_one_that_comes_back_behind_a_held_head_frees_nobody(bench: Bench)
 async def test_a_held_head_is_replayed_where_it_is(
     bench: Bench, mode: ReplayMode, level: int
 ) -> None:
-    lane, (first, second, third) = await slot(bench)
+    lane, (first, second, third) = await order_group(bench)
     await bench.became(first, Move.hold)
     await bench.release(lane)
     assert await replay(bench, mode=mode) == 0

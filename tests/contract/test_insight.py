@@ -83,7 +83,7 @@ async def test_the_dead_the_cancelled_and_the_uncertain_are_told_apart(bench: Be
     assert (await live_of(bench, doubts.id)).uncertain
 
 
-async def test_of_a_slot_the_one_before_is_told_and_who_holds_it(bench: Bench) -> None:
+async def test_of_an_order_group_the_one_before_is_told_and_who_holds_it(bench: Bench) -> None:
     queue = await bench.queue()
     first, second, third = [await bench.send(queue, order_key="k") for _ in range(3)]
     assert [(await live_of(bench, n)).before for n in (first, second, third)] == [0, first, second]
@@ -104,10 +104,10 @@ async def test_others_are_counted_that_can_go_by_then(bench: Bench) -> None:
     await bench.send(other, after_s=60)
     for _ in range(2):
         await bench.send(other, order_key="k")
-    assert (await live_of(bench, sent)).others_due == 2  # of a slot, its head
+    assert (await live_of(bench, sent)).others_due == 2  # of an order group, its head
     slotted = await bench.send(queue, order_key="k", after_s=0)
     await bench.send(queue, order_key="k")
-    assert (await live_of(bench, slotted)).others_due == 1  # of its own slot, nobody
+    assert (await live_of(bench, slotted)).others_due == 1  # of its own order group, nobody
 
 
 async def test_a_blocked_queue_is_not_in_the_way(bench: Bench) -> None:

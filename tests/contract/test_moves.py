@@ -101,12 +101,12 @@ async def test_the_dead_keep_all_that_a_replay_needs(bench: Bench) -> None:
     queue = await bench.queue()
     await bench.send(queue, b"body", order_key="k")
     lane = await bench.take()
-    slot = (await bench.view(lane.id)).rungs[0].slot
+    order_group = (await bench.view(lane.id)).rungs[0].order_group
     message = await bench.only(lane.id)
     await bench.became(message, Move.die)
     assert await bench.rows(
-        "select queue_id, lane_id, slot, order_key, body, accepted_at from dead"
-    ) == [(queue.id, lane.id, slot, "k", b"body", message.accepted_at_ms)]
+        "select queue_id, lane_id, order_group, order_key, body, accepted_at from dead"
+    ) == [(queue.id, lane.id, order_group, "k", b"body", message.accepted_at_ms)]
 
 
 async def test_doubt_makes_it_uncertain_and_it_never_comes_back_by_itself(bench: Bench) -> None:

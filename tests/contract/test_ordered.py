@@ -1,4 +1,4 @@
-"""Ordered slots: a failed head delays its slot, nothing else, and no longer than it must."""
+"""Order groups: a failed head delays its order group, nothing else, and no longer than it must."""
 
 from postroad.model.decide import Move
 from postroad.model.entities import Lane, Message, Queue
@@ -43,7 +43,7 @@ async def test_a_head_that_asked_for_later_stays_at_the_head(bench: Bench) -> No
     assert [m.id for m in await bench.due(lane.id)] == [head.id, behind.id]
 
 
-async def test_a_failed_head_delays_only_its_slot(bench: Bench) -> None:
+async def test_a_failed_head_delays_only_its_order_group(bench: Bench) -> None:
     queue, lane, head, _ = await pair(bench)
     other, plain = await bench.send(queue, order_key="other"), await bench.send(queue)
     await bench.became(head, Move.climb, after_s=60)
@@ -57,7 +57,7 @@ async def test_adding_behind_a_waiting_head_lets_nothing_overtake_it(bench: Benc
     assert await bench.due(lane.id) == []
 
 
-async def test_a_slot_is_at_the_level_of_its_head(bench: Bench) -> None:
+async def test_an_order_group_is_at_the_level_of_its_head(bench: Bench) -> None:
     _, lane, head, _ = await pair(bench)
     await bench.became(head, Move.climb, level=2, after_s=60)
     assert await bench.release(lane) == {2: bench.at(60)}
@@ -81,7 +81,7 @@ async def test_a_dead_head_lets_the_next_one_go(bench: Bench) -> None:
     assert (await bench.only(lane.id)) == behind
 
 
-async def test_a_held_slot_is_never_ready(bench: Bench) -> None:
+async def test_a_held_order_group_is_never_ready(bench: Bench) -> None:
     queue, lane, head, _ = await pair(bench, ttl_s=9 * 86_400)
     await bench.became(head, Move.hold, error="it said no")
     assert await bench.due(lane.id) == []
@@ -93,14 +93,14 @@ async def test_a_held_slot_is_never_ready(bench: Bench) -> None:
     assert "it said no" in str(await bench.rows("select held from rung where held <> ''"))
 
 
-async def test_a_held_slot_holds_no_other(bench: Bench) -> None:
+async def test_a_held_order_group_holds_no_other(bench: Bench) -> None:
     queue, lane, head, _ = await pair(bench)
     await bench.became(head, Move.hold)
     other = await bench.send(queue, order_key="other")
     assert (await bench.only(lane.id)).id == other
 
 
-async def test_a_lifted_block_does_not_free_a_held_slot(bench: Bench) -> None:
+async def test_a_lifted_block_does_not_free_a_held_order_group(bench: Bench) -> None:
     queue, lane, head, _ = await pair(bench)
     await bench.became(head, Move.hold)
     await bench.block(queue, lane, 60)
@@ -110,10 +110,10 @@ async def test_a_lifted_block_does_not_free_a_held_slot(bench: Bench) -> None:
 
 
 # A head can go without its owner's word: by its deadline, or by a zombie's late success. Its
-# slot must not wait for one that is gone.
+# order group must not wait for one that is gone.
 
 
-async def test_an_expired_head_that_waited_frees_its_slot(bench: Bench) -> None:
+async def test_an_expired_head_that_waited_frees_its_order_group(bench: Bench) -> None:
     _, lane, head, behind = await pair(bench, ttl_s=60)
     await bench.became(head, Move.climb, after_s=LADDER_S)
     await bench.advance(60)
@@ -121,7 +121,7 @@ async def test_an_expired_head_that_waited_frees_its_slot(bench: Bench) -> None:
     assert [m.id for m in await bench.due(lane.id)] == [behind.id]
 
 
-async def test_an_expired_head_frees_its_slot_for_claiming(bench: Bench) -> None:
+async def test_an_expired_head_frees_its_order_group_for_claiming(bench: Bench) -> None:
     _, lane, head, behind = await pair(bench, ttl_s=60)
     await bench.became(head, Move.climb, after_s=LADDER_S)
     await bench.release(lane)
@@ -130,7 +130,7 @@ async def test_an_expired_head_frees_its_slot_for_claiming(bench: Bench) -> None
     assert (await bench.only((await bench.take()).id)).id == behind.id
 
 
-async def test_an_expired_head_that_held_its_slot_frees_it(bench: Bench) -> None:
+async def test_an_expired_head_that_held_its_order_group_frees_it(bench: Bench) -> None:
     _, lane, head, behind = await pair(bench, ttl_s=60)
     await bench.became(head, Move.hold)
     await bench.advance(60)
@@ -161,7 +161,7 @@ async def test_one_that_expires_behind_a_waiting_head_lets_nothing_overtake_it(
     assert await bench.release(lane) == {3: bench.at(LADDER_S - 60)}
 
 
-async def test_a_freed_slot_rings_its_owner(bench: Bench) -> None:
+async def test_a_freed_order_group_rings_its_owner(bench: Bench) -> None:
     _, lane, head, behind = await pair(bench, ttl_s=60)
     await bench.became(head, Move.climb, after_s=LADDER_S)
     await bench.advance(60)
@@ -171,7 +171,7 @@ async def test_a_freed_slot_rings_its_owner(bench: Bench) -> None:
     assert behind.id in {m.id for m in await bench.due(lane.id)}
 
 
-async def test_the_last_word_on_an_expired_head_does_not_hold_its_slot(bench: Bench) -> None:
+async def test_the_last_word_on_an_expired_head_does_not_hold_its_order_group(bench: Bench) -> None:
     _, lane, head, behind = await pair(bench, ttl_s=60)
     await bench.advance(60)
     assert (await bench.store.sweep(10)).expired == 1
@@ -179,7 +179,9 @@ async def test_the_last_word_on_an_expired_head_does_not_hold_its_slot(bench: Be
     assert [m.id for m in await bench.due(lane.id)] == [behind.id]
 
 
-async def test_the_last_word_on_an_expired_head_does_not_delay_its_slot(bench: Bench) -> None:
+async def test_the_last_word_on_an_expired_head_does_not_delay_its_order_group(
+    bench: Bench,
+) -> None:
     _, lane, head, behind = await pair(bench, ttl_s=60)
     await bench.advance(60)
     assert (await bench.store.sweep(10)).expired == 1
@@ -187,7 +189,7 @@ async def test_the_last_word_on_an_expired_head_does_not_delay_its_slot(bench: B
     assert [m.id for m in await bench.due(lane.id)] == [behind.id]
 
 
-async def test_a_zombies_success_frees_a_slot_that_waits_for_its_head(bench: Bench) -> None:
+async def test_a_zombies_success_frees_an_order_group_that_waits_for_its_head(bench: Bench) -> None:
     _, stale, head, behind = await pair(bench)
     old = await bench.vanish()
     lane = await bench.take()
@@ -197,7 +199,7 @@ async def test_a_zombies_success_frees_a_slot_that_waits_for_its_head(bench: Ben
     assert [m.id for m in await bench.due(lane.id)] == [behind.id]
 
 
-async def test_a_zombies_success_frees_a_slot_that_its_head_held(bench: Bench) -> None:
+async def test_a_zombies_success_frees_an_order_group_that_its_head_held(bench: Bench) -> None:
     _, stale, head, behind = await pair(bench)
     old = await bench.vanish()
     lane = await bench.take()

@@ -171,11 +171,11 @@ async def test_priority_does_not_change_an_order(bench: Bench) -> None:
     assert [m.id for m in await bench.due((await bench.take()).id)] == sent
 
 
-async def test_each_order_key_has_one_slot(bench: Bench) -> None:
+async def test_each_order_key_has_one_order_group(bench: Bench) -> None:
     queue = await bench.queue()
     keys = ("alice", "bob", "", "alice", "")
     sent = [await bench.send(queue, order_key=key) for key in keys]
     view = await bench.view((await bench.take()).id)
-    found = {rung.slot: ids(await fetch(bench, rung.id)) for rung in view.rungs}
+    found = {rung.order_group: ids(await fetch(bench, rung.id)) for rung in view.rungs}
     assert found.pop(0) == [sent[2], sent[4]]
     assert sorted(found.values()) == [[sent[0], sent[3]], [sent[1]]]

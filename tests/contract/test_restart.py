@@ -60,7 +60,7 @@ async def test_an_open_circuit_survives_a_restart(bench: Bench) -> None:
     assert (await bench.take()).circuit == circuit
 
 
-async def test_a_held_slot_survives_a_restart(bench: Bench) -> None:
+async def test_a_held_order_group_survives_a_restart(bench: Bench) -> None:
     queue = await bench.queue()
     await bench.send(queue, order_key="k")
     await bench.became(await bench.only((await bench.take()).id), Move.hold)

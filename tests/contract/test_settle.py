@@ -37,7 +37,7 @@ async def test_its_free_lane_can_be_claimed_again(bench: Bench) -> None:
     assert (await bench.only(lane.id)).id == message.id
 
 
-async def test_of_an_ordered_slot_it_goes_by_itself(bench: Bench) -> None:
+async def test_of_an_order_group_it_goes_by_itself(bench: Bench) -> None:
     lane, message = await doubted(bench, order_key="k")
     await bench.store.settle("default", message.id, sent=False)
     assert (await bench.only(lane.id)).id == message.id

@@ -215,7 +215,7 @@ DOORS = (
         (
             *(f"model/hubs.py:{name}" for name in ("HOST", "KnownHub", "is_number", "known_hub")),
             "config.py:_hubs",
-            "config.py:_check_doors",
+            "config.py:_check_network",
             "transports/named_hubs.py:NamedHub",
             "transports/webhook/guard.py:Guard",
         ),

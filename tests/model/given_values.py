@@ -102,7 +102,7 @@ def message(level: int = 0, *, expires_at_ms: int = NEVER) -> Message:
 
 
 def rung(*, ordered: bool = False) -> Rung:
-    return Rung(id=1, lane=1, queue=1, level=0, slot=1 if ordered else 0)
+    return Rung(id=1, lane=1, queue=1, level=0, order_group=1 if ordered else 0)
 
 
 def situation(**changes: object) -> Situation:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroad.model.entities import HANDLER_SHARDS, SLOTS, Policy, shard_of, slot_of
+from postroad.model.entities import HANDLER_SHARDS, ORDER_GROUPS, Policy, order_group_of, shard_of
 from postroad.model.ids import IdSequence
 from postroad.model.states import FINAL, LEGAL, State, is_legal
 from tests.model.given_values import NOW_MS
@@ -52,18 +52,18 @@ def test_staying_is_no_move(state: State) -> None:
 
 
 @given(keys)
-def test_an_order_key_has_one_slot_of_sixty_four(key: str) -> None:
-    assert slot_of(PLAIN, key) == slot_of(Policy(at_most_once=True), key)
-    assert 1 <= slot_of(PLAIN, key) <= SLOTS == 64
+def test_an_order_key_has_one_order_group_of_sixty_four(key: str) -> None:
+    assert order_group_of(PLAIN, key) == order_group_of(Policy(at_most_once=True), key)
+    assert 1 <= order_group_of(PLAIN, key) <= ORDER_GROUPS == 64
 
 
-def test_without_an_order_there_is_no_slot() -> None:
-    assert slot_of(PLAIN, "") == 0
+def test_without_an_order_there_is_no_order_group() -> None:
+    assert order_group_of(PLAIN, "") == 0
 
 
 @given(st.text())
-def test_a_queue_ordered_as_a_whole_has_one_slot_and_one_lane(key: str) -> None:
-    assert slot_of(ORDERED, key) == 1
+def test_a_queue_ordered_as_a_whole_has_one_order_group_and_one_lane(key: str) -> None:
+    assert order_group_of(ORDERED, key) == 1
     assert shard_of(ORDERED, HANDLER_SHARDS, key, 12345) == 0
 
 
@@ -72,9 +72,9 @@ def test_an_order_key_always_has_the_same_lane(key: str, one: int, two: int) -> 
     assert shard_of(PLAIN, 16, key, one) == shard_of(PLAIN, 16, key, two) in range(16)
 
 
-def test_slots_and_shards_are_the_same_in_every_process_and_release() -> None:
-    # Written down once: a message must find the slot that its predecessors went to.
-    assert [slot_of(PLAIN, key) for key in ("alice", "bob", "ünï")] == [8, 1, 43]
+def test_order_groups_and_shards_are_the_same_in_every_process_and_release() -> None:
+    # Written down once: a message must find the order group that its predecessors went to.
+    assert [order_group_of(PLAIN, key) for key in ("alice", "bob", "ünï")] == [8, 1, 43]
     assert [shard_of(PLAIN, 16, key, 1) for key in ("alice", "bob", "ünï")] == [7, 0, 10]
 
 

@@ -17,37 +17,35 @@ from postroad.stores.postgres.connections import QUERIES
 from tests.postgres.stepping import POOL, Stand, stand
 
 Within = Callable[[Coroutine[Any, Any, Any]], Any]
-SLOTS_FIRST = (
-    "perform from rung where id = any (p_slots) and slot > 0 order by id for no key update;"
-)
+SLOTS_FIRST = "perform from rung where id = any (p_order_groups) and order_group > 0 order by id for no key update;"
 
 # Who stores a message of the same id waits for what becomes of this one.
 SAME = "insert into postroad.message values ($1, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '')"
 
 
 async def tried(on: Stand) -> Record:
-    """What came of a message of an ordered slot, and of one that expired meanwhile: nothing is left
+    """What came of a message of an order group, and of one that expired meanwhile: nothing is left
     in its rung, which sleeps, and the result wakes it."""
     now_ms = on.store.clock.now_ms()
-    await on.accept(on.one, replace(on.draft(), slot=1))
+    await on.accept(on.one, replace(on.draft(), order_group=1))
     await on.accept(on.one, replace(on.draft(), expires_at_ms=now_ms))
     lane = await on.claim()
     found = {message.rung: message for message in await on.read()}
-    in_slot, expired = (found[rung] for rung in sorted(found))
+    in_order_group, expired = (found[rung] for rung in sorted(found))
     assert (await on.store.sweep(10)).expired == 1
     for paused in (True, False):
         await on.store.pause_queue(on.queue, paused=paused)
     (first,), (second,) = (
         on.result(lane, message, move).results
-        for message, move in ((in_slot, Move.deliver), (expired, Move.wait))
+        for message, move in ((in_order_group, Move.deliver), (expired, Move.wait))
     )
-    return Record(on.owner, [replace(first, slot=1), second], [], [])
+    return Record(on.owner, [replace(first, order_group=1), second], [], [])
 
 
 async def record_beside_an_enqueue(on: Stand, dsn: str) -> list[str]:
-    """An enqueue has its position in the slot, and has not yet woken the rung, when a record comes."""
+    """An enqueue has its position in the order group, and has not yet woken the rung, when a record comes."""
     record = await tried(on)
-    ordered, plain = replace(on.draft(), slot=1), on.draft()
+    ordered, plain = replace(on.draft(), order_group=1), on.draft()
     halt = await asyncpg.connect(dsn)
     try:
         halting = halt.transaction()
@@ -78,7 +76,9 @@ def test_a_record_and_an_enqueue_of_the_same_rungs_do_not_wait_for_each_other(
     within(story())
 
 
-def test_without_slots_first_they_do_and_the_server_ends_one(dsn: str, within: Within) -> None:
+def test_without_order_groups_first_they_do_and_the_server_ends_one(
+    dsn: str, within: Within
+) -> None:
     async def story() -> None:
         async with stand(dsn) as on:
             await on.without("record_failed", SLOTS_FIRST)
@@ -89,23 +89,23 @@ def test_without_slots_first_they_do_and_the_server_ends_one(dsn: str, within: W
 
 
 HEADS_FIRST = "perform from message where id = any (v_heads) order by id for no key update;"
-SLOTS_TOGETHER = "perform from rung where id = any (v_rungs || v_slots) and slot > 0 order by id for no key update;"
+SLOTS_TOGETHER = "perform from rung where id = any (v_rungs || v_order_groups) and order_group > 0 order by id for no key update;"
 LANES_TOGETHER = """union all select r.lane_id from message m join rung r on r.id = m.rung_id
                                        where m.id = any (v_heads)"""
 Beside = Callable[[Stand, "Fallen"], Coroutine[Any, Any, Any]]
 
 
 class Fallen:
-    """A head that holds its slot, one that is dead, and the lane of a third that is under way in
-    the slot of the dead one."""
+    """A head that holds its order group, one that is dead, and the lane of a third that is under way in
+    the order_group of the dead one."""
 
     def __init__(self, lane: Lane, held: Message, dead: Message, under_way: Message) -> None:
         self.lane, self.held, self.dead, self.under_way = lane, held, dead, under_way
 
 
 async def fallen(on: Stand) -> Fallen:
-    """The slot of the one that is held is the older rung."""
-    drafts = [replace(on.draft(), slot=slot) for slot in (2, 1)]
+    """The order group of the one that is held is the older rung."""
+    drafts = [replace(on.draft(), order_group=order_group) for order_group in (2, 1)]
     for draft in drafts:
         await on.accept(on.one, draft)
     lane = await on.claim()
@@ -115,24 +115,26 @@ async def fallen(on: Stand) -> Fallen:
         on.result(lane, message, move).results
         for message, move in ((held, Move.hold), (dead, Move.die))
     )
-    dies = replace(dies, slot=1, reason=DeadReason.exhausted)
-    results = [replace(holds, slot=2, due_ms=NEVER), dies]
+    dies = replace(dies, order_group=1, reason=DeadReason.exhausted)
+    results = [replace(holds, order_group=2, due_ms=NEVER), dies]
     assert await on.record(on.one, Record(on.owner, results, [], [])) == [True]
-    last = replace(on.draft(), slot=1)
+    last = replace(on.draft(), order_group=1)
     await on.accept(on.one, last)
     (under_way,) = [message for message in await on.read() if message.id == last.id]
     return Fallen(lane, held, dead, under_way)
 
 
 async def enqueue_to_both(on: Stand, _: Fallen) -> Any:
-    return await on.accept(on.two, *[replace(on.draft(), slot=slot) for slot in (2, 1)])
+    return await on.accept(
+        on.two, *[replace(on.draft(), order_group=order_group) for order_group in (2, 1)]
+    )
 
 
 async def late_success_of_the_head(on: Stand, found: Fallen) -> Any:
-    """Of an older try of the head; with one of the other slot."""
+    """Of an older try of the head; with one of the other order group."""
     results = [
-        replace(on.result(found.lane, message, Move.deliver).results[0], slot=slot)
-        for message, slot in ((found.held, 2), (found.under_way, 1))
+        replace(on.result(found.lane, message, Move.deliver).results[0], order_group=order_group)
+        for message, order_group in ((found.held, 2), (found.under_way, 1))
     ]
     return await on.record(on.two, Record(on.owner, results, [], []))
 

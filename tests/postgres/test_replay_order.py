@@ -41,12 +41,15 @@ async def ends_of(*tasks: "asyncio.Future[Any]") -> list[str]:
     return []
 
 
-def delivered(on: Stand, found: Fallen, *slots: int) -> Record:
-    """Late successes of the head (slot 2) and of the dead one (slot 1)."""
+def delivered(on: Stand, found: Fallen, *order_groups: int) -> Record:
+    """Late successes of the head (order group 2) and of the dead one (order group 1)."""
     messages = {1: found.dead, 2: found.held}
     results = [
-        replace(on.result(found.lane, messages[slot], Move.deliver).results[0], slot=slot)
-        for slot in slots
+        replace(
+            on.result(found.lane, messages[order_group], Move.deliver).results[0],
+            order_group=order_group,
+        )
+        for order_group in order_groups
     ]
     return Record(on.owner, results, [], [])
 
@@ -85,7 +88,7 @@ async def beside_an_enqueue_to_both_lanes(on: Stand, dsn: str) -> list[str]:
     spec = QueueSpec(DEFAULT_TENANT, "door://2/x", LaneKey(POOL, "2"), 1, Policy())
     (second,) = await on.store.open_queues([spec])
     found = await fallen(on)
-    moved = "update postroad.dead set queue_id = $1, lane_id = $2, slot = 0"
+    moved = "update postroad.dead set queue_id = $1, lane_id = $2, order_group = 0"
     await on.one.execute(moved, second.id, second.lanes[0])
     await on.release(on.one, found.lane)
     then = "update message m\n     set due = v_now"
@@ -106,7 +109,7 @@ async def beside_an_enqueue_to_both_lanes(on: Stand, dsn: str) -> list[str]:
 LANES_FIRST = "perform lock_shared(array(select lane_id from dead where id = any (v_dead)));"
 DEAD_FIRST = f"perform from dead where id = any (v_dead) order by id for update; {LANES_FIRST}"
 LEVELS_TOGETHER = """perform from lane_level
-    where lane_id = any (r_lane || array(select lane_id from rung where id = any (v_slots)))
+    where lane_id = any (r_lane || array(select lane_id from rung where id = any (v_order_groups)))
     order by lane_id, level for no key update;"""
 STORIES: list[tuple[Story, str, str, str]] = [
     (beside_a_record_that_has_the_lane_alone, "replay", LANES_FIRST, DEAD_FIRST),

@@ -98,7 +98,7 @@ def test_a_spell_of_quota_kills_after_seven_days_and_of_silence_after_two() -> N
     simulate(4, story)
 
 
-def test_a_failed_head_delays_only_its_own_slot() -> None:
+def test_a_failed_head_delays_only_its_own_order_group() -> None:
     """Order by key: red waits behind its failing head, blue goes on."""
 
     async def story(world: World) -> None:

@@ -62,7 +62,7 @@ def write_together(world: World, from_s: float, to_s: float) -> None:
 
 
 def test_old_and_new_worker_of_a_lane_in_one_batch_are_both_told() -> None:
-    """The slot's next message goes although an old result came with that of its head."""
+    """The order group's next message goes although an old result came with that of its head."""
 
     async def story(world: World) -> None:
         world.behaviours["sim://ash/a"] = first_then(FAILS_LATE, (3.0, True, DELIVERED))

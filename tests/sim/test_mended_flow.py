@@ -83,7 +83,7 @@ def test_a_lane_with_much_waiting_does_not_starve_another_of_room() -> None:
     simulate(3, story, Limits(in_flight_max=8))
 
 
-def test_cancelling_an_ordered_head_that_waits_in_place_frees_its_slot() -> None:
+def test_cancelling_an_ordered_head_that_waits_in_place_frees_its_order_group() -> None:
     """At once, also on a lane that is never without work."""
 
     async def story(world: World) -> None:
@@ -107,7 +107,7 @@ def test_cancelling_an_ordered_head_that_waits_in_place_frees_its_slot() -> None
 
 
 def test_a_message_that_waits_in_place_is_not_sent_past_its_deadline() -> None:
-    """It is the sweep's, and what lies behind it in its slot goes on."""
+    """It is the sweep's, and what lies behind it in its order group goes on."""
 
     async def story(world: World) -> None:
         world.behaviours["ash"] = receivers.away_until(world.clock.now_ms() + 1500)

@@ -96,7 +96,7 @@ def test_a_cancel_that_fails_leaves_its_message_in_the_line() -> None:
 
 
 def test_nobody_overtakes_a_message_whose_cancel_fails() -> None:
-    """Its ordered slot waits until it is known whether it got out of the store."""
+    """Its order group waits until it is known whether it got out of the store."""
 
     async def story(world: World) -> None:
         numbers = [await world.send("sim://ash/a", order_key="red") for _ in range(3)]

@@ -110,8 +110,8 @@ def test_what_expired_while_it_was_read_ahead_is_tried_in_its_turn(mode: str) ->
     simulate(14, story, Limits(window=1))
 
 
-def test_an_ordered_message_goes_to_the_end_of_its_slot() -> None:
-    """Several of one slot come back in the order they were accepted in."""
+def test_an_ordered_message_goes_to_the_end_of_its_order_group() -> None:
+    """Several of one order group come back in the order they were accepted in."""
 
     async def story(world: World) -> None:
         queue = "sim://ash/a"
@@ -129,7 +129,7 @@ def test_an_ordered_message_goes_to_the_end_of_its_slot() -> None:
 
 
 @pytest.mark.parametrize("mode", ["once", "reset"])
-def test_an_exhausted_head_that_holds_its_slot_is_replayed_in_place(mode: str) -> None:
+def test_an_exhausted_head_that_holds_its_order_group_is_replayed_in_place(mode: str) -> None:
     """It is held and not dead; what waits behind it goes after it."""
 
     async def story(world: World) -> None:
@@ -165,7 +165,7 @@ def test_an_exhausted_head_that_holds_its_slot_is_replayed_in_place(mode: str) -
 
 
 def hold(world: World) -> None:
-    """Exhausted heads hold their slots, for whoever makes a queue."""
+    """Exhausted heads hold their order groups, for whoever makes a queue."""
     sim: Any = world.client._transports["sim"]
     sim._policy = replace(QUICK, skip_exhausted=False)
 

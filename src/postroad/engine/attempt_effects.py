@@ -50,7 +50,7 @@ def result_of(
         status=outcome.status,
         started_ms=times.started_ms,
         took_ms=times.took_ms,
-        slot=rung.slot,
+        order_group=rung.order_group,
         priority=rung.priority,
         details=outcome.details,
     )

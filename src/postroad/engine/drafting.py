@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
-from postroad.model.entities import PRIORITIES, Draft, Queue, shard_of, slot_of
+from postroad.model.entities import PRIORITIES, Draft, Queue, order_group_of, shard_of
 from postroad.model.errors import BadBody, BadInput, BadTime, BodyTooLarge
 from postroad.model.states import NEVER
 from postroad.model.texts import checked
@@ -73,7 +73,7 @@ def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: in
         id=number,
         queue=queue.id,
         lane=queue.lanes[shard],
-        slot=slot_of(queue.policy, send.order_key),
+        order_group=order_group_of(queue.policy, send.order_key),
         priority=send.priority,
         accepted_at_ms=now_ms,
         due_ms=due_ms,

@@ -12,7 +12,7 @@ from postroad.model.errors import PostroadError
 from postroad.model.ladder import DEFAULT_LADDER, Ladder
 from postroad.model.states import NEVER
 
-SLOTS: Final = 64
+ORDER_GROUPS: Final = 64
 HANDLER_SHARDS: Final = 16
 PRIORITIES: Final = range(-9, 10)
 DAY_MS: Final = 86_400_000
@@ -99,13 +99,13 @@ class Rung(Struct, frozen=True, gc=False):
     queue: int
     level: int
     priority: int = 0
-    slot: int = 0
+    order_group: int = 0
     ready_at_ms: int = NEVER
 
     @property
     def ordered(self) -> bool:
         """Whether one message at a time goes, in order of acceptance."""
-        return self.slot > 0
+        return self.order_group > 0
 
 
 class Draft(Struct, frozen=True, gc=False):
@@ -114,7 +114,7 @@ class Draft(Struct, frozen=True, gc=False):
     id: int
     queue: int
     lane: int
-    slot: int
+    order_group: int
     priority: int
     accepted_at_ms: int
     due_ms: int
@@ -175,12 +175,12 @@ def hashed(text: str, buckets: int) -> int:
     return crc32(text.encode()) % buckets
 
 
-def slot_of(policy: Policy, order_key: str) -> int:
+def order_group_of(policy: Policy, order_key: str) -> int:
     """Return the order group: 0 is unordered, 1 to 64 by order key, and 1 for a queue that is
     ordered as a whole."""
     if policy.ordered:
         return 1
-    return 1 + hashed(order_key, SLOTS) if order_key else 0
+    return 1 + hashed(order_key, ORDER_GROUPS) if order_key else 0
 
 
 def shard_of(policy: Policy, shards: int, order_key: str, number: int) -> int:

@@ -31,7 +31,7 @@ class Result(Struct, frozen=True, gc=False):
     status: int
     started_ms: int
     took_ms: int
-    slot: int = 0
+    order_group: int = 0
     priority: int = 0
     details: TryDetails | None = None
 

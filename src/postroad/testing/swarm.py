@@ -239,6 +239,6 @@ async def _settle(world: World) -> None:
         if number in handled:
             await world.client.settle(to_text(number), "sent")
         elif not world.ledger.triers(number) & alive:
-            if sent := world.ledger.sent.get(number):  # it goes by itself, outside its slot
+            if sent := world.ledger.sent.get(number):  # it goes by itself, outside its order group
                 world.ledger.sent[number] = replace(sent, order_key="")
             await world.client.settle(to_text(number), "unsent")

@@ -50,13 +50,13 @@ class AcceptBatch:
                 self._use(draft, place)
 
     def _rung(self, draft: Draft) -> int:
-        priority = 0 if draft.slot else draft.priority
-        key = (draft.lane, draft.queue, priority, draft.slot)
+        priority = 0 if draft.order_group else draft.priority
+        key = (draft.lane, draft.queue, priority, draft.order_group)
         return self._rungs.setdefault(key, len(self._rungs) + 1)
 
     def _place(self, draft: Draft, of: int) -> int:
         self._due[of - 1] = min(self._due[of - 1], draft.due_ms)
-        if not draft.slot:
+        if not draft.order_group:
             return 0
         self._count[of - 1] += 1
         return self._count[of - 1]
@@ -75,13 +75,13 @@ class AcceptBatch:
         self._sent = sent
         place_of = {n: place for place, n in enumerate(sent, start=1)}
         firsts = list(self._first.values())
-        lanes, queues, priorities, slots = zip(*self._rungs, strict=True)
-        ordered = any(slots)
+        lanes, queues, priorities, order_groups = zip(*self._rungs, strict=True)
+        ordered = any(order_groups)
         return (
             lanes,
             queues,
             priorities,
-            slots,
+            order_groups,
             self._due,
             self._count,
             literal([d.id for d in drafts]),
@@ -155,7 +155,7 @@ class Gathering:
     async def put(self, drafts: Sequence[Draft]) -> list[Accepted]:
         """Hand drafts over; the answers come after the commit."""
         answers: asyncio.Future[list[Accepted]] = asyncio.get_running_loop().create_future()
-        ordered = any(draft.slot for draft in drafts)
+        ordered = any(draft.order_group for draft in drafts)
         self._waiting.append(Handed(drafts, answers, ordered))
         self._start()
         return await answers

@@ -32,7 +32,7 @@ class RungReading:
         self.messages: list[Message] = []
         self.next_due_ms = NEVER
         self.over = False
-        """An ordered slot's head is not due: what lies behind it does not count."""
+        """An order group's head is not due: what lies behind it does not count."""
         self.large = False
         """Some bodies are too large to come along with all the others."""
 
@@ -78,7 +78,7 @@ def first_in(rows: Iterable[Record]) -> tuple[dict[int, list[Rung]], dict[int, R
             last = number
             rung = Rung(number, lane, queue, row[LEVEL], row[PRIORITY], row[SLOT], row[READY])
             rungs.setdefault(lane, []).append(rung)
-            if rung.slot == 0 and row[WANT] <= RUNGS_MAX:
+            if rung.order_group == 0 and row[WANT] <= RUNGS_MAX:
                 readings[number] = Reading(number, [], NEVER, full=False)
         reading = readings.get(number)
         if row[0] is None or reading is None:

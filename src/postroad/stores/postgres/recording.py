@@ -50,7 +50,7 @@ class Failed(Struct, frozen=True):
     error: str
     started: int
     took: int
-    slot: int
+    order_group: int
     priority: int
 
 
@@ -113,7 +113,7 @@ class RecordBatch:
             once([r.message.queue for r in done]),
             once([r.message.attempts for r in done]),
             once([r.took_ms for r in done]),
-            list({r.message.rung for r in self._record.results if r.slot}),
+            list({r.message.rung for r in self._record.results if r.order_group}),
             _json(self._failures()),
             _json(self._targets()),
             _json(self._queues(self._record.queues)),
@@ -156,7 +156,7 @@ class RecordBatch:
             error=result.error,
             started=result.started_ms,
             took=result.took_ms,
-            slot=result.slot,
+            order_group=result.order_group,
             priority=result.priority,
         )
 
@@ -206,7 +206,7 @@ class RecordBatch:
 def _way(result: Result) -> tuple[int | None, int | None, int | None]:
     """Where a message goes: (level of its next rung, due time, place); None: stays as it is."""
     match result.move:
-        case Move.climb | Move.wait if result.slot:
+        case Move.climb | Move.wait if result.order_group:
             return None, result.due_ms, None  # a failed head stays the head
         case Move.climb | Move.wait:
             return result.level, result.due_ms, result.due_ms

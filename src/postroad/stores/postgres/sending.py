@@ -29,7 +29,7 @@ def columns(drafts: Sequence[Draft]) -> tuple[list[Any], ...]:
         [d.id for d in drafts],
         [d.queue for d in drafts],
         [d.lane for d in drafts],
-        [d.slot for d in drafts],
+        [d.order_group for d in drafts],
         [d.priority for d in drafts],
         [d.accepted_at_ms for d in drafts],
         [d.due_ms for d in drafts],

@@ -95,7 +95,7 @@ class RabbitInbox(RabbitBase):
                 "key=: a broker does not remember the keys of what it has delivered. Leave it out "
                 f"and let the recipient tell repeats by the message's id; {INSTEAD}"
             )
-        if draft.slot:
+        if draft.order_group:
             raise NotOnRabbitMQ(
                 "order_key=: a message that is retried is overtaken by those behind it. Leave it "
                 f"out, or put what belongs together into one message; {INSTEAD}"

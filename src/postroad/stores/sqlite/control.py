@@ -62,7 +62,7 @@ def settle(db: Database, tenant: str, number: int, now_ms: int, *, sent: bool) -
         recording.finish(db, number)
         return True
     lane, queue, level, priority = row
-    # In an ordered queue the messages behind it have gone: it goes outside its slot.
+    # In an ordered queue the messages behind it have gone: it goes outside its order group.
     rung = rung_of(db, lane, queue, level, priority, 0)
     db.run("message_again", number, rung, now_ms)
     wake(db, rung, now_ms)

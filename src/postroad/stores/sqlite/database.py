@@ -42,7 +42,7 @@ class Database:
         self.label = "other"
         self.rings: list[Ring] = []
         self.rungs: dict[RungKey, int] = {}
-        """Cache of rung numbers by (lane, queue, level, priority, slot); cleared on rollback."""
+        """Rung numbers by (lane, queue, level, priority, order group); cleared on rollback."""
         self.turn = ""
         """The tenant after which the next claim, of several tenants, goes on."""
         if connection is not None:

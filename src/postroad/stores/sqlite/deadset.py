@@ -12,7 +12,7 @@ from postroad.model.tries import Try
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import POLICY_DECODER, rung_of, wake
-from postroad.stores.sqlite.recording import settle_slot
+from postroad.stores.sqlite.recording import settle_order_group
 
 TRIM_SLICE: Final = 1_000
 
@@ -84,13 +84,13 @@ def _values(which: DeadFilter) -> tuple[str | int | None, ...]:
 
 class ReplayTarget(NamedTuple):
     """A message to be replayed or purged; `rung` and `place` are set for a head that holds its
-    slot."""
+    order_group."""
 
     number: int
     queue: int
     lane: int
     priority: int
-    slot: int
+    order_group: int
     accepted_at_ms: int
     rung: int = 0
     place: int = 0
@@ -103,25 +103,25 @@ def replay(db: Database, which: DeadFilter, mode: ReplayMode, count: int, now_ms
     _revive(db, [one for one in chosen if not one.rung], levels, now_ms)
     for head in [one for one in chosen if one.rung]:
         db.run("held_revive", head.number, levels[head.queue], now_ms)
-        settle_slot(db, head.rung, head.place)
+        settle_order_group(db, head.rung, head.place)
     return len(chosen)
 
 
 def _revive(db: Database, dead: list[ReplayTarget], levels: dict[int, int], now_ms: int) -> None:
     rows: list[Row] = []
     first: dict[int, Row] = {}
-    # In an ordered slot they go in the order in which they were accepted.
+    # In an order group they go in the order in which they were accepted.
     for one in sorted(dead, key=lambda one: (one.accepted_at_ms, one.number)):
         level = levels[one.queue]
-        rung = rung_of(db, one.lane, one.queue, level, one.priority, one.slot)
-        place = (db.number("rung_next_place", rung) or 0) if one.slot else now_ms
+        rung = rung_of(db, one.lane, one.queue, level, one.priority, one.order_group)
+        place = (db.number("rung_next_place", rung) or 0) if one.order_group else now_ms
         rows.append((one.number, rung, place, now_ms, level))
-        first.setdefault(rung, (one.slot, place))
+        first.setdefault(rung, (one.order_group, place))
     db.many("dead_revive", rows)
     db.many("dead_delete", [(one.number,) for one in dead])
-    for rung, (slot, place) in first.items():
-        if slot:
-            settle_slot(db, rung, place)
+    for rung, (order_group, place) in first.items():
+        if order_group:
+            settle_order_group(db, rung, place)
         else:
             wake(db, rung, now_ms)
 

@@ -90,9 +90,9 @@ def accept(db: Database, drafts: Sequence[Draft]) -> list[Accepted]:
         if first is not None:
             answers.append(first)
             continue
-        rung = rung_of(db, draft.lane, draft.queue, 0, draft.priority, draft.slot)
+        rung = rung_of(db, draft.lane, draft.queue, 0, draft.priority, draft.order_group)
         place = draft.due_ms
-        if draft.slot:
+        if draft.order_group:
             place = db.number("rung_next_place", rung) or 0
         rows.append(
             (
@@ -125,17 +125,19 @@ def _first_use(db: Database, draft: Draft) -> Accepted | None:
     return None
 
 
-def rung_of(db: Database, lane: int, queue: int, level: int, priority: int, slot: int) -> int:
-    """The number of a rung, made on first use. An ordered slot has one rung for all levels."""
-    key = (lane, queue, 0, 0, slot) if slot else (lane, queue, level, priority, 0)
+def rung_of(
+    db: Database, lane: int, queue: int, level: int, priority: int, order_group: int
+) -> int:
+    """The number of a rung, made on first use. An order group has one rung for all levels."""
+    key = (lane, queue, 0, 0, order_group) if order_group else (lane, queue, level, priority, 0)
     found = db.rungs.get(key)
     if found is None:
-        if slot:
-            found = db.number("rung_find_slot", lane, queue, slot)
+        if order_group:
+            found = db.number("rung_find_order_group", lane, queue, order_group)
         else:
             found = db.number("rung_find_plain", lane, queue, level, priority)
         if found is None:
-            values = (lane, queue, level, 0 if slot else priority, slot)
+            values = (lane, queue, level, 0 if order_group else priority, order_group)
             found = db.number("rung_insert", *values)
             if found is None:
                 raise QueueGone(GONE)

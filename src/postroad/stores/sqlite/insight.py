@@ -63,8 +63,8 @@ def _live(db: Database, number: int, now_ms: int) -> MessageFacts | None:
     if row is None:
         return None
     queue_id, lane_id, accepted_at, level, attempts, due, expires_at, uncertain, held, *spot = row
-    slot, rung, place = spot
-    before = db.number("slot_before", rung, place, number) if slot else None
+    order_group, rung, place = spot
+    before = db.number("order_group_before", rung, place, number) if order_group else None
     values = (lane_id, queue_id, max(due, now_ms), number, rung, OTHERS_MAX)
     others = db.number("others_due", *values) or 0
     live = Live(level, attempts, due, expires_at, bool(uncertain), held, before or 0, others)

@@ -63,8 +63,8 @@ def _deliver(db: Database, results: Sequence[Result], now_ms: int) -> None:
     else:  # some have expired, were cancelled, or were recorded late by an earlier owner
         for result in results:
             _deliver_late(db, result, now_ms)
-    for message in [r.message for r in results if r.slot and r.message.level]:
-        settle_slot(db, message.rung, message.place)
+    for message in [r.message for r in results if r.order_group and r.message.level]:
+        settle_order_group(db, message.rung, message.place)
 
 
 def _history(result: Result, now_ms: int, attempts: int, *, late: bool = False) -> Row:
@@ -129,9 +129,9 @@ def _move(db: Database, result: Result, now_ms: int) -> None:
             die(db, message.id, result.reason or "exhausted", now_ms, result)
         case Move.cancel:
             cancel(db, message.id, now_ms, tried=int(_began(result)))
-        case Move.climb | Move.wait if result.slot:
+        case Move.climb | Move.wait if result.order_group:
             row = (message.id, result.due_ms, result.level, tries)
-            if db.changed("message_retry_in_slot", *row):
+            if db.changed("message_retry_in_order_group", *row):
                 db.run("rung_set_level", message.rung, result.level, result.due_ms)
         case Move.climb | Move.wait:
             rung = rung_of(db, message.lane, message.queue, result.level, result.priority, 0)
@@ -144,7 +144,7 @@ def _move(db: Database, result: Result, now_ms: int) -> None:
         case Move.doubt:
             args = (message.lane, message.queue, UNCERTAIN_LEVEL, result.priority, 0)
             db.run("message_move", message.id, rung_of(db, *args), now_ms, message.level, tries)
-            settle_slot(db, message.rung, message.place)
+            settle_order_group(db, message.rung, message.place)
         case _:
             db.run("message_stay", message.id, tries)
 
@@ -171,20 +171,20 @@ def cancel_all(db: Database, found: Sequence[tuple[int, int, int]], now_ms: int)
     for _, rung, place in found:
         heads[rung] = min(place, heads.get(rung, place))
     for rung, place in heads.items():
-        settle_slot(db, rung, place)
+        settle_order_group(db, rung, place)
 
 
 def finish(db: Database, number: int) -> None:
-    """Delete a finished message; if it was the head of a slot, the slot goes on."""
+    """Delete a finished message; if it was the head of an order group, the order group goes on."""
     row = db.one("message_rung", number)
     if row is not None:
         db.run("message_delete", number)
-        settle_slot(db, *row)
+        settle_order_group(db, *row)
 
 
-def settle_slot(db: Database, rung: int, place: int) -> None:
-    """Let an ordered slot go on with its next head, and wake its lane."""
-    lane = db.number("slot_settle", rung, place)
+def settle_order_group(db: Database, rung: int, place: int) -> None:
+    """Let an order group go on with its next head, and wake its lane."""
+    lane = db.number("order_group_settle", rung, place)
     if lane is not None:
         touch_lane(db, lane)
 

@@ -65,10 +65,10 @@ on conflict (name) do update set rows = excluded.rows, at = excluded.at
 -- let the road run.
 do $$ declare c record; last bigint; begin
   perform set_config('postroad.copying', 'on', true);
-  -- Here a head that holds its slot is due "never"; SQLite says so on the rung alone.
+  -- Here a head that holds its order group is due "never"; SQLite says so on the rung alone.
   update postroad.message m set due = 4611686018427387904
     from postroad.rung r
-   where r.held <> '' and r.slot > 0 and m.id = (
+   where r.held <> '' and r.order_group > 0 and m.id = (
      select h.id from postroad.message h where h.rung_id = r.id order by h.place, h.id limit 1);
   insert into postroad.lane_level (lane_id, level, pool, tenant, ready_at)
   select id, 0, pool, tenant, 4611686018427387904 from postroad.lane on conflict do nothing;

@@ -3,9 +3,9 @@
 -- name: dead_insert
 -- Copy a message to the dead set with everything that a replay needs.
 insert or ignore into dead (id, queue_id, lane_id, reason, died_at, level, attempts, accepted_at,
-                            priority, slot, order_key, error, status, headers, body)
+                            priority, order_group, order_key, error, status, headers, body)
 select m.id, r.queue_id, r.lane_id, ?2, ?3, m.level, m.attempts + ?4, m.accepted_at, r.priority,
-       r.slot, m.order_key, ?5, ?6, m.headers, m.body
+       r.order_group, m.order_key, ?5, ?6, m.headers, m.body
   from message m join rung r on r.id = m.rung_id where m.id = ?1
 
 -- name: dead_page
@@ -29,7 +29,7 @@ select d.id, q.tenant, q.name, d.reason, d.error, d.status, d.died_at, d.accepte
 -- name: dead_pick
 -- Choose dead messages for a replay or a purge by tenant, queue, reason, error text and time, the
 -- longest dead first.
-select d.id, d.queue_id, d.lane_id, d.priority, d.slot, d.accepted_at
+select d.id, d.queue_id, d.lane_id, d.priority, d.order_group, d.accepted_at
   from dead d cross join queue q on q.id = d.queue_id
  where d.died_at >= ?5 and d.died_at < ?6
    and (?1 is null or q.tenant = ?1) and (?2 is null or q.name = ?2)
@@ -38,13 +38,13 @@ select d.id, d.queue_id, d.lane_id, d.priority, d.slot, d.accepted_at
 
 -- name: dead_find
 -- Choose one dead message of a tenant for a replay or a purge.
-select d.id, d.queue_id, d.lane_id, d.priority, d.slot, d.accepted_at
+select d.id, d.queue_id, d.lane_id, d.priority, d.order_group, d.accepted_at
   from dead d join queue q on q.id = d.queue_id
  where d.id = ?1 and (?2 is null or q.tenant = ?2)
 
 -- name: held_head
--- Find the exhausted head of a tenant's ordered slot that holds the slot.
-select m.id, r.queue_id, r.lane_id, r.priority, r.slot, m.accepted_at, m.rung_id, m.place
+-- Find the exhausted head that holds an order group of a tenant.
+select m.id, r.queue_id, r.lane_id, r.priority, r.order_group, m.accepted_at, m.rung_id, m.place
   from message m join rung r on r.id = m.rung_id join queue q on q.id = r.queue_id
  where m.id = ?1 and (?2 is null or q.tenant = ?2) and r.held <> ''
    and not exists (select 1 from message ahead where ahead.rung_id = m.rung_id
@@ -67,7 +67,7 @@ select id, ?2, ?3, ?4, ?5, attempts, accepted_at, 4611686018427387904, order_key
   from dead where id = ?1
 
 -- name: held_revive
--- Make the exhausted head of a slot due again, at a level, without a deadline.
+-- Make the exhausted head of an order group due again, at a level, without a deadline.
 update message set level = ?2, due = ?3, expires_at = 4611686018427387904, marks = 0 where id = ?1
 
 -- name: dead_delete

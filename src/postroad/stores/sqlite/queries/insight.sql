@@ -16,7 +16,7 @@ union all select 'dead', count(*) from dead
 -- name: message_facts
 -- Read where an unfinished message is and how it stands.
 select r.queue_id, r.lane_id, m.accepted_at, m.level, m.attempts, m.due, m.expires_at, r.level < 0,
-       r.held, r.slot, r.id, m.place
+       r.held, r.order_group, r.id, m.place
   from message m join rung r on r.id = m.rung_id where m.id = ?1
 
 -- name: dead_facts
@@ -28,21 +28,21 @@ select queue_id, lane_id, reason, accepted_at, died_at, level, attempts from dea
 select queue_id, state, late, accepted_at, finished_at, level, attempts, took_ms from history
  where id = ?1
 
--- name: slot_before
--- Find the message right before a place in an ordered slot.
+-- name: order_group_before
+-- Find the message right before a place in an order group.
 select id from message where rung_id = ?1 and (place, id) < (?2, ?3)
  order by place desc, id desc limit 1
 
 -- name: others_due
--- Count other messages of a lane or queue that can go by a time, up to a number. An ordered slot
--- counts for its head, the message's own slot not at all: its messages go one after the other.
+-- Count other messages of a lane or queue that can go by a time, up to a number. An order group
+-- counts for its head, the message's own order group not at all: its messages go one after the other.
 select count(*) from (
   select m.id from rung r cross join message m on m.rung_id = r.id
-   where (r.lane_id = ?1 or r.queue_id = ?2) and r.slot = 0 and r.level >= 0
+   where (r.lane_id = ?1 or r.queue_id = ?2) and r.order_group = 0 and r.level >= 0
      and r.blocked_until <= ?3 and m.place <= ?3 and m.id <> ?4
   union all
   select r.id from rung r
-   where (r.lane_id = ?1 or r.queue_id = ?2) and r.slot > 0 and r.id <> ?5
+   where (r.lane_id = ?1 or r.queue_id = ?2) and r.order_group > 0 and r.id <> ?5
      and r.blocked_until <= ?3
      and (select m.due from message m where m.rung_id = r.id order by m.place, m.id limit 1) <= ?3
   limit ?6)

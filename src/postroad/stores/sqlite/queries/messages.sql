@@ -24,8 +24,8 @@ select rung_id, place from message where id = ?1
 update message set rung_id = ?2, place = ?3, due = ?3, level = ?4, attempts = attempts + 1, marks = 0
  where id = ?1 and attempts = ?5
 
--- name: message_retry_in_slot
--- Keep the failed head of an ordered slot at its head, with a later time. The number of tries
+-- name: message_retry_in_order_group
+-- Keep the failed head of an order group at its head, with a later time. The number of tries
 -- guards against a result that is written twice.
 update message set due = ?2, level = ?3, attempts = attempts + 1, marks = 0 where id = ?1 and attempts = ?4
 

@@ -25,7 +25,7 @@ create table dead (
   attempts    integer not null,
   accepted_at integer not null,
   priority    integer not null,
-  slot        integer not null,
+  order_group        integer not null,
   order_key   text not null,
   error       text not null,
   status      integer not null,

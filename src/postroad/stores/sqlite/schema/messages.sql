@@ -1,6 +1,6 @@
 -- Messages that are not finished, the rungs that they wait on, their tries and idempotency keys.
 
--- The messages of one queue at one level and priority, or of one ordered slot. ready_at is a lower
+-- The messages of one queue at one level and priority, or of one order group. ready_at is a lower
 -- bound: an enqueue only lowers it, the lane's owner raises it after reading the rung. A block is
 -- written here and never on messages.
 create table rung (
@@ -9,18 +9,18 @@ create table rung (
   queue_id      integer not null,
   level         integer not null,
   priority      integer not null,
-  slot          integer not null,
+  order_group          integer not null,
   ready_at      integer not null default 4611686018427387904,
   blocked_until integer not null default 0,
   held          text not null default '',
   last_place    integer not null default 0
 ) strict;
-create unique index rung_plain on rung (lane_id, queue_id, level, priority) where slot = 0;
-create unique index rung_slot on rung (lane_id, queue_id, slot) where slot > 0;
+create unique index rung_plain on rung (lane_id, queue_id, level, priority) where order_group = 0;
+create unique index rung_order_group on rung (lane_id, queue_id, order_group) where order_group > 0;
 create index rung_ready on rung (lane_id, ready_at);
 create index rung_queue on rung (queue_id);
 
--- An unfinished message. place: its due time, or its position in an ordered slot.
+-- An unfinished message. place: its due time, or its position in an order group.
 create table message (
   id          integer primary key,
   rung_id     integer not null,

@@ -9,7 +9,7 @@
 -- of that rung. Due and acceptance times that are the same for all messages come once; other columns
 -- that have their usual values are empty. k_: uses of idempotency keys.
 create or replace function accept(
-  r_lane bigint[], r_queue bigint[], r_priority int[], r_slot int[], r_due bigint[], r_count int[],
+  r_lane bigint[], r_queue bigint[], r_priority int[], r_order_group int[], r_due bigint[], r_count int[],
   m_id bigint[], m_of int[], m_nth int[], m_due bigint[], m_accepted bigint[], m_expires bigint[],
   m_order_key text[], m_headers bytea[], m_body bytea[],
   k_of int[], k_key text[], k_digest bytea[])
@@ -27,7 +27,7 @@ begin
     v_seen := use_keys(r_queue, m_id, m_of, m_accepted, k_of, k_key, k_digest);
     v_drop := array(select (s.value ->> 0)::int from jsonb_array_elements(v_seen) s);
   end if;
-  v_rungs := ensure_rungs(r_lane, r_queue, array_fill(0, array[cardinality(r_lane)]), r_priority, r_slot);
+  v_rungs := ensure_rungs(r_lane, r_queue, array_fill(0, array[cardinality(r_lane)]), r_priority, r_order_group);
   if cardinality(m_nth) > 0 then
     v_base := next_places(v_rungs, r_count);
   end if;
@@ -61,19 +61,19 @@ begin
      where i.message_id <> m_id[k.of]);
 end $$;
 
--- Positions in ordered slots. They are given under a lock on the rung that lasts until the commit, so the order
+-- Positions in order groups. They are given under a lock on the rung that lasts until the commit, so the order
 -- of acceptance is the order of commit. Returns the position before the first one, for each rung.
 create or replace function next_places(p_rung bigint[], p_count int[]) returns bigint[]
 language plpgsql set enable_nestloop = off as $$
 declare
-  v_slots bigint[];
+  v_order_groups bigint[];
   v_base bigint[];
 begin
-  select array_agg(x.rung) into v_slots from unnest(p_rung, p_count) x(rung, n) where x.n > 0;
-  perform from rung where id = any (v_slots) order by id for no key update;
+  select array_agg(x.rung) into v_order_groups from unnest(p_rung, p_count) x(rung, n) where x.n > 0;
+  perform from rung where id = any (v_order_groups) order by id for no key update;
   with bumped as (
     update rung r set last_place = r.last_place + x.n from unnest(p_rung, p_count) x(rung, n)
-     where r.id = any (v_slots) and r.id = x.rung
+     where r.id = any (v_order_groups) and r.id = x.rung
     returning r.id, r.last_place - x.n as base)
   select array_agg(b.base order by x.i) into v_base
     from unnest(p_rung) with ordinality x(rung, i) left join bumped b on b.id = x.rung;

@@ -5,7 +5,7 @@
 -- wait for them. False: a queue is gone, or newer than what this transaction sees, and nothing was
 -- stored. `p_sure`: the queues are there, and their buckets are shared already.
 create or replace function arrive(
-  a_id bigint[], a_queue bigint[], a_lane bigint[], a_slot int[], a_priority int[], a_accepted bigint[],
+  a_id bigint[], a_queue bigint[], a_lane bigint[], a_order_group int[], a_priority int[], a_accepted bigint[],
   a_due bigint[], a_expires bigint[], a_order_key text[], a_key text[], a_digest bytea[],
   a_headers bytea[], a_body bytea[], p_sure boolean)
 returns boolean language plpgsql set search_path = postroad, pg_temp as $$
@@ -22,9 +22,9 @@ begin
       return false;
     end if;
   end if;
-  insert into arrival (id, queue_id, lane_id, slot, priority, accepted_at, due, expires_at, order_key,
+  insert into arrival (id, queue_id, lane_id, order_group, priority, accepted_at, due, expires_at, order_key,
                        key, digest, headers, body)
-  select * from unnest(a_id, a_queue, a_lane, a_slot, a_priority, a_accepted, a_due, a_expires,
+  select * from unnest(a_id, a_queue, a_lane, a_order_group, a_priority, a_accepted, a_due, a_expires,
                        a_order_key, a_key, a_digest, a_headers, a_body);
   perform pg_notify('postroad', '{"arrivals": true}');
   return true;
@@ -56,12 +56,12 @@ begin
   delete from arrival where number = any (array(select a.number from unnest(v_rows) a));
   v_answer := accept_rows(v_rows);
   insert into dead (id, queue_id, lane_id, reason, died_at, level, attempts, accepted_at, priority,
-                    slot, order_key, error, status, headers, body)
-  select a.id, a.queue_id, a.lane_id, 'rejected', v_now, 0, 0, a.accepted_at, a.priority, a.slot,
+                    order_group, order_key, error, status, headers, body)
+  select a.id, a.queue_id, a.lane_id, 'rejected', v_now, 0, 0, a.accepted_at, a.priority, a.order_group,
          a.order_key, 'its key was used within a day with another body', 0, a.headers, a.body
     from json_array_elements(v_answer -> 'seen') s
     join unnest(v_rows) with ordinality
-      as a(number, id, queue_id, lane_id, slot, priority, accepted_at, due, expires_at, order_key, key,
+      as a(number, id, queue_id, lane_id, order_group, priority, accepted_at, due, expires_at, order_key, key,
            digest, headers, body, n) on a.n = (s.value ->> 0)::int
    where s.value ->> 2 <> encode(a.digest, 'hex')
   on conflict do nothing;
@@ -71,21 +71,21 @@ end $$;
 -- Turn arrivals into the arguments of accept.
 create or replace function accept_rows(p_rows arrival[]) returns json language sql as $$
   with row as materialized (
-    select a.*, case when a.slot > 0 then 0 else a.priority end as rank
+    select a.*, case when a.order_group > 0 then 0 else a.priority end as rank
       from unnest(p_rows) with ordinality
-        as a(number, id, queue_id, lane_id, slot, priority, accepted_at, due, expires_at, order_key, key,
+        as a(number, id, queue_id, lane_id, order_group, priority, accepted_at, due, expires_at, order_key, key,
              digest, headers, body, n)),
   placed as materialized (
-    select r.*, (dense_rank() over (order by lane_id, queue_id, rank, slot))::int as of,
-           (case when slot > 0 then row_number() over
-              (partition by lane_id, queue_id, rank, slot order by r.n) else 0 end)::int as nth
+    select r.*, (dense_rank() over (order by lane_id, queue_id, rank, order_group))::int as of,
+           (case when order_group > 0 then row_number() over
+              (partition by lane_id, queue_id, rank, order_group order by r.n) else 0 end)::int as nth
       from row r),
   rung as materialized (
     select p.of, min(p.lane_id) as lane, min(p.queue_id) as queue, min(p.rank) as priority,
-           min(p.slot) as slot, min(p.due) as due, max(p.nth) as most
+           min(p.order_group) as order_group, min(p.due) as due, max(p.nth) as most
       from placed p group by p.of),
   r as (select array_agg(lane order by g.of) as lane, array_agg(queue order by g.of) as queue,
-               array_agg(priority order by g.of) as priority, array_agg(slot order by g.of) as slot,
+               array_agg(priority order by g.of) as priority, array_agg(order_group order by g.of) as order_group,
                array_agg(due order by g.of) as due, array_agg(most order by g.of) as most from rung g),
   m as (select array_agg(id order by p.n) as id, array_agg(p.of order by p.n) as of,
                case when max(nth) > 0 then array_agg(nth order by p.n) else '{}' end as nth,
@@ -97,7 +97,7 @@ create or replace function accept_rows(p_rows arrival[]) returns json language s
   k as (select coalesce(array_agg(n::int order by n), '{}') as of,
                coalesce(array_agg(key order by n), '{}') as key,
                coalesce(array_agg(digest order by n), '{}') as digest from placed where key <> '')
-  select accept(r.lane, r.queue, r.priority, r.slot, r.due, r.most, m.id, m.of, m.nth, m.due,
+  select accept(r.lane, r.queue, r.priority, r.order_group, r.due, r.most, m.id, m.of, m.nth, m.due,
                    m.accepted, m.expires, m.order_key, m.headers, m.body, k.of, k.key, k.digest)
     from r, m, k
 $$;

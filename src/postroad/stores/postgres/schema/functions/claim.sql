@@ -3,13 +3,13 @@
 -- Own lanes that are ready at these levels, and read what is due in them. The first row has the answer as
 -- JSON; then comes a row for each rung that is due, with up to two of its messages in the form of read_messages, so
 -- that a lane with one message needs no further reading. `want` is the place of the rung among all rows.
--- Ordered slots come without messages: their owner reads them, because their heads may change meanwhile.
+-- Order groups come without messages: their owner reads them, because their heads may change meanwhile.
 create or replace function claim(p_owner bigint, p_reaped int, p_mine int, p_host text, p_pid int,
                                  p_levels int[], p_floors bigint[], p_pools text[], p_limit int,
                                  p_without text[], p_after text)
 returns table (id bigint, rung bigint, queue bigint, lane bigint, level int, attempts int, marks int,
                place bigint, due bigint, accepted_at bigint, expires_at bigint, body bytea,
-               headers bytea, want int, step int, priority int, slot int, ready bigint, answer json)
+               headers bytea, want int, step int, priority int, order_group int, ready bigint, answer json)
 language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
@@ -44,12 +44,12 @@ begin
   return query
   select m.id, r.id, r.queue_id, r.lane_id, m.level, m.attempts, m.marks, m.place, m.due, m.accepted_at,
          m.expires_at, case when m.due <= v_now and octet_length(m.body) <= 8192 then m.body end,
-         case when m.due <= v_now then m.headers end, r.n::int, r.level, r.priority, r.slot, r.ready_at,
+         case when m.due <= v_now then m.headers end, r.n::int, r.level, r.priority, r.order_group, r.ready_at,
          null::json
-    from unnest(v_rung) with ordinality r(id, lane_id, queue_id, level, priority, slot, step, ready_at,
+    from unnest(v_rung) with ordinality r(id, lane_id, queue_id, level, priority, order_group, step, ready_at,
                                           blocked_until, held, last_place, n)
     left join lateral (select * from message y
-                        where y.rung_id = r.id and r.slot = 0 and r.n <= 512
+                        where y.rung_id = r.id and r.order_group = 0 and r.n <= 512
                         order by y.place, y.id limit 2) m on true;
 end $$;
 

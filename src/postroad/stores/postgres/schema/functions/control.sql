@@ -110,7 +110,7 @@ begin
 end $$;
 
 -- An uncertain message counts as delivered, or goes back to its rung and is due now. In an ordered queue those
--- behind it have gone already: it goes by itself, outside its slot.
+-- behind it have gone already: it goes by itself, outside its order group.
 create or replace function settle(p_tenant text, p_id bigint, p_sent boolean) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare

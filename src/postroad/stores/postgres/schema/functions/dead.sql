@@ -32,7 +32,7 @@ create or replace function state_of(p_id bigint, p_tenant text) returns text lan
 $$;
 
 -- Put the dead messages that are meant back on their rungs, due now, without a deadline. Ids may also name
--- exhausted heads that hold their slots. An id that is neither is `refused`, and nothing is changed. All that
+-- exhausted heads that hold their order groups. An id that is neither is `refused`, and nothing is changed. All that
 -- both need is locked here and in revive before any of it is written, in the common order: one after the
 -- other, a replay deadlocked with enqueues to both and with late successes.
 create or replace function replay(p_tenant text, p_queue text, p_reason text, p_error text, p_since bigint,
@@ -83,12 +83,12 @@ create or replace function revive(p_ids bigint[], p_heads bigint[], p_once boole
 language plpgsql set enable_nestloop = off as $$
 declare
   v_now bigint := now_ms();
-  v_slots bigint[] := array(select rung_id from message where id = any (p_heads));
+  v_order_groups bigint[] := array(select rung_id from message where id = any (p_heads));
   r_lane bigint[];
   r_queue bigint[];
   r_level int[];
   r_priority int[];
-  r_slot int[];
+  r_order_group int[];
   r_count int[];
   v_rungs bigint[];
   v_base bigint[];
@@ -97,26 +97,26 @@ begin
     return '[]';
   end if;
   with rungs as (
-    select d.lane_id, d.queue_id, case when d.slot = 0 and p_once then retries_of(d.queue_id) else 0 end as level,
-           case when d.slot > 0 then 0 else d.priority end as priority, d.slot,
-           (count(*) filter (where d.slot > 0))::int as n
+    select d.lane_id, d.queue_id, case when d.order_group = 0 and p_once then retries_of(d.queue_id) else 0 end as level,
+           case when d.order_group > 0 then 0 else d.priority end as priority, d.order_group,
+           (count(*) filter (where d.order_group > 0))::int as n
       from dead d where d.id = any (p_ids) group by 1, 2, 3, 4, 5)
-  select array_agg(lane_id), array_agg(queue_id), array_agg(level), array_agg(priority), array_agg(slot),
+  select array_agg(lane_id), array_agg(queue_id), array_agg(level), array_agg(priority), array_agg(order_group),
          array_agg(n)
-    into r_lane, r_queue, r_level, r_priority, r_slot, r_count from rungs;
-  v_rungs := ensure_rungs(r_lane, r_queue, r_level, r_priority, r_slot);
-  perform from rung where id = any (v_rungs || v_slots) and slot > 0 order by id for no key update;
+    into r_lane, r_queue, r_level, r_priority, r_order_group, r_count from rungs;
+  v_rungs := ensure_rungs(r_lane, r_queue, r_level, r_priority, r_order_group);
+  perform from rung where id = any (v_rungs || v_order_groups) and order_group > 0 order by id for no key update;
   if exists (select from unnest(r_count) n where n > 0) then
     v_base := next_places(v_rungs, r_count);
   end if;
   with risen as (delete from dead where id = any (p_ids) returning *),
-  placed as (  -- of one ordered slot, whoever was accepted first goes first again
-    select d.*, x.n as of, case when d.slot > 0 then row_number() over
+  placed as (  -- of one order group, whoever was accepted first goes first again
+    select d.*, x.n as of, case when d.order_group > 0 then row_number() over
                   (partition by x.n order by d.accepted_at, d.id) else 0 end as nth
       from risen d
-      join unnest(r_lane, r_queue, r_priority, r_slot) with ordinality x(lane, queue, priority, slot, n)
-        on x.lane = d.lane_id and x.queue = d.queue_id and x.slot = d.slot
-       and x.priority = case when d.slot > 0 then 0 else d.priority end)
+      join unnest(r_lane, r_queue, r_priority, r_order_group) with ordinality x(lane, queue, priority, order_group, n)
+        on x.lane = d.lane_id and x.queue = d.queue_id and x.order_group = d.order_group
+       and x.priority = case when d.order_group > 0 then 0 else d.priority end)
   insert into message (id, rung_id, place, due, level, attempts, accepted_at, expires_at, order_key,
                        headers, body)
   select p.id, v_rungs[p.of], case when p.nth > 0 then v_base[p.of] + p.nth else v_now end, v_now,
@@ -124,15 +124,15 @@ begin
          p.order_key, p.headers, p.body
     from placed p;
   -- What is woken here, settled here and settled with the heads, before any of it is.
-  perform from rung where id = any (v_rungs) and slot = 0 order by id for no key update;
+  perform from rung where id = any (v_rungs) and order_group = 0 order by id for no key update;
   perform from lane_level
-    where lane_id = any (r_lane || array(select lane_id from rung where id = any (v_slots)))
+    where lane_id = any (r_lane || array(select lane_id from rung where id = any (v_order_groups)))
     order by lane_id, level for no key update;
   return wake_rungs(r_lane, v_rungs, array_fill(v_now, array[cardinality(v_rungs)]))
          || refresh_heads(v_rungs, 0);
 end $$;
 
--- Heads that hold their slots are due now.
+-- Heads that hold their order groups are due now.
 create or replace function release_heads(p_ids bigint[], p_once boolean) returns jsonb language plpgsql as $$
 declare
   v_now bigint := now_ms();

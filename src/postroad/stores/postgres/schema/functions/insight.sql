@@ -13,7 +13,7 @@ begin
     select 'live' as kind, m.accepted_at, r.queue_id, r.lane_id, jsonb_build_object('live', jsonb_build_object(
              'level', m.level, 'attempts', m.attempts, 'due_ms', m.due, 'expires_at_ms', m.expires_at,
              'uncertain', r.level < 0, 'held', r.held,
-             'before', case when r.slot = 0 then 0 else coalesce(
+             'before', case when r.order_group = 0 then 0 else coalesce(
                 (select b.id from message b where b.rung_id = r.id and (b.place, b.id) < (m.place, m.id)
                   order by b.place desc, b.id desc limit 1), 0) end,
              'others_due', others_due(r.lane_id, r.queue_id, greatest(m.due, v_now), m.id, r.id))) as rest
@@ -93,20 +93,20 @@ create or replace function lane_json(p_lane bigint) returns json language sql st
     from lane l left join process p on p.id = l.owner where l.id = p_lane
 $$;
 
--- How many other messages of a lane or queue can go by a time, up to 1,000. Of an ordered slot only its head
--- can, and of the message's own slot none: they go one after the other.
+-- How many other messages of a lane or queue can go by a time, up to 1,000. Of an order group only its head
+-- can, and of the message's own order group none: they go one after the other.
 create or replace function others_due(p_lane bigint, p_queue bigint, p_at bigint, p_id bigint, p_rung bigint)
 returns bigint language sql stable as $$
   with near as materialized (
-    select r.id, r.slot from rung r
+    select r.id, r.order_group from rung r
      where (r.lane_id = p_lane or r.queue_id = p_queue) and r.level >= 0 and r.blocked_until <= p_at)
   select count(*) from (
     select m.id from near n
      cross join lateral (select x.id from message x where x.rung_id = n.id and x.place <= p_at
-                            and x.id <> p_id limit 1000) m where n.slot = 0
+                            and x.id <> p_id limit 1000) m where n.order_group = 0
     union all
     select n.id from near n
-     where n.slot > 0 and n.id <> p_rung
+     where n.order_group > 0 and n.id <> p_rung
        and (select m.due from message m where m.rung_id = n.id order by m.place, m.id limit 1) <= p_at
     limit 1000) x
 $$;

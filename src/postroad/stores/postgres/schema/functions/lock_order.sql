@@ -1,5 +1,5 @@
 -- Who waits for whom. Every transaction takes its locks in this order: buckets, lanes (by id), queues,
--- messages, the dead (by id), rungs (ordered slots by id, then the others by id), lane levels (by lane).
+-- messages, the dead (by id), rungs (order groups by id, then the others by id), lane levels (by lane).
 -- Whoever breaks the order can deadlock with others; tests/postgres/test_lock_order.py and its neighbours
 -- show for each place what happens without it.
 --

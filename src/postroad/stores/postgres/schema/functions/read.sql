@@ -23,7 +23,7 @@ begin
     union all
     select n.of, 1, r.* from unnest(n_of, n_rung) n(of, rung)
      cross join lateral (select * from rung where id = n.rung limit 1) r)
-  select coalesce(json_agg(json_build_array(r.i, r.id, r.lane_id, r.queue_id, r.level, r.priority, r.slot,
+  select coalesce(json_agg(json_build_array(r.i, r.id, r.lane_id, r.queue_id, r.level, r.priority, r.order_group,
                                             r.ready_at) order by r.named, r.ready_at, r.id), '[]'),
          array_agg(distinct r.queue_id)
     into v_rungs, v_queues from row r;
@@ -64,17 +64,17 @@ begin
          case when m.due <= v_now and octet_length(m.body) <= 4194304 / w.most then m.body end,
          case when m.due <= v_now then m.headers end, w.n::int
     from unnest(p_rung, p_place, p_id, p_limit) with ordinality w(rung, place, id, most, n)
-   cross join lateral (select g.queue_id, g.lane_id, g.slot from rung g where g.id = w.rung limit 1) r
+   cross join lateral (select g.queue_id, g.lane_id, g.order_group from rung g where g.id = w.rung limit 1) r
    cross join lateral (select * from message y
                         where y.rung_id = w.rung and (y.place, y.id) > (w.place, w.id)
-                          and y.place <= case when r.slot > 0 then never() else v_now end
+                          and y.place <= case when r.order_group > 0 then never() else v_now end
                         order by y.place, y.id limit w.most) m
   union all
   select 0, w.rung, 0, 0, 0, 0, 0, m.place, m.due, 0, 0, null, null, w.n::int
     from unnest(p_rung) with ordinality w(rung, n)
-   cross join lateral (select g.slot from rung g where g.id = w.rung limit 1) r
+   cross join lateral (select g.order_group from rung g where g.id = w.rung limit 1) r
    cross join lateral (select y.place, y.due from message y
-                        where y.rung_id = w.rung and y.place > v_now and r.slot = 0
+                        where y.rung_id = w.rung and y.place > v_now and r.order_group = 0
                         order by y.place, y.id limit 1) m;
 end $$;
 
@@ -96,22 +96,22 @@ begin
   select m.id, w.rung, r.queue_id, r.lane_id, m.level, m.attempts, m.marks, m.place, m.due,
          m.accepted_at, m.expires_at, case when m.due <= v_now then m.body end, m.headers, w.n::int
     from unnest(p_rung, p_place, p_id, p_limit) with ordinality w(rung, place, id, most, n)
-   cross join lateral (select g.queue_id, g.lane_id, g.slot from rung g where g.id = w.rung limit 1) r
+   cross join lateral (select g.queue_id, g.lane_id, g.order_group from rung g where g.id = w.rung limit 1) r
    cross join lateral (
      select * from (
        select x.*, coalesce(sum(octet_length(x.body)) over before, 0) as bytes,
               coalesce(bool_or(x.due > v_now) over before, false) as over
          from (select * from message y
                 where y.rung_id = w.rung and (y.place, y.id) > (w.place, w.id)
-                  and y.place <= case when r.slot > 0 then never() else v_now end
+                  and y.place <= case when r.order_group > 0 then never() else v_now end
                 order by y.place, y.id limit w.most) x
        window before as (order by x.place, x.id rows between unbounded preceding and 1 preceding)) z
       where z.bytes <= 4194304 and not z.over) m
   union all
   select 0, w.rung, 0, 0, 0, 0, 0, m.place, m.due, 0, 0, null, null, w.n::int
     from unnest(p_rung) with ordinality w(rung, n)
-   cross join lateral (select g.slot from rung g where g.id = w.rung limit 1) r
+   cross join lateral (select g.order_group from rung g where g.id = w.rung limit 1) r
    cross join lateral (select y.place, y.due from message y
-                        where y.rung_id = w.rung and y.place > v_now and r.slot = 0
+                        where y.rung_id = w.rung and y.place > v_now and r.order_group = 0
                         order by y.place, y.id limit 1) m;
 end $$;

@@ -1,12 +1,12 @@
 -- What came of tries: one transaction for each batch, fenced by the epochs of the lanes.
 
 -- p_lane, p_epoch: the lanes of this batch; results name them by their place, `pair`. p_done: delivered
--- messages, with p_queue, p_tries (before this one) and p_took. p_slots: the ordered slots of all results.
+-- messages, with p_queue, p_tries (before this one) and p_took. p_order_groups: the order groups of all results.
 -- p_failed, p_targets, p_queues, p_lanes: other results, the rungs they move to, changes of queues and lanes.
 -- Returns which of the lanes are the owner's.
 create or replace function record(
   p_owner bigint, p_lane bigint[], p_epoch bigint[],
-  p_done bigint[], p_queue bigint[], p_tries int[], p_took int[], p_slots bigint[],
+  p_done bigint[], p_queue bigint[], p_tries int[], p_took int[], p_order_groups bigint[],
   p_failed json, p_targets json, p_queues json, p_lanes json)
 returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off
@@ -39,10 +39,10 @@ begin
       from unnest(p_lane, p_epoch) with ordinality x(lane, epoch, n) order by x.n);
   perform record_delivered(p_done, p_queue, p_tries, p_took, v_now);
   if p_failed is not null then
-    v_rings := record_failed(p_lane, p_failed, p_targets, p_slots, v_held, v_now);
+    v_rings := record_failed(p_lane, p_failed, p_targets, p_order_groups, v_held, v_now);
   end if;
-  if cardinality(p_slots) > 0 then
-    v_rings := v_rings || refresh_heads(p_slots, p_owner);
+  if cardinality(p_order_groups) > 0 then
+    v_rings := v_rings || refresh_heads(p_order_groups, p_owner);
   end if;
   if v_queues is not null then
     v_rings := v_rings || record_blocks(p_lane, v_held, v_queues, p_queues, p_lanes);
@@ -124,9 +124,9 @@ end $$;
 
 -- Results that did not deliver, of lanes that are still the owner's. A message that died while it was tried
 -- and was replayed before that try ended has another rung or place than the result names: then the try is
--- counted and decides nothing. Ordered slots are locked before other rungs are woken, as an enqueue does it:
+-- counted and decides nothing. Order groups are locked before other rungs are woken, as an enqueue does it:
 -- the other way round a record and an enqueue to both could deadlock.
-create or replace function record_failed(p_lane bigint[], p_failed json, p_targets json, p_slots bigint[],
+create or replace function record_failed(p_lane bigint[], p_failed json, p_targets json, p_order_groups bigint[],
                                          p_held boolean[], p_now bigint)
 returns jsonb language plpgsql set enable_nestloop = off as $$
 declare
@@ -149,7 +149,7 @@ begin
     select f.* from json_to_recordset(p_failed) as f(
       pair int, id bigint, rung bigint, at bigint, queue bigint, tries int, since int, last boolean, was int, level int,
       "to" int, due bigint, place bigint, gone text, reason text, kind text, status int, error text,
-      started bigint, took int, slot int, priority int)
+      started bigint, took int, order_group int, priority int)
      where p_held[f.pair]),
   tried as (
     insert into attempt (message_id, number, started_at, level, kind, status, took_ms, error)
@@ -163,7 +163,7 @@ begin
     update message m
        set rung_id = coalesce((select r.id from rung r
                                 where f."to" is not null and r.lane_id = p_lane[f.pair]
-                                  and r.queue_id = f.queue and r.slot = 0 and r.step = f."to"
+                                  and r.queue_id = f.queue and r.order_group = 0 and r.step = f."to"
                                   and r.priority = f.priority), m.rung_id),
            place = coalesce(f.place, m.place), due = coalesce(f.due, m.due), level = f.level,
            attempts = f.tries + 1,
@@ -187,9 +187,9 @@ begin
        and (f.rung is null or (m.rung_id = f.rung and m.place = f.at)) returning m.*),
   died as (
     insert into dead (id, queue_id, lane_id, reason, died_at, level, attempts, accepted_at, priority,
-                      slot, order_key, error, status, headers, body)
+                      order_group, order_key, error, status, headers, body)
     select g.id, f.queue, p_lane[f.pair], f.reason, p_now, g.level, f.tries + 1, g.accepted_at,
-           f.priority, f.slot, g.order_key, f.error, f.status, g.headers, g.body
+           f.priority, f.order_group, g.order_key, f.error, f.status, g.headers, g.body
       from gone g join failed f on f.id = g.id and f.gone = 'dead'
     on conflict do nothing)
   insert into history (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms)
@@ -199,7 +199,7 @@ begin
   if v_to is null then
     return '[]';
   end if;
-  perform from rung where id = any (p_slots) and slot > 0 order by id for no key update;
+  perform from rung where id = any (p_order_groups) and order_group > 0 order by id for no key update;
   return wake_rungs(t_lane, v_to, t_due);
 end $$;
 

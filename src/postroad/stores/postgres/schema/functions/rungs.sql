@@ -1,8 +1,8 @@
 -- How rungs are found or made, woken and put to rest; and the lanes' ready times by level, which pollers see.
 
--- The rungs of these (lane, queue, level, priority, slot), made where they are new.
+-- The rungs of these (lane, queue, level, priority, order group), made where they are new.
 create or replace function ensure_rungs(p_lane bigint[], p_queue bigint[], p_level int[], p_priority int[],
-                                        p_slot int[])
+                                        p_order_group int[])
 returns bigint[] language plpgsql as $$
 declare
   v_found bigint[];
@@ -10,25 +10,25 @@ begin
   for turn in 1..2 loop
     -- A subquery, not a join: a join was planned as a scan of all rungs while there were few.
     select array_agg((select r.id from rung r
-                       where r.lane_id = x.lane and r.queue_id = x.queue and r.slot = x.slot
-                         and r.step = case when x.slot > 0 then 0 else x.level end
+                       where r.lane_id = x.lane and r.queue_id = x.queue and r.order_group = x.order_group
+                         and r.step = case when x.order_group > 0 then 0 else x.level end
                          and r.priority = x.priority) order by x.n)
       into v_found
-      from unnest(p_lane, p_queue, p_level, p_priority, p_slot) with ordinality
-        as x(lane, queue, level, priority, slot, n);
+      from unnest(p_lane, p_queue, p_level, p_priority, p_order_group) with ordinality
+        as x(lane, queue, level, priority, order_group, n);
     if array_position(v_found, null) is null then
       return v_found;
     end if;
     -- A new rung is under its queue's block; who changes that waits, or we do.
     perform from queue where id = any (p_queue) order by id for share;
     perform check_queues(p_queue);
-    insert into rung (lane_id, queue_id, level, priority, slot, blocked_until)
-    select x.lane, x.queue, x.level, x.priority, x.slot,
+    insert into rung (lane_id, queue_id, level, priority, order_group, blocked_until)
+    select x.lane, x.queue, x.level, x.priority, x.order_group,
            case when x.level < 0 then never()
                 else (select case when q.paused_at > 0 then never() else q.block_until end
                         from queue q where q.id = x.queue) end
-      from unnest(p_lane, p_queue, p_level, p_priority, p_slot) with ordinality
-        as x(lane, queue, level, priority, slot, n)
+      from unnest(p_lane, p_queue, p_level, p_priority, p_order_group) with ordinality
+        as x(lane, queue, level, priority, order_group, n)
      where v_found[x.n] is null
      order by 1, 2, 5, 3, 4
     on conflict do nothing;
@@ -65,7 +65,7 @@ declare
 begin
   select array_agg(x.rung) into v_asleep from unnest(p_rung, p_due) x(rung, due)
    where (select r.ready_at > greatest(x.due, r.blocked_until)
-             and (r.slot = 0 or r.ready_at = never())  -- else its head decides
+             and (r.order_group = 0 or r.ready_at = never())  -- else its head decides
             from rung r where r.id = x.rung);
   if v_asleep is not null then
     perform from rung where id = any (v_asleep) order by id for no key update;
@@ -128,22 +128,22 @@ begin
   return ring(v_rings);
 end $$;
 
--- Set ordered slots to their present heads: level, ready time, and the reason if the head holds its slot.
+-- Set order groups to their present heads: level, ready time, and the reason if the head holds its order group.
 -- The caller has locked the lanes, so their owners do not change; `p_known` is an owner that needs no ring.
 -- Positions are given under the lock on the rung, so none is being given meanwhile.
 create or replace function refresh_heads(p_rungs bigint[], p_known bigint) returns jsonb
 language plpgsql set enable_nestloop = off as $$
 declare
   v_now bigint := now_ms();
-  v_slots bigint[];
+  v_order_groups bigint[];
   v_lane bigint[];
   v_level int[];
   v_at bigint[];
   v_rings jsonb;
 begin
-  select array_agg(x.id) into v_slots
-    from (select id from rung where id = any (p_rungs) and slot > 0 order by id for no key update) x;
-  if v_slots is null then
+  select array_agg(x.id) into v_order_groups
+    from (select id from rung where id = any (p_rungs) and order_group > 0 order by id for no key update) x;
+  if v_order_groups is null then
     return '[]';
   end if;
   with head as materialized (
@@ -154,7 +154,7 @@ begin
       from rung r
       left join lateral (select m.id as message, m.level, m.due from message m
                           where m.rung_id = r.id order by m.place, m.id limit 1) h on true
-     where r.id = any (v_slots)),
+     where r.id = any (v_order_groups)),
   goal as materialized (
     select id, coalesce(level, 0) as level, gate, greatest(gate, coalesce(due, never())) as ready_at,
            case when due = never()
@@ -166,7 +166,7 @@ begin
     update rung r
        set level = g.level, blocked_until = g.gate, held = g.held, ready_at = g.ready_at
       from goal g
-     where r.id = any (v_slots) and r.id = g.id
+     where r.id = any (v_order_groups) and r.id = g.id
        and (r.level <> g.level or r.blocked_until <> g.gate or r.held <> g.held
             or r.ready_at > g.ready_at or (g.ready_at > v_now and r.ready_at <> g.ready_at))
     returning r.id, r.lane_id, r.level, r.ready_at),
@@ -182,7 +182,7 @@ begin
   if v_lane is null then
     return v_rings;
   end if;
-  -- Several slots of one lane may be told: each row can be lowered once in a statement.
+  -- Several order groups of one lane may be told: each row can be lowered once in a statement.
   select array_agg(x.lane), array_agg(x.level), array_agg(x.at) into v_lane, v_level, v_at from (
     select lane, level, min(at) as at from unnest(v_lane, v_level, v_at) y(lane, level, at)
      group by 1, 2) x;

@@ -14,7 +14,7 @@ end $$;
 -- what the first has decided. Notes are deleted after a while; `decided_to` is kept.
 create or replace function tick(
   p_name text, p_cron text, p_tz text, p_until bigint, p_at bigint[], p_draft int[],
-  a_id bigint[], a_queue bigint[], a_lane bigint[], a_slot int[], a_priority int[], a_accepted bigint[],
+  a_id bigint[], a_queue bigint[], a_lane bigint[], a_order_group int[], a_priority int[], a_accepted bigint[],
   a_due bigint[], a_expires bigint[], a_order_key text[], a_key text[], a_digest bytea[],
   a_headers bytea[], a_body bytea[])
 returns json language plpgsql
@@ -30,7 +30,7 @@ begin
     return json_build_object('now', v_now);
   end if;
   v_rows := array(
-    select row(0, a_id[t.draft], a_queue[t.draft], a_lane[t.draft], a_slot[t.draft],
+    select row(0, a_id[t.draft], a_queue[t.draft], a_lane[t.draft], a_order_group[t.draft],
                a_priority[t.draft], a_accepted[t.draft], a_due[t.draft], a_expires[t.draft],
                a_order_key[t.draft], a_key[t.draft], a_digest[t.draft], a_headers[t.draft],
                a_body[t.draft])::arrival

@@ -72,9 +72,9 @@ begin
     select r.* from rung r where r.id = any (array(select g.rung_id from gone g))),
   died as (
     insert into dead (id, queue_id, lane_id, reason, died_at, level, attempts, accepted_at, priority,
-                      slot, order_key, error, status, headers, body)
+                      order_group, order_key, error, status, headers, body)
     select g.id, r.queue_id, r.lane_id, p_reason, p_now, g.level, g.attempts, g.accepted_at, r.priority,
-           r.slot, g.order_key, '', 0, g.headers, g.body
+           r.order_group, g.order_key, '', 0, g.headers, g.body
       from gone g join place r on r.id = g.rung_id where p_reason is not null
     on conflict do nothing),
   cancelled as (

@@ -91,19 +91,19 @@ create table rung (
   queue_id      bigint not null,
   level         int not null,
   priority      int not null,
-  slot          int not null,
-  -- An ordered slot is one rung, whatever the level of its head.
-  step          int not null generated always as (case when slot > 0 then 0 else level end) stored,
+  order_group          int not null,
+  -- An order group is one rung, whatever the level of its head.
+  step          int not null generated always as (case when order_group > 0 then 0 else level end) stored,
   ready_at      bigint not null default 4611686018427387904,
   blocked_until bigint not null default 0,
   held          text not null default '',
   last_place    bigint not null default 0,
-  unique (lane_id, queue_id, slot, step, priority)
+  unique (lane_id, queue_id, order_group, step, priority)
 ) with (fillfactor = 60);
 create index rung_ready on rung (lane_id, ready_at) where ready_at < 4611686018427387904;
 create index rung_queue on rung (queue_id);
 
--- place: the due time, or the position in an ordered slot. A head that holds its slot is due "never".
+-- place: the due time, or the position in an order group. A head that holds its order group is due "never".
 -- unwanted: cancelled while its lane was owned; the owner is asked to take it out.
 -- Rows live for a moment only: without frequent vacuum the indexes fill with dead entries.
 create table message (
@@ -150,7 +150,7 @@ create table dead (
   attempts    int not null,
   accepted_at bigint not null,
   priority    int not null,
-  slot        int not null,
+  order_group        int not null,
   order_key   text not null,
   error       text not null,
   status      int not null,
@@ -177,7 +177,7 @@ create table arrival (
   id          bigint not null,
   queue_id    bigint not null,
   lane_id     bigint not null,
-  slot        int not null,
+  order_group        int not null,
   priority    int not null,
   accepted_at bigint not null,
   due         bigint not null,

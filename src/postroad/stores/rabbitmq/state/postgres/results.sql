@@ -37,7 +37,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do n
 
 -- name: uncertain_rung
 -- Creates the rung for uncertain messages.
-insert into postroad.rung (lane_id, queue_id, level, priority, slot, blocked_until)
+insert into postroad.rung (lane_id, queue_id, level, priority, order_group, blocked_until)
 values ($1, $2, -1, $3, 0, 4611686018427387904) on conflict do nothing
 
 -- name: uncertain_insert
@@ -47,7 +47,7 @@ insert into postroad.message (id, rung_id, place, due, level, attempts, accepted
 select $1::bigint, r.id, $5::bigint, $5::bigint, $6::int, $7::int, $8::bigint, $9::bigint, $10::bytea,
        $11::bytea
   from postroad.rung r
- where r.lane_id = $2 and r.queue_id = $3 and r.level = -1 and r.priority = $4 and r.slot = 0
+ where r.lane_id = $2 and r.queue_id = $3 and r.level = -1 and r.priority = $4 and r.order_group = 0
 on conflict do nothing
 
 -- name: message_delete
@@ -57,7 +57,7 @@ delete from postroad.message where id = $1
 -- name: dead_insert
 -- Stores a dead letter, unless its copy is spent or the message was delivered.
 insert into postroad.dead (id, queue_id, lane_id, reason, died_at, level, attempts, accepted_at,
-                           priority, slot, order_key, error, status, headers, body)
+                           priority, order_group, order_key, error, status, headers, body)
 select $1::bigint, $3::bigint, $4::bigint, $5::text, $6::bigint, $7::int, $8::int, $9::bigint, $10::int,
        0, '', $11::text, $12::int, $13::bytea, $14::bytea
  where not exists (select from postroad.broker_message where id = $1 and hop >= $2)

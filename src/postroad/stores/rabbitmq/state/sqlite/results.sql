@@ -22,7 +22,7 @@ values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
 
 -- name: uncertain_rung
 -- Creates the rung for uncertain messages.
-insert or ignore into rung (lane_id, queue_id, level, priority, slot, blocked_until)
+insert or ignore into rung (lane_id, queue_id, level, priority, order_group, blocked_until)
 values (?1, ?2, -1, ?3, 0, 4611686018427387904)
 
 -- name: uncertain_insert
@@ -30,7 +30,7 @@ values (?1, ?2, -1, ?3, 0, 4611686018427387904)
 insert or ignore into message (id, rung_id, place, due, level, attempts, accepted_at, expires_at,
                                headers, body)
 select ?1, r.id, ?5, ?5, ?6, ?7, ?8, ?9, ?10, ?11 from rung r
- where r.lane_id = ?2 and r.queue_id = ?3 and r.level = -1 and r.priority = ?4 and r.slot = 0
+ where r.lane_id = ?2 and r.queue_id = ?3 and r.level = -1 and r.priority = ?4 and r.order_group = 0
 
 -- name: message_delete
 -- Deletes a message from the state store.
@@ -39,7 +39,7 @@ delete from message where id = ?1
 -- name: dead_insert
 -- Stores a dead letter, unless its copy is spent or the message was delivered.
 insert or ignore into dead (id, queue_id, lane_id, reason, died_at, level, attempts, accepted_at,
-                            priority, slot, order_key, error, status, headers, body)
+                            priority, order_group, order_key, error, status, headers, body)
 select ?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, '', ?11, ?12, ?13, ?14
  where not exists (select 1 from broker_message where id = ?1 and hop >= ?2)
    and not exists (select 1 from history where id = ?1)
