@@ -41,6 +41,7 @@ ITEMS = {
     "rabbit-channels": "proof.rabbit:prove_channels",
     "rabbit-workers": "proof.rabbit:prove_workers",
     "rabbit-times": "proof.rabbit:prove_times",
+    "dropped-answers": "proof.house:prove",
     "server-kills": "proof.serving:prove",
     "schema": "proof.schema:prove",
     "tenants": "proof.tenants:prove",
