@@ -1,11 +1,15 @@
 """tests/conftest.py at work, in a run of its own."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from tests.conftest import ROOM_BYTES, has_room
 
 CONFTEST = Path(__file__).parents[1] / "conftest.py"
 
@@ -58,3 +62,18 @@ def test_a_clean_run_passes_and_names_its_servers(tmp_path: Path, workers: int) 
     code, said = run_pytest(tmp_path, {"test_one.py": uses}, workers)
     assert code == 0, said
     assert "servers used: Broker 9, SQLite 3." in said
+
+
+@pytest.mark.parametrize(
+    ("free_kb", "fits"), [(ROOM_BYTES >> 10, True), ((ROOM_BYTES >> 10) - 1, False)]
+)
+def test_temporary_files_are_in_memory_only_where_they_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_kb: int, fits: bool
+) -> None:
+    facts = tmp_path / "meminfo"
+    facts.write_text(f"MemTotal:       99999999 kB\nMemAvailable:   {free_kb} kB\n")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=ROOM_BYTES))
+    assert has_room(tmp_path, facts) is fits
+    assert not has_room(tmp_path / "nowhere", facts)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=ROOM_BYTES - 1))
+    assert not has_room(tmp_path, facts)
