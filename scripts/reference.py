@@ -69,7 +69,7 @@ def problems() -> str:
         "# Errors",
         NOTE,
         "",
-        "In Python an error is a class of `postroad.model.errors`. Over HTTP it is a problem answer",
+        "In Python an error is a class of `postroad.errors`. Over HTTP it is a problem answer",
         "(RFC 9457, `application/problem+json`) with a stable `type`; on the command line its words are",
         "on standard error, with an exit code.",
         "",

@@ -291,3 +291,11 @@ def test_an_answer_to_a_batch_that_was_cut_off_is_no_success(
     result = postroad("batch", "lines")
     assert result.exit_code == 3, result.output
     assert "lines 1 to 3" in result.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("dead",), ("message",)])
+def test_a_group_without_a_command_shows_its_help(words: tuple[str, ...]) -> None:
+    shown_help = postroad(*words)
+    assert shown_help.stderr.startswith("Usage: postroad")
+    assert "\\x0a" not in shown_help.stderr
+    assert len(shown_help.stderr.splitlines()) > 5

@@ -68,7 +68,7 @@ async def test_settings_are_paged_by_name_and_forgotten(bench: Bench) -> None:
 
 
 def noted(result: Result, note: TryDetails = NOTE, status: int = 200) -> Result:
-    return replace(result, note=note, status=status)
+    return replace(result, details=note, status=status)
 
 
 async def test_every_try_is_in_the_log_the_delivered_one_too(bench: Bench) -> None:

@@ -129,7 +129,7 @@ async def _store(settings: Settings) -> list[Finding]:
             return [*await _broker(settings.dsn), none]
         await store.open()
     except SchemaTooOld as error:
-        return [Finding("schema", "fail", str(error), "run `postroad migrate`")]
+        return [Finding("schema", "fail", str(error), "see the message")]
     except PostroadError as error:
         return [Finding("store", "fail", str(error), "see the message")]
     try:

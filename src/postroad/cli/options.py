@@ -174,6 +174,8 @@ def _shown() -> Iterator[None]:
     """Show control characters in the message of a usage error instead of sending them."""
     try:
         yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise  # its message is the help, which is our own text
     except click.ClickException as error:
         error.message = escaped_line(error.message)  # type: ignore[misc]
         raise

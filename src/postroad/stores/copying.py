@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import apsw
-import asyncpg
 import msgspec
 from msgspec import Struct
 
@@ -19,7 +18,7 @@ from postroad.model.states import NEVER
 from postroad.stores.naming import keys_begun, keys_beside
 from postroad.stores.postgres import migration
 from postroad.stores.postgres.connections import QUERIES, Raw, dial, read_address
-from postroad.stores.postgres.errors import named
+from postroad.stores.postgres.errors import DRIVER_ERRORS, named
 from postroad.stores.sqlite import leases
 from postroad.stores.sqlite.database import Database, named_errors
 from postroad.stores.sqlite.file_lock import FileLock
@@ -137,7 +136,7 @@ async def _target(dsn: str) -> AsyncIterator[Raw]:
             )
         _ = await migration.move(raw, address.name)  # how many steps it took does not matter
         yield raw
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+    except DRIVER_ERRORS as error:
         raise named(error, address.name) from error
     finally:
         raw.terminate()

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
-import asyncpg
 import msgspec
 from msgspec import Struct, field
 
@@ -26,7 +25,7 @@ from postroad.stores.postgres.connections import (
     is_pooled,
     read_address,
 )
-from postroad.stores.postgres.errors import named
+from postroad.stores.postgres.errors import DRIVER_ERRORS, named
 from postroad.stores.postgres.floors import Floors
 from postroad.stores.postgres.listening import NotifyListener
 
@@ -113,7 +112,7 @@ class PostgresBase:
             await self._check_isolation(raw)
             async with raw.transaction():
                 self.clock.heard(await raw.fetchval(QUERIES["now"]))
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        except DRIVER_ERRORS as error:
             raise named(error, self.address.name) from error
         finally:
             raw.terminate()

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from postroad.model.errors import BadDsn, ServerTooOld, StoreUnavailable
 from postroad.ports.clock import Chance, Clock
-from postroad.stores.postgres.errors import AGAIN, is_lost, named
+from postroad.stores.postgres.errors import AGAIN, DRIVER_ERRORS, is_lost, named
 from postroad.stores.sql import load
 
 QUERIES: Final = load("postroad.stores.postgres", "queries")
@@ -73,7 +73,7 @@ async def dial(address: DatabaseAddress, *, direct: bool = False, pooled: bool =
             max_cached_statement_lifetime=0,
             server_settings={"application_name": "postroad"},
         )
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
+    except (*DRIVER_ERRORS, ValueError) as error:
         raise named(error, address.name) from error
     if raw.get_server_version().major < OLDEST_SERVER:
         version = raw.get_server_version().major
@@ -151,7 +151,7 @@ class StoreConnection:
             if raw is not None:
                 try:
                     await raw.close(timeout=CONNECT_S)
-                except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+                except DRIVER_ERRORS:
                     raw.terminate()
 
     async def _run(self, label: str, work: Callable[[Raw], Awaitable[T]]) -> T:
@@ -164,7 +164,7 @@ class StoreConnection:
                 except AGAIN as error:
                     if turn == 2:
                         raise named(error, self._address.name) from error
-                except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+                except DRIVER_ERRORS as error:
                     if is_lost(error) or raw.is_closed():
                         self._drop(raw)
                     raise named(error, self._address.name) from error

@@ -20,6 +20,14 @@ from postroad.model.errors import (
 )
 from postroad.model.unused import GONE
 
+DRIVER_ERRORS: Final = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+)
+"""All that a statement or a connection raises. A connection that the server ends while something is
+sent raises `InternalClientError`, which is neither of the other two."""
 LOST: Final = (
     asyncpg.PostgresConnectionError,
     asyncpg.AdminShutdownError,

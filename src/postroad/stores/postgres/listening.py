@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-import asyncpg
-
 from postroad.model.errors import StoreError
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Chance, Clock
@@ -19,6 +17,7 @@ from postroad.stores.postgres.connections import (
     Raw,
     dial,
 )
+from postroad.stores.postgres.errors import DRIVER_ERRORS
 
 CHANNEL: Final = "postroad"
 PROBE_S: Final = 240.0
@@ -104,7 +103,7 @@ class NotifyListener:
         try:
             self._counts["bell"] += 1
             await raw.add_listener(CHANNEL, self._heard)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        except DRIVER_ERRORS as error:
             raise StoreError(f"cannot listen ({error})") from error
         else:
             self._raw = raw
@@ -141,7 +140,7 @@ class NotifyListener:
         self._counts["bell"] += 1
         try:
             await raw.fetchval(QUERIES["notify"], self._next_probe(), timeout=CONNECT_S)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+        except DRIVER_ERRORS:
             return False
         return await self._within(self._proof, CONNECT_S)
 

@@ -5,12 +5,11 @@
 from hashlib import blake2b
 from typing import Final
 
-import asyncpg
 from msgspec import Struct
 
 from postroad.model.errors import CopyUnfinished, SchemaTooNew, SchemaTooOld
 from postroad.stores.postgres.connections import QUERIES, DatabaseAddress, Raw, dial
-from postroad.stores.postgres.errors import MIGRATE, UNFINISHED, named
+from postroad.stores.postgres.errors import DRIVER_ERRORS, MIGRATE, UNFINISHED, named
 from postroad.stores.sql import number_of, read_scripts
 
 TABLES: Final = read_scripts("postroad.stores.postgres", "schema/tables")
@@ -54,7 +53,7 @@ async def check(raw: Raw, where: str) -> None:
             _ = await move(raw, where)  # how many steps it took does not matter
             async with raw.transaction():
                 found = await versions(raw)  # another process may have made it
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+    except DRIVER_ERRORS as error:
         raise named(error, where) from error
     check_released(found, where)
     if found.copying:
@@ -81,7 +80,7 @@ async def exists(address: DatabaseAddress) -> bool:
     raw = await dial(address, pooled=True)
     try:
         return (await versions(raw)).version > 0
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+    except DRIVER_ERRORS as error:
         raise named(error, address.name) from error
     finally:
         raw.terminate()
@@ -94,7 +93,7 @@ async def migrate(address: DatabaseAddress) -> int:
         if (await versions(raw)).copying:
             raise CopyUnfinished(UNFINISHED.format(where=address.name))
         return await move(raw, address.name)
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+    except DRIVER_ERRORS as error:
         raise named(error, address.name) from error
     finally:
         raw.terminate()
