@@ -64,16 +64,16 @@ def test_a_clean_run_passes_and_names_its_servers(tmp_path: Path, workers: int) 
     assert "servers used: Broker 9, SQLite 3." in said
 
 
-@pytest.mark.parametrize(
-    ("free_kb", "fits"), [(ROOM_BYTES >> 10, True), ((ROOM_BYTES >> 10) - 1, False)]
-)
+@pytest.mark.parametrize(("missing_kb", "room"), [(0, "enough"), (1, "too little")])
 def test_temporary_files_are_in_memory_only_where_they_fit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_kb: int, fits: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing_kb: int, room: str
 ) -> None:
     facts = tmp_path / "meminfo"
-    facts.write_text(f"MemTotal:       99999999 kB\nMemAvailable:   {free_kb} kB\n")
+    facts.write_text(
+        f"MemTotal:       99999999 kB\nMemAvailable:   {(ROOM_BYTES >> 10) - missing_kb} kB\n"
+    )
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=ROOM_BYTES))
-    assert has_room(tmp_path, facts) is fits
+    assert has_room(tmp_path, facts) is (room == "enough")
     assert not has_room(tmp_path / "nowhere", facts)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=ROOM_BYTES - 1))
     assert not has_room(tmp_path, facts)
