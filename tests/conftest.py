@@ -4,8 +4,13 @@ A test that cannot run here has not been run: a skip, an xfail or a rerun fails 
 `--serverless` leaves out every test that needs PostgreSQL or RabbitMQ; `make quick` asks for it.
 """
 
+import os
+import re
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
@@ -22,6 +27,9 @@ SECONDS = pytest.StashKey[dict[str, float]]()
 SERVERS = frozenset({"server", "broker", "own_broker"})
 # What a worker process hands to the one that prints, when pytest-xdist splits the run.
 PARCEL = "postroad_server_versions"
+MEMORY, ROOM_BYTES = Path("/dev/shm"), 8 << 30
+"""Where temporary files are, when that much is free: a database was made in 0.1 s and not in 0.3 s,
+30 messages took a SQLite road 0.05 s and not 0.19 s. The proofs stay on the disk."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,7 +37,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--serverless", action="store_true", help=words)
 
 
+def has_room(memory: Path = MEMORY, facts: Path = Path("/proc/meminfo")) -> bool:
+    """Whether all files of a run fit into memory."""
+    if not memory.is_dir() or not facts.exists():
+        return False
+    free = re.search(r"^MemAvailable: +(\d+) kB", facts.read_text(), re.MULTILINE)
+    room = min(int(free[1]) << 10 if free else 0, shutil.disk_usage(memory).free)
+    return room >= ROOM_BYTES
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    # Not where somebody has chosen a folder; and the workers of a run do as it does.
+    if "TMPDIR" not in os.environ and has_room():
+        os.environ["TMPDIR"] = str(MEMORY)  # of the processes that tests start, too
+        tempfile.tempdir = None
     # How fast a busy machine draws examples says nothing about the code.
     slow = [HealthCheck.too_slow]
     settings.register_profile("any machine", deadline=None, suppress_health_check=slow)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from postroad.campaigns import worker
 from tests.campaigns.provider import Provider
 from tests.servers.postgres import PrivatePostgres
 
@@ -18,6 +19,12 @@ def dsn(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         found: PrivatePostgres = request.getfixturevalue("server")
         return found.create_road()
     return f"sqlite:///{tmp_path}/road.db"
+
+
+@pytest.fixture(autouse=True)
+def senders_are_told_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most tests wait for a turn of the worker, which as shipped comes once a second."""
+    monkeypatch.setattr(worker, "TICK_S", 0.2)
 
 
 @pytest.fixture

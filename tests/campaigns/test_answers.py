@@ -191,7 +191,7 @@ def test_what_is_in_flight_keeps_its_lease_while_its_process_ends(
             renewed = 0
         assert renewed
 
-    with Provider(tmp_path, latency_ms=4_000) as provider:
+    with Provider(tmp_path, latency_ms=2_500) as provider:
         within(story(provider))
 
         async def look() -> None:

@@ -11,7 +11,7 @@ def test_four_senders_that_are_killed_stay_within_the_limit_of_one_credential(
     server: PrivatePostgres, tmp_path: Path
 ) -> None:
     paced = asyncio.run(
-        paced_run(server.create_road(), tmp_path, rate=50, seconds=6, kills=2, seed=1)
+        paced_run(server.create_road(), tmp_path, rate=50, seconds=3, kills=2, seed=1)
     )
     assert paced.busiest <= 50
     assert paced.twice == 0
@@ -21,13 +21,13 @@ def test_kills_and_stops_send_nothing_twice_and_lose_nobody(
     server: PrivatePostgres, tmp_path: Path
 ) -> None:
     killed = asyncio.run(
-        killed_run(server.create_road(), tmp_path, recipients=4_000, kills=2, stops=2, seed=2)
+        killed_run(server.create_road(), tmp_path, recipients=1_500, kills=2, stops=1, seed=2)
     )
     assert not killed.breaches
 
 
 def test_a_sqlite_road_that_is_killed_sends_nothing_twice(tmp_path: Path) -> None:
-    killed = asyncio.run(sqlite_kills(f"sqlite:///{tmp_path}/road.db", tmp_path, 3_000, kills=3))
+    killed = asyncio.run(sqlite_kills(f"sqlite:///{tmp_path}/road.db", tmp_path, 1_600, kills=2))
     assert not killed.breaches
 
 

@@ -20,7 +20,7 @@ from tests.campaigns.stories import LOCAL, local, numbers, prepare, reaches, run
 from tests.servers.postgres import PrivatePostgres
 from tests.servers.proxy import Proxy
 
-CALL_MS = 4_000
+CALL_MS = 2_000
 Within = Callable[[Any], Any]
 
 

@@ -10,7 +10,7 @@ from tests.crash.orders import Order, Parcel, tag
 from tests.crash.stand import Stand
 from tests.crash.states import Found, State
 
-KILLS = 12
+KILLS = 6
 
 
 def test_what_was_accepted_survives_kills_at_random_moments() -> None:

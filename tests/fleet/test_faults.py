@@ -47,9 +47,9 @@ def checked(fleet: Fleet, cut: Counter[str]) -> Report:
 
 
 def test_a_server_that_crashes_in_mid_load(own_server: PrivatePostgres) -> None:
-    report = crash_server(own_server, stops=1, messages=500)
+    report = crash_server(own_server, stops=1, messages=250)
     assert report.breaches == []
-    assert report.accepted == 500
+    assert report.accepted == 250
     assert report.repeats <= report.cut
 
 

@@ -6,16 +6,16 @@ from tests.crash.killing import Report
 from tests.fleet.killing import SMALL, check_lanes, kill_fleet
 from tests.fleet.words import Line
 
-MESSAGES = 1_000
+MESSAGES = 500
 
 
 def test_a_fleet_survives_kills(dsn: str) -> None:
-    report = kill_fleet(dsn, MESSAGES, every_s=1.2, send_s=6.0, order=SMALL)
+    report = kill_fleet(dsn, MESSAGES, every_s=0.8, send_s=3.0, order=SMALL)
     assert report.breaches == []
     assert report.accepted == MESSAGES
     assert report.repeats <= report.cut
     # The test itself had something to look at.
-    assert report.kills >= 3
+    assert report.kills >= 2
     assert report.in_flight > 0
 
 

@@ -1,11 +1,15 @@
 """tests/conftest.py at work, in a run of its own."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from tests.conftest import ROOM_BYTES, has_room
 
 CONFTEST = Path(__file__).parents[1] / "conftest.py"
 
@@ -52,9 +56,24 @@ def test_a_run_that_dodges_a_test_fails(tmp_path: Path, workers: int) -> None:
     assert sorted(dodged) == sorted(f"not run, so the run fails: {dodge}" for dodge in DODGES)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, 1])
 def test_a_clean_run_passes_and_names_its_servers(tmp_path: Path, workers: int) -> None:
     uses = "def test_it(postroad_server_versions): postroad_server_versions.append('Broker 9')"
     code, said = run_pytest(tmp_path, {"test_one.py": uses}, workers)
     assert code == 0, said
     assert "servers used: Broker 9, SQLite 3." in said
+
+
+@pytest.mark.parametrize(("missing_kb", "room"), [(0, "enough"), (1, "too little")])
+def test_temporary_files_are_in_memory_only_where_they_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing_kb: int, room: str
+) -> None:
+    facts = tmp_path / "meminfo"
+    facts.write_text(
+        f"MemTotal:       99999999 kB\nMemAvailable:   {(ROOM_BYTES >> 10) - missing_kb} kB\n"
+    )
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=ROOM_BYTES))
+    assert has_room(tmp_path, facts) is (room == "enough")
+    assert not has_room(tmp_path / "nowhere", facts)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=ROOM_BYTES - 1))
+    assert not has_room(tmp_path, facts)

@@ -45,7 +45,14 @@ def _parsed(text: str) -> ast.Module:
 
 @cache
 def _named(tree: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    return [node for node in ast.walk(tree) if isinstance(node, (*FUNCTIONS, ast.ClassDef))]
+    found, nodes = [], list[ast.AST]([tree])
+    while nodes:  # no expression holds a function with a name: to walk into them took half the time
+        for child in ast.iter_child_nodes(nodes.pop()):
+            if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case)):
+                nodes.append(child)
+            if isinstance(child, (*FUNCTIONS, ast.ClassDef)):
+                found.append(child)
+    return found
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

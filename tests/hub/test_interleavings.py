@@ -97,9 +97,17 @@ class Story:
         return wire.messages()
 
 
-@settings(max_examples=300, deadline=None)
-@given(STEPS)
-def test_whatever_is_under_way_nothing_is_lost_repeated_or_early(steps: list[Step]) -> None:
+def test_whatever_is_under_way_nothing_is_lost_repeated_or_early() -> None:
+    """Many more of them in `make proof ITEM=hub-orders`."""
+    interleave(examples=60)
+
+
+def interleave(examples: int) -> None:
+    """So many orders of commands, each lived through."""
+    settings(max_examples=examples, deadline=None)(given(STEPS)(_live))()
+
+
+def _live(steps: list[Step]) -> None:
     story = Story()
     for step in steps:
         story.step(*step)

@@ -290,10 +290,16 @@ class Rules(RuleBasedStateMachine):
 
 
 def test_the_rules_are_those_of_the_naive_model() -> None:
+    """Many more stories in `make proof ITEM=hub-orders`."""
+    compare_rules(examples=25)
+
+
+def compare_rules(examples: int) -> None:
+    """So many stories, told to the hub and to the naive model."""
     run_state_machine_as_test(
         Rules,
         settings=settings(
-            max_examples=60,
+            max_examples=examples,
             stateful_step_count=40,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],

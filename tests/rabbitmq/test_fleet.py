@@ -4,8 +4,10 @@ one worker at a time even while two disagree."""
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
+import pytest
 from msgspec.structs import replace
 
+from postroad.stores.rabbitmq.fleet import fleet
 from postroad.stores.rabbitmq.topology.topology import Plan, Topology
 from tests.rabbitmq.crews import Worker
 from tests.rabbitmq.outside import PERSISTENT, channel_to, declare, until
@@ -57,7 +59,10 @@ async def test_a_new_worker_gets_its_share_and_a_leaving_ones_goes_to_the_others
         assert await until(lambda: shared_out([ada]), PATIENCE_S)
 
 
-async def test_the_shards_of_a_killed_worker_move(dsn: str) -> None:
+async def test_the_shards_of_a_killed_worker_move(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet, "BEAT_S", 0.5)
     async with workers(dsn, "ada", "bob") as (ada, bob):
         assert await until(lambda: shared_out([ada, bob]), PATIENCE_S)
         await put_in_each_shard(dsn, b"x")
@@ -66,6 +71,7 @@ async def test_the_shards_of_a_killed_worker_move(dsn: str) -> None:
             return held(ada) + held(bob) == SHARDS
 
         assert await until(all_held, PATIENCE_S)
+        ada.housekeeping.fleet._roster._silent_s = 2.0  # and not 10
         bob.die()
 
         async def all_moved() -> bool:

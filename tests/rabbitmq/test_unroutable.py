@@ -49,14 +49,14 @@ async def test_an_unroutable_dead_letter_does_not_freeze_its_delay_queue(dsn: st
 
 
 async def test_without_the_alternate_exchange_it_does(dsn: str) -> None:
-    """The guard taken away: a wait of a quarter of a second is not over after 20 of them."""
+    """The guard taken away: a wait of a quarter of a second is not over after ten of them."""
     async with channel_to(dsn) as channel:
         tap = await wait_behind_unroutable(channel, unguarded(TOPOLOGY.plan()))
 
         async def something_came() -> bool:
             return bool(tap.bodies)
 
-        assert not await until(something_came, 20 * delay_queues.UNIT_MS / 1000)
+        assert not await until(something_came, 10 * delay_queues.UNIT_MS / 1000)
 
 
 async def test_a_wait_of_many_hops_is_caught_wherever_it_ends(dsn: str) -> None:

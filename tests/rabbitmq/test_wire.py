@@ -338,7 +338,7 @@ def test_silence_of_the_broker_is_noticed_and_our_own_is_not(dsn: str, within: W
     async def story(proxy: Proxy) -> None:
         heard = Heard()
         link = await opened(proxy.dsn(), heard, heartbeat_s=1)
-        await asyncio.sleep(4)  # longer than either side would bear with silence
+        await asyncio.sleep(3)  # longer than either side would bear with silence
         assert heard.lost == []
         await (await link.channel()).close()
         proxy.hold()

@@ -166,13 +166,13 @@ def test_explain_is_right_in_every_state() -> None:
     """Random histories, asked at random moments, held against what then came: no try before its
     time, none where nothing was to come, and an exact one within a second. A thousand exact ones in
     `make proof ITEM=explain`."""
-    checked, broken = foretell(first_seed=1, worlds=14)
+    checked, broken = foretell(first_seed=1, worlds=8)
     assert broken == []
     for what in NextKind:
         assert what is NextKind.answer or checked[f"next {what}"] >= 10, checked
     for state in State:
         assert checked[f"state {state}"] >= 10, checked
-    assert checked["exact"] >= 80
+    assert checked["exact"] >= 30
 
 
 def test_a_queue_tells_what_waits_by_level_and_who_serves_it() -> None:
