@@ -135,7 +135,8 @@ def test_every_public_verb_has_a_docstring_and_typed_arguments() -> None:
 def test_help_shows_every_verb_and_group() -> None:
     shown = pydoc.plain(pydoc.render_doc(Postroad))
     for verb in ("send", "send_many", "cancel", "pause", "resume", "explain", "run", "handler"):
-        assert re.search(rf"\| +(async )?{verb}\(self, ", shown), verb
+        # Python 3.13 writes a long signature in several lines.
+        assert re.search(rf"\| +(async )?{verb}\([\s|]*self,", shown), verb
     for name, kind in groups().items():
         assert f" |  {name}\n |      {kind.__name__}: " in shown
 
