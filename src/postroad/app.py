@@ -31,6 +31,7 @@ from postroad.transports.handler import HandlerTransport
 from postroad.transports.threads import Calls, Threads
 from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.allowance import Allowance
+from postroad.verbs.audit import AuditVerbs
 from postroad.verbs.campaign_service import CampaignService
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
@@ -83,6 +84,7 @@ class Postroad:
     credentials = VerbGroup(CredentialAdmin)
     mailboxes = VerbGroup(MailboxAdmin)
     tokens = VerbGroup(TokenAdmin)
+    audit = VerbGroup(AuditVerbs)
 
     def __init__(
         self,
@@ -126,6 +128,7 @@ class Postroad:
         self.dead = DeadMessages(store)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenAdmin(store, store.clock)
+        self.audit = AuditVerbs(store)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         service = self.campaign_service = CampaignService(
             store, keys, rules, log, own.idle, allowance, parts.resolve

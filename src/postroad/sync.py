@@ -28,6 +28,7 @@ from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
 from postroad.ports.transport import Transport
 from postroad.transports.job import Message
+from postroad.verbs.audit import AuditVerbs
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import LaneControls
 from postroad.verbs.credentials import CredentialAdmin
@@ -96,6 +97,12 @@ class BlockingTokens(Verbs):
     revoke, who = blocking(TokenAdmin.revoke), blocking(TokenAdmin.who)
 
 
+class BlockingAudit(Verbs):
+    """List who changed what."""
+
+    list = blocking(AuditVerbs.list)
+
+
 class BlockingMailboxes(Verbs):
     """Make, list, explain and delete the hub's mailboxes."""
 
@@ -152,6 +159,7 @@ class Face(ABC):
     credentials = VerbGroup(BlockingCredentials)
     mailboxes = VerbGroup(BlockingMailboxes)
     tokens = VerbGroup(BlockingTokens)
+    audit = VerbGroup(BlockingAudit)
 
     send, send_many = blocking(app.Postroad.send), blocking(app.Postroad.send_many)
     send_each, send_in = blocking(app.Postroad.send_each), blocking(app.Postroad.send_in)

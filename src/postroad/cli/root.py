@@ -3,6 +3,7 @@
 import click
 
 from postroad.cli import (
+    audit,
     batch,
     campaigns,
     credentials,
@@ -43,6 +44,7 @@ GROUPS = (
     campaigns,
     credentials,
     tokens,
+    audit,
     keys,
     stores,
 )

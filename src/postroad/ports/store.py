@@ -18,6 +18,7 @@ from postroad.model.record import (
     View,
     Want,
 )
+from postroad.ports.audit import AuditLog
 from postroad.ports.bell import Bell
 from postroad.ports.clock import Clock
 from postroad.ports.control import Control
@@ -112,8 +113,8 @@ class Upkeep(Protocol):
         lanes that serve no other. Drafts for one that is gone are refused: QueueGone."""
 
 
-class Readers(Insight, Overviews, Usage, Tokens, HookStore, Protocol):
-    """Queries, tokens and webhook settings: what is kept beside messages."""
+class Readers(Insight, Overviews, Usage, Tokens, AuditLog, HookStore, Protocol):
+    """Queries, tokens, the audit log and webhook settings: what is kept beside messages."""
 
 
 class Store(Inbox, Leases, Upkeep, Control, DeadSet, Slots, Readers, HeaderStore, Protocol):

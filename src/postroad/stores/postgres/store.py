@@ -1,5 +1,6 @@
 """The PostgreSQL store: what engines do, what users ask, what is kept beside messages."""
 
+from postroad.stores.postgres.audit import PostgresAudit
 from postroad.stores.postgres.control import PostgresControl
 from postroad.stores.postgres.deadset import PostgresDeadSet
 from postroad.stores.postgres.insight import PostgresInsight
@@ -28,6 +29,7 @@ class PostgresStore(
     PostgresInsight,
     PostgresOverview,
     PostgresTicks,
+    PostgresAudit,
     PostgresHeaders,
     PostgresMailboxes,
     PostgresTokens,

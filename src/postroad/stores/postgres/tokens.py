@@ -3,7 +3,7 @@
 from asyncpg import Record
 
 from postroad.model.states import NEVER
-from postroad.model.tokens import Scope, Token
+from postroad.model.tokens import Role, Scope, Token
 from postroad.stores.postgres.base import PostgresBase
 
 
@@ -14,7 +14,8 @@ class PostgresTokens(PostgresBase):
         """Keep a new token."""
         self._check_open()
         scopes, until_ms = " ".join(token.scopes), token.expires_at_ms or NEVER
-        values = (token.id, token.tenant, token.name, scopes, digest, token.created_at_ms, until_ms)
+        whose = (token.id, token.tenant, token.name)
+        values = (*whose, scopes, digest, token.created_at_ms, until_ms, token.role or "")
         _ = await self._side.rows("tokens", "token_insert", values)  # it gives no rows
 
     async def token_find(self, identity: str) -> tuple[Token, bytes] | None:
@@ -38,4 +39,6 @@ def read_token(row: Record) -> Token:
     """A token from its row."""
     until_ms = row["expires_at"] if row["expires_at"] < NEVER else None
     scopes = tuple(Scope(scope) for scope in row["scopes"].split())
-    return Token(row["id"], row["tenant"], row["name"], scopes, row["created_at"], until_ms)
+    role = Role(row["role"]) if row["role"] else None
+    whose = (row["id"], row["tenant"], row["name"])
+    return Token(*whose, scopes, row["created_at"], until_ms, role)

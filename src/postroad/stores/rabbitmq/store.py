@@ -228,6 +228,8 @@ class RabbitStore(
         self.reserve, self.ledgers = state.reserve, state.ledgers
         self.token_add, self.token_find = state.token_add, state.token_find
         self.token_page, self.token_drop = state.token_page, state.token_drop
+        self.audit_add, self.audit_end = state.audit_add, state.audit_end
+        self.audit_page, self.audit_retain = state.audit_page, state.audit_retain
         self.read_hooks, self.write_hook = state.read_hooks, state.write_hook
         self.hook_page, self.drop_hook = state.hook_page, state.drop_hook
         self.hooks_not_under = state.hooks_not_under

@@ -23,6 +23,7 @@ from postroad.model.record import (
 from postroad.model.states import NEVER
 from postroad.ports.store import Levels, Names
 from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
+from postroad.stores.sqlite.audit import SqliteAudit
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.deadset import SqliteDeadSet
@@ -226,6 +227,7 @@ class SqliteStore(
     SqliteOverview,
     SqlitePacing,
     SqliteTicks,
+    SqliteAudit,
     SqliteHeaders,
     SqliteMailboxes,
     SqliteTokens,
