@@ -36,6 +36,7 @@ from postroad.verbs.dead import DeadMessages
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxAdmin
+from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.registering import F, G, HandlerOptions
 from postroad.verbs.sending import Receipt
 from postroad.verbs.tokens import TokenAdmin
@@ -103,6 +104,13 @@ class BlockingAudit(Verbs):
     list = blocking(AuditVerbs.list)
 
 
+class BlockingPrivacy(Verbs):
+    """Erase what is stored about a tenant or a recipient."""
+
+    erase, erasure = blocking(PrivacyVerbs.erase), blocking(PrivacyVerbs.erasure)
+    erasures = blocking(PrivacyVerbs.erasures)
+
+
 class BlockingMailboxes(Verbs):
     """Make, list, explain and delete the hub's mailboxes."""
 
@@ -160,6 +168,7 @@ class Face(ABC):
     mailboxes = VerbGroup(BlockingMailboxes)
     tokens = VerbGroup(BlockingTokens)
     audit = VerbGroup(BlockingAudit)
+    privacy = VerbGroup(BlockingPrivacy)
 
     send, send_many = blocking(app.Postroad.send), blocking(app.Postroad.send_many)
     send_each, send_in = blocking(app.Postroad.send_each), blocking(app.Postroad.send_in)

@@ -32,7 +32,7 @@ async def test_lines_are_found_by_tenant_actor_verb_and_time(bench: Bench) -> No
     numbers = []
     for tenant, verb in (("a", "x"), ("b", "x"), ("a", "y")):
         numbers.append(await bench.store.audit_add(line(bench, verb, tenant)))
-        await bench.pass_s(10)
+        await bench.advance(10)
 
     async def found(which: AuditFilter, after: AuditCursor = AuditCursor()) -> list[int]:  # noqa: B008
         return [each.id for each in await bench.store.audit_page(which, after, 10)]
@@ -51,7 +51,7 @@ async def test_lines_are_found_by_tenant_actor_verb_and_time(bench: Bench) -> No
 
 async def test_old_lines_go_and_so_do_the_oldest_of_a_tenant_with_too_many(bench: Bench) -> None:
     await bench.store.audit_add(line(bench, "old", "b"))
-    await bench.pass_s(20)
+    await bench.advance(20)
     for number in range(5):
         await bench.store.audit_add(line(bench, f"verb{number}"))
     await bench.store.audit_add(line(bench, "other", "b"))

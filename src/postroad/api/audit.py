@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Awaitable, Mapping
 from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
 
 from msgspec import Struct, structs
 
@@ -11,7 +10,7 @@ from postroad.api.in_process import IN_PROCESS
 from postroad.api.problems import problem
 from postroad.api.request import NOBODY, Request
 from postroad.api.routing import Route
-from postroad.model.audit import AuditEnd, AuditLine, AuditOutcome
+from postroad.model.audit import CHARACTERS_MAX, AuditEnd, AuditLine, AuditOutcome, shown_text
 from postroad.model.errors import StoreError
 from postroad.model.foreign import clean
 from postroad.model.tokens import Caller
@@ -28,6 +27,7 @@ NAMED: Final = frozenset(
         "count",
         "credential",
         "dry_run",
+        "everything",
         "id",
         "ids",
         "kind",
@@ -60,7 +60,6 @@ NAMED: Final = frozenset(
 secrets, keys, addresses of people, error texts."""
 COUNTED: Final = ("count", "cancelled", "settled", "sealed", "rows")
 """The fields of answers that count what was changed."""
-CHARACTERS_MAX: Final = 200
 LISTED_MAX: Final = 10
 REFUSED_MAX: Final = 10
 REFUSED_S: Final = 60.0
@@ -220,18 +219,5 @@ def told(given: Mapping[str, Any], *, every: bool = False) -> dict[str, str]:
 def _short(value: Any) -> str:
     if isinstance(value, list | tuple):
         more = f" and {len(value) - LISTED_MAX} more" if len(value) > LISTED_MAX else ""
-        return clean(" ".join(map(str, value[:LISTED_MAX])), CHARACTERS_MAX) + more
-    text = str(value)
-    if "://" in text:
-        text = _without_query(text)
-    return clean(text, CHARACTERS_MAX)
-
-
-def _without_query(url: str) -> str:
-    """An address without what often is a secret: a login, and what follows the question mark."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url.partition("?")[0]
-    host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{host}{parts.path}" + ("?…" if parts.query else "")
+        return shown_text(" ".join(map(str, value[:LISTED_MAX]))) + more
+    return shown_text(str(value))

@@ -123,6 +123,18 @@ class RoadClient:
                 reader.hear(line)
         return reader.said()
 
+    def pour(self, path: str, data: object, take: Callable[[bytes], None]) -> None:
+        """Make a request whose answer may be too large for memory: `take` gets its pieces."""
+        asked = self._signed(ApiRequest("POST", path, {}, _json(data)))
+        if self._app is not None and self._runner is not None:
+            _ = _good(self._runner.run(ask(self._app, asked, take)))  # a refusal is raised
+            return
+        with self._reply(asked) as reply:
+            if reply.status >= 400:
+                _ = _good(_read(reply))  # a refusal is raised
+            while piece := reply.read(CHUNK_BYTES):
+                take(piece)
+
     def import_file(self, name: str, path: Path, query: dict[str, Any], told: "Progress") -> Any:
         """Import recipients: the file is streamed to a server, or read here. `told` gets the
         progress."""

@@ -15,6 +15,7 @@ from postroad.cli import (
     listen,
     mailboxes,
     messages,
+    privacy,
     queues,
     serving,
     settings,
@@ -45,6 +46,7 @@ GROUPS = (
     credentials,
     tokens,
     audit,
+    privacy,
     keys,
     stores,
 )

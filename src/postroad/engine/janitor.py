@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from postroad.engine.erasing import run_erasures
 from postroad.model.entities import DAY_MS
 from postroad.model.errors import StoreError
 from postroad.model.limits import Limits
@@ -117,6 +118,15 @@ class Janitor:
                 await self._trim_audit()
             except StoreError as error:
                 self._log.warning("retention could not run, trying again later", error=str(error))
+            await self._store.clock.sleep(self._limits.retain_every_s)
+
+    async def run_erasures(self) -> None:
+        """Go on with erasures that a process has left unfinished."""
+        while True:
+            try:
+                await run_erasures(self._store, self._log)
+            except StoreError as error:
+                self._log.warning("erasing could not go on, trying again later", error=str(error))
             await self._store.clock.sleep(self._limits.retain_every_s)
 
     async def _trim_audit(self) -> None:

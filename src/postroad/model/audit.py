@@ -1,10 +1,16 @@
 """The audit log: who changed what, when, from where, and what came of it."""
 
 from enum import StrEnum
+from typing import Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from postroad.model.foreign import clean
 from postroad.model.states import NEVER
+
+CHARACTERS_MAX: Final = 200
+"""Of each text in a line."""
 
 
 class AuditOutcome(StrEnum):
@@ -68,3 +74,18 @@ class AuditCursor(Struct, frozen=True):
 
     at_ms: int = NEVER
     id: int = NEVER
+
+
+def shown_text(text: str) -> str:
+    """A text as a line shows it: short, and an address without what often is a secret."""
+    return clean(_without_query(text) if "://" in text else text, CHARACTERS_MAX)
+
+
+def _without_query(url: str) -> str:
+    """Leave out the login, and what follows the question mark."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url.partition("?")[0]
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}" + ("?…" if parts.query else "")

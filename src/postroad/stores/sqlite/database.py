@@ -96,6 +96,16 @@ class Database:
         self.counts[self.label] += 1
         yield from self.connection.execute(QUERIES[name], values)
 
+    def named(self, name: str, *values: Value) -> list[dict[str, Any]]:
+        """Run a statement; answers its rows by the names of their columns."""
+        self.counts[self.label] += 1
+        cursor = self.connection.execute(QUERIES[name], values)
+        found = []
+        for row in cursor:
+            columns = [column for column, _ in cursor.get_description()]
+            found.append(dict(zip(columns, row, strict=True)))
+        return found
+
     def number(self, name: str, *values: Value) -> int | None:
         """Run a statement; answers the first value of its first row, or None."""
         row = self.one(name, *values)

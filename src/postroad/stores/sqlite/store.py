@@ -27,6 +27,7 @@ from postroad.stores.sqlite.audit import SqliteAudit
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.deadset import SqliteDeadSet
+from postroad.stores.sqlite.erasing import SqliteErasing
 from postroad.stores.sqlite.insight import SqliteInsight
 from postroad.stores.sqlite.joining import SqliteJoining
 from postroad.stores.sqlite.mailboxes import SqliteMailboxes
@@ -228,6 +229,7 @@ class SqliteStore(
     SqlitePacing,
     SqliteTicks,
     SqliteAudit,
+    SqliteErasing,
     SqliteHeaders,
     SqliteMailboxes,
     SqliteTokens,
