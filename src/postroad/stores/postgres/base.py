@@ -28,6 +28,7 @@ from postroad.stores.postgres.connections import (
 from postroad.stores.postgres.errors import DRIVER_ERRORS, named
 from postroad.stores.postgres.floors import Floors
 from postroad.stores.postgres.listening import NotifyListener
+from postroad.stores.statements import Row, Statements, Value
 
 ARRIVALS_BATCH: Final = 500
 RETRY_S: Final = 1.0
@@ -49,7 +50,7 @@ class Moved(StoreAnswer, frozen=True):
 A = TypeVar("A", bound=StoreAnswer)
 
 
-class PostgresBase:
+class PostgresBase(Statements):
     """The connections of a store, and how statements reach them.
 
     `read` serves the owners of lanes, `write` takes their results, `accept` takes messages. `side`
@@ -158,6 +159,16 @@ class PostgresBase:
     async def _one(self, line: StoreConnection, label: str, query: str, *values: object) -> str:
         self._check_open()
         return await line.one(label, query, values)
+
+    async def select(self, label: str, name: str, *values: Value) -> list[Row]:
+        """Run a statement; answers its rows."""
+        self._check_open()
+        return await self._side.select(label, name, *values)
+
+    async def changes(self, label: str, name: str, *values: Value) -> bool:
+        """Run a statement; answers whether it changed anything."""
+        self._check_open()
+        return await self._side.changes(label, name, *values)
 
     def _check_open(self) -> None:
         if not self._open:

@@ -14,6 +14,7 @@ from postroad.model.errors import BadDsn, ServerTooOld, StoreUnavailable
 from postroad.ports.clock import Chance, Clock
 from postroad.stores.postgres.errors import AGAIN, DRIVER_ERRORS, is_lost, named
 from postroad.stores.sql import load
+from postroad.stores.statements import Row, Statements, Value
 
 QUERIES: Final = load("postroad.stores.postgres", "queries")
 OLDEST_SERVER: Final = 15
@@ -92,7 +93,7 @@ async def is_pooled(raw: Raw) -> bool:
     return pid != raw.get_server_pid()
 
 
-class StoreConnection:
+class StoreConnection(Statements):
     """A connection that is opened when it is needed, and again, at growing intervals, when it is
     lost. A statement that was under way then may have been done, or not."""
 
@@ -129,6 +130,14 @@ class StoreConnection:
         return await self._run(
             label, lambda raw: raw.fetch(QUERIES[query], *values, timeout=self.answer_s)
         )
+
+    async def select(self, label: str, name: str, *values: Value) -> list[Row]:
+        """Run a statement; answers its rows."""
+        return [tuple(row) for row in await self.rows(label, name, values)]
+
+    async def changes(self, label: str, name: str, *values: Value) -> bool:
+        """Run a statement that returns what it changed; answers whether there was any."""
+        return bool(await self.rows(label, name, values))
 
     async def together(self, label: str, work: Callable[[Raw], Awaitable[T]]) -> T:
         """Run several statements in one transaction. The work may be done a second time, after the

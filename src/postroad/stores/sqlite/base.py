@@ -18,11 +18,12 @@ from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.file_lock import FileLock
 from postroad.stores.sqlite.migration import migrate
 from postroad.stores.sqlite.writer import Drive, ThreadDrive, Writer
+from postroad.stores.statements import Row, Statements, Value
 
 T = TypeVar("T")
 
 
-class SqliteBase:
+class SqliteBase(Statements):
     """One file, one process. `drive` makes the thread that a writer or reader works in."""
 
     def __init__(self, path: Path, clock: Clock, drive: Callable[[], Drive] = ThreadDrive) -> None:
@@ -100,6 +101,14 @@ class SqliteBase:
         if self._reader is None:
             raise NotOpen("the road is not open: use it inside `async with road:`")
         return await self._reader.submit(_labelled(label, work))
+
+    async def select(self, label: str, name: str, *values: Value) -> list[Row]:
+        """Run a statement in the reader's transaction; answers its rows."""
+        return await self.read(label, lambda db: db.all(name, *values))
+
+    async def changes(self, label: str, name: str, *values: Value) -> bool:
+        """Run a statement; answers, when it is on the disk, whether it changed any row."""
+        return await self.write(label, lambda db: db.changed(name, *values) > 0, durable=True)
 
 
 def _labelled(label: str, work: Callable[[Database], T]) -> Callable[[Database], T]:
