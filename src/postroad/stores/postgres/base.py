@@ -13,8 +13,9 @@ from postroad.observe.log import make_log
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
+from postroad.stores.bell import Ring
 from postroad.stores.postgres import migration
-from postroad.stores.postgres.bell import FleetBell, LaneRing
+from postroad.stores.postgres.bell import FleetBell
 from postroad.stores.postgres.clock import DatabaseClock
 from postroad.stores.postgres.connections import (
     ANSWER_S,
@@ -38,7 +39,7 @@ class StoreAnswer(Struct, frozen=True):
     """What every function returns: the database's time, and whom to ring."""
 
     now: int
-    rings: list[LaneRing] = field(default_factory=list)
+    rings: list[Ring] = field(default_factory=list)
 
 
 class Moved(StoreAnswer, frozen=True):

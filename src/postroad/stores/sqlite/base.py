@@ -11,9 +11,9 @@ from postroad.model.states import NEVER
 from postroad.observe.log import make_log
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
+from postroad.stores.bell import LocalBell
 from postroad.stores.privacy import make_private
 from postroad.stores.sqlite import control
-from postroad.stores.sqlite.bell import LocalBell
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.file_lock import FileLock
 from postroad.stores.sqlite.migration import migrate
