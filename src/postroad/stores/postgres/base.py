@@ -22,11 +22,10 @@ from postroad.stores.postgres.connections import (
     QUERIES,
     Raw,
     StoreConnection,
-    dial,
+    connected,
     is_pooled,
     read_address,
 )
-from postroad.stores.postgres.errors import DRIVER_ERRORS, named
 from postroad.stores.postgres.floors import Floors
 from postroad.stores.postgres.listening import NotifyListener
 from postroad.stores.statements import Row, Statements, Value
@@ -107,18 +106,13 @@ class PostgresBase(Statements):
         _ = self.tasks.start(self._move(), "mover")  # kept there
 
     async def _check(self) -> bool:
-        raw = await dial(self.address, pooled=True)
-        try:
+        async with connected(self.address) as raw:
             pooled = await is_pooled(raw)
             async with raw.transaction():  # of a pooler's servers one answers the whole of it
                 await self._check_isolation(raw)
             await migration.check(raw, self.address.name)
             async with raw.transaction():
                 self.clock.heard(await raw.fetchval(QUERIES["now"]))
-        except DRIVER_ERRORS as error:
-            raise named(error, self.address.name) from error
-        finally:
-            raw.terminate()
         return pooled
 
     async def _check_isolation(self, raw: Raw) -> None:

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -83,6 +84,18 @@ async def dial(address: DatabaseAddress, *, direct: bool = False, pooled: bool =
             f"{address.name} is PostgreSQL {version}: Postroad needs {OLDEST_SERVER} or newer"
         )
     return raw
+
+
+@asynccontextmanager
+async def connected(address: DatabaseAddress) -> AsyncIterator[Raw]:
+    """A connection for a few statements, whose errors are raised as ours."""
+    raw = await dial(address, pooled=True)
+    try:
+        yield raw
+    except DRIVER_ERRORS as error:
+        raise named(error, address.name) from error
+    finally:
+        raw.terminate()
 
 
 async def is_pooled(raw: Raw) -> bool:

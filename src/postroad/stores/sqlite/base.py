@@ -1,7 +1,8 @@
 """An open SQLite file: its one writer, its reader, and how work reaches them."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -109,6 +110,18 @@ class SqliteBase(Statements):
     async def changes(self, label: str, name: str, *values: Value) -> bool:
         """Run a statement; answers, when it is on the disk, whether it changed any row."""
         return await self.write(label, lambda db: db.changed(name, *values) > 0, durable=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[Database]:
+    """A file that nobody runs, opened for one piece of work."""
+    lock = FileLock(path)
+    lock.take()
+    try:
+        with closing(Database(path)) as db:
+            yield db
+    finally:
+        lock.drop()
 
 
 def _labelled(label: str, work: Callable[[Database], T]) -> Callable[[Database], T]:
