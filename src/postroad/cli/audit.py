@@ -7,14 +7,22 @@ import msgspec
 from msgspec import structs
 
 from postroad.cli.client import RoadClient
-from postroad.cli.command import After, Commands, Invocation, Limit, SharedOptions, add_group
+from postroad.cli.command import (
+    After,
+    Commands,
+    Invocation,
+    Limit,
+    Listing,
+    SharedOptions,
+    add_group,
+)
 from postroad.cli.options import Group, Option
-from postroad.cli.printing import more, pieces, table, when
+from postroad.cli.printing import more, pieces, when
 from postroad.verbs.paging import PAGE_MAX
 
 
-class Which(SharedOptions, frozen=True):
-    """Which lines: those to which all given options apply."""
+class AuditOptions(SharedOptions, frozen=True):
+    """AuditOptions lines: those to which all given options apply."""
 
     since: Annotated[str, Option(help="Only from this time on, as 2026-01-31T12:00:00Z.")] = ""
     until: Annotated[str, Option(help="Only before this time.")] = ""
@@ -29,7 +37,9 @@ def add(app: Group) -> None:
     add_group(app, "audit", "Look after it", text, commands, otherwise="list")
 
 
-def list_lines(call: Invocation, *, which: Which, limit: Limit = 100, after: After = "") -> None:
+def list_lines(
+    call: Listing, *, which: AuditOptions, limit: Limit = 100, after: After = ""
+) -> None:
     """List who changed what, the newest first; of all tenants, unless one is named."""
     query = structs.asdict(which) | {"limit": limit, "after": after}
     said = call.ask("GET", "/v1/audit", query)
@@ -49,11 +59,11 @@ def list_lines(call: Invocation, *, which: Which, limit: Limit = 100, after: Aft
         for row in said["lines"]
     ]
     columns = ("when", "who", "from", "tenant", "verb", "what", "outcome", "count#")
-    table(columns, rows, "the audit log has no such lines")
+    call.table(columns, rows, "the audit log has no such lines")
     more(said["after"])
 
 
-def export(call: Invocation, *, which: Which) -> None:
+def export(call: Invocation, *, which: AuditOptions) -> None:
     """Print all lines as NDJSON, the newest first."""
     with call.connect() as road:
         pieces(_lines(road, structs.asdict(which)))

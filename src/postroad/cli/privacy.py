@@ -3,9 +3,9 @@
 from typing import Annotated, Any
 
 from postroad.cli.client import RoadClient
-from postroad.cli.command import Commands, Invocation, Limit, Yes, add_group, confirmed
+from postroad.cli.command import Commands, Invocation, Limit, Listing, Yes, add_group, confirmed
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, out, pieces, table, when
+from postroad.cli.printing import err, out, pieces, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadInput
 
@@ -32,7 +32,7 @@ def export(call: Invocation, recipient: Recipient = "", *, everything: Everythin
 
 
 def erase(
-    call: Invocation,
+    call: Listing,
     recipient: Recipient = "",
     *,
     everything: Everything = False,
@@ -50,7 +50,7 @@ def erase(
     if call.printed(said):
         return
     rows = sorted(said["erased"].items())
-    table(("erased", "rows#"), rows, "there was nothing to erase")
+    call.table(("erased", "rows#"), rows, "there was nothing to erase")
     if said["kept_queues"]:
         out().print(f"queues that stay, because messages are sent to them: {said['kept_queues']}")
     if said["left"]:
@@ -66,7 +66,7 @@ def _followed(road: RoadClient, said: dict[str, Any]) -> dict[str, Any]:
     return said
 
 
-def list_erasures(call: Invocation, limit: Limit = 100) -> None:
+def list_erasures(call: Listing, limit: Limit = 100) -> None:
     """List erasures, the newest first."""
     said = call.ask("GET", "/v1/privacy/erasures", {"limit": limit})
     if call.printed(said):
@@ -84,7 +84,7 @@ def list_erasures(call: Invocation, limit: Limit = 100) -> None:
         for row in said
     ]
     columns = ("id", "tenant", "recipient", "asked", "step", "waits for#", "rows#")
-    table(columns, rows, "nothing was erased")
+    call.table(columns, rows, "nothing was erased")
 
 
 def _whose(recipient: str, *, everything: bool) -> dict[str, Any]:

@@ -45,5 +45,5 @@ async def _cancel(store: Store, job: ErasureJob) -> bool:
         after = part.after
         await store.clock.sleep(0)
     await store.erasure_waits(job.id, pending)
-    await store.erasure_cancelled(job.id)
+    await store.erasure_cancelled(job.id, store.clock.now_ms())
     return not pending

@@ -131,11 +131,13 @@ class Janitor:
 
     async def _trim_audit(self) -> None:
         """Once a day: an idle process sends its database few statements."""
-        if self._audit_at_ms > self._store.clock.now_ms():
+        now_ms, limits = self._store.clock.now_ms(), self._limits
+        if self._audit_at_ms > now_ms:
             return
-        while await self._store.audit_retain(self._limits.audit_ms, self._limits.audit_max):
+        while await self._store.audit_retain(now_ms - limits.audit_ms, limits.audit_max):
             await self._store.clock.sleep(0)
-        self._audit_at_ms = self._store.clock.now_ms() + DAY_MS
+        await self._store.erasure_retain(now_ms - limits.audit_ms)
+        self._audit_at_ms = now_ms + DAY_MS
 
     async def _collect(self, unused_ms: int) -> None:
         while self._walk_at_ms <= self._store.clock.now_ms():

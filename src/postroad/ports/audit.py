@@ -20,6 +20,6 @@ class AuditLog(Protocol):
     ) -> Sequence[AuditLine]:
         """Read lines, the newest first."""
 
-    async def audit_retain(self, audit_ms: int, lines_max: int) -> int:
-        """Delete a slice of the lines that are older than this, and the oldest of a tenant that has
-        more than `lines_max`; returns how many."""
+    async def audit_retain(self, before_ms: int, lines_max: int) -> bool:
+        """Delete a slice of the lines from before a time, and the oldest of a tenant that has more
+        than `lines_max`; False when there was none."""

@@ -13,7 +13,7 @@ Exported = dict[str, object]
 class PrivacyStore(Protocol):
     """Finds and deletes all that is stored about a tenant or a recipient."""
 
-    async def erasure_add(self, subject: Subject) -> int:
+    async def erasure_add(self, subject: Subject, now_ms: int) -> int:
         """Store a new job; returns its number."""
 
     async def erasure_page(
@@ -30,8 +30,11 @@ class PrivacyStore(Protocol):
     async def erasure_cancel(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
         """Cancel the next waiting messages that are meant, or ask the owners of their lanes."""
 
-    async def erasure_cancelled(self, number: int) -> None:
+    async def erasure_cancelled(self, number: int, now_ms: int) -> None:
         """Begin the next step if no message from before the job is left."""
+
+    async def erasure_retain(self, before_ms: int) -> None:
+        """Delete jobs that ended before a time."""
 
     async def erase_slice(self, number: int) -> Erasure | None:
         """Do the next part of a job in one transaction; None when somebody else does just now, or

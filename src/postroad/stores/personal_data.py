@@ -11,6 +11,7 @@ from postroad.model.audit import shown_text
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.ids import first_after
 from postroad.model.privacy import CANCEL_STEP, LAST_STEP, ErasureJob
+from postroad.stores.statements import Value
 
 ERASED: Final[Mapping[str, str]] = {
     "token": "access",
@@ -68,15 +69,15 @@ LANES_WAIT_MS: Final = 60_000
 seconds."""
 
 
-class Ask(Struct, frozen=True):
-    """A statement for the store to run. The answer is its rows if its name ends in `_find`, else
+class Query(Struct, frozen=True):
+    """A statement that the store is to run. The answer is its rows if its name ends in `_find`, else
     how many rows it changed."""
 
     statement: str
-    values: tuple[Any, ...]
+    values: tuple[Value, ...]
 
 
-class Done(Struct, frozen=True):
+class Erased(Struct, frozen=True):
     """What one slice of a step did. `after` is where the step goes on, None when it is over."""
 
     erased: dict[str, int]
@@ -85,10 +86,10 @@ class Done(Struct, frozen=True):
     kept_queues: int | None = None
 
 
-Slice = Generator[Ask, Any, Done]
+Slice = Generator[Query, Any, Erased]
 
 
-class NextStep(Struct, frozen=True):
+class ErasureNote(Struct, frozen=True):
     """How a job stands after a slice."""
 
     step: str
@@ -101,7 +102,7 @@ class NextStep(Struct, frozen=True):
     ended_at_ms: int
 
 
-def next_step(job: ErasureJob, done: Done, now_ms: int) -> NextStep:
+def next_step(job: ErasureJob, done: Erased, now_ms: int) -> ErasureNote:
     """Add up a slice, and go on to the next step where one is over."""
     erased = dict(job.erased)
     for table, count in done.erased.items():
@@ -115,109 +116,109 @@ def next_step(job: ErasureJob, done: Done, now_ms: int) -> NextStep:
     recipient = "" if over else job.subject.recipient
     ended_ms = now_ms if over else 0
     kept = job.kept_queues if done.kept_queues is None else done.kept_queues
-    return NextStep(step, step_at_ms, after, erased, done.waits_for, kept, recipient, ended_ms)
+    return ErasureNote(step, step_at_ms, after, erased, done.waits_for, kept, recipient, ended_ms)
 
 
 def access(job: ErasureJob, now_ms: int) -> Slice:
     """Tokens go first, so that nobody sends for the tenant; its campaigns are cancelled."""
     if job.subject.recipient:
-        return Done({})
-    tokens = yield Ask("erase_tokens", (job.subject.tenant,))
-    yield Ask("erase_stop_campaigns", (job.subject.tenant, now_ms))
-    yield Ask("erase_stop_jobs", (job.subject.tenant,))
-    return Done({"token": tokens})
+        return Erased({})
+    tokens = yield Query("erase_tokens", (job.subject.tenant,))
+    yield Query("erase_stop_campaigns", (job.subject.tenant, now_ms))
+    yield Query("erase_stop_jobs", (job.subject.tenant,))
+    return Erased({"token": tokens})
 
 
 def messages(_job: ErasureJob, _now_ms: int) -> Slice:
     """Waiting messages are cancelled by whoever runs the job, not here."""
-    return Done({}, after=0)
+    return Erased({}, after=0)
     yield
 
 
 def history(job: ErasureJob, _now_ms: int) -> Slice:
     """Finished messages with their tries: all are walked over, in order of id."""
     whose = (job.subject.tenant, job.subject.recipient)
-    rows = yield Ask("erase_history_find", (*whose, job.after, HISTORY_SLICE, _before(job)))
+    rows = yield Query("erase_history_find", (*whose, job.after, HISTORY_SLICE, _before(job)))
     ids = listed(number for number, place in rows if number is not None)
     last = max((place for _, place in rows), default=None)
     erased = yield from _with_tries(ids, "history")
-    return Done(erased, last)
+    return Erased(erased, last)
 
 
 def dead(job: ErasureJob, _now_ms: int) -> Slice:
     """Dead messages with their tries."""
     whose = (job.subject.tenant, job.subject.recipient)
-    rows = yield Ask("erase_dead_find", (*whose, job.after, SLICE, _before(job)))
+    rows = yield Query("erase_dead_find", (*whose, job.after, SLICE, _before(job)))
     numbers = [number for (number,) in rows]
     erased = yield from _with_tries(listed(numbers), "dead")
-    return Done(erased, max(numbers) if len(numbers) == SLICE else None)
+    return Erased(erased, max(numbers) if len(numbers) == SLICE else None)
 
 
-def _with_tries(ids: str, table: str) -> Generator[Ask, Any, dict[str, int]]:
+def _with_tries(ids: str, table: str) -> Generator[Query, Any, dict[str, int]]:
     erased: dict[str, int] = {}
     for each in ("attempt", "webhook_try", table) if ids != "[]" else ():
-        erased[each] = yield Ask(f"erase_{each}", (ids,))
+        erased[each] = yield Query(f"erase_{each}", (ids,))
     return erased
 
 
 def keys(job: ErasureJob, _now_ms: int) -> Slice:
     """Idempotency keys."""
     whose = (job.subject.tenant, job.subject.recipient)
-    count = yield Ask("erase_idempotency", (*whose, _before(job), SLICE))
-    return Done({"idempotency": count}, 0 if count else None)
+    count = yield Query("erase_idempotency", (*whose, _before(job), SLICE))
+    return Erased({"idempotency": count}, 0 if count else None)
 
 
 def broker(job: ErasureJob, _now_ms: int) -> Slice:
     """What is recorded about a broker's messages that are finished."""
     whose = (job.subject.tenant, job.subject.recipient)
-    count = yield Ask("erase_broker_message", (*whose, SLICE))
-    return Done({"broker_message": count}, 0 if count else None)
+    count = yield Query("erase_broker_message", (*whose, SLICE))
+    return Erased({"broker_message": count}, 0 if count else None)
 
 
 def campaigns(job: ErasureJob, now_ms: int) -> Slice:
     """All campaigns of a tenant, once no sender works at them; then its credentials."""
     tenant = job.subject.tenant
     if job.subject.recipient:
-        return Done({})
-    ((busy,),) = yield Ask("erase_jobs_find", (tenant, now_ms))
+        return Erased({})
+    ((busy,),) = yield Query("erase_jobs_find", (tenant, now_ms))
     if busy:
-        return Done({}, 0, waits_for=busy)
+        return Erased({}, 0, waits_for=busy)
     # Without its jobs nobody finalises a campaign whose rows are half erased.
-    erased = {"job": (yield Ask("erase_job", (tenant,)))}
+    erased = {"job": (yield Query("erase_job", (tenant,)))}
     for table in ("campaign_op", "campaign_message"):
-        erased[table] = yield Ask(f"erase_{table}", (tenant, SLICE))
+        erased[table] = yield Query(f"erase_{table}", (tenant, SLICE))
         if erased[table]:
-            return Done(erased, 0)
+            return Erased(erased, 0)
     for table in ("campaign_import", "campaign", "credential"):
-        erased[table] = yield Ask(f"erase_{table}", (tenant,))
-    return Done(erased)
+        erased[table] = yield Query(f"erase_{table}", (tenant,))
+    return Erased(erased)
 
 
 def recipients(job: ErasureJob, now_ms: int) -> Slice:
     """One recipient in all campaigns, and in their counts. A call that is under way is waited
     for."""
     if not job.subject.recipient:
-        return Done({})
+        return Erased({})
     whose = (job.subject.tenant, job.subject.recipient)
-    rows = yield Ask("erase_recipient_find", (*whose, job.after, now_ms))
+    rows = yield Query("erase_recipient_find", (*whose, job.after, now_ms))
     if not rows:
-        return Done({})
+        return Erased({})
     ((campaign, n, busy),) = rows
     if busy:
-        return Done({}, job.after, waits_for=1)
-    ops = yield Ask("erase_recipient_op", (campaign, n, now_ms))
-    gone = yield Ask("erase_recipient", (campaign, n))
+        return Erased({}, job.after, waits_for=1)
+    ops = yield Query("erase_recipient_op", (campaign, n, now_ms))
+    gone = yield Query("erase_recipient", (campaign, n))
     # None: a call to it has begun just now.
-    return Done({"campaign_op": ops, "campaign_message": gone}, campaign if gone else job.after)
+    return Erased({"campaign_op": ops, "campaign_message": gone}, campaign if gone else job.after)
 
 
 def mailboxes(job: ErasureJob, _now_ms: int) -> Slice:
     """Mailboxes with their letters."""
     whose = (job.subject.tenant, job.subject.recipient)
-    letters = yield Ask("erase_letter", (*whose, SLICE))
+    letters = yield Query("erase_letter", (*whose, SLICE))
     if letters:
-        return Done({"letter": letters}, 0)
-    return Done({"mailbox": (yield Ask("erase_mailbox", whose))})
+        return Erased({"letter": letters}, 0)
+    return Erased({"mailbox": (yield Query("erase_mailbox", whose))})
 
 
 def queues(job: ErasureJob, now_ms: int) -> Slice:
@@ -226,37 +227,37 @@ def queues(job: ErasureJob, now_ms: int) -> Slice:
     minute stays too, and is counted; so do all queues that messages in a broker may need."""
     whose = (job.subject.tenant, job.subject.recipient)
     if job.keeps_queues:
-        ((left,),) = yield Ask("erase_queues_left_find", (*whose, DEFAULT_TENANT))
-        return Done({}, kept_queues=left)
-    rows = yield Ask("erase_queue_find", (*whose, job.after, QUEUES_SLICE, DEFAULT_TENANT))
+        ((left,),) = yield Query("erase_queues_left_find", (*whose, DEFAULT_TENANT))
+        return Erased({}, kept_queues=left)
+    rows = yield Query("erase_queue_find", (*whose, job.after, QUEUES_SLICE, DEFAULT_TENANT))
     numbers = [number for (number,) in rows]
-    gone = (yield Ask("erase_queue", (listed(numbers),))) if numbers else 0
+    gone = (yield Query("erase_queue", (listed(numbers),))) if numbers else 0
     last = max(numbers) if len(numbers) == QUEUES_SLICE else None
     if last is not None:
-        return Done({"queue": gone}, last)
-    ((left,),) = yield Ask("erase_queues_left_find", (*whose, DEFAULT_TENANT))
+        return Erased({"queue": gone}, last)
+    ((left,),) = yield Query("erase_queues_left_find", (*whose, DEFAULT_TENANT))
     waits = left and now_ms < job.step_at_ms + LANES_WAIT_MS
-    return Done({"queue": gone}, 0 if waits else None, left if waits else 0, left)
+    return Erased({"queue": gone}, 0 if waits else None, left if waits else 0, left)
 
 
 def limits(job: ErasureJob, _now_ms: int) -> Slice:
     """Limits of a tenant's lanes."""
     if job.subject.recipient:
-        return Done({})
+        return Erased({})
     erased = {}
     for table in ("pace_count", "pace_share", "pace"):
-        erased[table] = yield Ask(f"erase_{table}", (job.subject.tenant,))
-    return Done(erased)
+        erased[table] = yield Query(f"erase_{table}", (job.subject.tenant,))
+    return Erased(erased)
 
 
 def audit(job: ErasureJob, _now_ms: int) -> Slice:
     """Lines of the audit log keep who, when and which verb, and lose what they name."""
     recipient = job.subject.recipient
     needle = msgspec.json.encode(shown_text(recipient)).decode()[1:-1] if recipient else ""
-    rows = yield Ask("erase_audit_find", (job.subject.tenant, needle, job.after, SLICE))
+    rows = yield Query("erase_audit_find", (job.subject.tenant, needle, job.after, SLICE))
     ids = listed(number for number, meant in rows if meant)
-    count = (yield Ask("erase_audit", (ids,))) if ids != "[]" else 0
-    return Done({"audit": count}, rows[-1][0] if len(rows) == SLICE else None)
+    count = (yield Query("erase_audit", (ids,))) if ids != "[]" else 0
+    return Erased({"audit": count}, rows[-1][0] if len(rows) == SLICE else None)
 
 
 STEPS: Final = {

@@ -40,7 +40,7 @@ class PrivacyVerbs:
         is stored when this returns, and goes on here or in any process that delivers; `erasure`
         tells how far it is. It covers what was sent before it was asked for."""
         subject = meant(tenant, recipient)
-        number = await self._store.erasure_add(subject)
+        number = await self._store.erasure_add(subject, self._store.clock.now_ms())
         if self._task is None or self._task.done():
             self._task = self.tasks.start(self._work(), "erasing")
         return await self.erasure(number, tenant=None)

@@ -251,6 +251,7 @@ class RabbitStore(
         self.audit_page, self.audit_retain = state.audit_page, state.audit_retain
         self.erasure_add, self.erasures_waiting = state.erasure_add, state.erasures_waiting
         self.erasure_waits, self.erasure_cancelled = state.erasure_waits, state.erasure_cancelled
+        self.erasure_retain = state.erasure_retain
         self.erasure_cancel, self.export_page = state.erasure_cancel, state.export_page
         self.read_hooks, self.write_hook = state.read_hooks, state.write_hook
         self.hook_page, self.drop_hook = state.hook_page, state.drop_hook

@@ -16,8 +16,8 @@ from postroad.model.errors import (
     StoreUnavailable,
 )
 from postroad.ports.sql import load
+from postroad.stores.bell import Ring
 from postroad.stores.privacy import create_private
-from postroad.stores.sqlite.bell import Ring
 
 QUERIES: Final = load("postroad.stores.sqlite", "queries")
 APPLICATION_ID: Final = 0x526F6164  # "Road"
@@ -95,16 +95,6 @@ class Database:
         """Run a statement; gives its rows as they come, to a reader that may stop early."""
         self.counts[self.label] += 1
         yield from self.connection.execute(QUERIES[name], values)
-
-    def named(self, name: str, *values: Value) -> list[dict[str, Any]]:
-        """Run a statement; answers its rows by the names of their columns."""
-        self.counts[self.label] += 1
-        cursor = self.connection.execute(QUERIES[name], values)
-        found = []
-        for row in cursor:
-            columns = [column for column, _ in cursor.get_description()]
-            found.append(dict(zip(columns, row, strict=True)))
-        return found
 
     def number(self, name: str, *values: Value) -> int | None:
         """Run a statement; answers the first value of its first row, or None."""

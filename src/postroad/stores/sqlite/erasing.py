@@ -1,56 +1,30 @@
 """Erases and exports what is stored about a tenant or a recipient."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 
 from postroad.model.control import CancelSlice, Cursor, MessageFilter
-from postroad.model.privacy import FIRST_STEP, Erasure, ErasureJob, Subject
+from postroad.model.privacy import Erasure
 from postroad.model.states import NEVER
-from postroad.ports.privacy import Exported
-from postroad.stores.audit_rows import line_values
-from postroad.stores.erasure_rows import ended_line, note_values, read_erasure, read_job
-from postroad.stores.exported_rows import EXPORTS, read_page
-from postroad.stores.personal_data import STEPS, Ask, Done, after_cancelling, next_step
+from postroad.stores.audit import line_values
+from postroad.stores.erasing import (
+    ErasureTable,
+    ended_line,
+    note_values,
+    read_erasure,
+    read_job,
+)
+from postroad.stores.personal_data import STEPS, Erased, Query, next_step
 from postroad.stores.sqlite import control
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.collecting import delete_queue
 from postroad.stores.sqlite.database import Database
 
 
-class SqliteErasing(SqliteBase):
+class SqliteErasing(SqliteBase, ErasureTable):
     """Erases in slices: each is one transaction, which also counts."""
-
-    async def erasure_add(self, subject: Subject) -> int:
-        """Insert a job."""
-        values = (
-            subject.tenant,
-            subject.recipient,
-            subject.digest,
-            self.clock.now_ms(),
-            FIRST_STEP,
-        )
-        return await self.write(
-            "erase", lambda db: db.number("erasure_insert", *values) or 0, durable=True
-        )
-
-    async def erasure_page(
-        self, tenant: str | None, number: int, after: int, limit: int
-    ) -> Sequence[Erasure]:
-        """Jobs, the newest first."""
-        values = (tenant, number, after or NEVER, limit)
-        rows = await self.read("erase", lambda db: db.all("erasure_page", *values))
-        return [read_erasure(row) for row in rows]
-
-    async def erasures_waiting(self) -> Sequence[ErasureJob]:
-        """The oldest jobs that are not done."""
-        rows = await self.read("erase", lambda db: db.all("erasures_waiting"))
-        return [read_job(row) for row in rows]
-
-    async def erasure_waits(self, number: int, count: int) -> None:
-        """Note how many tries a job waits for."""
-        await self.write("erase", lambda db: db.run("erasure_waits", number, count))
 
     async def erasure_cancel(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
         """Cancel the next messages of a job, or ask their owners to."""
@@ -59,25 +33,12 @@ class SqliteErasing(SqliteBase):
             "erase", lambda db: control.cancel_some(db, which, after, limit, now_ms), durable=True
         )
 
-    async def erasure_cancelled(self, number: int) -> None:
-        """Begin the next step when no message is left."""
-        values = (number, after_cancelling(), self.clock.now_ms())
-        await self.write("erase", lambda db: db.run("erasure_cancelled", *values))
-
     async def erase_slice(self, number: int, *, keeps_queues: bool = False) -> Erasure | None:
         """Do the next part of a job."""
         now_ms = self.clock.now_ms()
         return await self.write(
             "erase", lambda db: _slice(db, number, now_ms, keeps_queues=keeps_queues), durable=True
         )
-
-    async def export_page(
-        self, kind: str, subject: Subject, after: tuple[int, int], limit: int
-    ) -> tuple[list[Exported], tuple[int, int] | None]:
-        """A page of rows of a kind."""
-        values = (subject.tenant, subject.recipient, *after, limit)
-        rows = await self.read("export", lambda db: db.named(f"export_{kind}", *values))
-        return read_page(EXPORTS[kind], rows, limit)
 
 
 def _slice(db: Database, number: int, now_ms: int, *, keeps_queues: bool) -> Erasure | None:
@@ -87,7 +48,7 @@ def _slice(db: Database, number: int, now_ms: int, *, keeps_queues: bool) -> Era
     job = read_job(row, keeps_queues=keeps_queues)
     work = STEPS[job.step](job, now_ms)
     answer: Any = None
-    done: Done | None = None
+    done: Erased | None = None
     while done is None:
         try:
             answer = _ask(db, work.send(answer))
@@ -100,7 +61,7 @@ def _slice(db: Database, number: int, now_ms: int, *, keeps_queues: bool) -> Era
     return read_erasure(db.all("erasure_page", None, number, NEVER, 1)[0])
 
 
-def _ask(db: Database, asked: Ask) -> Any:
+def _ask(db: Database, asked: Query) -> Any:
     if asked.statement in BY_HAND:
         return BY_HAND[asked.statement](db, *asked.values)
     if asked.statement.endswith("_find"):

@@ -7,7 +7,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning id
 
 -- name: audit_end
 -- Complete a line.
-update postroad.audit set ended_at = $2, outcome = $3, status = $4, count = $5, what = $6 where id = $1
+update postroad.audit set ended_at = $2, outcome = $3, status = $4, count = $5, what = $6 where id = $1 returning 1
 
 -- name: audit_page
 -- Lines of all tenants, the newest first.
@@ -26,15 +26,15 @@ select id, asked_at, ended_at, tenant, actor, name, address, verb, what, outcome
  order by asked_at desc, id desc limit $8
 
 -- name: audit_retain
--- Delete lines that are too old, and the oldest of tenants that have too many, in slices; returns how many.
-with crowded as (
-  select tenant, count(*) - $2 as more from postroad.audit group by tenant having count(*) > $2),
-old as (
-  select id from (select id from postroad.audit where asked_at < postroad.now_ms() - $1
-                   order by asked_at limit $3) x
-  union
-  select x.id from crowded c
-   cross join lateral (select a.id from postroad.audit a where a.tenant = c.tenant
-                        order by a.asked_at, a.id limit least(c.more, $3)) x),
-gone as (delete from postroad.audit where id in (select id from old) returning 1)
-select count(*) from gone
+-- Delete lines older than a time.
+delete from postroad.audit where id in (
+  select id from postroad.audit where asked_at < $1 order by asked_at limit $2) returning 1
+
+-- name: audit_crowded
+-- Tenants with more lines than a number, and how many more.
+select tenant, count(*) - $1::bigint from postroad.audit group by tenant having count(*) > $1
+
+-- name: audit_trim
+-- Delete the oldest lines of a tenant.
+delete from postroad.audit where id in (
+  select id from postroad.audit where tenant = $1 order by asked_at, id limit $2) returning 1

@@ -22,12 +22,12 @@ select id, tenant, recipient, asked_at, step, step_at, after, erased, kept_queue
 
 -- name: erasure_waits
 -- Note how many tries a job waits for.
-update postroad.erasure set waits_for = $2 where id = $1 and waits_for <> $2
+update postroad.erasure set waits_for = $2 where id = $1 and waits_for <> $2 returning 1
 
 -- name: erasure_cancelled
 -- Begin the next step when no message from before the job is left.
-update postroad.erasure e set step = $2, step_at = postroad.now_ms(), waits_for = 0
- where e.id = $1 and e.step = 'messages' and $3::bigint > 0
+update postroad.erasure e set step = $2, step_at = $3, waits_for = 0
+ where e.id = $1 and e.step = 'messages'
    and not exists (select from postroad.queue q join postroad.rung r on r.queue_id = q.id
                      join postroad.message m on m.rung_id = r.id
                     where q.tenant = e.tenant and (e.recipient = '' or q.name = e.recipient)
@@ -35,6 +35,7 @@ update postroad.erasure e set step = $2, step_at = postroad.now_ms(), waits_for 
    and not exists (select from postroad.queue q join postroad.arrival a on a.queue_id = q.id
                     where q.tenant = e.tenant and (e.recipient = '' or q.name = e.recipient)
                       and a.accepted_at <= e.asked_at)
+returning 1
 
 -- name: erasure_note
 -- Note how far a job is.
@@ -45,7 +46,7 @@ update postroad.erasure
 
 -- name: erasure_retain
 -- Delete jobs that ended before a time.
-delete from postroad.erasure where ended_at > 0 and ended_at < $1
+delete from postroad.erasure where ended_at > 0 and ended_at < $1 returning 1
 
 -- name: erase_tokens
 -- Delete a tenant's tokens.

@@ -25,6 +25,7 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2),
        n.expires_at, n.level, n.attempts, n.order_key, n.headers, n.body
   from next n left join rung r on r.id = n.rung_id left join queue q on q.id = r.queue_id
  where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
+ order by k1, k2
 
 -- name: export_dead
 -- Walk over dead messages.
@@ -33,6 +34,7 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2),
        n.reason, n.level, n.attempts, n.order_key, n.error, n.status, n.headers, n.body
   from next n left join queue q on q.id = n.queue_id
  where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
+ order by k1, k2
 
 -- name: export_history
 -- Walk over finished messages.
@@ -41,6 +43,7 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2),
        n.finished_at, n.level, n.attempts, n.took_ms
   from next n left join queue q on q.id = n.queue_id
  where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
+ order by k1, k2
 
 -- name: export_attempt
 -- Walk over tries that did not deliver.
@@ -54,6 +57,7 @@ select n.message_id as k1, n.number as k2, coalesce(q.tenant = ?1 and (?2 = '' o
   from next n left join queue q on q.id = n.queue_id
  where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or (n.message_id, n.number) = (select message_id, number from next
                                                   order by message_id desc, number desc limit 1)
+ order by k1, k2
 
 -- name: export_webhook_try
 -- Walk over the log of tries of webhooks.
@@ -66,6 +70,7 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2),
        n.outcome, n.status, n.took_ms, n.address, n.fault, n.error, n.headers, n.answer
   from next n left join queue q on q.id = n.queue_id
  where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
+ order by k1, k2
 
 -- name: export_campaign
 -- Read a tenant's campaigns.
@@ -83,7 +88,7 @@ select m.campaign_id as k1, m.n as k2, c.name as campaign, m.n, m.line, m.recipi
 
 -- name: export_credential
 -- Read a tenant's credentials, without their secrets.
-select c.id as k1, 0 as k2, c.name, c.kind, c.spec, c.created_at
+select c.id as k1, 0 as k2, c.name, c.kind as channel, c.spec, c.created_at
   from credential c where c.tenant = ?1 and ?2 = '' and c.id > ?3 and ?4 >= 0 order by c.id limit ?5
 
 -- name: export_mailbox
