@@ -15,7 +15,7 @@ SLICE = 1
 
 
 async def main(dsn: str) -> None:
-    personal_data.SLICE = personal_data.HISTORY_SLICE = SLICE  # type: ignore[misc]
+    personal_data.SLICE = SLICE  # type: ignore[misc]
     slices = 0
     go_on = erasing._go_on
 

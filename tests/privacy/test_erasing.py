@@ -35,7 +35,6 @@ NOT_MADE = {"arrival", "unused_queue", "broker_message", "campaign_op", "job", "
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step takes more than one transaction."""
     monkeypatch.setattr(personal_data, "SLICE", 3)
-    monkeypatch.setattr(personal_data, "HISTORY_SLICE", 2)
     monkeypatch.setattr(personal_data, "QUEUES_SLICE", 2)
 
 

@@ -45,6 +45,8 @@ class Route:
         self.path = path
         self.handler = handler
         self.facts = facts
+        self.changes = method != "GET" and facts.scope is not None and facts.audited
+        """Whether a call leaves a line in the audit log."""
         self.parts = tuple(path.split("/"))
         hints = get_type_hints(handler, include_extras=True)
         self.answer = hints.pop("return")
@@ -86,11 +88,6 @@ class Route:
             elif own != given:
                 return None
         return found
-
-    @property
-    def changes(self) -> bool:
-        """Whether a call leaves a line in the audit log."""
-        return self.method != "GET" and self.facts.scope is not None and self.facts.audited
 
     async def arguments(self, request: Request, path: dict[str, str]) -> dict[str, Any]:
         """The function's arguments, checked against their types; then the body."""

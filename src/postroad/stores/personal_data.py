@@ -61,8 +61,6 @@ HOLDS_NOTHING: Final[Mapping[str, str]] = {
 
 SLICE: Final = 1_000
 """Rows that one transaction looks at: other writers go between two of them."""
-HISTORY_SLICE: Final = 200
-"""Rows of history; on PostgreSQL a row may be hundreds of messages."""
 QUEUES_SLICE: Final = 100
 LANES_WAIT_MS: Final = 60_000
 """How long queues are waited for whose lanes are in use; an idle lane is given back in ten
@@ -70,8 +68,8 @@ seconds."""
 
 
 class Query(Struct, frozen=True):
-    """A statement that the store is to run. The answer is its rows if its name ends in `_find`, else
-    how many rows it changed."""
+    """A statement that the store is to run. The answer is its rows if its name ends in `_find`,
+    else how many rows it changed."""
 
     statement: str
     values: tuple[Value, ...]
@@ -138,7 +136,7 @@ def messages(_job: ErasureJob, _now_ms: int) -> Slice:
 def history(job: ErasureJob, _now_ms: int) -> Slice:
     """Finished messages with their tries: all are walked over, in order of id."""
     whose = (job.subject.tenant, job.subject.recipient)
-    rows = yield Query("erase_history_find", (*whose, job.after, HISTORY_SLICE, _before(job)))
+    rows = yield Query("erase_history_find", (*whose, job.after, SLICE, _before(job)))
     ids = listed(number for number, place in rows if number is not None)
     last = max((place for _, place in rows), default=None)
     erased = yield from _with_tries(ids, "history")

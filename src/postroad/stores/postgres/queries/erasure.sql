@@ -63,10 +63,11 @@ update postroad.job set state = 'STOPPED'
    and campaign_id in (select id from postroad.campaign where tenant = $1)
 
 -- name: erase_history_find
--- Walk over history row by row; returns the messages that are meant, and how far this went.
+-- Walk over history row by row; returns the messages that are meant, and how far this went. Fewer rows than
+-- elsewhere: one may be hundreds of messages.
 with next as materialized (
   select p.id, p.queue_id, p.ids, p.queues from postroad.history_batch p
-   where p.id > $3 and p.id < $5 order by p.id limit $4),
+   where p.id > $3 and p.id < $5 order by p.id limit greatest(1, $4 / 20)),
 each as (
   select coalesce((n.id >> 28 << 28) + x.id, n.id) as id, n.id as place, coalesce(x.queue, n.queue_id) as queue_id
     from next n left join lateral unnest(n.ids, n.queues) x(id, queue) on true)
