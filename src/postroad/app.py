@@ -162,7 +162,7 @@ class Postroad:
     async def __aexit__(self, *_: object) -> None:
         self._sending.close()
         await self._reopening.close()
-        await self.privacy.close()
+        await self.privacy.tasks.close()
         try:
             await self.store.leave(self.owner)
         except StoreError as gone:

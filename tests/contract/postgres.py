@@ -78,8 +78,8 @@ class Template:
                 line._raw = None
 
     def _keep(self, name: str, raw: Connection) -> None:
-        if raw.is_closed() or raw.is_in_transaction():
-            raw.terminate()
+        if raw.is_closed() or raw.is_in_transaction() or name in self._idle:
+            raw.terminate()  # of a line that a store opens late there may be two
         else:
             self._idle[name] = raw
 
