@@ -1,7 +1,9 @@
-"""Explanations in sentences. Bodies, headers, errors and the paths of addresses stay out of them:
-a sentence is what gets pasted into a chat."""
+"""Explanations in sentences. Bodies, headers, errors and what may be secret in an address stay out
+of them: a sentence is what gets pasted into a chat."""
 
+import re
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Final
 
 from postroad.model.facts import LaneFacts, MessageFacts, QueueFacts, Tally
@@ -10,6 +12,9 @@ from postroad.model.next_step import ActiveBlock, NextKind, NextStep
 from postroad.model.states import State
 from postroad.model.tries import Try
 
+PLAIN: Final = re.compile(r"[a-z][a-z_.-]{0,19}|v?[0-9]{1,4}|")
+"""Parts of a path that are shown: words, short numbers, nothing. Tokens are none of these."""
+PARTS_MAX: Final = 6
 UNITS_S: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
@@ -51,12 +56,18 @@ def tell_lane(facts: LaneFacts, holds: list[ActiveBlock], coming: NextStep, now_
 
 
 def public_name(name: str) -> str:
-    """Return a queue's name without what may be secret in it: of a URL, only its server."""
+    """Return a queue's name without what may be secret in it. Of a URL that is its server and the
+    plain words of its path; where more was left out, a few digits tell it from others."""
     scheme, mark, rest = name.partition("://")
     if not mark:
         return name
-    server = rest.partition("/")[0].partition("?")[0].rpartition("@")[2]
-    return f"{scheme}://{server}/…"
+    server, slash, path = rest.partition("?")[0].partition("#")[0].partition("/")
+    parts = path.split("/")[:PARTS_MAX]
+    shown = "/".join(part if PLAIN.fullmatch(part) else "…" for part in parts)
+    public = f"{scheme}://{server.rpartition('@')[2]}{slash}{shown}"
+    if public == name:
+        return name
+    return f"{public}~{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:4]}"
 
 
 def moment(at_ms: int) -> str:

@@ -44,6 +44,10 @@ class SqliteInsight(SqliteBase):
         now_ms = self.clock.now_ms()
         return await self.read("insight", lambda db: queue_facts(db, tenant, name, now_ms))
 
+    async def lane_backlog(self, lane: int, most: int) -> int:
+        """Count a lane's unfinished messages, up to a number."""
+        return await self.read("insight", lambda db: db.number("lane_backlog", lane, most) or 0)
+
     async def lane_facts(self, number: int) -> LaneFacts | None:
         """A lane and what waits in it."""
         now_ms = self.clock.now_ms()

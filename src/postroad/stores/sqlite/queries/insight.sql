@@ -74,6 +74,11 @@ select count(*) from dead where queue_id = ?1
 -- Count the queues that a lane serves.
 select count(*) from queue_lane where lane_id = ?1
 
+-- name: lane_backlog
+-- Count a lane's unfinished messages, up to a number.
+select count(*) from (
+  select m.id from rung r cross join message m on m.rung_id = r.id where r.lane_id = ?1 limit ?2)
+
 -- name: lane_state
 -- Read a lane and its owner.
 select l.id, l.tenant, l.transport, l.server, l.shard, l.circuit_strikes, l.circuit_opened,
