@@ -14,9 +14,9 @@ from postroad.model.explain import Explanation, LaneExplanation, QueueExplanatio
 from postroad.model.facts import Owner
 from postroad.model.ids import to_number, to_text
 from postroad.model.next_step import ActiveBlock, BlockScope, NextKind, NextStep
-from postroad.model.sentences import duration_text, public_name
 from postroad.model.states import State
 from postroad.model.tries import Try
+from postroad.model.wording import duration_text, public_name
 from postroad.testing import receivers
 from postroad.testing.world import World, simulate
 from tests.verbs.foretelling import foretell
@@ -105,8 +105,72 @@ def test_every_field_is_filled_in_some_state() -> None:
     for way, *_ in STATES:
         lived(way, look)
     for kind in (Explanation, QueueExplanation, LaneExplanation, NextStep, ActiveBlock, Try, Owner):
-        elsewhere = {"late", "limits"}  # the test below; tests/pacing/test_lanes.py
+        # The tests below; tests/pacing/test_lanes.py.
+        elsewhere = {"late", "limits", "lane_free_at_ms"}
         assert set(kind.__struct_fields__) - filled[kind.__name__] <= elsewhere
+
+
+def test_after_a_crash_it_is_told_when_the_lane_is_free_again() -> None:
+    async def story(world: World) -> None:
+        world.behaviours["ash"] = receivers.good(3.0)
+        member = world.start("one")
+        number = await world.send(QUEUE)
+        await asyncio.sleep(1)
+        world.crash("one")
+        await asyncio.sleep(1)
+        said = await told(world, number)
+        assert said.state is State.waiting
+        assert said.next.lane_free_at_ms is not None
+        in_ms = said.next.lane_free_at_ms - world.clock.now_ms()
+        assert 20_000 < in_ms <= 30_000
+        assert "its lane is free at" in said.sentence
+        assert "not been tried" not in said.sentence
+        assert "tried now" not in said.sentence
+        await asyncio.sleep(20)
+        assert "may be lost" in (await told(world, number)).sentence
+        await asyncio.sleep(20)
+        nobody = await told(world, number)
+        assert "is one running?" in nobody.sentence
+        assert "tried now" not in nobody.sentence
+        assert (nobody.next.lane_free_at_ms or 0) < world.clock.now_ms()
+        assert member.name not in world.members
+
+    simulate(8, story)
+
+
+def test_while_nobody_runs_it_is_not_said_to_be_tried_now() -> None:
+    async def story(world: World) -> None:
+        number = await world.send(QUEUE)
+        await asyncio.sleep(5)
+        said = await told(world, number)
+        assert "no worker serves its lane now" in said.sentence
+        assert "tried now" not in said.sentence
+
+    simulate(9, story)
+
+
+def test_a_start_whose_end_is_not_known_is_told() -> None:
+    """It was noted, since its lane had lost a worker before; then its own was lost."""
+
+    async def story(world: World) -> None:
+        world.behaviours["ash"] = receivers.good(3.0)
+        number = await world.send(QUEUE)
+        for name in ("one", "two"):
+            world.poison(world.start(name), number)
+            await asyncio.sleep(60)
+        said = await told(world, number)
+        assert "A try of it was started whose end is not known." in said.sentence
+
+    simulate(10, story)
+
+
+def test_what_is_held_names_its_reason_in_the_sentence() -> None:
+    lived(over_quota, lambda _world, said: _says(said, "is held: quota."))
+    lived(away, lambda _world, said: _says(said, "is held: circuit open."))
+
+
+def _says(said: Explanation, words: str) -> None:
+    assert words in said.sentence
 
 
 def test_a_late_proof_of_delivery_is_marked() -> None:

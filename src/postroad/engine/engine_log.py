@@ -12,8 +12,8 @@ from postroad.model.entities import DEFAULT_TENANT, Lane, Queue
 from postroad.model.errors import StoreError
 from postroad.model.ids import to_text
 from postroad.model.record import Result
-from postroad.model.sentences import duration_text, moment, public_name
 from postroad.model.states import DeadReason
+from postroad.model.wording import duration_text, moment, public_name
 from postroad.observe.gathering import Gathering, Tell
 from postroad.observe.tasks import Tasks
 from postroad.ports.log import Log

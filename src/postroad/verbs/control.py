@@ -15,7 +15,7 @@ from postroad.model.errors import (
 )
 from postroad.model.ids import to_number
 from postroad.model.pace import read_limit
-from postroad.model.sentences import public_name
+from postroad.model.wording import public_name
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
