@@ -95,13 +95,13 @@ class Postroad:
         self.settings = checked(self.defaults if settings is None else settings)
         self.dsn = dsn or os.environ.get("POSTROAD_DSN") or self.settings.dsn
         parts = parts or Parts()
-        log = self.log = parts.log or make_log(
-            self.settings.log_level, form=self.settings.log_format
-        )
         self._chance = parts.chance or system_chance()
         store = self.store = parts.store or open_store(self.dsn, parts.clock or SystemClock())
+        level, form = self.settings.log_level, self.settings.log_format
+        log = self.log = parts.log or make_log(level, form=form, clock=store.clock)
         self._own_store = parts.store is None
-        self._handlers = HandlerTransport(FailureLog(log, store.clock), parts.threads)
+        self._failure_log = FailureLog(log, store.clock)
+        self._handlers = HandlerTransport(self._failure_log, parts.threads)
         self.registry = Registry(self._handlers)
         self.extra_transports = tuple(transports)
         keys = self.keys = key_ring(self.settings.keys_file)
@@ -120,9 +120,9 @@ class Postroad:
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
         self.meter: Meter | None = None
         self.engine: Engine | None = None
-        self._controls = Controls(store, self._last_tries)
+        self._controls = Controls(store, self._last_tries, log)
         self._explainer = Explainer(store, store.clock, self._sends)
-        self.lanes = LaneControls(store)
+        self.lanes = LaneControls(store, log)
         self.dead = DeadMessages(store)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenAdmin(store, store.clock)
@@ -155,6 +155,7 @@ class Postroad:
 
     async def __aexit__(self, *_: object) -> None:
         self._sending.close()
+        self._failure_log.close()
         await self._reopening.close()
         try:
             await self.store.leave(self.owner)

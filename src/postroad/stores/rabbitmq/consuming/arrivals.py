@@ -24,6 +24,7 @@ from postroad.stores.rabbitmq.wire.properties import Delivery
 
 BATCH: Final = 500
 RETRY_S: Final = 1.0
+LOOK_UP: Final = "look up messages"
 UNKNOWN: Final = KnownMessage()
 
 
@@ -99,12 +100,13 @@ class Arrivals:
                 republish, fresh = plan
                 await self._republisher.run(republish)
             except StoreError as error:
-                self._log.warning("could not look up messages; trying again", error=str(error))
+                self._log.store_failed(LOOK_UP, error)
                 if plan is not None and plan[0].copies:
                     self._republished |= {e.ack_handle for e in plan[0].ended if e.republished}
                     plan = None  # otherwise everything is published, and only the write is repeated
                 await self._clock.sleep(RETRY_S)
             else:
+                self._log.store_works(LOOK_UP)
                 self._add(fresh)
                 return
 
