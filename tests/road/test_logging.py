@@ -164,3 +164,20 @@ def test_an_outage_of_the_store_is_a_line_one_a_minute_and_one_at_its_end() -> N
     assert "away_s=60 failures=121" in minute
     assert "away_s=120" in two
     assert 'level=info event="the store is back" away_s=150.0 failures=300' in back
+
+
+def test_what_an_exception_says_cannot_break_a_programs_handlers(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    log = make_log("info")
+    for text in ("plain", "half \ud800", "\x1b]0;owned"):
+        try:
+            raise ValueError(text)
+        except ValueError:
+            log.exception("it failed")
+    plain, half, owned = caplog.records
+    assert plain.exc_info is not None
+    assert (half.exc_info, owned.exc_info) == (None, None)
+    caplog.text.encode()
+    assert "ValueError: half" in caplog.text
+    assert "\x1b" not in caplog.text

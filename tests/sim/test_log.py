@@ -7,8 +7,8 @@ from collections import Counter
 
 from postroad.model.outcome import DELIVERED, Outcome, rejected
 from postroad.observe.log import make_log
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 
 
 def logged(world: World) -> io.StringIO:
