@@ -96,9 +96,10 @@ class Postroad:
         self.dsn = dsn or os.environ.get("POSTROAD_DSN") or self.settings.dsn
         parts = parts or Parts()
         self._chance = parts.chance or system_chance()
-        store = self.store = parts.store or open_store(self.dsn, parts.clock or SystemClock())
+        clock = parts.clock or (parts.store.clock if parts.store else SystemClock())
         level, form = self.settings.log_level, self.settings.log_format
-        log = self.log = parts.log or make_log(level, form=form, clock=store.clock)
+        log = self.log = parts.log or make_log(level, form=form, clock=clock)
+        store = self.store = parts.store or open_store(self.dsn, clock, log)
         self._own_store = parts.store is None
         self._failure_log = FailureLog(log, store.clock)
         self._handlers = HandlerTransport(self._failure_log, parts.threads)

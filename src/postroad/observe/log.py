@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Final, TextIO
 
 from postroad.model.ladder import POLL_INTERVALS_S, queries_per_hour
-from postroad.model.terminal_text import escaped_json, escaped_line
+from postroad.model.terminal_text import escaped, escaped_json, escaped_line
 from postroad.model.webhook import WebhookRules
 from postroad.observe.outage import Outage
 from postroad.ports.clock import Clock, SystemClock
@@ -110,10 +110,9 @@ class LineWriter:
         at = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
         time = f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03}Z"
         line = {"timestamp": time, "level": LEVELS[level], "event": event, **facts}
-        trace = "".join(traceback.format_exception(raised)).rstrip() if raised else ""
         stream = self._stream or sys.stderr
         with contextlib.suppress(OSError, ValueError):  # nobody reads it: the work goes on
-            stream.write(f"{self._render(line, trace)}\n")
+            stream.write(f"{self._render(line, _trace(raised))}\n")
             stream.flush()
 
 
@@ -138,6 +137,9 @@ class HostWriter:
             if self.hears(level):
                 self._lines.write(level, event, facts, raised)
             return
+        trace = _trace(raised)
+        if escaped(trace) != trace:  # no terminal or file can be sent some of it
+            facts, raised = {**facts, "exception": escaped(trace)}, None
         extra = {"event": event, "facts": facts}
         text = escaped_line(event).replace("%", "%%") + " %s" if facts else escaped_line(event)
         args = (_Facts(facts),) if facts else ()
@@ -166,6 +168,10 @@ class _Facts:
 
     def __str__(self) -> str:
         return _pairs(self._facts)
+
+
+def _trace(raised: BaseException | None) -> str:
+    return "".join(traceback.format_exception(raised)).rstrip() if raised else ""
 
 
 def _pairs(facts: dict[str, object]) -> str:

@@ -65,6 +65,8 @@ class MessageView(Struct, frozen=True):
     queue: str
     state: State
     reason: DeadReason | None
+    because: str
+    """What holds it; never empty when it is held."""
     level: int
     retries: int
     accepted_at_ms: int

@@ -9,6 +9,7 @@ from msgspec import Struct
 from postroad.model.entities import Message, Queue
 from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
+from postroad.observe.gathering import Gathering
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.consuming.delivery import AckHandle, DeliveredMessage, is_suspect
@@ -60,6 +61,7 @@ class Arrivals:
         self._republisher = republisher
         self._routes = routes
         self._clock = clock
+        self._gathering = Gathering(clock)
         self._log = log
         self._waiting: list[IncomingDelivery] = []
         self._republished: set[AckHandle] = set()
@@ -191,6 +193,7 @@ class Arrivals:
             republish.back(entry, lane.key)  # its copy is published: only the state is written
         elif reason is not None:
             republish.die(entry, reason)
+            self._gathering.add(self._log.warning, "message died", {"reason": reason})
         elif min(entry.message.due_ms, entry.message.expires_at_ms) > now_ms + HOLD_MS:
             republish.back(entry, lane.key)
         elif (until_ms := gate_ms(entry.message, queue, lane)) > now_ms + HOLD_MS:
