@@ -31,6 +31,7 @@ from postroad.transports.handler import HandlerTransport
 from postroad.transports.threads import Calls, Threads
 from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.allowance import Allowance
+from postroad.verbs.audit import AuditVerbs
 from postroad.verbs.campaign_service import CampaignService
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
@@ -41,6 +42,7 @@ from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
 from postroad.verbs.own_keys import own_keys
+from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
 from postroad.verbs.running import deliver
@@ -83,6 +85,8 @@ class Postroad:
     credentials = VerbGroup(CredentialAdmin)
     mailboxes = VerbGroup(MailboxAdmin)
     tokens = VerbGroup(TokenAdmin)
+    audit = VerbGroup(AuditVerbs)
+    privacy = VerbGroup(PrivacyVerbs)
 
     def __init__(
         self,
@@ -127,6 +131,8 @@ class Postroad:
         self.dead = DeadMessages(store)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenAdmin(store, store.clock)
+        self.audit = AuditVerbs(store)
+        self.privacy = PrivacyVerbs(store, log)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         service = self.campaign_service = CampaignService(
             store, keys, rules, log, own.idle, allowance, parts.resolve
@@ -158,6 +164,7 @@ class Postroad:
         self._sending.close()
         self._failure_log.close()
         await self._reopening.close()
+        await self.privacy.close()
         try:
             await self.store.leave(self.owner)
         except StoreError as gone:
@@ -349,6 +356,7 @@ class Postroad:
     def _tell_broken(self, broke: Broke | None) -> None:
         """Set who is told when a task of the store or of the road dies."""
         self._reopening.tasks.tell(broke)
+        self.privacy.tasks.tell(broke)
         self._allowance.tasks.tell(broke)
         if isinstance(self.store, HasTasks):
             self.store.tasks.tell(broke)

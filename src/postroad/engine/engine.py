@@ -125,6 +125,7 @@ class Engine:
         self._pacing_task = self._task(self._pace.run(), "pace")
         self.spawn(self.janitor.run_sweep(), "sweep")
         self.spawn(self.janitor.run_retention(), "retention")
+        self.spawn(self.janitor.run_erasures(), "erasures")
         owns = self.lanes.__len__
         self.spawn(self.janitor.run_beat(lambda: owns() > 0, self._declared_dead), "beat")
         self.spawn(self.owned.run(self._runners.serve_waiting), "owned lanes")
