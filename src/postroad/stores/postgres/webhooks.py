@@ -6,8 +6,9 @@ from asyncpg import Record
 
 from postroad.model.outcome import Kind
 from postroad.model.record import Result
-from postroad.model.webhook import Attempt, HookRow
+from postroad.model.webhook import Attempt, HookEntry, HookRow
 from postroad.stores.postgres.base import PostgresBase, literal
+from postroad.stores.postgres.leases import policy_of
 
 
 class PostgresWebhooks(PostgresBase):
@@ -28,11 +29,13 @@ class PostgresWebhooks(PostgresBase):
         settings = (row.queue, row.hook, row.key, row.sealed)
         return bool(await self._side.rows("webhooks", "hook_write", settings))
 
-    async def hook_page(self, tenant: str, after: str, limit: int) -> list[tuple[str, HookRow]]:
+    async def hook_page(self, tenant: str, after: str, limit: int) -> list[HookEntry]:
         """A tenant's queues that have settings, by name."""
         self._check_open()
         rows = await self._side.rows("webhooks", "hook_page", (tenant, after, limit))
-        return [(name, HookRow(*row)) for name, *row in rows]
+        return [
+            HookEntry(name, policy_of(policy).ladder, HookRow(*row)) for name, policy, *row in rows
+        ]
 
     async def drop_hook(self, queue: int) -> None:
         """Delete a queue's settings."""

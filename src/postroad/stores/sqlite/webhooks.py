@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import msgspec
 
 from postroad.model.outcome import Kind
-from postroad.model.webhook import Attempt, HookRow
+from postroad.model.webhook import Attempt, HookEntry, HookRow
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database, Row
-from postroad.stores.sqlite.inbox import check_queue
+from postroad.stores.sqlite.inbox import POLICY_DECODER, check_queue
 from postroad.stores.sqlite.insight import message_facts
 
 
@@ -34,10 +34,13 @@ class SqliteWebhooks(SqliteBase):
 
         return await self.write("webhooks", write, durable=True)
 
-    async def hook_page(self, tenant: str, after: str, limit: int) -> list[tuple[str, HookRow]]:
+    async def hook_page(self, tenant: str, after: str, limit: int) -> list[HookEntry]:
         """A tenant's queues that have settings, by name."""
         rows = await self.read("webhooks", lambda db: db.all("hook_page", tenant, after, limit))
-        return [(name, HookRow(*row)) for name, *row in rows]
+        return [
+            HookEntry(name, POLICY_DECODER.decode(policy).ladder, HookRow(*row))
+            for name, policy, *row in rows
+        ]
 
     async def drop_hook(self, queue: int) -> None:
         """Delete a queue's settings."""
