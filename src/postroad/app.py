@@ -194,7 +194,7 @@ class Postroad:
     ) -> Receipt:
         """Store one message for a queue, a handler's name or an address, and return its receipt.
         Options: `key`, `order_key`, `deliver_at` or `delay`, `expires_at`, `priority`, `headers`,
-        `tenant`. On RabbitMQ `confirm=False` returns before the broker has confirmed."""
+        `tenant`, `check`. On RabbitMQ `confirm=False` returns before the broker has confirmed."""
         return await self._sending.send(Send(queue, body, **options), confirm=confirm)
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:

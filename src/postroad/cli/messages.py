@@ -5,12 +5,14 @@ from typing import Annotated, Any
 
 import msgspec
 from click.exceptions import Exit
+from msgspec import structs
 
 from postroad.api.in_process import part
 from postroad.cli.command import (
     Commands,
     Invocation,
     Listing,
+    SharedOptions,
     Yes,
     add_group,
     command,
@@ -33,18 +35,26 @@ def add(app: Group) -> None:
     command(app, "cancel-all", panel="Messages")(cancel_all)
 
 
+class SendFields(SharedOptions, frozen=True):
+    """How a message is sent."""
+
+    key: Annotated[
+        str, Option(help="Idempotency key: within a day the same key is stored once.")
+    ] = ""
+    order_key: Annotated[str, Option(help="Deliver in order with other messages of this key.")] = ""
+    delay: Annotated[float, Option(help="Seconds to wait before the first try.")] = 0.0
+    check: Annotated[
+        bool, Option("--check", help="Refuse the message if its server has no address now.")
+    ] = False
+
+
 def send(
     call: Invocation,
     queue: Annotated[str, Argument(help="A handler's name or an address: https://…, hub://…")],
     body: Annotated[str, Argument(help="The body as JSON; - reads it from standard input.")] = "-",
     text: Annotated[bool, Option("--text", help="The body is text, not JSON.")] = False,
-    key: Annotated[
-        str, Option(help="Idempotency key: within a day the same key is stored once.")
-    ] = "",
-    order_key: Annotated[
-        str, Option(help="Deliver in order with other messages of this key.")
-    ] = "",
-    delay: Annotated[float, Option(help="Seconds to wait before the first try.")] = 0.0,
+    *,
+    how: SendFields,
     more: Annotated[
         list[str] | None,
         Option(
@@ -54,7 +64,7 @@ def send(
 ) -> None:
     """Send a message. It is stored when the command ends."""
     data: dict[str, Any] = {"queue": queue, "body": _body(body, text=text)}
-    data |= {"key": key, "order_key": order_key, "delay": delay} | _more(more or ())
+    data |= structs.asdict(how) | _more(more or ())
     receipt = call.ask("POST", "/v1/messages", data=data)
     if call.printed(receipt):
         return
