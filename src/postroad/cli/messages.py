@@ -1,6 +1,7 @@
 """`postroad send`, `message` and `cancel-all`."""
 
 import sys
+from datetime import timedelta
 from typing import Annotated, Any
 
 import msgspec
@@ -42,7 +43,9 @@ class SendFields(SharedOptions, frozen=True):
         str, Option(help="Idempotency key: within a day the same key is stored once.")
     ] = ""
     order_key: Annotated[str, Option(help="Deliver in order with other messages of this key.")] = ""
-    delay: Annotated[float, Option(help="Seconds to wait before the first try.")] = 0.0
+    delay: Annotated[
+        timedelta, Option(help="Wait so long before the first try, as 90s or 12h.")
+    ] = timedelta()
     check: Annotated[
         bool, Option("--check", help="Refuse the message if its server has no address now.")
     ] = False
@@ -64,7 +67,7 @@ def send(
 ) -> None:
     """Send a message. It is stored when the command ends."""
     data: dict[str, Any] = {"queue": queue, "body": _body(body, text=text)}
-    data |= structs.asdict(how) | _more(more or ())
+    data |= structs.asdict(how) | {"delay": how.delay.total_seconds()} | _more(more or ())
     receipt = call.ask("POST", "/v1/messages", data=data)
     if call.printed(receipt):
         return
@@ -156,11 +159,11 @@ def cancel(
     call: Invocation,
     id: Id,  # noqa: A002
     wait: Annotated[
-        float, Option(help="Seconds to wait for the process that may be sending it.")
-    ] = 10.0,
+        timedelta, Option(help="Wait so long for the process that may be sending it; 10s.")
+    ] = timedelta(seconds=10),
 ) -> None:
     """Cancel a message. Once the answer is `cancelled`, no try of it starts."""
-    said = call.ask("DELETE", f"/v1/messages/{part(id)}", {"wait_s": wait})
+    said = call.ask("DELETE", f"/v1/messages/{part(id)}", {"wait_s": wait.total_seconds()})
     call.reply(said, f"{said['id']}: {said['state']}")
     if said["state"] == "pending":
         raise Exit(1)

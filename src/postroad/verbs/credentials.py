@@ -30,7 +30,7 @@ class CredentialView(Struct, frozen=True):
 
     name: str
     kind: str
-    server: str
+    provider: str
     account: str
     sender: str
     rate: str
