@@ -265,7 +265,11 @@ async def campaign_recipients(
     return list(found)
 
 
-@fetch("/v1/campaigns/{name}/export", scope=Scope.read, gives_media=tuple(MEDIA.values()))
+@fetch(
+    "/v1/campaigns/{name}/export",
+    scope=Scope.read,
+    gives_media=tuple(MEDIA.values()),
+)
 async def campaign_export(
     request: Request,
     name: str,
