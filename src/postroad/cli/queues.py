@@ -1,7 +1,7 @@
 """`postroad queues`, `lanes`, `levels`, `explain`, `pause`, `resume`, `unblock` and `limit`."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from postroad.cli.command import After, Invocation, Limit, Listing, command
 from postroad.cli.options import Argument, Group, Option
@@ -41,9 +41,9 @@ def queues(call: Listing, limit: Limit = 100, after: After = "") -> None:
     said = call.ask("GET", "/v1/queues", {"limit": limit, "after": after})
     if call.printed(said):
         return
-    columns = ("queue~", "waiting#", "held#", "blocked#", "dead#", "because~")
+    columns = ("queue~", "waiting#", "held#", "dead#", "because~")
     rows = [
-        (row["queue"], row["waiting"], row["held"], row["blocked"], row["dead"], _because(row))
+        (row["queue"], row["waiting"], row["held"], row["dead"], row["because"])
         for row in said["queues"]
     ]
     call.table(
@@ -52,22 +52,12 @@ def queues(call: Listing, limit: Limit = 100, after: After = "") -> None:
     more(said["after"])
 
 
-def _because(row: dict[str, Any]) -> str:
-    words = ["paused"] * row["paused"]
-    if row["block"]:
-        words.append(f"{row['block']}: {row['block_reason']}")
-    return "; ".join(words)
-
-
 def lanes(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List lanes by number: where they send to, which process serves them, and what waits."""
     said = call.ask("GET", "/v1/lanes", {"limit": limit, "after": after})
     if call.printed(said):
         return
-    columns = (
-        "lane#", "to~", "shard#", "queues#", "waiting#", "held#", "blocked#",
-        "served by~", "because~",
-    )  # fmt: skip
+    columns = ("lane#", "to~", "shard#", "queues#", "waiting#", "held#", "served by~", "because~")
     rows = [
         (
             row["id"],
@@ -76,9 +66,8 @@ def lanes(call: Listing, limit: Limit = 100, after: After = "") -> None:
             row["queues"],
             row["waiting"],
             row["held"],
-            row["blocked"],
             f"process {row['owner']['pid']} on {row['owner']['host']}" if row["owner"] else "–",
-            "paused" if row["paused"] else row["circuit"]["reason"],
+            row["because"],
         )
         for row in said["lanes"]
     ]
@@ -94,8 +83,8 @@ def levels(call: Listing) -> None:
     if call.printed(said):
         return
     columns = (
-        "level#", "delay#", "polled#", "polls/h#", "queries#",
-        "waiting#", "held#", "blocked#", "oldest due#",
+        "level#", "delay#", "polled every#", "polls/h#", "asked so far#",
+        "waiting#", "held#", "oldest due#",
     )  # fmt: skip
     rows = [
         (
@@ -106,7 +95,6 @@ def levels(call: Listing) -> None:
             row["queries"],
             row["waiting"],
             row["held"],
-            row["blocked"],
             ago(row["oldest_due_ms"], now_ms),
         )
         for row in said
