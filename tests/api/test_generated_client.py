@@ -89,7 +89,7 @@ READ = (
     "queues.queues", "queues.explain_queue", "lanes.lanes", "lanes.explain_lane", "levels.levels",
     "stats.stats", "endpoints.endpoint_list", "campaigns.campaign_list", "tokens.token_list",
     "credentials.credential_list", "mailboxes.mailbox_list", "mailboxes.mailbox_explain",
-    "healthz.healthz", "readyz.readyz",
+    "server.healthz", "server.readyz",
 )  # fmt: skip
 
 

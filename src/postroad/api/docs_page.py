@@ -71,12 +71,12 @@ def _operation(method: str, path: str, operation: Json) -> str:
     needs = "" if operation.get("security") == [] else '<p class="needs">Needs a token.</p>'
     parts = [
         f'<details id="op-{name}"><summary><code class="{method}">{method.upper()}</code> ',
-        f"<code>{escape(path)}</code> <span>{escape(operation['summary'])}</span></summary>",
+        f"<code>{escape(path)}</code> <span>{_words(operation['summary'])}</span></summary>",
         f"<p>{_words(operation['description'])}</p>{needs}",
     ]
     if parameters := operation.get("parameters"):
         rows = [
-            (each["name"], each["in"], _type(each["schema"]), escape(each["description"]))
+            (each["name"], each["in"], _type(each["schema"]), _words(each["description"]))
             for each in parameters
         ]
         parts.append(_table(("parameter", "in", "type", "meaning"), rows))
@@ -110,16 +110,17 @@ def _pretty(value: Any) -> str:
 
 def _schema(name: str, schema: Json) -> str:
     words = _words(schema.get("description", ""))
-    head = f'<details id="type-{escape(name)}"><summary><code>{escape(name)}</code></summary>'
+    # Inside, so that browsers open it for whoever follows a link.
+    head = f'<details><summary><code>{escape(name)}</code></summary><p id="type-{escape(name)}">'
     fields = schema.get("properties")
     if not fields:
-        return f"{head}<p>{words}</p><p>{_type(schema)}</p></details>"
+        return f"{head}{words}</p><p>{_type(schema)}</p></details>"
     required = schema.get("required", ())
     rows = [
         (each, _type(kind), "yes" if each in required else escape(_default(kind)))
         for each, kind in fields.items()
     ]
-    return f"{head}<p>{words}</p>{_table(('field', 'type', 'needed'), rows)}</details>"
+    return f"{head}{words}</p>{_table(('field', 'type', 'needed'), rows)}</details>"
 
 
 def _default(schema: Json) -> str:

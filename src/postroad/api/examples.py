@@ -6,9 +6,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect
 
-MESSAGE: Final = "msg_01JH6Z5T9W3V4X7Y8Z0A1B2C3D"
+from postroad.model.ids import to_text
+
 MOMENT: Final = "2026-01-31T12:00:00Z"
 MOMENT_MS: Final = 1_769_860_800_000
+MESSAGE: Final = to_text(MOMENT_MS << 20)
 DEPTH_MAX: Final = 6
 CHOICES: Final = re.compile(r"\^\(([^|)]*)")
 BY_NAME: Final[dict[str, Any]] = {

@@ -18,6 +18,8 @@ from postroad.api.routing import Parameter, Route
 FORM: Final = "application/x-www-form-urlencoded"
 EVERYWHERE: Final = (400, 403, 404, 405, 408, 429, 431, 500, 503)
 """Statuses of problems that any request may be answered with."""
+SERVER: Final = "server"
+"""The group of routes that are about the server itself."""
 REFERENCE: Final = "#/components/schemas/{name}"
 PARAMETERS: Final = {
     "id": "An id, as receipts and lists show it",
@@ -140,7 +142,8 @@ def _operation(route: Route, schemas: Schemas) -> Json:
 def group_of(path: str) -> str:
     """The word that routes of one kind share."""
     first, _, rest = path.strip("/").partition("/")
-    return (rest if first == "v1" else first).partition("/")[0].partition(":")[0]
+    word = rest.partition("/")[0].partition(":")[0]
+    return word if first == "v1" and "." not in word else SERVER
 
 
 def problems_of(route: Route) -> list[int]:
