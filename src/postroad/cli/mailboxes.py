@@ -57,7 +57,7 @@ def list_mailboxes(
         (row["box"], row["waiting"], "over its quota" if row["over_quota"] else "")
         for row in said["mailboxes"]
     ]
-    call.table(("mailbox", "waiting#", ""), rows, "no mailboxes: `postroad mailbox create`")
+    call.table(("mailbox", "waiting#", "because~"), rows, "no mailboxes: `postroad mailbox create`")
     more(said["after"])
 
 

@@ -56,7 +56,7 @@ def list_tokens(call: Listing) -> None:
         )
         for row in said
     ]
-    columns = ("id", "tenant", "name~", "may", "made", "ends")
+    columns = ("id", "tenant", "name~", "may~", "made", "ends")
     call.table(columns, rows, "no tokens: `postroad token make`")
 
 
