@@ -14,7 +14,7 @@ import pytest
 
 from postroad.api.app import openapi
 from tests.api.stand import Stand
-from tests.api.test_openapi import OPERATIONS, references
+from tests.api.test_openapi import OPERATIONS, TOLD, references
 
 CONFIG = {
     "post_hooks": [],
@@ -52,7 +52,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 def examples() -> list[tuple[str, Any]]:
     """Every example of a named type, with its name."""
     found = []
-    for operation in OPERATIONS.values():
+    shared = {"responses": TOLD["components"]["responses"]}
+    for operation in (*OPERATIONS.values(), shared):
         bodies = [operation.get("requestBody", {}), *operation["responses"].values()]
         for content in [each for body in bodies for each in body.get("content", {}).values()]:
             schema, shown = content["schema"], content.get("example")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from http import HTTPStatus
 from importlib.resources import files
 from typing import Any, Final
 
@@ -89,8 +90,8 @@ def _operation(method: str, path: str, operation: Json) -> str:
         parts.append(f"<p><code>{status}</code> {escape(told['description'])}</p>")
         parts += _contents_of(told.get("content", {}))
     bad = ", ".join(
-        f"<code>{status}</code> {escape(told['description'])}"
-        for status, told in operation["responses"].items()
+        f"<code>{status}</code> {HTTPStatus(int(status)).phrase}"
+        for status in operation["responses"]
         if status >= "400"
     )
     parts.append(f'<p>Problems: {bad}. See <a href="#type-Problem">Problem</a>.</p></details>')

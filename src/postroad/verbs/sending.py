@@ -139,8 +139,7 @@ class Sending:
 
     async def _send_far(self, store: HandsOver, send: Send, *, confirm: bool) -> Receipt:
         intake = self.taking()
-        if send.check:
-            await self._check(send)
+        await self._check((send,))
         known = self._queues.get((send.tenant, send.queue))
         queue = known or await self._queue(send.tenant, send.queue)
         drafted = self._draft(send, queue, self._store.clock.now_ms())
@@ -162,9 +161,7 @@ class Sending:
     async def _send_many(self, asked: Sequence[Send]) -> list[Receipt]:
         intake = self.taking()
         self._allowance.sends(send.tenant for send in asked)
-        for send in asked:
-            if send.check:
-                await self._check(send)
+        await self._check(asked)
         known = self._queues
         gone = 0
         while True:
@@ -230,8 +227,7 @@ class Sending:
     async def _queue_or_why(self, send: Send) -> Queue | PostroadError:
         try:
             self._allowance.sends((send.tenant,))
-            if send.check:
-                await self._check(send)
+            await self._check((send,))
             return await self._queue(send.tenant, send.queue)
         except PostroadError as error:
             return error
@@ -252,8 +248,7 @@ class Sending:
                 "your commit; or use a road on PostgreSQL or SQLite, which can"
             )
         self._allowance.sends((send.tenant,))
-        if send.check:
-            await self._check(send)
+        await self._check((send,))
         gone = 0
         while True:
             found = await self._queue_in(self._store, connection, send)
@@ -337,12 +332,12 @@ class Sending:
         if isinstance(transport, Vets):
             await transport.vet(name, tenant)
 
-    async def _check(self, send: Send) -> None:
-        """Refuse a message whose server cannot be called at this moment."""
-        transport = self._transport(send.queue)
-        if isinstance(transport, Vets):
-            _ = checked("queue", send.queue), checked("tenant", send.tenant)  # short enough
-            await transport.vet(send.queue, send.tenant, now=True)
+    async def _check(self, sends: Sequence[Send]) -> None:
+        """Refuse messages that ask for a check and whose server cannot be called at this moment."""
+        for send in sends:
+            if send.check and isinstance(transport := self._transport(send.queue), Vets):
+                _ = checked("queue", send.queue), checked("tenant", send.tenant)  # short enough
+                await transport.vet(send.queue, send.tenant, now=True)
 
     async def _admit(self, name: str, tenant: str) -> None:
         transport = self._transport(name)
