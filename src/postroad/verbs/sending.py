@@ -37,8 +37,6 @@ from postroad.verbs.allowance import Allowance
 T = TypeVar("T")
 SCHEMES: Final = {"http": "webhook", "https": "webhook"}
 """Schemes whose transport has another name."""
-
-
 QUEUES_KNOWN_MAX: Final = 50_000
 """Queues that a sender caches, some hundred bytes each; a road may have millions."""
 AT_ONCE: Final = 64
