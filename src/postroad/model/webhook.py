@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Struct
 
 from postroad.model.ladder import Ladder
+from postroad.model.outcome import Kind
 from postroad.model.texts import HeaderName
-from postroad.model.tries import TryFacts
 
 ANSWER_KEPT_BYTES: Final = 16 << 10
 HEADERS: Final = msgspec.json.Decoder(dict[str, str])
@@ -72,9 +72,15 @@ class HookEntry(Struct, frozen=True):
     row: HookRow
 
 
-class AttemptFacts(TryFacts, frozen=True):
+class AttemptFacts(Struct, frozen=True):
     """One try of a webhook: when it was, where it went, and what came of it."""
 
+    number: int
+    started_at_ms: int
+    level: int
+    outcome: Kind
+    status: int
+    took_ms: int
     answered_ms: int
     address: str
     fault: str
