@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from postroad.engine.engine_log import EngineLog
+from postroad.engine.erasing import run_erasures
+from postroad.model.entities import DAY_MS
 from postroad.model.errors import StoreError
 from postroad.model.limits import Limits
 from postroad.model.states import NEVER
@@ -30,7 +32,7 @@ class Janitor:
         self._sweep = asyncio.Event()
         self._timer: Timer | None = None
         self._sweep_at_ms = NEVER
-        self._walk_at_ms = 0
+        self._walk_at_ms = self._audit_at_ms = 0
         self._watch = asyncio.Event()
         self._declared_dead = False
         self._alive_at(store.clock.steady_s())
@@ -114,9 +116,29 @@ class Janitor:
                 while await store.dead_trim(limits.dead_max):
                     await store.clock.sleep(0)
                 await self._collect(unused_ms)
+                await self._trim_audit()
             except StoreError as error:
                 self._log.store_failed("delete old messages", error)
             await self._store.clock.sleep(self._limits.retain_every_s)
+
+    async def run_erasures(self) -> None:
+        """Go on with erasures that a process has left unfinished."""
+        while True:
+            try:
+                await run_erasures(self._store, self._log)
+            except StoreError as error:
+                self._log.store_failed("go on with an erasure", error)
+            await self._store.clock.sleep(self._limits.retain_every_s)
+
+    async def _trim_audit(self) -> None:
+        """Once a day: an idle process sends its database few statements."""
+        now_ms, limits = self._store.clock.now_ms(), self._limits
+        if self._audit_at_ms > now_ms:
+            return
+        while await self._store.audit_retain(now_ms - limits.audit_ms, limits.audit_max):
+            await self._store.clock.sleep(0)
+        await self._store.erasure_retain(now_ms - limits.audit_ms)
+        self._audit_at_ms = now_ms + DAY_MS
 
     async def _collect(self, unused_ms: int) -> None:
         while self._walk_at_ms <= self._store.clock.now_ms():

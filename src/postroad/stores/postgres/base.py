@@ -166,6 +166,11 @@ class PostgresBase(Statements):
         self._check_open()
         return await self._side.changes(label, name, *values)
 
+    async def insert(self, label: str, name: str, *values: Value) -> int:
+        """Run a statement that returns the number of its row."""
+        self._check_open()
+        return await self._side.insert(label, name, *values)
+
     def _check_open(self) -> None:
         if not self._open:
             raise NotOpen("the road is not open: use it inside `async with road:`")
