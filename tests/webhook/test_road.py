@@ -1,6 +1,7 @@
 """Webhooks from `road.send` to the receiver's own log, on real servers."""
 
 import asyncio
+import io
 import json
 from base64 import b64decode, b64encode
 from pathlib import Path
@@ -349,22 +350,22 @@ def test_lanes_are_told_apart_by_server_credential_and_tenant(
     within(story())
 
 
-def test_the_guards_allow_list_is_printed_at_start(
-    tmp_path: Path, within: Within, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_guards_allow_list_is_printed_at_start(tmp_path: Path, within: Within) -> None:
+    lines = io.StringIO()
+
     async def story(rules: WebhookRules) -> None:
         road = Postroad(
             f"sqlite:///{tmp_path}/road.db",
             settings=Settings(webhooks=rules),
-            parts=Parts(log=make_log("info")),
+            parts=Parts(log=make_log("info", lines)),
         )
         async with road:
             road.stop()
             await road.run()
 
     within(story(replace(LOCAL, deny=("8.8.8.0/24",))))
-    told = capsys.readouterr().err
+    told = lines.getvalue()
     assert 'event="webhook guard" allow="127.0.0.0/8, ::1/128" deny=8.8.8.0/24' in told
     assert 'schemes="http, https" ports=all' in told
     within(story(WebhookRules()))
-    assert 'allow="no private or special network"' in capsys.readouterr().err
+    assert 'allow="no private or special network"' in lines.getvalue()
