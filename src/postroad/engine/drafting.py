@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from postroad.model.bodies import encode_body
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.entities import PRIORITIES, Draft, Queue, order_group_of, shard_of
 from postroad.model.errors import BadBody, BadInput, BadTime, BodyTooLarge
@@ -96,12 +97,9 @@ def _encode(send: Send, body_bytes_max: int) -> tuple[bytes, bytes]:
         headers = RAW | headers
     else:
         try:
-            body = msgspec.json.encode(send.body)
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise BadBody(
-                f"the body for {send.queue!r} cannot be written as JSON ({error}): send plain "
-                "data, a dataclass or a msgspec Struct, or bytes"
-            ) from None
+            body = encode_body(send.body)
+        except BadBody as error:
+            raise BadBody(f"{send.queue!r}: {error}") from None
     if len(body) > body_bytes_max:
         raise BodyTooLarge(
             f"the body for {send.queue!r} has {len(body)} bytes, the limit is {body_bytes_max}: "
