@@ -13,6 +13,7 @@ from postroad.api.problems import MethodNotAllowed
 from postroad.api.request import Request, Response, Stream, head
 from postroad.api.routes import (
     batch,
+    campaign_drafts,
     campaigns,
     credentials,
     dead,
@@ -37,6 +38,7 @@ ROUTES: Final = (
     *endpoints.ROUTES,
     *stats.ROUTES,
     *campaigns.ROUTES,
+    *campaign_drafts.ROUTES,
     *credentials.ROUTES,
     *tokens.ROUTES,
     *keys.ROUTES,

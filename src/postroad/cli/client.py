@@ -125,6 +125,7 @@ class RoadClient:
             work = verb(name, path, progress=told, tenant=self._tenant, **query)
             return msgspec.to_builtins(self._runner.run(work))
         headers = {"content-type": "text/csv"}
+        query = {**query, "file": path.name}
         asked = ApiRequest("POST", f"/v1/campaigns/{part(name)}/import", query, b"", headers)
         size = path.stat().st_size
         with path.open("rb") as file:

@@ -110,6 +110,17 @@ class PostgresCampaignStates(CampaignConnections):
         name = "campaign_move_draft" if verb in FROM_DRAFT else "campaign_move"
         return await self._side.work("campaigns", lambda raw: locked(raw, name, *values))
 
+    async def edit(self, campaign: Campaign, credential: int, spec: Spec) -> bool:
+        """Replace its credential and its spec, if it is as it was read."""
+        read = (campaign.credential, text(campaign.spec), text(campaign.columns))
+        values = (campaign.id, credential, text(spec), *read)
+        return await self._side.work("campaigns", lambda raw: locked(raw, "campaign_edit", *values))
+
+    async def delete_some(self, campaign: int, limit: int) -> bool | None:
+        """Delete some of its recipients, and it with the last."""
+        found: bool | None = (await self._one("campaign_delete_some", campaign, limit))[0]
+        return found
+
     async def override(self, campaign: int) -> None:
         """Let a campaign run on where it would halt."""
         _ = await self._all("campaign_override", campaign)  # it gives no rows
@@ -122,6 +133,12 @@ class PostgresCampaignStates(CampaignConnections):
         self, campaign: int, state: RowState | None, after: int, limit: int
     ) -> list[Recipient]:
         """Recipients in order."""
+        return [one for one, _ in await self.page_with_cells(campaign, state, after, limit)]
+
+    async def page_with_cells(
+        self, campaign: int, state: RowState | None, after: int, limit: int
+    ) -> list[tuple[Recipient, str]]:
+        """Recipients in order, each with its cells."""
         rows = await self._all("recipient_page", campaign, state, after, limit)
         return [read_recipient(row) for row in rows]
 
@@ -183,7 +200,7 @@ class PostgresJobs(CampaignConnections):
         """Record what calls gave."""
         values = (campaign, *_columns(results))
         rows = await self._results.rows("campaigns", "ops_record", values)
-        return COUNTS.decode(rows[0][0])
+        return COUNTS.decode(rows[0][0]) if rows[0][0] else Counts()
 
     async def release(self, owner: int, job: Job) -> None:
         """Give a job back: nothing of it is in flight."""
@@ -207,13 +224,14 @@ class PostgresJobs(CampaignConnections):
 
 def _columns(results: Sequence[CallResult]) -> tuple[list[Any], ...]:
     """One list for each value of a result."""
-    return tuple(map(list, zip(*map(_values, results), strict=True))) or ([],) * 8
+    return tuple(map(list, zip(*map(_values, results), strict=True))) or ([],) * 9
 
 
 def _values(one: CallResult) -> tuple[Any, ...]:
     unsent = one.state == RowState.unsent
     times = (0, 0) if unsent else (one.started_at_ms, one.answered_at_ms)
-    return (one.n, one.tries, one.state, one.provider_id, one.code, one.sub_type, *times)
+    texts = (one.provider_id, one.code, one.sub_type, one.error)
+    return (one.n, one.tries, one.state, *texts, *times)
 
 
 class PostgresCampaigns(PostgresCredentials, PostgresCampaignStates, PostgresImports, PostgresJobs):

@@ -137,6 +137,16 @@ class SqliteCampaignRecords(CampaignTables):
         values = (campaign, verb, self._now_ms, reason, at_ms)
         return await self._write(campaign_recipients.move, *values)
 
+    async def edit(self, campaign: Campaign, credential: int, spec: Spec) -> bool:
+        """Replace its credential and its spec, if it is as it was read."""
+        read = (campaign.credential, text(campaign.spec), text(campaign.columns))
+        values = (campaign.id, credential, text(spec), *read)
+        return bool(await self._write(Database.changed, "campaign_edit", *values))
+
+    async def delete_some(self, campaign: int, limit: int) -> bool | None:
+        """Delete some of its recipients, and it with the last."""
+        return await self._write(campaign_recipients.delete_some, campaign, limit, self._now_ms)
+
     async def override(self, campaign: int) -> None:
         """Let it no longer halt by itself."""
         await self._write(Database.run, "campaign_override", campaign)
@@ -149,6 +159,12 @@ class SqliteCampaignRecords(CampaignTables):
         self, campaign: int, state: RowState | None, after: int, limit: int
     ) -> list[Recipient]:
         """A page of recipients and their results, in order."""
+        return [one for one, _ in await self.page_with_cells(campaign, state, after, limit)]
+
+    async def page_with_cells(
+        self, campaign: int, state: RowState | None, after: int, limit: int
+    ) -> list[tuple[Recipient, str]]:
+        """A page of recipients, each with its cells."""
         rows = await self._read(Database.all, "recipient_page", campaign, state, after, limit)
         return [read_recipient(row) for row in rows]
 
