@@ -94,7 +94,7 @@ async def _try(
             queue_name(parcel),
             parcel,
             key=parcel.tag if order.sure else "",
-            order_key="" if parcel.key == "-" else parcel.key,
+            order_key=None if parcel.key == "-" else parcel.key,
             delay=parcel.delay_ms / 1000,
         )
         for parcel in parcels

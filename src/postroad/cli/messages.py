@@ -38,11 +38,11 @@ def send(
     body: Annotated[str, Argument(help="The body as JSON; - reads it from standard input.")] = "-",
     text: Annotated[bool, Option("--text", help="The body is text, not JSON.")] = False,
     key: Annotated[
-        str, Option(help="Idempotency key: within a day the same key is stored once.")
-    ] = "",
+        str | None, Option(help="Idempotency key: within a day the same key is stored once.")
+    ] = None,
     order_key: Annotated[
-        str, Option(help="Deliver in order with other messages of this key.")
-    ] = "",
+        str | None, Option(help="Deliver in order with other messages of this key.")
+    ] = None,
     delay: Annotated[float, Option(help="Seconds to wait before the first try.")] = 0.0,
     more: Annotated[
         list[str] | None,

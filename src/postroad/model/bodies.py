@@ -11,13 +11,15 @@ from postroad.model.errors import BadBody
 
 SERIALIZER: Final = "__pydantic_serializer__"
 """A model's own serialiser, by which it is known: pydantic itself is never imported."""
+PLAIN: Final = (dict, list, str, Raw)
 PLACE_CHARACTERS_MAX: Final = 200
 
 
 def encode_body(body: object) -> bytes:
     """Write a body as JSON. BadBody if it cannot be, or has a number that JSON does not have."""
     try:
-        plain = to_plain(body) if hasattr(type(body), SERIALIZER) else body
+        kind = type(body)
+        plain = body if kind in PLAIN or not hasattr(kind, SERIALIZER) else to_plain(body)
         written = ENCODE(plain)
         # msgspec writes NaN as null, and a null that nobody sent would be found out by nobody.
         if b"null" in written and type(plain) is not Raw:

@@ -72,8 +72,8 @@ class HandedOver(Receipt, frozen=True, gc=False):
 class SendOptions(TypedDict, total=False):
     """Options of a send: the fields of `Send`."""
 
-    key: str
-    order_key: str
+    key: str | None
+    order_key: str | None
     deliver_at: datetime | None
     delay: Duration
     expires_at: datetime | None
@@ -183,12 +183,15 @@ class Sending:
         for send in sends:
             self._queues.pop((send.tenant, send.queue), None)
 
-    async def send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
+    async def send_each(
+        self, sends: Sequence[Send | tuple[str, object]]
+    ) -> list[Receipt | PostroadError]:
         """Store what is good in one transaction; the others have their error in their place."""
+        asked = [one if isinstance(one, Send) else _of_pair(one) for one in sends]
         if not tracing.active():
-            return await self._send_each(sends)
-        with tracing.sending(len(sends)) as carried:
-            return await self._send_each([_with(send, carried) for send in sends])
+            return await self._send_each(asked)
+        with tracing.sending(len(asked)) as carried:
+            return await self._send_each([_with(send, carried) for send in asked])
 
     async def _send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
         intake = self.taking()
@@ -263,7 +266,7 @@ class Sending:
             await self._admit(queue, send.tenant)
         found = known or await self._store.find_queue(send.tenant, queue)
         if found is None:
-            _ = checked("queue", queue), checked("tenant", send.tenant)  # short enough
+            _check_names(queue, send.tenant)
             await self._vet(queue, send.tenant)
             spec = self._spec(send.tenant, queue)
             await self._check_room(spec)
@@ -291,7 +294,7 @@ class Sending:
         known = self._queues.get((tenant, name))
         if known is not None:
             return known
-        _ = checked("queue", name), checked("tenant", tenant)  # whether they are short enough
+        _check_names(name, tenant)
         found = None
         transport = self._transport(name)
         if transport is self._local:
@@ -358,6 +361,14 @@ class Sending:
         await self._check_room(spec)
         (queue,) = await self._store.open_queues([spec])
         return self._know(queue)
+
+
+def _check_names(queue: str, tenant: str) -> None:
+    if not queue:
+        raise BadInput("queue is empty: give a handler's name or an address")
+    if not tenant:
+        raise BadInput(f"tenant is empty: give one, or leave it out for {DEFAULT_TENANT!r}")
+    _ = checked("queue", queue), checked("tenant", tenant)  # whether they are short enough
 
 
 def _of_pair(pair: object) -> Send:
