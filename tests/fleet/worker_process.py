@@ -93,7 +93,7 @@ async def _try(
         Send(
             queue_name(parcel),
             parcel,
-            key=parcel.tag if order.sure else "",
+            key=parcel.tag if order.sure else None,
             order_key=None if parcel.key == "-" else parcel.key,
             delay=parcel.delay_ms / 1000,
         )
