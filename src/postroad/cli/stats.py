@@ -1,8 +1,8 @@
 """`postroad stats`: counts of messages, blocks and tries."""
 
-from postroad.cli.command import Invocation, command
+from postroad.cli.command import Listing, command
 from postroad.cli.options import Group
-from postroad.cli.printing import ago, facts
+from postroad.cli.printing import ago
 
 
 def add(app: Group) -> None:
@@ -10,16 +10,16 @@ def add(app: Group) -> None:
     command(app, "stats", panel="Look after it")(stats)
 
 
-def stats(call: Invocation) -> None:
+def stats(call: Listing) -> None:
     """Count messages by state, and what holds them back."""
     said = call.ask("GET", "/v1/stats")
     if call.printed(said):
         return
-    names = ("waiting", "held", "blocked", "uncertain")
+    names = ("waiting", "held", "uncertain")
     shown: list[tuple[str, object]] = [(name, said[name]) for name in names]
     shown += [(f"dead, {reason}", count) for reason, count in said["dead"].items()]
     shown.append(("oldest due", ago(said["oldest_due_ms"], said["now_ms"])))
     trouble = ("open_circuits", "blocked_queues", "paused_queues")
     shown += [(name.replace("_", " "), said[name]) for name in trouble]
     shown += [(f"tries, {outcome}", count) for outcome, count in said["tries"].items()]
-    facts(shown)
+    call.facts(shown)

@@ -46,6 +46,8 @@ class Live(Struct, frozen=True):
     """Ordered: the message right before it in its order group; 0 when it is the head."""
     others_due: int
     """Messages of its lane and queue that are due when it is; many are not counted to the end."""
+    starts: int = 0
+    """Starts that were noted and whose end is not known."""
 
 
 class Ended(Struct, frozen=True):
@@ -96,6 +98,8 @@ class Tally(Struct, frozen=True):
     level: int
     count: int
     oldest_due_ms: int
+    because: str = ""
+    """What holds them; never empty when the state is held."""
 
 
 class QueueFacts(Struct, frozen=True):

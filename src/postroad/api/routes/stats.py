@@ -7,7 +7,8 @@ from msgspec import Struct
 from postroad.api.request import Request
 from postroad.api.routing import fetch
 from postroad.engine.engine import Engine
-from postroad.model.overview import Heap, Standing
+from postroad.model.overview import MessageCount
+from postroad.model.states import State
 from postroad.model.tokens import Scope
 
 
@@ -17,7 +18,6 @@ class Stats(Struct, frozen=True):
     now_ms: int
     waiting: int
     held: int
-    blocked: int
     uncertain: int
     dead: dict[str, int]
     open_circuits: int
@@ -25,8 +25,8 @@ class Stats(Struct, frozen=True):
     paused_queues: int
     oldest_due_ms: int | None
     """Since when the first message is due that nothing holds back."""
-    heaps: tuple[Heap, ...]
-    """The same by transport, retry level and standing."""
+    counts: tuple[MessageCount, ...]
+    """The same by transport, retry level and state."""
     tries: dict[str, int]
     """Tries of this process so far for the tenant, by outcome."""
     queries: dict[str, int]
@@ -39,23 +39,18 @@ async def stats(request: Request) -> Stats:
     """Count messages by state, and what holds them back."""
     here = request.context
     said = await here.road.inspect.overview(tenant=request.tenant)
-    by_standing = {
-        standing: sum(heap.count for heap in said.heaps if heap.standing is standing)
-        for standing in Standing
-    }
-    dues = [heap.oldest_due_ms for heap in said.heaps if heap.standing is Standing.waiting]
+    dues = [each.oldest_due_ms for each in said.counts if each.state is State.waiting]
     return Stats(
         now_ms=here.road.store.clock.now_ms(),
-        waiting=by_standing[Standing.waiting],
-        held=by_standing[Standing.held],
-        blocked=by_standing[Standing.blocked],
-        uncertain=by_standing[Standing.uncertain],
+        waiting=said.count(State.waiting),
+        held=said.count(State.held),
+        uncertain=said.count(State.uncertain),
         dead=said.dead,
         open_circuits=said.open_circuits,
         blocked_queues=said.blocked_queues,
         paused_queues=said.paused_queues,
         oldest_due_ms=min(dues, default=None),
-        heaps=said.heaps,
+        counts=said.counts,
         tries=_tries(here.road.engine, request.tenant),
         queries=here.road.store.queries if request.who.every_tenant else {},
         delivers=here.delivers,
