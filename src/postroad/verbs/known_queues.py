@@ -2,12 +2,23 @@
 
 from typing import Final
 
-from postroad.model.errors import UnknownQueue
+from postroad.model.entities import DEFAULT_TENANT
+from postroad.model.errors import BadInput, UnknownQueue
 from postroad.model.near_names import nearest
+from postroad.model.texts import checked
 from postroad.ports.store import Store
 
 NAMES_MAX: Final = 1_000
 """Names among which the nearest is looked for."""
+
+
+def check_names(queue: str, tenant: str) -> None:
+    """Raise BadInput unless these can be names of a queue and a tenant."""
+    if not queue:
+        raise BadInput("queue is empty: give a handler's name or an address")
+    if not tenant:
+        raise BadInput(f"tenant is empty: give one, or leave it out for {DEFAULT_TENANT!r}")
+    _ = checked("queue", queue), checked("tenant", tenant)  # whether they are short enough
 
 
 async def check_queue(store: Store, name: str, tenant: str) -> None:

@@ -33,6 +33,7 @@ from postroad.ports.transport import Admits, Transport, Vets
 from postroad.ports.usage import CountedKind
 from postroad.transports.handler import HandlerTransport
 from postroad.verbs.allowance import Allowance
+from postroad.verbs.known_queues import check_names
 
 T = TypeVar("T")
 SCHEMES: Final = {"http": "webhook", "https": "webhook"}
@@ -269,7 +270,7 @@ class Sending:
             await self._admit(queue, send.tenant)
         found = known or await self._store.find_queue(send.tenant, queue)
         if found is None:
-            _check_names(queue, send.tenant)
+            check_names(queue, send.tenant)
             await self._vet(queue, send.tenant)
             spec = self._spec(send.tenant, queue)
             await self._check_room(spec)
@@ -297,7 +298,7 @@ class Sending:
         known = self._queues.get((tenant, name))
         if known is not None:
             return known
-        _check_names(name, tenant)
+        check_names(name, tenant)
         found = None
         transport = self._transport(name)
         if transport is self._local:
@@ -371,14 +372,6 @@ class Sending:
         await self._check_room(spec)
         (queue,) = await self._store.open_queues([spec])
         return self._know(queue)
-
-
-def _check_names(queue: str, tenant: str) -> None:
-    if not queue:
-        raise BadInput("queue is empty: give a handler's name or an address")
-    if not tenant:
-        raise BadInput(f"tenant is empty: give one, or leave it out for {DEFAULT_TENANT!r}")
-    _ = checked("queue", queue), checked("tenant", tenant)  # whether they are short enough
 
 
 def _of_pair(pair: object) -> Send:
