@@ -47,6 +47,15 @@ class Send(Struct, frozen=True):
             _check_types(self)  # half a microsecond, which most sends are spared
 
 
+def as_send(given: object) -> Send:
+    """Return what a sender gives, a Send or a pair of queue and body, as a Send."""
+    if isinstance(given, Send):
+        return given
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise BadInput(f"{given!r:.100} is neither a Send(…) nor a (queue, body)")
+    return Send(*given)
+
+
 def _check_types(send: Send) -> None:
     for name in ("queue", "tenant", "key", "order_key"):
         given = getattr(send, name)

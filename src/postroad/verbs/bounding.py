@@ -28,7 +28,7 @@ NEEDED: Final = frozenset(("box", "credential", "id", "name", "queue", "tenant",
 """Texts that name something: an empty one names nothing."""
 
 
-class Taken(Struct, frozen=True):
+class VerbParameter(Struct, frozen=True):
     """What one parameter of a verb takes."""
 
     kinds: tuple[type, ...] = ()
@@ -93,9 +93,9 @@ def _checking(method: F) -> F:
     return awaited  # type: ignore[return-value]
 
 
-def parameters(method: Callable[..., object]) -> dict[str, Taken]:
+def parameters(method: Callable[..., object]) -> dict[str, VerbParameter]:
     """What the parameters of a verb take, those of its options included."""
-    hints, found = get_type_hints(method), dict[str, Taken]()
+    hints, found = get_type_hints(method), dict[str, VerbParameter]()
     for name, each in list(inspect.signature(method).parameters.items())[1:]:
         if each.kind is each.VAR_KEYWORD:
             options = get_type_hints(get_args(hints[name])[0])
@@ -105,12 +105,12 @@ def parameters(method: Callable[..., object]) -> dict[str, Taken]:
     return found
 
 
-def _parameter(hint: object, *, needed: bool) -> Taken:
+def _parameter(hint: object, *, needed: bool) -> VerbParameter:
     kinds = _kinds(hint)
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     lists = [part for part in parts if _is_list(get_origin(part))]
     items = _kinds(get_args(lists[0])[0]) if lists else ()
-    return Taken(kinds, items, needed)
+    return VerbParameter(kinds, items, needed)
 
 
 def _is_list(origin: object) -> bool:

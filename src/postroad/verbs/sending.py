@@ -9,7 +9,7 @@ from typing import Final, TypedDict, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroad.engine.drafting import Send, draft
+from postroad.engine.drafting import Send, as_send, draft
 from postroad.engine.intake import Answers, Intake
 from postroad.model.durations import Duration
 from postroad.model.entities import DEFAULT_TENANT, Accepted, Draft, Policy, Queue, QueueSpec
@@ -36,6 +36,7 @@ from postroad.verbs.allowance import Allowance
 from postroad.verbs.known_queues import check_names
 
 T = TypeVar("T")
+Sends = Sequence[Send | tuple[str, object]]
 SCHEMES: Final = {"http": "webhook", "https": "webhook"}
 """Schemes whose transport has another name."""
 QUEUES_KNOWN_MAX: Final = 50_000
@@ -149,9 +150,9 @@ class Sending:
             return Receipt(to_text(drafted.id), send.queue)
         return _receipts([send], await intake.put([drafted]))[0]
 
-    async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
+    async def send_many(self, sends: Sends) -> list[Receipt]:
         """Store many messages in one transaction."""
-        asked = [send if isinstance(send, Send) else _of_pair(send) for send in sends]
+        asked = [as_send(one) for one in sends]
         if not tracing.active():
             return await self._send_many(asked)
         with tracing.sending(len(asked)) as carried:
@@ -185,11 +186,9 @@ class Sending:
         for send in sends:
             self._queues.pop((send.tenant, send.queue), None)
 
-    async def send_each(
-        self, sends: Sequence[Send | tuple[str, object]]
-    ) -> list[Receipt | PostroadError]:
+    async def send_each(self, sends: Sends) -> list[Receipt | PostroadError]:
         """Store what is good in one transaction; the others have their error in their place."""
-        asked = [one if isinstance(one, Send) else _of_pair(one) for one in sends]
+        asked = [as_send(one) for one in sends]
         if not tracing.active():
             return await self._send_each(asked)
         with tracing.sending(len(asked)) as carried:
@@ -372,12 +371,6 @@ class Sending:
         await self._check_room(spec)
         (queue,) = await self._store.open_queues([spec])
         return self._know(queue)
-
-
-def _of_pair(pair: object) -> Send:
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise BadInput(f"send_many: {pair!r:.100} is neither a Send(…) nor a (queue, body)")
-    return Send(*pair)
 
 
 def _with(send: Send, carried: Mapping[str, str]) -> Send:
