@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from postroad.api.problems import Problem, problem
 from postroad.cli.client import Query, RequestRefused, RoadClient
 from postroad.cli.options import SETTINGS, Group, Option, PanelCommand, made
-from postroad.cli.printing import as_json, facts, failed, out, table
+from postroad.cli.printing import as_json, err, facts, failed, out, table
 from postroad.cli.shared_options import OUTPUT, REQUEST, ROWS, SETTING, Names, shared_parameters
 from postroad.config import FILE, Loaded, Settings, load
 from postroad.model.entities import DEFAULT_TENANT
@@ -277,4 +277,6 @@ def give_up(call: BareInvocation, told: Problem, code: int) -> NoReturn:
         as_json(told, error=True)
     else:
         failed(told.detail)
+        for one in told.errors if len(told.errors) > 1 else ():
+            err().print(f"{one.field}: {one.message}")
     raise Exit(code)

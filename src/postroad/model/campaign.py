@@ -195,6 +195,7 @@ class CallResult(Struct, frozen=True):
     provider_id: str = ""
     code: str = ""
     sub_type: str = ""
+    error: str = ""
     started_at_ms: int = 0
     answered_at_ms: int = 0
 
@@ -209,6 +210,7 @@ class Recipient(Struct, frozen=True):
     provider_id: str
     code: str
     sub_type: str
+    error: str
     sent_at_ms: int
     answered_at_ms: int
     status: str

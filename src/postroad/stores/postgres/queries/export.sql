@@ -93,7 +93,7 @@ select c.id as k1, 0 as k2, c.name, c.state, c.reason, c.spec, c.columns, c.tota
 -- name: export_recipient
 -- Read recipients of a tenant's campaigns.
 select m.campaign_id as k1, m.n as k2, c.name as campaign, m.n, m.line, m.recipient, m.fields, m.state, m.tries,
-       m.provider_id, m.error_code, m.sub_type, m.sent_at, m.answered_at, m.status, m.status_at
+       m.provider_id, m.error_code, m.sub_type, m.error, m.sent_at, m.answered_at, m.status, m.status_at
   from postroad.campaign c join postroad.campaign_message m on m.campaign_id = c.id
  where c.tenant = $1 and c.id >= $3 and $2::text = '' and (m.campaign_id, m.n) > ($3::bigint, $4::bigint)
  order by c.id, m.n limit $5
