@@ -26,6 +26,7 @@ from postroad.ports.insight import Insight
 from postroad.ports.overview import Overviews
 from postroad.ports.pace import Slots
 from postroad.ports.private_headers import HeaderStore
+from postroad.ports.rollups import Rollups
 from postroad.ports.tokens import Tokens
 from postroad.ports.usage import Usage
 from postroad.ports.webhooks import HookStore
@@ -112,8 +113,8 @@ class Upkeep(Protocol):
         lanes that serve no other. Drafts for one that is gone are refused: QueueGone."""
 
 
-class Readers(Insight, Overviews, Usage, Tokens, HookStore, Protocol):
-    """Queries, tokens and webhook settings: what is kept beside messages."""
+class Readers(Insight, Overviews, Rollups, Usage, Tokens, HookStore, Protocol):
+    """Queries, figures, tokens and webhook settings: what is kept beside messages."""
 
 
 class Store(Inbox, Leases, Upkeep, Control, DeadSet, Slots, Readers, HeaderStore, Protocol):
