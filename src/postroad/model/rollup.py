@@ -182,6 +182,7 @@ class Worker(Struct, frozen=True):
     version: str
     state: WorkerState
     lanes: int
+    """How many it served when it was last heard from."""
     started_at_ms: int
     heard_at_ms: int
 
@@ -196,4 +197,4 @@ def worker_state(silent_ms: int, lanes: int, *, owns: bool) -> WorkerState:
     """How a worker is that was not heard from for so long."""
     if silent_ms > (LEASE_MS if owns else ASKS_MS):
         return WorkerState.lost
-    return WorkerState.working if lanes else WorkerState.idle
+    return WorkerState.working if owns or lanes else WorkerState.idle
