@@ -3,6 +3,7 @@
 from postroad.model.decide import Move
 from postroad.model.entities import Lane, Message, Queue
 from tests.contract.bench import Bench
+from tests.contract.holding import all_held
 
 LADDER_S = 3600
 
@@ -91,6 +92,25 @@ async def test_a_held_order_group_is_never_ready(bench: Bench) -> None:
     await bench.advance(7 * 86_400)
     assert (await bench.claim()).lanes == []
     assert "it said no" in str(await bench.rows("select held from rung where held <> ''"))
+
+
+async def test_all_of_a_held_order_group_is_counted_as_held_and_says_why(bench: Bench) -> None:
+    queue, lane, head, behind = await pair(bench)
+    await bench.became(head, Move.hold, error="it said no")
+    await all_held(bench, queue, lane, [head.id, behind.id], "head exhausted: it said no")
+
+
+async def test_a_queue_that_is_held_for_several_reasons_names_one_and_counts_the_rest(
+    bench: Bench,
+) -> None:
+    queue = await bench.queue()
+    for key in "abc":
+        await bench.send(queue, order_key=key)
+    lane = await bench.take()
+    for number, head in enumerate(await bench.due(lane.id)):
+        await bench.became(head, Move.hold, error=f"no {number}")
+    (row,) = await bench.store.queue_page("default", "", 10)
+    assert (row.held, row.because) == (3, "head exhausted: no 0 (and 2 other reasons)")
 
 
 async def test_a_held_order_group_holds_no_other(bench: Bench) -> None:

@@ -1,9 +1,18 @@
 """What the store tells about the whole road, and how it keeps access tokens."""
 
-from postroad.model.overview import Heap, Standing
-from postroad.model.states import DeadReason
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from postroad.model.block import Block, BlockKind, disabled
+from postroad.model.circuit import Circuit
+from postroad.model.entities import Lane, Queue
+from postroad.model.overview import MessageCount
+from postroad.model.record import QueueChange
+from postroad.model.states import DeadReason, State
 from postroad.model.tokens import Scope, Token
 from tests.contract.bench import Bench
+from tests.contract.holding import all_held
 
 
 async def test_queues_and_lanes_come_in_pages_with_what_waits_in_them(bench: Bench) -> None:
@@ -32,19 +41,69 @@ async def test_queues_and_lanes_come_in_pages_with_what_waits_in_them(bench: Ben
     assert await bench.store.lane_page("other", 0, 10) == []
 
 
-async def test_the_overview_counts_by_level_and_standing(bench: Bench) -> None:
+async def test_the_overview_counts_by_level_and_state(bench: Bench) -> None:
     queue = await bench.queue("a")
     await bench.send(queue)
     await bench.send(queue, after_s=60)
     said = await bench.store.overview("default")
-    transport = said.heaps[0].transport
-    assert said.heaps == (Heap(transport, 0, Standing.waiting, 2, bench.now_ms),)
+    transport = said.counts[0].transport
+    assert said.counts == (MessageCount(transport, 0, State.waiting, 2, bench.now_ms),)
     assert (said.dead, said.paused_queues, said.open_circuits, said.blocked_queues) == ({}, 0, 0, 0)
     await bench.store.pause_queue(queue.id, paused=True)
     held = await bench.store.overview(None)
-    assert [(heap.standing, heap.count) for heap in held.heaps] == [(Standing.held, 2)]
+    assert [(each.state, each.count) for each in held.counts] == [(State.held, 2)]
     assert held.paused_queues == 1
-    assert (await bench.store.overview("other")).heaps == ()
+    assert (await bench.store.overview("other")).counts == ()
+
+
+async def pause(bench: Bench, queue: Queue, lane: Lane) -> str:
+    assert lane.id
+    await bench.store.pause_queue(queue.id, paused=True)
+    return "paused"
+
+
+async def pause_lane(bench: Bench, queue: Queue, lane: Lane) -> str:
+    assert queue.id
+    await bench.store.pause_lane(lane.id, paused=True)
+    return "lane paused"
+
+
+async def disable(bench: Bench, queue: Queue, lane: Lane) -> str:
+    block = disabled("410 Gone", bench.now_ms)
+    await bench.record(queues=[QueueChange(queue.id, lane.id, lane.epoch, block)])
+    return "disabled: 410 Gone"
+
+
+async def fill(bench: Bench, queue: Queue, lane: Lane) -> str:
+    block = Block(BlockKind.quota, bench.at(270), "429 from shop", 1, bench.now_ms)
+    await bench.record(queues=[QueueChange(queue.id, lane.id, lane.epoch, block)])
+    return "quota: 429 from shop"
+
+
+async def lose(bench: Bench, queue: Queue, lane: Lane) -> str:
+    block = Block(BlockKind.unreachable, bench.at(30), "refused", 1, bench.now_ms)
+    await bench.record(queues=[QueueChange(queue.id, lane.id, lane.epoch, block)])
+    return "unreachable: refused"
+
+
+async def open_circuit(bench: Bench, queue: Queue, lane: Lane) -> str:
+    assert queue.id
+    # Its time has passed: a probe decides, and until then all of the lane is held.
+    await bench.circuit(lane, Circuit(3, 1, bench.at(-1), bench.at(-9), "connection refused"))
+    return "circuit open: connection refused"
+
+
+@pytest.mark.parametrize(
+    "hold", [pause, pause_lane, disable, fill, lose, open_circuit], ids=lambda hold: hold.__name__
+)
+async def test_what_is_held_is_counted_alike_everywhere_and_says_why(
+    bench: Bench, hold: Callable[[Bench, Queue, Lane], Awaitable[str]]
+) -> None:
+    queue = await bench.queue("a")
+    first, _ = await bench.send(queue), await bench.send(queue)
+    lane = await bench.take()
+    because = await hold(bench, queue, lane)
+    await all_held(bench, queue, lane, [first], because)
 
 
 async def test_the_overview_counts_the_dead_by_reason(bench: Bench) -> None:

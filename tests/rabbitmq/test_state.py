@@ -98,7 +98,7 @@ async def test_spent_copies_and_noted_starts_are_known(store: SqliteStore | Post
         assert (where.queue, where.level, where.attempts) == ("shop", 1, 1)
         (wait,) = await state.waiting_groups(queue.id, 0, NOW_MS)
         assert (wait.lane, wait.level, wait.count) == (queue.lanes[0], 1, 1)
-        assert (wait.standing, wait.held, wait.oldest_due_ms) == ("waiting", False, NOW_MS + 1_000)
+        assert (wait.because, wait.oldest_due_ms) == ("", NOW_MS + 1_000)
         assert [attempt.outcome for attempt in await state.tries(7)] == [Kind.failed]
         assert [seen.address for seen in await state.webhook_attempts(7)] == ["127.0.0.1"]
 

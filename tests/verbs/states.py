@@ -157,7 +157,7 @@ STATES: list[tuple[Way, State, list[tuple[str, str]], NextKind, str]] = [
     (scheduled, State.waiting, [("message", "scheduled")], NextKind.attempt, "its sender asked"),
     (retrying, State.waiting, [("message", "retry")], NextKind.attempt, "delay of its retry level"),
     (over_quota, State.held, [("queue", "quota")], NextKind.probe, "its queue takes no more"),
-    (away, State.waiting, [("lane", "unreachable")], NextKind.probe, "one probe an interval"),
+    (away, State.held, [("lane", "unreachable")], NextKind.probe, "one probe an interval"),
     (
         recipient_away,
         State.held,

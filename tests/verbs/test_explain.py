@@ -59,6 +59,7 @@ def test_every_state_has_its_blocks_and_what_comes_next(
     def look(_world: World, said: Explanation) -> None:
         assert (said.state, holds(said), said.next.what) == (state, blocks, what)
         assert why in said.next.why
+        assert bool(said.because) == (state is State.held)
 
     lived(way, look)
 
@@ -212,7 +213,8 @@ def test_a_lane_tells_its_circuit_and_all_that_waits_in_it() -> None:
         await away(world)
         number = (await world.client.explain_queue(QUEUE)).lanes[0].id
         said = await world.client.explain_lane(number)
-        assert (said.queues, said.waiting, said.next.what) == (2, {0: 2}, NextKind.probe)
+        assert (said.queues, said.held, said.next.what) == (2, {0: 2}, NextKind.probe)
+        assert said.because == f"circuit open: {said.lane.circuit.reason}"
         assert said.lane.circuit.is_open
         assert said.next.not_before_ms == said.lane.circuit.until_ms
         assert [(b.scope, b.kind) for b in said.blocks] == [(BlockScope.lane, "unreachable")]

@@ -1,7 +1,7 @@
 """`postroad queues`, `lanes`, `levels`, `explain`, `pause`, `resume`, `unblock` and `limit`."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from postroad.cli.command import After, Invocation, Limit, command
 from postroad.cli.options import Argument, Group, Option
@@ -41,20 +41,13 @@ def queues(call: Invocation, limit: Limit = 100, after: After = "") -> None:
     said = call.ask("GET", "/v1/queues", {"limit": limit, "after": after})
     if call.printed(said):
         return
-    columns = ("queue", "waiting#", "held#", "blocked#", "dead#", "because")
+    columns = ("queue", "waiting#", "held#", "dead#", "because")
     rows = [
-        (row["queue"], row["waiting"], row["held"], row["blocked"], row["dead"], _because(row))
+        (row["queue"], row["waiting"], row["held"], row["dead"], row["because"])
         for row in said["queues"]
     ]
     table(columns, rows, "no queues yet: a handler, or the first send to an address, makes one")
     more(said["after"])
-
-
-def _because(row: dict[str, Any]) -> str:
-    words = ["paused"] * row["paused"]
-    if row["block"]:
-        words.append(f"{row['block']}: {row['block_reason']}")
-    return "; ".join(words)
 
 
 def lanes(call: Invocation, limit: Limit = 100, after: After = "") -> None:
@@ -62,7 +55,7 @@ def lanes(call: Invocation, limit: Limit = 100, after: After = "") -> None:
     said = call.ask("GET", "/v1/lanes", {"limit": limit, "after": after})
     if call.printed(said):
         return
-    columns = ("lane#", "to", "shard#", "queues#", "waiting#", "held#", "blocked#", "served by", "")
+    columns = ("lane#", "to", "shard#", "queues#", "waiting#", "held#", "served by", "because")
     rows = [
         (
             row["id"],
@@ -71,9 +64,8 @@ def lanes(call: Invocation, limit: Limit = 100, after: After = "") -> None:
             row["queues"],
             row["waiting"],
             row["held"],
-            row["blocked"],
             f"process {row['owner']['pid']} on {row['owner']['host']}" if row["owner"] else "–",
-            "paused" if row["paused"] else row["circuit"]["reason"],
+            row["because"],
         )
         for row in said["lanes"]
     ]
@@ -90,7 +82,7 @@ def levels(call: Invocation) -> None:
         return
     columns = (
         "level#", "delay#", "polled every#", "polls/h#", "asked so far#",
-        "waiting#", "held#", "blocked#", "oldest due#",
+        "waiting#", "held#", "oldest due#",
     )  # fmt: skip
     rows = [
         (
@@ -101,7 +93,6 @@ def levels(call: Invocation) -> None:
             row["queries"],
             row["waiting"],
             row["held"],
-            row["blocked"],
             ago(row["oldest_due_ms"], now_ms),
         )
         for row in said

@@ -15,7 +15,7 @@ def stats(call: Invocation) -> None:
     said = call.ask("GET", "/v1/stats")
     if call.printed(said):
         return
-    names = ("waiting", "held", "blocked", "uncertain")
+    names = ("waiting", "held", "uncertain")
     shown: list[tuple[str, object]] = [(name, said[name]) for name in names]
     shown += [(f"dead, {reason}", count) for reason, count in said["dead"].items()]
     shown.append(("oldest due", ago(said["oldest_due_ms"], said["now_ms"])))

@@ -21,7 +21,7 @@ def top(
     once: Annotated[bool, Option("--once", help="Print it once, and exit.")] = False,
     every: Annotated[float, Option(help="Seconds between two updates.", min=0.1)] = 1.0,
 ) -> None:
-    """Show a live view of the road: tries a second, what waits, retry levels, blocked queues.
+    """Show a live view of the road: tries a second, what waits, what is held and why, retry levels.
     Ctrl+C ends it. With --json it prints a snapshot a line."""
     pause = threading.Event()
     with call.connect() as road:
@@ -55,7 +55,7 @@ def snapshot(road: RoadClient) -> dict[str, Any]:
 def drawn(look: dict[str, Any], before: dict[str, Any] | None) -> list[str]:
     """The lines of the view."""
     stats = look["stats"]
-    counts = [f"{stats[name]} {name}" for name in ("waiting", "held", "blocked", "uncertain")]
+    counts = [f"{stats[name]} {name}" for name in ("waiting", "held", "uncertain")]
     counts.append(f"{sum(stats['dead'].values())} dead")
     oldest = ago(stats["oldest_due_ms"], stats["now_ms"])
     trouble = f"{stats['open_circuits']} circuits open, {stats['blocked_queues']} queues blocked"
@@ -81,20 +81,20 @@ def _rates(stats: dict[str, Any], before: dict[str, Any] | None) -> list[str]:
 
 
 def _levels(look: dict[str, Any]) -> list[str]:
-    names = ("level", "waiting", "held", "blocked", "queries")
+    names = ("level", "waiting", "held", "queries")
     now_ms = look["stats"]["now_ms"]
     rows = [
         [*(row[name] for name in names), ago(row["oldest_due_ms"], now_ms)]
         for row in look["levels"]
     ]
-    return grid(("level#", "waiting#", "held#", "blocked#", "asked#", "oldest due"), rows)
+    return grid(("level#", "waiting#", "held#", "queries#", "oldest due"), rows)
 
 
 def _queues(rows: list[dict[str, Any]]) -> list[str]:
-    names = ("waiting", "held", "blocked", "dead")
-    trouble = sorted(rows, key=lambda row: (-row["blocked"] - row["held"], -row["waiting"]))
+    names = ("waiting", "held", "dead")
+    trouble = sorted(rows, key=lambda row: (-row["held"], -row["waiting"]))
     shown = [
-        [row["queue"], *(row[name] for name in names), "paused" if row["paused"] else row["block"]]
+        [row["queue"], *(row[name] for name in names), row["because"]]
         for row in trouble[:SHOWN_MAX]
     ]
     return grid(("queue", *(f"{name}#" for name in names), "because"), shown)

@@ -14,11 +14,10 @@ from postroad.model.facts import (
     QueueFacts,
     Tally,
 )
+from postroad.model.holds import because_of, because_of_all, because_of_lane
 from postroad.model.ids import to_text
 from postroad.model.next_step import (
-    PACE,
     ActiveBlock,
-    BlockScope,
     NextKind,
     NextStep,
     blocks_by_limits,
@@ -42,6 +41,8 @@ class Explanation(Struct, frozen=True):
     reason: DeadReason | None
     late: bool
     """It was dead when its delivery was proven."""
+    because: str
+    """What holds it; never empty when it is held."""
     level: int
     retries: int
     """The last level of its ladder."""
@@ -75,6 +76,8 @@ class QueueExplanation(Struct, frozen=True):
     paused: bool
     waiting: dict[int, int]
     held: dict[int, int]
+    because: str
+    """What holds them; never empty while some are held."""
     uncertain: int
     dead: int
     oldest_due_ms: int | None
@@ -94,6 +97,8 @@ class LaneExplanation(Struct, frozen=True):
     queues: int
     waiting: dict[int, int]
     held: dict[int, int]
+    because: str
+    """What holds them; never empty while some are held."""
     uncertain: int
     oldest_due_ms: int | None
     blocks: tuple[ActiveBlock, ...]
@@ -104,7 +109,8 @@ class LaneExplanation(Struct, frozen=True):
 def explain(facts: MessageFacts, now_ms: int, *, sending: bool = False) -> Explanation:
     """Explain a message. `sending`: an engine of this process has a try of it under way."""
     holds = blocks_on_message(facts, now_ms)
-    state = _state(facts, holds, sending=sending)
+    because = "" if sending else _because(facts, now_ms)
+    state = _state(facts, because, sending=sending)
     coming = next_step(facts, holds, now_ms, sending=sending)
     live, ended = facts.live, facts.ended
     return Explanation(
@@ -114,6 +120,7 @@ def explain(facts: MessageFacts, now_ms: int, *, sending: bool = False) -> Expla
         state=state,
         reason=ended.reason if ended else None,
         late=bool(ended and ended.late),
+        because=because,
         level=live.level if live else ended.level if ended else 0,
         retries=facts.queue.policy.ladder.retries,
         accepted_at_ms=facts.accepted_at_ms,
@@ -128,7 +135,7 @@ def explain(facts: MessageFacts, now_ms: int, *, sending: bool = False) -> Expla
     )
 
 
-def _state(facts: MessageFacts, holds: list[ActiveBlock], *, sending: bool) -> State:
+def _state(facts: MessageFacts, because: str, *, sending: bool) -> State:
     live = facts.live
     if live is None:
         return facts.ended.state if facts.ended else State.waiting
@@ -136,9 +143,18 @@ def _state(facts: MessageFacts, holds: list[ActiveBlock], *, sending: bool) -> S
         return State.uncertain
     if sending:
         return State.sending
-    on_queue = any(hold.scope is BlockScope.queue and hold.kind != PACE for hold in holds)
-    lane_paused = facts.lane is not None and facts.lane.paused_at_ms > 0
-    return State.held if on_queue or lane_paused or live.held else State.waiting
+    return State.held if because else State.waiting
+
+
+def _because(facts: MessageFacts, now_ms: int) -> str:
+    live, lane = facts.live, facts.lane
+    if live is None or live.uncertain:
+        return ""
+    if live.held:
+        return f"head {live.held}"
+    paused = lane is not None and lane.paused_at_ms > 0
+    circuit = lane.circuit if lane else CLOSED
+    return because_of(facts.queue, now_ms, lane_paused=paused, circuit=circuit)
 
 
 HEADS_HOLD: Final = (
@@ -168,6 +184,8 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
         paused=facts.queue.paused,
         waiting=_by_level(facts.tallies, State.waiting),
         held=_by_level(facts.tallies, State.held),
+        because=because_of_all(tally.because for tally in facts.tallies)
+        or because_of(facts.queue, now_ms),
         uncertain=sum(_by_level(facts.tallies, State.uncertain).values()),
         dead=facts.dead,
         oldest_due_ms=_oldest_due_ms(facts.tallies),
@@ -191,6 +209,8 @@ def explain_lane(facts: LaneFacts, now_ms: int) -> LaneExplanation:
         queues=facts.queues,
         waiting=_by_level(facts.tallies, State.waiting),
         held=_by_level(facts.tallies, State.held),
+        because=because_of_all(tally.because for tally in facts.tallies)
+        or because_of_lane(paused=facts.lane.paused_at_ms > 0, circuit=facts.lane.circuit),
         uncertain=sum(_by_level(facts.tallies, State.uncertain).values()),
         oldest_due_ms=_oldest_due_ms(facts.tallies),
         blocks=tuple(holds),

@@ -96,6 +96,8 @@ class Tally(Struct, frozen=True):
     level: int
     count: int
     oldest_due_ms: int
+    because: str = ""
+    """What holds them; never empty when the state is held."""
 
 
 class QueueFacts(Struct, frozen=True):

@@ -1,22 +1,10 @@
 """The state of the whole road: queues, lanes, and what waits where."""
 
-from enum import StrEnum
-
 from msgspec import Struct
 
 from postroad.model.circuit import Circuit
 from postroad.model.facts import Owner
-
-
-class Standing(StrEnum):
-    """What unfinished messages wait for. Both `held` and `blocked` are the message state `held`."""
-
-    waiting = "waiting"
-    held = "held"
-    """Until somebody resumes, unblocks or replays: paused, disabled, behind an exhausted head."""
-    blocked = "blocked"
-    """Until a time: quota, unreachable, an open circuit."""
-    uncertain = "uncertain"
+from postroad.model.states import State
 
 
 class QueueRow(Struct, frozen=True):
@@ -31,7 +19,8 @@ class QueueRow(Struct, frozen=True):
     block_reason: str
     waiting: int
     held: int
-    blocked: int
+    because: str
+    """What holds them; never empty while some are held."""
     uncertain: int
     dead: int
     oldest_due_ms: int | None
@@ -51,25 +40,30 @@ class LaneRow(Struct, frozen=True):
     queues: int
     waiting: int
     held: int
-    blocked: int
+    because: str
+    """What holds them; never empty while some are held."""
     uncertain: int
 
 
-class Heap(Struct, frozen=True):
-    """The count of messages of one transport, retry level and standing."""
+class MessageCount(Struct, frozen=True):
+    """The count of messages of one transport, retry level and state."""
 
     transport: str
     level: int
-    standing: Standing
+    state: State
     count: int
     oldest_due_ms: int
 
 
 class Overview(Struct, frozen=True):
-    """All unfinished messages by transport, level and standing, and the dead by reason."""
+    """All unfinished messages by transport, level and state, and the dead by reason."""
 
-    heaps: tuple[Heap, ...]
+    counts: tuple[MessageCount, ...]
     dead: dict[str, int]
     open_circuits: int
     blocked_queues: int
     paused_queues: int
+
+    def count(self, state: State) -> int:
+        """Count the messages of a state."""
+        return sum(each.count for each in self.counts if each.state is state)

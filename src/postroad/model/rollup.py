@@ -158,11 +158,6 @@ def quantile_ms(late: Sequence[int], share: float) -> int | None:
     return 1 << (len(late) - 1)  # pragma: no cover - rounding
 
 
-def late_bucket(late_ms: int) -> int:
-    """The bucket of a lateness; the clocks of two processes may differ a little."""
-    return min(max(0, late_ms).bit_length(), LATE_BUCKETS - 1)
-
-
 class WorkerState(StrEnum):
     """Whether a worker is alive."""
 

@@ -32,7 +32,7 @@ def tell_message(facts: MessageFacts, state: State, coming: NextStep, now_ms: in
 def tell_queue(facts: QueueFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:
     """Describe a queue's state."""
     name = f"Queue {public_name(facts.queue.name)}"
-    return f"{name} has {_amounts(facts.tallies)}, {facts.dead} dead.{_blocked(holds)} " + _next(
+    return f"{name} has {_amounts(facts.tallies)}, {facts.dead} dead.{_held_back(holds)} " + _next(
         coming, now_ms
     )
 
@@ -46,7 +46,7 @@ def tell_lane(facts: LaneFacts, holds: list[ActiveBlock], coming: NextStep, now_
     name = f"Lane {lane.id} ({lane.transport}, {public_name(lane.server)}, shard {lane.shard})"
     amounts = _amounts(facts.tallies)
     return (
-        f"{name}, {served}, has {queues} with {amounts}.{_blocked(holds)} {_next(coming, now_ms)}"
+        f"{name}, {served}, has {queues} with {amounts}.{_held_back(holds)} {_next(coming, now_ms)}"
     )
 
 
@@ -118,10 +118,10 @@ def _amounts(tallies: tuple[Tally, ...]) -> str:
     return ", ".join(f"{count} {state}" for state, count in counts.items())
 
 
-def _blocked(holds: list[ActiveBlock]) -> str:
+def _held_back(holds: list[ActiveBlock]) -> str:
     words = [
         f"{hold.kind} on the {hold.scope}"
         + (f" until {moment(hold.until_ms)}" if hold.until_ms is not None else "")
         for hold in holds
     ]
-    return f" Blocked: {'; '.join(words)}." if words else ""
+    return f" Held back: {'; '.join(words)}." if words else ""

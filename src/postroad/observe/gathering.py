@@ -7,7 +7,7 @@ from typing import Final
 
 from postroad.model.errors import StoreError
 from postroad.model.outcome import Kind
-from postroad.model.rollup import DEAD, KINDS, LATE, OTHER, WIDTH, Rollup, Step
+from postroad.model.rollup import DEAD, KINDS, LATE, LATE_BUCKETS, OTHER, WIDTH, Rollup, Step
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.ports.rollups import Rollups
@@ -104,26 +104,25 @@ class FigureGatherer:
             self._hours.turn(hour_ms)
         self._work.set()
 
-    def add(
-        self, name: Name, kind: Kind | None, late: int = -1, count: int = 1, *, died: bool = False
-    ) -> None:
-        """Count tries of a queue by outcome (None: messages that died without one). `late`: the
-        bucket of their lateness, where they are first tries."""
+    def add(self, name: Name, kind: Kind, late: int = -1, count: int = 1) -> None:
+        """Count tries of a queue by outcome. `late`, where they are first tries: the power of two
+        that their lateness in ms is below."""
+        self.tries[kind] += count
+        for row in self._rows(name):
+            row[PLACE[kind]] += count
+            if late >= 0:
+                row[LATE + min(late, LATE_BUCKETS - 1)] += count
+
+    def add_dead(self, name: Name, count: int) -> None:
+        """Count messages of a queue that died."""
+        for row in self._rows(name):
+            row[DEAD] += count
+
+    def _rows(self, name: Name) -> tuple[list[int], list[int]]:
         tenant, family, queue = name
         if len(family) > NAME_MAX or len(queue) > NAME_MAX:
             family, queue = family[:NAME_MAX], queue[:NAME_MAX]
-        if kind is not None:
-            self.tries[kind] += count
-        for row in (
-            self._tens.row((tenant, family, "")),
-            self._hours.row((tenant, family, queue or family)),
-        ):
-            if kind is not None:
-                row[PLACE[kind]] += count
-            if late >= 0:
-                row[LATE + late] += count
-            if died:
-                row[DEAD] += count
+        return self._tens.row((tenant, family, "")), self._hours.row((tenant, family, queue))
 
     def unwritten(self) -> Sequence[Rollup]:
         """What the store does not have yet."""

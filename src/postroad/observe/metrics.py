@@ -8,7 +8,8 @@ from msgspec import structs
 from postroad.model.broker import BrokerFacts
 from postroad.model.extras import Needing
 from postroad.model.outcome import Outcome
-from postroad.model.overview import Overview, Standing
+from postroad.model.overview import Overview
+from postroad.model.states import State
 from postroad.observe import names
 from postroad.observe.names import METRICS, Metric
 from postroad.version import VERSION
@@ -95,13 +96,13 @@ class Meter:
         amounts, oldest = self._of(names.MESSAGES), self._of(names.OLDEST)
         amounts.clear()
         oldest.clear()
-        ages: dict[tuple[str, Standing], int] = {}
-        for heap in said.heaps:
-            amounts.labels(heap.transport, heap.level, heap.standing).set(heap.count)
-            key = (heap.transport, heap.standing)
-            ages[key] = max(ages.get(key, 0), now_ms - heap.oldest_due_ms)
-        for (transport, standing), age_ms in ages.items():
-            oldest.labels(transport, standing).set(max(0, age_ms) / 1000)
+        ages: dict[tuple[str, State], int] = {}
+        for each in said.counts:
+            amounts.labels(each.transport, each.level, each.state).set(each.count)
+            key = (each.transport, each.state)
+            ages[key] = max(ages.get(key, 0), now_ms - each.oldest_due_ms)
+        for (transport, state), age_ms in ages.items():
+            oldest.labels(transport, state).set(max(0, age_ms) / 1000)
         self._of(names.DEAD).clear()
         for reason, count in said.dead.items():
             self._of(names.DEAD).labels(reason).set(count)

@@ -19,7 +19,7 @@ MESSAGES: Final = Metric(
     "postroad_messages",
     "gauge",
     ("transport", "level", "state"),
-    "Unfinished messages by kind of lane, retry level and state: waiting, held, blocked, uncertain",
+    "Unfinished messages by kind of lane, retry level and state: waiting, held, uncertain",
 )
 OLDEST: Final = Metric(
     "postroad_oldest_due_age_seconds",
@@ -29,7 +29,9 @@ OLDEST: Final = Metric(
 )
 DEAD: Final = Metric("postroad_dead", "gauge", ("reason",), "Messages in the dead set by reason")
 CIRCUITS: Final = Metric("postroad_open_circuits", "gauge", (), "Lanes whose circuit is open")
-BLOCKED: Final = Metric("postroad_blocked_queues", "gauge", (), "Queues with a hold-off")
+BLOCKED: Final = Metric(
+    "postroad_blocked_queues", "gauge", (), "Queues with a block: quota, unreachable or disabled"
+)
 PAUSED: Final = Metric("postroad_paused_queues", "gauge", (), "Queues that somebody paused")
 TRIES: Final = Metric(
     "postroad_tries_total",

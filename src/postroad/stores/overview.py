@@ -4,15 +4,17 @@ from typing import Any
 
 from postroad.model.circuit import Circuit
 from postroad.model.facts import Owner
-from postroad.model.overview import Heap, LaneRow, QueueRow, Standing
+from postroad.model.holds import one_of
+from postroad.model.overview import LaneRow, MessageCount, QueueRow
+from postroad.model.states import State
 
 Row = tuple[Any, ...]
 
 
 def read_queue(row: Row) -> QueueRow:
     """Convert a row of a page of queues."""
-    tenant, name, transport, paused_at, kind, until_ms, reason, *counts, oldest_ms = row
-    waiting, held, blocked, uncertain, dead = counts
+    tenant, name, transport, paused_at, kind, until_ms, reason, *holds, oldest_ms = row
+    because, reasons, waiting, held, uncertain, dead = holds
     return QueueRow(
         tenant,
         name,
@@ -23,7 +25,7 @@ def read_queue(row: Row) -> QueueRow:
         block_reason=reason,
         waiting=waiting,
         held=held,
-        blocked=blocked,
+        because=one_of(because, reasons),
         uncertain=uncertain,
         dead=dead,
         oldest_due_ms=oldest_ms,
@@ -33,13 +35,14 @@ def read_queue(row: Row) -> QueueRow:
 def read_lane(row: Row) -> LaneRow:
     """Convert a row of a page of lanes."""
     number, tenant, transport, server, shard, paused_at, *circuit = row[:11]
-    process, host, pid, beat_at, queues, *counts = row[11:]
+    process, host, pid, beat_at, queues, because, reasons, *counts, uncertain = row[11:]
     owner = Owner(process, host, pid, beat_at) if process is not None else None
     key = (number, tenant, transport, server, shard)
+    counts += [one_of(because, reasons), uncertain]
     return LaneRow(*key, paused_at > 0, Circuit(*circuit), owner, queues, *counts)
 
 
-def read_heap(row: Row) -> Heap:
-    """Convert a row that counts messages by transport, level and standing."""
-    transport, level, standing, count, oldest_ms = row
-    return Heap(transport, level, Standing(standing), count, oldest_ms)
+def read_count(row: Row) -> MessageCount:
+    """Convert a row that counts messages by transport, level and state."""
+    transport, level, state, count, oldest_ms = row
+    return MessageCount(transport, level, State(state), count, oldest_ms)

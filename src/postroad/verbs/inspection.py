@@ -7,7 +7,8 @@ from msgspec import Struct
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput
 from postroad.model.ladder import DEFAULT_LADDER, queries_per_hour
-from postroad.model.overview import LaneRow, Overview, QueueRow, Standing
+from postroad.model.overview import LaneRow, Overview, QueueRow
+from postroad.model.states import State
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
@@ -39,7 +40,6 @@ class LevelRow(Struct, frozen=True):
     """Claims of this process for this level so far."""
     waiting: int
     held: int
-    blocked: int
     oldest_due_ms: int | None
 
 
@@ -74,7 +74,7 @@ class Inspection:
         return LanePage(shown, str(shown[-1].id) if len(found) > limit else "")
 
     async def overview(self, *, tenant: str | None = DEFAULT_TENANT) -> Overview:
-        """How all messages stand."""
+        """Counts of all messages by state."""
         return await self._store.overview(tenant)
 
     async def levels(self, *, tenant: str | None = DEFAULT_TENANT) -> list[LevelRow]:
@@ -95,20 +95,19 @@ def _level(
     asked: Mapping[str, int],
     last: int,
 ) -> LevelRow:
-    heaps = [heap for heap in said.heaps if min(heap.level, last) == level]
-    counts = {
-        standing: sum(heap.count for heap in heaps if heap.standing is standing)
-        for standing in Standing
-    }
-    dues = [heap.oldest_due_ms for heap in heaps if heap.standing is not Standing.uncertain]
+    here = [each for each in said.counts if min(each.level, last) == level]
+    waiting, held = (
+        sum(each.count for each in here if each.state is state)
+        for state in (State.waiting, State.held)
+    )
+    dues = [each.oldest_due_ms for each in here if each.state is not State.uncertain]
     return LevelRow(
         level=level,
         delay_s=DEFAULT_LADDER.delay_ms(level) / 1000,
         poll_interval_s=interval_s,
         queries_per_hour_polling=polling,
         queries=asked.get(f"level {level}", 0),
-        waiting=counts[Standing.waiting],
-        held=counts[Standing.held],
-        blocked=counts[Standing.blocked],
+        waiting=waiting,
+        held=held,
         oldest_due_ms=min(dues, default=None),
     )

@@ -6,8 +6,9 @@ from msgspec import Struct
 
 from postroad.api.request import Request
 from postroad.api.routing import fetch
-from postroad.model.overview import Heap, Standing
+from postroad.model.overview import MessageCount
 from postroad.model.rollup import Total
+from postroad.model.states import State
 from postroad.model.tokens import Scope
 
 
@@ -17,7 +18,6 @@ class Stats(Struct, frozen=True):
     now_ms: int
     waiting: int
     held: int
-    blocked: int
     uncertain: int
     dead: dict[str, int]
     open_circuits: int
@@ -25,8 +25,8 @@ class Stats(Struct, frozen=True):
     paused_queues: int
     oldest_due_ms: int | None
     """Since when the first message is due that nothing holds back."""
-    heaps: tuple[Heap, ...]
-    """The same by transport, retry level and standing."""
+    counts: tuple[MessageCount, ...]
+    """The same by transport, retry level and state."""
     minute: Total
     """Tries of the whole fleet in the last minute, and how late messages were first tried."""
     hour: Total
@@ -42,23 +42,18 @@ async def stats(request: Request) -> Stats:
     here = request.context
     said = await here.road.inspect.overview(tenant=request.tenant)
     recent = await here.road.rollups.recent(tenant=request.tenant)
-    by_standing = {
-        standing: sum(heap.count for heap in said.heaps if heap.standing is standing)
-        for standing in Standing
-    }
-    dues = [heap.oldest_due_ms for heap in said.heaps if heap.standing is Standing.waiting]
+    dues = [each.oldest_due_ms for each in said.counts if each.state is State.waiting]
     return Stats(
         now_ms=here.road.store.clock.now_ms(),
-        waiting=by_standing[Standing.waiting],
-        held=by_standing[Standing.held],
-        blocked=by_standing[Standing.blocked],
-        uncertain=by_standing[Standing.uncertain],
+        waiting=said.count(State.waiting),
+        held=said.count(State.held),
+        uncertain=said.count(State.uncertain),
         dead=said.dead,
         open_circuits=said.open_circuits,
         blocked_queues=said.blocked_queues,
         paused_queues=said.paused_queues,
         oldest_due_ms=min(dues, default=None),
-        heaps=said.heaps,
+        counts=said.counts,
         minute=recent.minute,
         hour=recent.hour,
         queries=here.road.store.queries if request.who.every_tenant else {},

@@ -1,7 +1,7 @@
 """Pages of queues and lanes, and sums over all of them."""
 
 from postroad.model.overview import LaneRow, Overview, QueueRow
-from postroad.stores.overview import read_heap, read_lane, read_queue
+from postroad.stores.overview import read_count, read_lane, read_queue
 from postroad.stores.postgres.base import PostgresBase
 
 
@@ -25,8 +25,9 @@ class PostgresOverview(PostgresBase):
     async def overview(self, tenant: str | None) -> Overview:
         """Sums over a tenant's messages, or everybody's."""
         self._check_open()
-        heaps = await self._side.rows("insight", "heaps", (tenant, self.clock.now_ms()))
+        values = (tenant, self.clock.now_ms())
+        counts = await self._side.rows("insight", "messages_by_state", values)
         dead = await self._side.rows("insight", "dead_reasons", (tenant,))
         (trouble,) = await self._side.rows("insight", "trouble", (tenant,))
         reasons = {str(reason): int(count) for reason, count in dead}
-        return Overview(tuple(read_heap(tuple(row)) for row in heaps), reasons, *trouble)
+        return Overview(tuple(read_count(tuple(row)) for row in counts), reasons, *trouble)

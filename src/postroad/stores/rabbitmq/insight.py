@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from postroad.model.broker import BrokerFacts
 from postroad.model.facts import LaneFacts, LaneState, Live, MessageFacts, Owner, QueueFacts, Tally
-from postroad.model.overview import Heap, LaneRow, Overview, QueueRow, Standing
+from postroad.model.holds import because_of, because_of_all
+from postroad.model.overview import LaneRow, MessageCount, Overview, QueueRow
 from postroad.model.states import State
 from postroad.model.webhook import Attempt
 from postroad.ports.usage import CountedKind, Slice
 from postroad.stores.rabbitmq.base import RabbitBase
 from postroad.stores.rabbitmq.consuming.delivery import DeliveredMessage
-from postroad.stores.rabbitmq.delays.gates import lane_gate_ms, queue_gate_ms
 from postroad.stores.rabbitmq.state.broker_state import MessagePlace, WaitingGroup
 
 OTHERS_MAX: Final = 1_000
@@ -40,14 +40,13 @@ class RabbitWaiting(RabbitBase):
         return found
 
     def _wait(self, entry: DeliveredMessage) -> WaitingGroup:
-        m, now_ms = entry.message, self.clock.now_ms()
+        m = entry.message
         queue, lane = self.delivered.queues[m.queue], self.delivered.lanes[m.lane]
-        held = queue.paused or lane.paused or queue_gate_ms(queue) > now_ms
-        standing = Standing.blocked if held or lane_gate_ms(lane) > now_ms else Standing.waiting
-        if queue.paused or lane.paused or (queue.block and queue.block.kind == "disabled"):
-            standing = Standing.held
+        because = because_of(
+            queue, self.clock.now_ms(), lane_paused=lane.paused, circuit=lane.circuit
+        )
         who = (queue.id, queue.tenant, queue.name, lane.id, lane.key.transport)
-        return WaitingGroup(*who, m.level, standing, held, 1, m.due_ms)
+        return WaitingGroup(*who, m.level, because, 1, m.due_ms)
 
     def owner_of(self, lane: int) -> Owner | None:
         """The owner of a lane, if it is in this process."""
@@ -71,7 +70,7 @@ class RabbitInsight(RabbitWaiting):
         """Messages by state. Those in the broker count as waiting."""
         counts = await self.state.counts()
         ready = sum(await asyncio.gather(*map(self.broker.ready_count, self.broker.broker_queues)))
-        held = sum(group.count for group in await self.waiting_groups() if group.held)
+        held = sum(group.count for group in await self.waiting_groups() if group.because)
         counts["waiting"] += max(0, ready + len(self.delivered.messages) - held)
         counts["held"] += held
         counts["dead"] += await self.broker.ready_count(self.topology.dead)
@@ -120,7 +119,7 @@ class RabbitInsight(RabbitWaiting):
         others = [
             group.count
             for group in await self.waiting_groups(lane=place.lane)
-            if group.oldest_due_ms <= by_ms and not group.held
+            if group.oldest_due_ms <= by_ms and not group.because
         ]
         return min(max(0, sum(others) - 1), OTHERS_MAX)
 
@@ -193,8 +192,9 @@ class RabbitOverview(RabbitWaiting):
         """Totals of a tenant's messages, or of everybody's."""
         found = await self.state.overview(tenant)
         groups = [g for g in await self.waiting_groups() if tenant in (None, g.tenant)]
-        heaps = _summed(groups, lambda group: (group.transport, group.level, group.standing))
-        return replace(found, heaps=found.heaps + tuple(Heap(*k, *v) for k, v in heaps.items()))
+        sums = _summed(groups, lambda group: (group.transport, group.level, _state(group)))
+        counts = tuple(MessageCount(*key, *value) for key, value in sums.items())
+        return replace(found, counts=found.counts + counts)
 
 
 def _of(group: WaitingGroup, row: QueueRow) -> bool:
@@ -203,13 +203,12 @@ def _of(group: WaitingGroup, row: QueueRow) -> bool:
 
 def _counted(row: R, groups: list[WaitingGroup]) -> R:
     """A row with the messages of these groups added to its counts."""
-    waiting, held, blocked = (
-        sum(group.count for group in groups if group.standing is kind)
-        for kind in (Standing.waiting, Standing.held, Standing.blocked)
+    waiting, held = (
+        sum(group.count for group in groups if _state(group) is state)
+        for state in (State.waiting, State.held)
     )
-    return replace(
-        row, waiting=row.waiting + waiting, held=row.held + held, blocked=row.blocked + blocked
-    )
+    because = because_of_all(group.because for group in groups) or row.because
+    return replace(row, waiting=row.waiting + waiting, held=row.held + held, because=because)
 
 
 def _queue_row(row: QueueRow, groups: list[WaitingGroup]) -> QueueRow:
@@ -219,10 +218,16 @@ def _queue_row(row: QueueRow, groups: list[WaitingGroup]) -> QueueRow:
 
 
 def _tallies(groups: list[WaitingGroup]) -> tuple[Tally, ...]:
-    """Counts by lane, state and level."""
-    kinds = {True: State.held, False: State.waiting}
-    sums = _summed(groups, lambda group: (group.lane, kinds[group.held], group.level))
-    return tuple(Tally(*key, *value) for key, value in sums.items())
+    """Counts by lane, level and what holds them."""
+    sums = _summed(groups, lambda group: (group.lane, _state(group), group.level, group.because))
+    return tuple(
+        Tally(lane, state, level, *value, because)
+        for (lane, state, level, because), value in sums.items()
+    )
+
+
+def _state(group: WaitingGroup) -> State:
+    return State.held if group.because else State.waiting
 
 
 def _summed(groups: list[WaitingGroup], key: Callable[[WaitingGroup], K]) -> dict[K, Sum]:

@@ -1,7 +1,7 @@
 """Pages and sums over the whole road, read in one transaction."""
 
 from postroad.model.overview import LaneRow, Overview, QueueRow
-from postroad.stores.overview import read_heap, read_lane, read_queue
+from postroad.stores.overview import read_count, read_lane, read_queue
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database
 
@@ -28,7 +28,7 @@ class SqliteOverview(SqliteBase):
 
 
 def _overview(db: Database, tenant: str | None, now_ms: int) -> Overview:
-    heaps = tuple(read_heap(row) for row in db.all("heaps", tenant, now_ms))
+    counts = tuple(read_count(row) for row in db.all("messages_by_state", tenant, now_ms))
     dead: dict[str, int] = dict(db.all("dead_reasons", tenant))
     trouble = db.one("trouble", tenant) or (0, 0, 0)
-    return Overview(heaps, dead, *trouble)
+    return Overview(counts, dead, *trouble)

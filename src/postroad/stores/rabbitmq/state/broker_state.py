@@ -8,7 +8,6 @@ from postroad.model.block import Block
 from postroad.model.circuit import Circuit
 from postroad.model.entities import Draft, Lane, LaneKey, Message
 from postroad.model.outcome import Kind
-from postroad.model.overview import Standing
 from postroad.model.record import LaneChange, Result
 from postroad.model.tries import Try
 from postroad.model.webhook import Attempt
@@ -43,7 +42,7 @@ class MessagePlace(Struct, frozen=True):
 
 
 class WaitingGroup(Struct, frozen=True):
-    """Messages of one queue, lane, level and standing. `held`: by their queue, or by a pause."""
+    """Messages of one queue, lane and level. `because`: what holds them; "" is nothing."""
 
     queue: int
     tenant: str
@@ -51,8 +50,7 @@ class WaitingGroup(Struct, frozen=True):
     lane: int
     transport: str
     level: int
-    standing: Standing
-    held: bool
+    because: str
     count: int
     oldest_due_ms: int
 
@@ -212,7 +210,7 @@ class BrokerState:
     async def waiting_groups(self, queue: int, lane: int, now_ms: int) -> list[WaitingGroup]:
         """What waits of a queue, of a lane, or of all (0, 0)."""
         rows = await self._tables.read("insight", "waiting", queue, lane, now_ms)
-        return [_wait(row) for row in rows]
+        return [WaitingGroup(*row) for row in rows]
 
     async def tries(self, number: int) -> tuple[Try, ...]:
         """The tries of a message that did not deliver."""
@@ -230,13 +228,6 @@ class BrokerState:
     async def retain(self, before_ms: int) -> None:
         """Delete a slice of the records of messages that were done before a time."""
         await self._tables.write("retain", [("copies_forget", [(before_ms, RETAIN_SLICE)])])
-
-
-def _wait(row: Row) -> WaitingGroup:
-    *who, level, standing, held, count, due_ms = row
-    queue, tenant, name, lane, transport = who
-    place = (queue, tenant, name, lane, transport, level)
-    return WaitingGroup(*place, Standing(standing), bool(held), count, due_ms)
 
 
 def _lane(row: Row) -> Lane:

@@ -2,13 +2,14 @@
 
 -- name: counts
 -- Count messages by state.
-select 'waiting', count(*) from message m join rung r on r.id = m.rung_id
- where r.level >= 0 and r.blocked_until <= ?1
-union all
-select 'held', count(*) from message m join rung r on r.id = m.rung_id
- where r.level >= 0 and r.blocked_until > ?1
-union all
-select 'uncertain', count(*) from message m join rung r on r.id = m.rung_id where r.level < 0
+with live as (
+  select case when h.level < 0 then 'uncertain' when h.ends > ?1 then 'held'
+              else 'waiting' end as state, m.n
+    from (select rung_id, count(*) as n from message group by rung_id) m
+    join hold h on h.rung_id = m.rung_id)
+select 'waiting', coalesce(sum(n), 0) from live where state = 'waiting'
+union all select 'held', coalesce(sum(n), 0) from live where state = 'held'
+union all select 'uncertain', coalesce(sum(n), 0) from live where state = 'uncertain'
 union all select 'delivered', count(*) from history where state = 'delivered'
 union all select 'cancelled', count(*) from history where state = 'cancelled'
 union all select 'dead', count(*) from dead
@@ -48,22 +49,22 @@ select count(*) from (
   limit ?6)
 
 -- name: queue_tally
--- Count a queue's unfinished messages by lane, state and level.
-select r.lane_id,
-       case when r.level < 0 then 'uncertain'
-            when r.blocked_until > ?2 or l.paused_at > 0 then 'held' else 'waiting' end,
-       m.level, count(*), min(m.due)
-  from rung r join lane l on l.id = r.lane_id join message m on m.rung_id = r.id
- where r.queue_id = ?1 group by 1, 2, 3
+-- Count a queue's unfinished messages by lane, state, level and what holds them.
+select h.lane_id,
+       case when h.level < 0 then 'uncertain' when h.ends > ?2 then 'held' else 'waiting' end,
+       m.level, count(*), min(m.due),
+       case when h.level >= 0 and h.ends > ?2 then h.because else '' end
+  from hold h join message m on m.rung_id = h.rung_id
+ where h.queue_id = ?1 group by 1, 2, 3, 6
 
 -- name: lane_tally
--- Count a lane's unfinished messages by state and level.
-select r.lane_id,
-       case when r.level < 0 then 'uncertain'
-            when r.blocked_until > ?2 or l.paused_at > 0 then 'held' else 'waiting' end,
-       m.level, count(*), min(m.due)
-  from rung r join lane l on l.id = r.lane_id join message m on m.rung_id = r.id
- where r.lane_id = ?1 group by 1, 2, 3
+-- Count a lane's unfinished messages by state, level and what holds them.
+select h.lane_id,
+       case when h.level < 0 then 'uncertain' when h.ends > ?2 then 'held' else 'waiting' end,
+       m.level, count(*), min(m.due),
+       case when h.level >= 0 and h.ends > ?2 then h.because else '' end
+  from hold h join message m on m.rung_id = h.rung_id
+ where h.lane_id = ?1 group by 1, 2, 3, 6
 
 -- name: dead_count
 -- Count the dead messages of a queue.

@@ -111,16 +111,15 @@ returns bigint language sql stable as $$
     limit 1000) x
 $$;
 
--- What waits in rungs, by lane, state and level.
+-- What waits in rungs, by lane, state, level and what holds it.
 create or replace function tallies(p_rungs bigint[]) returns json language sql stable as $$
   select coalesce(json_agg(t), '[]') from (
-    select r.lane_id as lane,
-           case when r.level < 0 then 'uncertain'
-                when r.blocked_until > now_ms() or l.paused_at > 0 then 'held' else 'waiting' end as state,
-           m.level, count(*) as count, min(m.due) as oldest_due_ms
+    select h.lane_id as lane,
+           case when h.level < 0 then 'uncertain' when h.ends > now_ms() then 'held' else 'waiting' end as state,
+           m.level, count(*) as count, min(m.due) as oldest_due_ms,
+           case when h.level >= 0 and h.ends > now_ms() then h.because else '' end as because
       from unnest(p_rungs) x(id)
-     cross join lateral (select * from rung where id = x.id limit 1) r
-     cross join lateral (select paused_at from lane where id = r.lane_id limit 1) l
+     cross join lateral (select * from hold where rung_id = x.id limit 1) h
      cross join lateral (select level, due from message where rung_id = x.id offset 0) m
-     group by 1, 2, 3 order by 1, 2, 3) t
+     group by 1, 2, 3, 6 order by 1, 2, 3, 6) t
 $$;

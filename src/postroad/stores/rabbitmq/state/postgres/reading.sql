@@ -7,16 +7,13 @@ select q.tenant, q.name, b.lane_id, b.level, b.attempts, b.due, b.accepted_at, b
  where b.id = $1 and b.done = 0
 
 -- name: waiting
--- Counts what is known to wait of a queue, of a lane, or of all (0, 0), by standing.
-select q.id, q.tenant, q.name, l.id, l.transport, b.level,
-       case when q.paused_at > 0 or l.paused_at > 0 or q.block_kind = 'disabled' then 'held'
-            when q.block_until > $3 or l.circuit_until > $3 then 'blocked'
-            else 'waiting' end,
-       q.paused_at > 0 or l.paused_at > 0 or q.block_until > $3, count(*), min(b.due)
+-- Counts what is known to wait of a queue, of a lane, or of all (0, 0), by what holds it.
+select q.id, q.tenant, q.name, h.lane_id, h.transport, b.level,
+       case when h.ends > $3 then h.because else '' end, count(*), min(b.due)
   from postroad.broker_message b join postroad.queue q on q.id = b.queue_id
-  join postroad.lane l on l.id = b.lane_id
+  join postroad.queue_hold h on h.queue_id = b.queue_id and h.lane_id = b.lane_id
  where b.done = 0 and ($1::bigint = 0 or b.queue_id = $1) and ($2::bigint = 0 or b.lane_id = $2)
- group by 1, 2, 3, 4, 5, 6, 7, 8
+ group by 1, 2, 3, 4, 5, 6, 7
 
 -- name: attempts_of
 -- Reads the tries of a message that did not deliver.
