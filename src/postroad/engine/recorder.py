@@ -19,8 +19,8 @@ from postroad.ports.store import Store
 
 RETRY_S = 1.0
 LATER, UNSTARTED = -1, 40
-"""In place of a lateness (the power of two above it, in ms): a later try; no try at all, so that its
-start, 0, is 2^40 ms and more before it was due."""
+"""In place of a lateness (the power of two above it, in ms): a later try; and no try at all: its
+start, 0, is more than 2^40 ms before it was due."""
 NAMES_MAX = 10_000
 
 

@@ -1,0 +1,250 @@
+"""What `postroad top` draws: trouble first, then lanes and queues, then workers."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from postroad.cli.charts import rate_text, sparkline
+from postroad.cli.printing import ago, wide
+from postroad.model.sentences import duration_text
+from postroad.model.terminal_text import escaped_line
+
+Look = dict[str, Any]
+Cells = Sequence[object]
+BUCKET_S: Final = 10
+LATE_MS: Final = 60_000
+"""A message that is due for longer, and that nothing holds, is trouble."""
+LOST_MS: Final = 3_600_000
+"""Workers that were lost within this time are trouble."""
+ROWS_LEAST: Final = 3
+NAME_LEAST: Final = 24
+
+
+class Part(Struct, frozen=True):
+    """A table of the view. Columns whose name ends in # are right-aligned; the first may be cut."""
+
+    columns: tuple[str, ...]
+    rows: list[Cells]
+
+
+def drawn(look: Look, width: int, height: int) -> list[str]:
+    """The lines of the view, as many and as long as fit."""
+    top = [*_head(look, width), "", *_trouble(look, max(ROWS_LEAST, height // 3)), ""]
+    parts = [part for part in (_lanes(look), _queues(look), _workers(look)) if part.rows]
+    for part, rows in zip(parts, _shares(parts, height - len(top)), strict=True):
+        if rows:
+            top += [*_table(part, rows, width), ""]
+    return [clipped(line, width) for line in top[:height]]
+
+
+def clipped(text: str, width: int) -> str:
+    """A text that takes at most so many places."""
+    text = escaped_line(text)
+    if wide(text) <= width:
+        return text
+    while wide(text) >= width:
+        text = text[: min(len(text) - 1, width)]
+    return f"{text}…"
+
+
+def _shares(parts: Sequence[Part], lines: int) -> list[int]:
+    """How many rows each part gets: a few each, then the first ones what is left."""
+    rows = [0] * len(parts)
+    for most in (ROWS_LEAST, lines):
+        for n, part in enumerate(parts):
+            around = 0 if rows[n] else 2  # its head, and an empty line
+            more = min(len(part.rows), most) - rows[n]
+            more = max(0, min(more, lines - around))
+            rows[n] += more
+            lines -= more + around if more else 0
+    return rows
+
+
+def _table(part: Part, most: int, width: int) -> list[str]:
+    shown = part.rows[:most]
+    cells = [[escaped_line(str(cell)) for cell in row] for row in shown]
+    names = [name.removesuffix("#") for name in part.columns]
+    if len(part.rows) > most:
+        names[0] += f" ({most} of {len(part.rows)})"
+    widths = [max(map(wide, column)) for column in zip(names, *cells, strict=True)]
+    # The reason at the end is cut by the line; a name that is too long gives way to it.
+    others = sum(widths[1:-1]) + min(widths[-1], 20) + 2 * (len(widths) - 1)
+    widths[0] = min(widths[0], max(NAME_LEAST, width - others))
+    lines = []
+    for row in (names, *cells):
+        padded = [
+            _padded(clipped(cell, size), size, right=name.endswith("#"))
+            for cell, size, name in zip(row, widths, part.columns, strict=True)
+        ]
+        lines.append("  ".join(padded).rstrip())
+    return lines
+
+
+def _padded(text: str, size: int, *, right: bool) -> str:
+    space = " " * (size - wide(text))
+    return space + text if right else text + space
+
+
+# The head
+
+
+def _head(look: Look, width: int) -> list[str]:
+    stats = look["stats"]
+    minute, now_ms = stats["minute"], stats["now_ms"]
+    counts = [f"{stats[name]:,} {name}" for name in ("waiting", "held", "uncertain")]
+    counts += [f"{sum(stats['dead'].values()):,} dead"]
+    counts += [f"oldest due {ago(stats['oldest_due_ms'], now_ms)}"]
+    outcomes = [f"{count:,} {kind}" for kind, count in minute["tries"].items()]
+    tried = f"{rate_text(minute['tries_per_second'])} tries/s in the last minute"
+    late = f"late p50 {late_text(minute['late_p50_ms'])}, p99 {late_text(minute['late_p99_ms'])}"
+    return ["   ".join(counts), "   ".join([tried, *outcomes, late]), _line(look, width)]
+
+
+def _line(look: Look, width: int) -> str:
+    """Tries a second over the last minutes, as a sparkline."""
+    figures = look["figures"]
+    rates = series(figures)[-max(10, width - 40) :]
+    most = rate_text(max(rates, default=0))
+    minutes = len(rates) * BUCKET_S / 60
+    return f"{sparkline(rates)}│ tries/s, last {minutes:.0f} min, most {most}"
+
+
+def series(figures: Look, name: str | None = None) -> list[float]:
+    """Tries a second in each complete bucket of ten seconds, of one family or of all."""
+    first = figures["since_ms"] // 1000 // BUCKET_S
+    sums = [0.0] * max(0, figures["complete_until_ms"] // 1000 // BUCKET_S - first)
+    for point in figures["points"]:
+        place = point["at_ms"] // 1000 // BUCKET_S - first
+        if name in (None, point["name"]) and 0 <= place < len(sums):
+            sums[place] += sum(point["tries"].values()) / BUCKET_S
+    return sums
+
+
+def late_text(late_ms: int | None) -> str:
+    """A lateness as people read it."""
+    if late_ms is None:
+        return "–"
+    return f"{late_ms} ms" if late_ms < 1_000 else f"{late_ms / 1000:.1f} s"
+
+
+# Trouble
+
+
+def _trouble(look: Look, most: int) -> list[str]:
+    found = list(troubles(look))
+    if not found:
+        return ["no trouble"]
+    shown = found if len(found) <= most else found[: most - 1]
+    rest = [f"! and {len(found) - len(shown)} more"] if len(shown) < len(found) else []
+    return [f"! {each}" for each in shown] + rest
+
+
+def troubles(look: Look) -> Iterable[str]:
+    """What is wrong, the worst first, each with its reason."""
+    stats, now_ms = look["stats"], look["stats"]["now_ms"]
+    yield from _missing_workers(look)
+    for lane in look["lanes"]:
+        if lane["circuit"]["opened"]:
+            probe_ms = max(0, lane["circuit"]["until_ms"] - now_ms)
+            yield (
+                f"circuit open: {lane['transport']} {lane['server']}, {lane['held']:,} held, next "
+                f"probe in {duration_text(probe_ms)}: {lane['circuit']['reason']}"
+            )
+    for queue in sorted(look["queues"], key=lambda row: -row["held"]):
+        if queue["held"] and not queue["because"].startswith("circuit open"):
+            yield f"held: {queue['queue']}, {queue['held']:,} messages: {queue['because']}"
+    minute, hour = stats["minute"]["dead"], stats["hour"]["dead"]
+    if minute or hour:
+        yield f"the dead set grows: {minute:,} in the last minute, {hour:,} in the last hour"
+    if stats["uncertain"]:
+        yield f"{stats['uncertain']:,} uncertain: settle them with `postroad message settle`"
+    due_ms = stats["oldest_due_ms"]
+    if due_ms and now_ms - due_ms > LATE_MS:
+        yield f"late: the first message is due for {ago(due_ms, now_ms)}, and nothing holds it"
+
+
+def _missing_workers(look: Look) -> Iterable[str]:
+    stats, workers = look["stats"], look["workers"]
+    if workers is None:
+        return
+    now_ms = stats["now_ms"]
+    if stats["waiting"] and all(worker["state"] == "lost" for worker in workers):
+        yield f"nobody delivers: {stats['waiting']:,} messages wait, and no worker is alive"
+    for worker in workers:
+        if worker["state"] == "lost" and now_ms - worker["heard_at_ms"] < LOST_MS:
+            silent = ago(worker["heard_at_ms"], now_ms)
+            yield f"lost: worker {worker['pid']} on {worker['host']}, silent for {silent}"
+
+
+# The tables
+
+
+def _lanes(look: Look) -> Part:
+    """Lanes to the same server or handler are one row."""
+    rows: dict[str, dict[str, Any]] = {}
+    for lane in look["lanes"]:
+        name = f"{lane['transport']}:{lane['server']}"
+        row = rows.setdefault(name, {"lanes": 0, "waiting": 0, "held": 0, "because": ""})
+        for each in ("waiting", "held"):
+            row[each] += lane[each]
+        row["lanes"] += 1
+        row["because"] = row["because"] or lane["because"]
+    for point in look["figures"]["points"]:
+        rows.setdefault(point["name"], {"lanes": 0, "waiting": 0, "held": 0, "because": ""})
+    rates = {name: series(look["figures"], name)[-6:] for name in rows}
+    busy = {name: sum(each) / max(1, len(each)) for name, each in rates.items()}
+    order = sorted(
+        rows, key=lambda name: (-rows[name]["held"], -busy[name], -rows[name]["waiting"])
+    )
+    cells: list[Cells] = [
+        (
+            name,
+            rows[name]["lanes"],
+            rows[name]["waiting"],
+            rows[name]["held"],
+            rate_text(busy[name]),
+            late_text(_p99(look, name)),
+            rows[name]["because"],
+        )
+        for name in order
+    ]
+    heads = ("lanes to", "lanes#", "waiting#", "held#", "tries/s#", "late p99#", "because")
+    return Part(heads, cells)
+
+
+def _p99(look: Look, name: str) -> int | None:
+    """The worst of the last minute's buckets."""
+    since_ms = look["figures"]["complete_until_ms"] - 60_000
+    found = [
+        point["late_p99_ms"]
+        for point in look["figures"]["points"]
+        if point["name"] == name and point["at_ms"] >= since_ms
+    ]
+    return max((each for each in found if each is not None), default=None)
+
+
+def _queues(look: Look) -> Part:
+    order = sorted(look["queues"], key=lambda row: (-row["held"], -row["waiting"], row["queue"]))
+    names = ("waiting", "held", "dead")
+    cells: list[Cells] = [
+        (row["queue"], *(row[name] for name in names), row["because"]) for row in order
+    ]
+    return Part(("queue", *(f"{name}#" for name in names), "because"), cells)
+
+
+def _workers(look: Look) -> Part:
+    now_ms = look["stats"]["now_ms"]
+    order = sorted(look["workers"] or (), key=lambda row: (row["state"] == "lost", -row["lanes"]))
+    cells: list[Cells] = [
+        (
+            f"{row['host']} {row['pid']}",
+            row["state"],
+            row["lanes"],
+            row["version"],
+            ago(row["started_at_ms"], now_ms),
+            ago(row["heard_at_ms"], now_ms),
+        )
+        for row in order
+    ]
+    return Part(("worker", "state", "lanes#", "version", "started#", "heard#"), cells)
