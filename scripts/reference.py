@@ -9,12 +9,13 @@ from typing import Any
 
 from postroad.api.problems import kind, status_of
 from postroad.cli.command import exit_code
+from postroad.cli.options import made
 from postroad.cli.root import app
+from postroad.cli.shared_options import PANEL, SHARED, shared_parameters
 from postroad.model import errors
 from postroad.observe.names import METRICS
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
-SHARED = ("json", "dsn", "server", "token_file", "ca_file", "tenant", "config", "set", "help")
 NOTE = "<!-- Written by scripts/reference.py from the code. -->"
 
 
@@ -33,16 +34,19 @@ def commands() -> str:
         "2 bad input, 3 unavailable. For completion in your shell:",
         '`eval "$(_POSTROAD_COMPLETE=bash_source postroad)"`; `zsh_source` and `fish_source` are alike.',
         "",
-        "Every command also takes:",
+        "`python -m postroad` is the same program. Commands share these options:",
         "",
-        *_table(each for each in found[0][1].params if each.name in SHARED),
+        *_table(map(made, shared_parameters(SHARED))),
     ]
     for name, command in found:
         text = " ".join(inspect.cleandoc(command.help or "").split())
-        own = [each for each in command.params if each.name not in SHARED]
+        own = [each for each in command.params if getattr(each, "panel", "") != PANEL]
+        shared = [each.opts[0] for each in command.params if each not in own]
         lines += ["", f"## {name}", "", text]
         if own:
             lines += ["", *_table(own)]
+        if shared:
+            lines += ["", f"Also: {', '.join(f'`{name}`' for name in shared)}."]
     return "\n".join(lines) + "\n"
 
 

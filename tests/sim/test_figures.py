@@ -6,8 +6,8 @@ from postroad.model.errors import StoreUnavailable
 from postroad.model.rollup import Point, Step
 from postroad.observe import gathering
 from postroad.observe.gathering import Bucket
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 
 
 async def figures(world: World, by: str = "outcome", step: str = "10s") -> list[Point]:

@@ -17,8 +17,8 @@ from postroad.model.next_step import ActiveBlock, BlockScope, NextKind, NextStep
 from postroad.model.sentences import duration_text, public_name
 from postroad.model.states import State
 from postroad.model.tries import Try
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 from tests.verbs.foretelling import foretell
 from tests.verbs.states import (
     HOUR_S,

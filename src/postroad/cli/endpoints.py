@@ -4,9 +4,9 @@ import os
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.command import After, Commands, Invocation, Limit, add_group, named_value
+from postroad.cli.command import After, Commands, Invocation, Limit, Listing, add_group, named_value
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import more, out, table, when
+from postroad.cli.printing import more, when
 from postroad.model.errors import BadInput
 
 Url = Annotated[str, Argument(help="The webhook's URL.")]
@@ -25,7 +25,7 @@ def add(app: Group) -> None:
 
 
 def set_endpoint(
-    call: Invocation,
+    call: Listing,
     url: Url,
     sign: Annotated[
         bool,
@@ -66,7 +66,7 @@ def _keys() -> list[str]:
     return given.split()
 
 
-def show(call: Invocation, url: Url) -> None:
+def show(call: Listing, url: Url) -> None:
     """Show what is set for a webhook; of secrets only how many there are."""
     if not url:
         raise BadInput("give the webhook's URL, or list them: `postroad endpoint list`")
@@ -74,7 +74,7 @@ def show(call: Invocation, url: Url) -> None:
 
 
 def list_endpoints(
-    call: Invocation,
+    call: Listing,
     limit: Limit = 100,
     after: After = "",
 ) -> None:
@@ -93,8 +93,8 @@ def list_endpoints(
         )
         for one in said["endpoints"]
     ]
-    columns = ("webhook", "signing keys", "headers", "rejected by", "timeout", "fault")
-    table(columns, rows, "nothing is set for any webhook: `postroad endpoint set`")
+    columns = ("webhook~", "signing keys#", "headers~", "rejected by~", "timeout#", "fault~")
+    call.table(columns, rows, "nothing is set for any webhook: `postroad endpoint set`")
     more(said["after"])
 
 
@@ -105,14 +105,14 @@ def delete(call: Invocation, url: Url) -> None:
 
 
 def attempts(
-    call: Invocation,
+    call: Listing,
     id: Annotated[str, Argument(help="The message's id.")],  # noqa: A002
 ) -> None:
     """List every try of a message: when, to which address, and what the server answered."""
     said = call.ask("GET", f"/v1/messages/{part(id)}/attempts")
     if call.printed(said):
         return
-    columns = ("try", "started", "outcome", "status", "took", "address", "fault", "answer")
+    columns = ("try#", "started", "outcome", "status#", "took#", "address", "fault~", "answer~")
     rows = [
         (
             one["number"],
@@ -126,16 +126,19 @@ def attempts(
         )
         for one in said
     ]
-    table(columns, rows, "no try of it is in the log")
+    call.table(columns, rows, "no try of it is in the log")
 
 
-def _tell(call: Invocation, said: dict[str, Any]) -> None:
+def _tell(call: Listing, said: dict[str, Any]) -> None:
     if call.printed(said):
         return
-    names = ", ".join(said["headers"]) or "none"
-    rejects = ", ".join(map(str, said["reject"])) or "none"
-    out().print(
-        f"{said['url']}\nsigning keys: {said['secrets']}\nheaders: {names}\n"
-        f"statuses that reject a message: {rejects}\n"
-        f"timeouts: {said['connect_timeout_ms']} ms to connect, {said['timeout_ms']} ms in all",
+    call.facts(
+        [
+            ("webhook", said["url"]),
+            ("signing keys", said["secrets"]),
+            ("headers", ", ".join(said["headers"]) or "none"),
+            ("rejected by", ", ".join(map(str, said["reject"])) or "none"),
+            ("to connect", f"{said['connect_timeout_ms']} ms"),
+            ("in all", f"{said['timeout_ms']} ms"),
+        ]
     )

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 from postroad.cli.charts import columns, grouped
-from postroad.cli.command import Invocation, command
+from postroad.cli.command import Invocation, Listing, command
 from postroad.cli.options import Group, Option
-from postroad.cli.printing import ago, out, table
+from postroad.cli.printing import ago, out
 from postroad.model.errors import BadInput
 
 PANEL: Final = "Look after it"
@@ -27,12 +27,12 @@ def add(app: Group) -> None:
     command(app, "plot", panel=PANEL)(plot)
 
 
-def workers(call: Invocation) -> None:
+def workers(call: Listing) -> None:
     """List the processes that deliver, and those that were lost within the last day."""
     said = call.ask("GET", "/v1/workers")
     if call.printed(said):
         return
-    heads = ("process#", "host", "pid#", "version", "state", "lanes#", "started#", "last heard#")
+    heads = ("process#", "host~", "pid#", "version", "state", "lanes#", "started#", "last heard#")
     rows = [
         (
             row["process"],
@@ -46,7 +46,7 @@ def workers(call: Invocation) -> None:
         )
         for row in said["workers"]
     ]
-    table(heads, rows, "nobody delivers: start `postroad up` or `postroad worker`")
+    call.table(heads, rows, "nobody delivers: start `postroad up` or `postroad worker`")
 
 
 def plot(

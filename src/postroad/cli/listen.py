@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from postroad.cli.command import Invocation, command
+from postroad.cli.command import LocalInvocation, command
 from postroad.cli.options import Argument, Group, Option
 from postroad.model.errors import BadInput
 
@@ -13,7 +13,7 @@ def add(app: Group) -> None:
 
 
 def listen(
-    call: Invocation,
+    call: LocalInvocation,
     port: Annotated[
         int, Argument(help="The port; 0 takes any free one.", min=0, max=65_535)
     ] = 8700,

@@ -3,9 +3,9 @@
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.command import DAYS_MAX, After, Commands, Invocation, Limit, add_group
+from postroad.cli.command import DAYS_MAX, After, Commands, Invocation, Limit, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, more, out, table
+from postroad.cli.printing import err, more, out
 
 Box = Annotated[str, Argument(help="The mailbox's name.")]
 
@@ -44,7 +44,7 @@ def create(
 
 
 def list_mailboxes(
-    call: Invocation,
+    call: Listing,
     limit: Limit = 100,
     after: After = "",
 ) -> None:
@@ -56,7 +56,7 @@ def list_mailboxes(
         (row["box"], row["waiting"], "over its quota" if row["over_quota"] else "")
         for row in said["mailboxes"]
     ]
-    table(("mailbox", "waiting#", ""), rows, "no mailboxes: `postroad mailbox create`")
+    call.table(("mailbox", "waiting#", ""), rows, "no mailboxes: `postroad mailbox create`")
     more(said["after"])
 
 
@@ -72,10 +72,10 @@ def delete(call: Invocation, box: Box) -> None:
     call.reply({"deleted": box}, f"deleted: {box}")
 
 
-def stats(call: Invocation) -> None:
+def stats(call: Listing) -> None:
     """Show the hub's connections, subscriptions, and messages that wait or are not acknowledged."""
     said = call.ask("GET", "/v1/hub")
     if call.printed(said):
         return
     rows = [(name, value) for name, value in said.items() if name != "busiest"]
-    table(("of the hub", "now#"), rows)
+    call.table(("of the hub", "now#"), rows)

@@ -10,6 +10,7 @@ from postroad.api.in_process import part
 from postroad.cli.command import (
     Commands,
     Invocation,
+    Listing,
     Yes,
     add_group,
     command,
@@ -17,7 +18,7 @@ from postroad.cli.command import (
     named_value,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, facts, out, styled, table, when
+from postroad.cli.printing import err, out, styled, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadBody, BadInput
 
@@ -100,13 +101,13 @@ def _more(pairs: Any) -> dict[str, Any]:
     return found
 
 
-def show(call: Invocation, id: Id) -> None:  # noqa: A002 - the word that receipts use
+def show(call: Listing, id: Id) -> None:  # noqa: A002 - the word that receipts use
     """Show the state of a message and all tries."""
     said = call.ask("GET", f"/v1/messages/{part(id)}")
     if call.printed(said):
         return
     state = f"{said['state']} ({said['reason']})" if said["reason"] else said["state"]
-    facts(
+    call.facts(
         [
             ("id", said["id"]),
             ("queue", said["queue"]),
@@ -117,28 +118,28 @@ def show(call: Invocation, id: Id) -> None:  # noqa: A002 - the word that receip
             ("expires", when(said["expires_at_ms"])),
         ]
     )
-    show_tries(said["tries"])
+    show_tries(call, said["tries"])
 
 
-def show_tries(tries: list[dict[str, Any]]) -> None:
+def show_tries(call: Listing, tries: list[dict[str, Any]]) -> None:
     """Print a table of tries."""
     if tries:
-        columns = ("try#", "at", "level#", "outcome", "status#", "took ms#", "error")
+        columns = ("try#", "at", "level#", "outcome", "status#", "took ms#", "error~")
         names = ("number", "started_at_ms", "level", "outcome", "status", "took_ms", "error")
         rows = [
             [when(each[name]) if name == "started_at_ms" else each.get(name, "") for name in names]
             for each in tries
         ]
-        table(columns, rows)
+        call.table(columns, rows)
 
 
-def explain(call: Invocation, id: Id) -> None:  # noqa: A002
+def explain(call: Listing, id: Id) -> None:  # noqa: A002
     """Explain a message: what happened, what holds it back, what comes next."""
     said = call.ask("GET", f"/v1/messages/{part(id)}/explain")
     if call.printed(said):
         return
     out().print(said["sentence"])
-    show_tries(said["tries"])
+    show_tries(call, said["tries"])
 
 
 def cancel(

@@ -27,8 +27,10 @@ class Option:
         min: float | None = None,  # noqa: A002
         max: float | None = None,  # noqa: A002
         panel: str = OPTIONS,
+        metavar: str = "",
     ) -> None:
         self.flags = flags
+        self.metavar = metavar
         self.help = help
         self.range = (min, max)
         self.panel = panel
@@ -44,7 +46,14 @@ class Option:
             required=default is Parameter.empty,
             default=None if default is Parameter.empty else default,
             multiple=many,
-            **({"is_flag": True} if inner is bool else {"type": _type(inner, self.range)}),
+            **(
+                {"is_flag": True}
+                if inner is bool
+                else {
+                    "type": _type(inner, self.range),
+                    "metavar": self.metavar or _metavar(flags[-1], inner),
+                }
+            ),
         )
 
 
@@ -70,6 +79,13 @@ class Argument:
             options["default"] = default
         kind = _type(inner, self.range)
         return click.Argument([name], required=required, type=kind, help=self.help, **options)
+
+
+def _metavar(flag: str, inner: Any) -> str:
+    """What stands for a value in the help: FILE, N, or the name of the option."""
+    if inner is Path:
+        return "FILE"
+    return "N" if inner in (int, float) else flag.lstrip("-").replace("-", "_").upper()
 
 
 def _inner(kind: Any) -> tuple[Any, bool]:

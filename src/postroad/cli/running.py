@@ -12,7 +12,7 @@ from msgspec import structs
 
 from postroad.api.serving import ApiServer
 from postroad.app import Postroad
-from postroad.cli.command import Invocation
+from postroad.cli.command import ServerInvocation
 from postroad.cli.printing import SafeConsole, out, styled
 from postroad.config import Settings, address, unknown
 from postroad.hub.access import hub_tokens, new_token
@@ -38,7 +38,9 @@ FULL_AFTER: Final = 334
 1.3 s, and held up the loop for 30 to 50 ms (decision 045)."""
 
 
-def serve(call: Invocation, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
+def serve(
+    call: ServerInvocation, app: str, *, api: bool, delivers: bool, hub: bool = False
+) -> None:
     """Run until stopped."""
     loaded = call.loaded()
     settings = loaded.settings

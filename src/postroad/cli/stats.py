@@ -1,8 +1,8 @@
 """`postroad stats`: counts of messages, blocks and tries."""
 
-from postroad.cli.command import Invocation, command
+from postroad.cli.command import Listing, command
 from postroad.cli.options import Group
-from postroad.cli.printing import ago, facts
+from postroad.cli.printing import ago
 from postroad.cli.top_view import late_text
 
 
@@ -11,7 +11,7 @@ def add(app: Group) -> None:
     command(app, "stats", panel="Look after it")(stats)
 
 
-def stats(call: Invocation) -> None:
+def stats(call: Listing) -> None:
     """Count messages by state, and what holds them back."""
     said = call.ask("GET", "/v1/stats")
     if call.printed(said):
@@ -27,4 +27,4 @@ def stats(call: Invocation) -> None:
         shown += [(f"{tries}, {kind}", count) for kind, count in figures["tries"].items()]
         late = (late_text(figures[name]) for name in ("late_p50_ms", "late_p99_ms"))
         shown.append((f"lateness in the last {span}, p50 and p99", ", ".join(late)))
-    facts(shown)
+    call.facts(shown)

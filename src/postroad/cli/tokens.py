@@ -3,9 +3,9 @@
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.command import DAYS_MAX, Commands, Invocation, add_group
+from postroad.cli.command import DAYS_MAX, Commands, Invocation, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, out, table, when
+from postroad.cli.printing import err, out, when
 
 
 def add(app: Group) -> None:
@@ -39,7 +39,7 @@ def make(
     err().print(f"may {scopes} for {said['token']['tenant']}; shown only now")
 
 
-def list_tokens(call: Invocation) -> None:
+def list_tokens(call: Listing) -> None:
     """List all tokens, without their secrets."""
     said = call.ask("GET", "/v1/tokens")
     if call.printed(said):
@@ -55,7 +55,8 @@ def list_tokens(call: Invocation) -> None:
         )
         for row in said
     ]
-    table(("id", "tenant", "name", "may", "made", "ends"), rows, "no tokens: `postroad token make`")
+    columns = ("id", "tenant", "name~", "may", "made", "ends")
+    call.table(columns, rows, "no tokens: `postroad token make`")
 
 
 def revoke(

@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from postroad.cli.charts import rate_text, sparkline
-from postroad.cli.printing import ago, wide
+from postroad.cli.printing import ago, cut, grid
 from postroad.model.sentences import duration_text
 from postroad.model.terminal_text import escaped_line
 
@@ -18,11 +18,10 @@ LATE_MS: Final = 60_000
 LOST_MS: Final = 3_600_000
 """Workers that were lost within this time are trouble."""
 ROWS_LEAST: Final = 3
-NAME_LEAST: Final = 24
 
 
 class Part(Struct, frozen=True):
-    """A table of the view. Columns whose name ends in # are right-aligned; the first may be cut."""
+    """A table of the view; its columns are named as `grid` reads them."""
 
     columns: tuple[str, ...]
     rows: list[Cells]
@@ -34,18 +33,8 @@ def drawn(look: Look, width: int, height: int) -> list[str]:
     parts = [part for part in (_lanes(look), _queues(look), _workers(look)) if part.rows]
     for part, rows in zip(parts, _shares(parts, height - len(top)), strict=True):
         if rows:
-            top += [*_table(part, rows, width), ""]
-    return [clipped(line, width) for line in top[:height]]
-
-
-def clipped(text: str, width: int) -> str:
-    """A text that takes at most so many places."""
-    text = escaped_line(text)
-    if wide(text) <= width:
-        return text
-    while wide(text) >= width:
-        text = text[: min(len(text) - 1, width)]
-    return f"{text}…"
+            top += [*_table(part, rows), ""]
+    return [cut(escaped_line(line), width) for line in top[:height]]
 
 
 def _shares(parts: Sequence[Part], lines: int) -> list[int]:
@@ -53,7 +42,7 @@ def _shares(parts: Sequence[Part], lines: int) -> list[int]:
     rows = [0] * len(parts)
     for most in (ROWS_LEAST, lines):
         for n, part in enumerate(parts):
-            around = 0 if rows[n] else 2  # its head, and an empty line
+            around = 0 if rows[n] else 3  # its head of two lines, and an empty one
             more = min(len(part.rows), most) - rows[n]
             more = max(0, min(more, lines - around))
             rows[n] += more
@@ -61,29 +50,11 @@ def _shares(parts: Sequence[Part], lines: int) -> list[int]:
     return rows
 
 
-def _table(part: Part, most: int, width: int) -> list[str]:
-    shown = part.rows[:most]
-    cells = [[escaped_line(str(cell)) for cell in row] for row in shown]
-    names = [name.removesuffix("#") for name in part.columns]
+def _table(part: Part, most: int) -> list[str]:
+    first, *others = part.columns
     if len(part.rows) > most:
-        names[0] += f" ({most} of {len(part.rows)})"
-    widths = [max(map(wide, column)) for column in zip(names, *cells, strict=True)]
-    # The reason at the end is cut by the line; a name that is too long gives way to it.
-    others = sum(widths[1:-1]) + min(widths[-1], 20) + 2 * (len(widths) - 1)
-    widths[0] = min(widths[0], max(NAME_LEAST, width - others))
-    lines = []
-    for row in (names, *cells):
-        padded = [
-            _padded(clipped(cell, size), size, right=name.endswith("#"))
-            for cell, size, name in zip(row, widths, part.columns, strict=True)
-        ]
-        lines.append("  ".join(padded).rstrip())
-    return lines
-
-
-def _padded(text: str, size: int, *, right: bool) -> str:
-    space = " " * (size - wide(text))
-    return space + text if right else text + space
+        first = f"{first.rstrip('~')} ({most} of {len(part.rows)})~"
+    return grid((first, *others), part.rows[:most])
 
 
 # The head
@@ -209,7 +180,7 @@ def _lanes(look: Look) -> Part:
         )
         for name in order
     ]
-    heads = ("lanes to", "lanes#", "waiting#", "held#", "tries/s#", "late p99#", "because")
+    heads = ("lanes to~", "lanes#", "waiting#", "held#", "tries/s#", "late p99#", "because~")
     return Part(heads, cells)
 
 
@@ -230,7 +201,7 @@ def _queues(look: Look) -> Part:
     cells: list[Cells] = [
         (row["queue"], *(row[name] for name in names), row["because"]) for row in order
     ]
-    return Part(("queue", *(f"{name}#" for name in names), "because"), cells)
+    return Part(("queue~", *(f"{name}#" for name in names), "because~"), cells)
 
 
 def _workers(look: Look) -> Part:
@@ -247,4 +218,4 @@ def _workers(look: Look) -> Part:
         )
         for row in order
     ]
-    return Part(("worker", "state", "lanes#", "version", "started#", "heard#"), cells)
+    return Part(("worker~", "state", "lanes#", "version", "started#", "heard#"), cells)

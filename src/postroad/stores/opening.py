@@ -80,18 +80,9 @@ async def migrate(dsn: str) -> tuple[int, int]:
 
 
 def _migrate_file(path: Path) -> tuple[int, int]:
-    from postroad.stores.sqlite.database import Database
-    from postroad.stores.sqlite.file_lock import FileLock
+    from postroad.stores.sqlite.base import locked
     from postroad.stores.sqlite.migration import VERSION
     from postroad.stores.sqlite.migration import migrate as migrate_tables
 
-    lock = FileLock(path)
-    lock.take()
-    try:
-        db = Database(path)
-        try:
-            return migrate_tables(db), VERSION
-        finally:
-            db.close()
-    finally:
-        lock.drop()
+    with locked(path) as db:
+        return migrate_tables(db), VERSION

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import msgspec
 from asyncpg import Record
 
-from postroad.model.rollup import COLUMNS, Point, Rollup, Span, Worker, point, worker_state
+from postroad.model.rollup import COLUMNS, Rollup, Worker, worker_state
 from postroad.stores.postgres.base import PostgresBase
+from postroad.stores.rollups import RollupReader
 
 
-class PostgresRollups(PostgresBase):
+class PostgresRollups(PostgresBase, RollupReader):
     """Keeps figures."""
 
     async def add_rollups(self, rollups: Sequence[Rollup]) -> None:
@@ -28,13 +29,6 @@ class PostgresRollups(PostgresBase):
         ]
         text = msgspec.json.encode(rows).decode()
         _ = await self._side.rows("rollups", "rollup_add", (text,))  # it gives no rows
-
-    async def rollups(self, span: Span) -> list[Point]:
-        """Read buckets."""
-        self._check_open()
-        values = (span.by, span.names, span.step.seconds, span.since_ms, span.until_ms, span.tenant)
-        rows = await self._side.rows("rollups", "rollups", values)
-        return [point(at_ms, name, counts) for at_ms, name, *counts in rows]
 
     async def workers(self) -> list[Worker]:
         """List the processes that ask for lanes, and those that ended without leaving."""

@@ -7,15 +7,15 @@ from postroad.stores.postgres.leases import PostgresLeases
 from postroad.stores.postgres.mailboxes import PostgresMailboxes
 from postroad.stores.postgres.overview import PostgresOverview
 from postroad.stores.postgres.pacing import PostgresPacing
-from postroad.stores.postgres.private_headers import PostgresHeaders
 from postroad.stores.postgres.recording import PostgresRecording
 from postroad.stores.postgres.rollups import PostgresRollups
 from postroad.stores.postgres.sending import PostgresSending
 from postroad.stores.postgres.ticks import PostgresTicks
-from postroad.stores.postgres.tokens import PostgresTokens
 from postroad.stores.postgres.upkeep import PostgresUpkeep
 from postroad.stores.postgres.usage import PostgresUsage
 from postroad.stores.postgres.webhooks import PostgresWebhooks
+from postroad.stores.private_headers import StoredHeaders
+from postroad.stores.tokens import TokenTable
 
 
 class PostgresStore(
@@ -30,9 +30,9 @@ class PostgresStore(
     PostgresOverview,
     PostgresRollups,
     PostgresTicks,
-    PostgresHeaders,
+    StoredHeaders,
     PostgresMailboxes,
-    PostgresTokens,
+    TokenTable,
     PostgresUsage,
     PostgresWebhooks,
 ):

@@ -18,6 +18,7 @@ from postroad.ports.usage import CountedKind, Slice
 from postroad.stores.rabbitmq.base import RabbitBase
 from postroad.stores.rabbitmq.consuming.delivery import DeliveredMessage
 from postroad.stores.rabbitmq.state.broker_state import MessagePlace, WaitingGroup
+from postroad.stores.webhooks import read_attempt
 
 OTHERS_MAX: Final = 1_000
 Sum = tuple[int, int]
@@ -127,7 +128,9 @@ class RabbitInsight(RabbitWaiting):
         """The tries of a tenant's message, in order."""
         if await self.message_facts(tenant, message) is None:
             return []
-        return await self.broker_state.webhook_attempts(message)
+        return [
+            read_attempt(row) for row in await self.state.select("insight", "tries_of", message)
+        ]
 
     async def queue_facts(self, tenant: str, name: str) -> QueueFacts | None:
         """A queue, its lanes, and what is known to wait in them."""

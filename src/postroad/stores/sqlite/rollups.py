@@ -4,13 +4,14 @@ import os
 import socket
 from collections.abc import Collection, Sequence
 
-from postroad.model.rollup import Point, Rollup, Span, Worker, WorkerState, point
+from postroad.model.rollup import Rollup, Worker, WorkerState
+from postroad.stores.rollups import RollupReader
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database, Row
 from postroad.version import VERSION
 
 
-class SqliteRollups(SqliteBase):
+class SqliteRollups(SqliteBase, RollupReader):
     """Keeps figures."""
 
     async def join(self) -> int:
@@ -25,12 +26,6 @@ class SqliteRollups(SqliteBase):
             for one in rollups
         ]
         await self.write("rollups", lambda db: db.many("rollup_add", rows))
-
-    async def rollups(self, span: Span) -> list[Point]:
-        """Read buckets."""
-        values = (span.by, span.names, span.step.seconds, span.since_ms, span.until_ms, span.tenant)
-        rows = await self.read("rollups", lambda db: db.all("rollups", *values))
-        return [point(at_ms, name, counts) for at_ms, name, *counts in rows]
 
     async def workers(self) -> list[Worker]:
         """List the engines of this process, and those that were killed while they owned lanes."""

@@ -20,6 +20,7 @@ from postroad.model.record import (
 )
 from postroad.model.states import NEVER
 from postroad.ports.store import Levels, Names
+from postroad.stores.private_headers import StoredHeaders
 from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.claiming import ClaimRequest
@@ -29,12 +30,11 @@ from postroad.stores.sqlite.joining import SqliteJoining
 from postroad.stores.sqlite.mailboxes import SqliteMailboxes
 from postroad.stores.sqlite.overview import SqliteOverview
 from postroad.stores.sqlite.pacing import SqlitePacing
-from postroad.stores.sqlite.private_headers import SqliteHeaders
 from postroad.stores.sqlite.rollups import SqliteRollups
 from postroad.stores.sqlite.ticks import SqliteTicks
-from postroad.stores.sqlite.tokens import SqliteTokens
 from postroad.stores.sqlite.usage import SqliteUsage
 from postroad.stores.sqlite.webhooks import SqliteWebhooks
+from postroad.stores.tokens import TokenTable
 
 RETAIN_SLICE: Final = 1_000
 
@@ -220,9 +220,9 @@ class SqliteStore(
     SqliteRollups,
     SqlitePacing,
     SqliteTicks,
-    SqliteHeaders,
+    StoredHeaders,
     SqliteMailboxes,
-    SqliteTokens,
+    TokenTable,
     SqliteUsage,
     SqliteWebhooks,
     SqliteJoining,

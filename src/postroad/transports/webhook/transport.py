@@ -34,14 +34,13 @@ class WebhookTransport:
         clock: Clock,
         *,
         resolve: Resolve | None = None,
-        policy: Policy | None = None,
     ) -> None:
         self.rules = rules
         self.endpoints = endpoints
         self.idle = IdleConnections()
         self._clock = clock
         self._guard = Guard(rules, resolve or SystemResolver())
-        self._policy = policy or Policy(timeout_ms=rules.timeout_ms + GRACE_MS)
+        self._policy = Policy(timeout_ms=rules.timeout_ms + GRACE_MS)
 
     def address(self, queue: str, tenant: str) -> LaneKey:
         """Return the lane of a URL."""

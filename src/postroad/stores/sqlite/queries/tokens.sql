@@ -16,4 +16,4 @@ select id, tenant, name, scopes, created_at, expires_at from token
 
 -- name: token_delete
 -- Delete an access token.
-delete from token where id = ?2 and (?1 is null or tenant = ?1) returning 1
+delete from token where id = ?2 and (?1 is null or tenant = ?1)

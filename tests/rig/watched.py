@@ -16,7 +16,7 @@ from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.stores.sqlite.writer import InlineDrive
-from postroad.testing.ledger import DeliveryLedger
+from tests.rig.ledger import DeliveryLedger
 
 T = TypeVar("T")
 PLACES: Final = frozenset({"message", "history", "dead"})

@@ -18,11 +18,11 @@ from postroad.model.limits import Limits
 from postroad.model.states import NEVER, State
 from postroad.observe.log import make_log
 from postroad.ports.clock import LoopClock
-from postroad.testing.ledger import LIVE, DeliveryLedger, SentMessage
-from postroad.testing.rates import Rates
-from postroad.testing.receivers import QUICK, Behaviour, ReceivedTry, Receivers
 from postroad.testing.simloop import Node, SimLoop
-from postroad.testing.watched import WatchedStore
+from tests.rig.ledger import LIVE, DeliveryLedger, SentMessage
+from tests.rig.rates import Rates
+from tests.rig.receivers import QUICK, Behaviour, ReceivedTry, Receivers
+from tests.rig.watched import WatchedStore
 
 LIFE_S: Final = 60 * 86_400.0
 """A story that takes longer is stuck."""
@@ -196,7 +196,7 @@ def simulate(
 ) -> str:
     """Run a story in simulated time; returns a digest of what happened."""
     # A file like any other, but on memory where there is some: fsync is real work for nobody here.
-    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as folder, SimLoop(seed) as loop:
 
         async def whole() -> None:

@@ -2,38 +2,33 @@
 
 from postroad.model.states import NEVER
 from postroad.model.tokens import Scope, Token
-from postroad.stores.sqlite.base import SqliteBase
-from postroad.stores.sqlite.database import Row
+from postroad.stores.statements import Row, Statements
 
 
-class SqliteTokens(SqliteBase):
+class TokenTable(Statements):
     """Stores access tokens."""
 
     async def token_add(self, token: Token, digest: bytes) -> None:
         """Store a new token."""
         scopes, until_ms = " ".join(token.scopes), token.expires_at_ms or NEVER
         values = (token.id, token.tenant, token.name, scopes, digest, token.created_at_ms, until_ms)
-        await self.write("tokens", lambda db: db.run("token_insert", *values), durable=True)
+        await self.execute("tokens", "token_insert", *values)
 
     async def token_find(self, identity: str) -> tuple[Token, bytes] | None:
         """The token of that id, with its hash."""
-        row = await self.read("tokens", lambda db: db.one("token_find", identity))
-        return (read_token(row[:6]), row[6]) if row else None
+        row = await self.first("tokens", "token_find", identity)
+        return (_token(row[:6]), row[6]) if row else None
 
     async def token_page(self, tenant: str | None) -> list[Token]:
         """A tenant's tokens, or all of them."""
-        rows = await self.read("tokens", lambda db: db.all("token_page", tenant))
-        return [read_token(row) for row in rows]
+        return [_token(row) for row in await self.select("tokens", "token_page", tenant)]
 
     async def token_drop(self, tenant: str | None, identity: str) -> bool:
         """Delete it."""
-        return await self.write(
-            "tokens", lambda db: bool(db.all("token_delete", tenant, identity)), durable=True
-        )
+        return await self.changes("tokens", "token_delete", tenant, identity)
 
 
-def read_token(row: Row) -> Token:
-    """A token from its row."""
+def _token(row: Row) -> Token:
     identity, tenant, name, scopes, created_ms, expires_ms = row
     kinds = tuple(Scope(scope) for scope in scopes.split())
     until_ms = expires_ms if expires_ms < NEVER else None
