@@ -7,9 +7,10 @@ from typing import Annotated, Any, Final
 from postroad.cli.client import RequestRefused, RoadClient
 from postroad.cli.command import Invocation, command
 from postroad.cli.options import Group, Option
-from postroad.cli.printing import as_json, err, out
+from postroad.cli.printing import as_json, cut, err, out
 from postroad.cli.top_view import Look, drawn
 from postroad.cli.watching import answered, pause
+from postroad.model.terminal_text import escaped_line
 
 MINUTES: Final = 20
 """How far back its sparkline reaches on the widest terminal."""
@@ -64,7 +65,8 @@ class LiveView:
         if self._as_lines:
             err().print(why)
         elif self._look is not None:
-            out().redraw([f"! {why}", *_lines(self._look)[:-1]])
+            first = cut(escaped_line(f"! {why}"), shutil.get_terminal_size().columns)
+            out().redraw([first, *_lines(self._look)[:-1]])
 
 
 def _lines(look: Look) -> list[str]:
@@ -77,6 +79,7 @@ def snapshot(road: RoadClient, before: Look | None) -> dict[str, Any]:
     stats = road.ask("GET", "/v1/stats")
     return {
         "stats": stats,
+        "levels": road.ask("GET", "/v1/levels"),
         "queues": road.ask("GET", "/v1/queues", {"limit": 500})["queues"],
         "lanes": road.ask("GET", "/v1/lanes", {"limit": 500})["lanes"],
         "workers": _workers(road),

@@ -18,6 +18,9 @@ LATE_MS: Final = 60_000
 LOST_MS: Final = 3_600_000
 """Workers that were lost within this time are trouble."""
 ROWS_LEAST: Final = 3
+WIDE: Final = 110
+LANE_SPARK: Final = 30
+"""Buckets in the sparkline of a lane, on a wide terminal."""
 
 
 class Part(Struct, frozen=True):
@@ -30,7 +33,8 @@ class Part(Struct, frozen=True):
 def drawn(look: Look, width: int, height: int) -> list[str]:
     """The lines of the view, as many and as long as fit."""
     top = [*_head(look, width), "", *_trouble(look, max(ROWS_LEAST, height // 3)), ""]
-    parts = [part for part in (_lanes(look), _queues(look), _workers(look)) if part.rows]
+    tables = (_lanes(look, width), _queues(look), _workers(look), _levels(look))
+    parts = [part for part in tables if part.rows]
     for part, rows in zip(parts, _shares(parts, height - len(top)), strict=True):
         if rows:
             top += [*_table(part, rows), ""]
@@ -38,9 +42,9 @@ def drawn(look: Look, width: int, height: int) -> list[str]:
 
 
 def _shares(parts: Sequence[Part], lines: int) -> list[int]:
-    """How many rows each part gets: a few each, then the first ones what is left."""
+    """How many rows each part gets: one each, then a few, then the first ones what is left."""
     rows = [0] * len(parts)
-    for most in (ROWS_LEAST, lines):
+    for most in (1, ROWS_LEAST, lines):
         for n, part in enumerate(parts):
             around = 0 if rows[n] else 3  # its head of two lines, and an empty one
             more = min(len(part.rows), most) - rows[n]
@@ -67,9 +71,9 @@ def _head(look: Look, width: int) -> list[str]:
     counts += [f"{sum(stats['dead'].values()):,} dead"]
     counts += [f"oldest due {ago(stats['oldest_due_ms'], now_ms)}"]
     outcomes = [f"{count:,} {kind}" for kind, count in minute["tries"].items()]
-    tried = f"{rate_text(minute['tries_per_second'])} tries/s in the last minute"
+    tried = f"last minute: {rate_text(minute['tries_per_second'])} tries/s"
     late = f"late p50 {late_text(minute['late_p50_ms'])}, p99 {late_text(minute['late_p99_ms'])}"
-    return ["   ".join(counts), "   ".join([tried, *outcomes, late]), _line(look, width)]
+    return ["   ".join(counts), "   ".join([tried, late, *outcomes]), _line(look, width)]
 
 
 def _line(look: Look, width: int) -> str:
@@ -124,10 +128,10 @@ def troubles(look: Look) -> Iterable[str]:
             )
     for queue in sorted(look["queues"], key=lambda row: -row["held"]):
         if queue["held"] and not queue["because"].startswith("circuit open"):
-            yield f"held: {queue['queue']}, {queue['held']:,} messages: {queue['because']}"
+            yield f"held: {queue['held']:,} of {queue['queue']}: {queue['because']}"
     minute, hour = stats["minute"]["dead"], stats["hour"]["dead"]
     if minute or hour:
-        yield f"the dead set grows: {minute:,} in the last minute, {hour:,} in the last hour"
+        yield f"the dead set grew: by {minute:,} in the last minute, {hour:,} in the last hour"
     if stats["uncertain"]:
         yield f"{stats['uncertain']:,} uncertain: settle them with `postroad message settle`"
     due_ms = stats["oldest_due_ms"]
@@ -151,7 +155,7 @@ def _missing_workers(look: Look) -> Iterable[str]:
 # The tables
 
 
-def _lanes(look: Look) -> Part:
+def _lanes(look: Look, width: int) -> Part:
     """Lanes to the same server or handler are one row."""
     rows: dict[str, dict[str, Any]] = {}
     for lane in look["lanes"]:
@@ -163,8 +167,9 @@ def _lanes(look: Look) -> Part:
         row["because"] = row["because"] or lane["because"]
     for point in look["figures"]["points"]:
         rows.setdefault(point["name"], {"lanes": 0, "waiting": 0, "held": 0, "because": ""})
-    rates = {name: series(look["figures"], name)[-6:] for name in rows}
-    busy = {name: sum(each) / max(1, len(each)) for name, each in rates.items()}
+    rates = {name: series(look["figures"], name) for name in rows}
+    busy = {name: sum(each[-6:]) / max(1, len(each[-6:])) for name, each in rates.items()}
+    spark = LANE_SPARK if width >= WIDE else 0
     order = sorted(
         rows, key=lambda name: (-rows[name]["held"], -busy[name], -rows[name]["waiting"])
     )
@@ -176,11 +181,22 @@ def _lanes(look: Look) -> Part:
             rows[name]["held"],
             rate_text(busy[name]),
             late_text(_p99(look, name)),
+            *([sparkline(rates[name][-spark:])] if spark else []),
             rows[name]["because"],
         )
         for name in order
     ]
-    heads = ("lanes to~", "lanes#", "waiting#", "held#", "tries/s#", "late p99#", "because~")
+    lately = (f"last {spark * BUCKET_S // 60} min",) if spark else ()
+    heads = (
+        "lanes to~",
+        "lanes#",
+        "waiting#",
+        "held#",
+        "tries/s#",
+        "late p99#",
+        *lately,
+        "because~",
+    )
     return Part(heads, cells)
 
 
@@ -219,3 +235,13 @@ def _workers(look: Look) -> Part:
         for row in order
     ]
     return Part(("worker~", "state", "lanes#", "version", "started#", "heard#"), cells)
+
+
+def _levels(look: Look) -> Part:
+    now_ms = look["stats"]["now_ms"]
+    cells: list[Cells] = [
+        (row["level"], row["waiting"], row["held"], ago(row["oldest_due_ms"], now_ms))
+        for row in look["levels"]
+        if row["waiting"] or row["held"]
+    ]
+    return Part(("level#", "waiting#", "held#", "oldest due#"), cells)

@@ -21,7 +21,7 @@ def answered(road: RoadClient, look: Callable[[], T], told: Callable[[str], None
         except (StoreError, RequestRefused) as error:
             if not _is_away(road, error):
                 raise
-            told(f"{error}. Waiting for it to come back")
+            told(f"waiting for the server to come back: {error}")
         pause(AGAIN_S)
         road.find_again()
 

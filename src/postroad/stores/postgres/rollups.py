@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from asyncpg import Record
 
-from postroad.model.rollup import COLUMNS, Rollup, Worker, worker_state
+from postroad.model.rollup import COLUMNS, Rollup, Worker, WorkerState, worker_state
 from postroad.stores.postgres.base import PostgresBase
 from postroad.stores.rollups import RollupReader
 
@@ -44,5 +44,6 @@ class PostgresRollups(PostgresBase, RollupReader):
 
 def _worker(row: Record) -> Worker:
     state = worker_state(row["silent_ms"], row["lanes"], owns=row["owning"])
+    state = WorkerState.lost if row["reaped"] else state
     who = (row["id"], row["host"], row["pid"], row["version"])
     return Worker(*who, state, row["lanes"], row["started_at"], row["heard_at"])

@@ -51,7 +51,8 @@ update postroad.process
  where id = $1
 
 -- name: workers
--- List the processes that ask for lanes, and for how long each has been silent.
+-- List the processes that ask for lanes: how long each has been silent, and whether its lanes were taken away
+-- since it last asked for some.
 select p.id, p.host, p.pid, p.version, p.started_at, p.owning, p.lanes, greatest(p.beat_at, p.asked_at) as heard_at,
-       postroad.now_ms() - greatest(p.beat_at, p.asked_at) as silent_ms
+       postroad.now_ms() - greatest(p.beat_at, p.asked_at) as silent_ms, p.asked_at = 0 as reaped
   from postroad.process p where p.pools <> '{}' order by p.id
