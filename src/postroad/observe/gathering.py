@@ -14,6 +14,7 @@ from postroad.ports.rollups import Rollups
 
 NAME_MAX: Final = 200
 """Characters of a family or queue; longer ones are cut, and may then be counted together."""
+ROWS_MAX: Final = 10_000
 UNWRITTEN_MAX: Final = 20_000
 """Rows that wait for a store that is away."""
 END_S: Final = 2.0
@@ -86,6 +87,8 @@ class FigureGatherer:
         self._log = log
         self._tens = Bucket(Step.ten_seconds, most=200, tenant_most=50)
         self._hours = Bucket(Step.hour, most=500, tenant_most=100)
+        self._rows: dict[Name, tuple[list[int], list[int]]] = {}
+        """Where a name is counted, until the counts are taken."""
         self._unwritten: list[Rollup] = []
         self._work = asyncio.Event()
         self.tries: Counter[Kind] = Counter()
@@ -108,27 +111,35 @@ class FigureGatherer:
         """Count tries of a queue by outcome. `late`, where they are first tries: the power of two
         that their lateness in ms is below."""
         self.tries[kind] += count
-        for row in self._rows(name):
-            row[PLACE[kind]] += count
-            if late >= 0:
-                row[LATE + min(late, LATE_BUCKETS - 1)] += count
+        ten, hour = self._rows.get(name) or self._find(name)
+        place = PLACE[kind]
+        ten[place] += count
+        hour[place] += count
+        if late >= 0:
+            place = LATE + (late if late < LATE_BUCKETS else LATE_BUCKETS - 1)
+            ten[place] += count
+            hour[place] += count
 
     def add_dead(self, name: Name, count: int) -> None:
         """Count messages of a queue that died."""
-        for row in self._rows(name):
+        for row in self._rows.get(name) or self._find(name):
             row[DEAD] += count
 
-    def _rows(self, name: Name) -> tuple[list[int], list[int]]:
+    def _find(self, name: Name) -> tuple[list[int], list[int]]:
         tenant, family, queue = name
         if len(family) > NAME_MAX or len(queue) > NAME_MAX:
             family, queue = family[:NAME_MAX], queue[:NAME_MAX]
-        return self._tens.row((tenant, family, "")), self._hours.row((tenant, family, queue))
+        rows = self._tens.row((tenant, family, "")), self._hours.row((tenant, family, queue))
+        if len(self._rows) < ROWS_MAX:
+            self._rows[name] = rows
+        return rows
 
     def unwritten(self) -> Sequence[Rollup]:
         """What the store does not have yet."""
         return [*self._unwritten, *self._tens.seen(), *self._hours.seen()]
 
     def _take(self) -> None:
+        self._rows.clear()
         self._unwritten += self._tens.taken() + self._hours.taken()
         if len(self._unwritten) > UNWRITTEN_MAX:
             lost = len(self._unwritten) - UNWRITTEN_MAX
