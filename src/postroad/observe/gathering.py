@@ -159,7 +159,7 @@ class FigureGatherer:
                 self._work.set()
 
     async def end(self) -> None:
-        """Write what is left, before the road stops."""
+        """Write what there is now, within two seconds: before the road stops."""
         self._take()
         try:
             async with asyncio.timeout(END_S):

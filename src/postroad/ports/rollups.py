@@ -1,11 +1,12 @@
 """Figures of the fleet in the store: rollups, and who works."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from postroad.model.rollup import Point, Rollup, Span, Worker
 
 
+@runtime_checkable
 class Rollups(Protocol):
     """Keeps counts in buckets, and knows which processes deliver."""
 
