@@ -42,7 +42,6 @@ class SenderDeps(Struct, frozen=True):
     log: Log
     owner: int
     drain_s: float
-    window: int = WINDOW
 
 
 class JobContext(Struct, frozen=True):
@@ -124,7 +123,7 @@ class Sender:
             return True
         if not self._ahead:
             return await self._refill()
-        free = self._deps.window - self._recorder.in_flight
+        free = WINDOW - self._recorder.in_flight
         if free <= 0:
             await self._changed()
             return True

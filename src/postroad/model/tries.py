@@ -5,9 +5,9 @@ from msgspec import Struct
 from postroad.model.outcome import Kind
 
 
-class TryFacts(Struct, frozen=True):
-    """When a try was, at which level, what it gave, how long it took. One that was lost with its
-    process has no known start: 0."""
+class Try(Struct, frozen=True):
+    """One try: when, at which level, what it gave, how long it took. A try that was lost with
+    its process has no known start: 0."""
 
     number: int
     started_at_ms: int
@@ -15,9 +15,4 @@ class TryFacts(Struct, frozen=True):
     outcome: Kind
     status: int
     took_ms: int
-
-
-class Try(TryFacts, frozen=True):
-    """One try."""
-
     error: str = ""

@@ -5,8 +5,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from postroad.model.outcome import Kind
 from postroad.model.texts import HeaderName
-from postroad.model.tries import TryFacts
 
 ANSWER_KEPT_BYTES: Final = 16 << 10
 HEADERS: Final = msgspec.json.Decoder(dict[str, str])
@@ -63,9 +63,15 @@ class HookRow(Struct, frozen=True):
     sealed: bytes
 
 
-class AttemptFacts(TryFacts, frozen=True):
+class AttemptFacts(Struct, frozen=True):
     """One try of a webhook: when it was, where it went, and what came of it."""
 
+    number: int
+    started_at_ms: int
+    level: int
+    outcome: Kind
+    status: int
+    took_ms: int
     answered_ms: int
     address: str
     fault: str

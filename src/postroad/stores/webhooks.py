@@ -8,11 +8,6 @@ from postroad.stores.statements import Row, Statements
 class HookTable(Statements):
     """Stores settings of webhooks."""
 
-    async def hook_page(self, tenant: str, after: str, limit: int) -> list[tuple[str, HookRow]]:
-        """A tenant's queues that have settings, by name."""
-        rows = await self.select("webhooks", "hook_page", tenant, after, limit)
-        return [(name, HookRow(*row)) for name, *row in rows]
-
     async def drop_hook(self, queue: int) -> None:
         """Delete a queue's settings."""
         await self.execute("webhooks", "hook_delete", queue)
