@@ -64,7 +64,7 @@ async def test_metrics_show_the_fleet_without_naming_anybody(stand: Stand) -> No
         ({"since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z"}, "in order"),
         ({"since": "2026-01-01T00:00:00Z"}, "buckets apart"),
         ({"since": "0001-01-01T00:00:00Z", "step": "1h"}, "buckets apart"),
-        ({"since": "2026-01-01T00:00:00"}, "time zone"),
+        ({"since": "2026-01-01T00:00:00"}, "timezone"),
         ({"since": "yesterday"}, "since"),
         ({"from": "2026-01-01T00:00:00Z"}, "there is no such parameter"),
     ],

@@ -21,7 +21,7 @@ from postroad.model.errors import StoreUnavailable
 from tests.cli.running import PROGRAM, TASKS, UP, data, door, postroad, running, start
 
 NOW = 1_700_000_000_000
-QUEUE = {"waiting": 0, "held": 0, "dead": 0, "because": ""}
+QUEUE = {"block": "", "paused": False, "waiting": 0, "held": 0, "dead": 0, "because": ""}
 LANE = {
     "transport": "webhook", "server": "https://a.example", "waiting": 0, "held": 0, "because": "",
     "circuit": {"opened": 0, "until_ms": 0, "reason": ""},
@@ -44,7 +44,8 @@ def point(at_ms: int, name: str, count: int) -> dict[str, Any]:
 def look(**parts: Any) -> dict[str, Any]:
     stats = {
         "now_ms": NOW, "waiting": 5, "held": 0, "uncertain": 0, "dead": {},
-        "oldest_due_ms": NOW - 1_000, "minute": total(), "hour": total(),
+        "oldest_due_ms": NOW - 1_000, "open_circuits": 0, "blocked_queues": 0, "paused_queues": 0,
+        "minute": total(), "hour": total(),
     }  # fmt: skip
     figures = {
         "since_ms": NOW - 600_000,
@@ -78,6 +79,11 @@ def test_trouble_comes_first_and_has_its_reason() -> None:
     alone = look(workers=[lost | {"heard_at_ms": NOW - 86_000_000}])
     assert list(troubles(alone)) == ["nobody delivers: 5 messages wait, and no worker is alive"]
     assert "no trouble" in drawn(look(), 80, 24)
+    large = look(stats=look()["stats"] | {"open_circuits": 3, "blocked_queues": 2})
+    assert list(troubles(large)) == [
+        "3 more circuits are open: see `postroad lanes`",
+        "2 more queues are blocked or paused: see `postroad queues`",
+    ]
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (160, 50), (40, 10), (20, 5)])

@@ -129,6 +129,7 @@ def troubles(look: Look) -> Iterable[str]:
     for queue in sorted(look["queues"], key=lambda row: -row["held"]):
         if queue["held"] and not queue["because"].startswith("circuit open"):
             yield f"held: {queue['held']:,} of {queue['queue']}: {queue['because']}"
+    yield from _unlisted(look)
     minute, hour = stats["minute"]["dead"], stats["hour"]["dead"]
     if minute or hour:
         yield f"the dead set grew: by {minute:,} in the last minute, {hour:,} in the last hour"
@@ -137,6 +138,18 @@ def troubles(look: Look) -> Iterable[str]:
     due_ms = stats["oldest_due_ms"]
     if due_ms and now_ms - due_ms > LATE_MS:
         yield f"late: the first message is due for {ago(due_ms, now_ms)}, and nothing holds it"
+
+
+def _unlisted(look: Look) -> Iterable[str]:
+    """How many there are besides: of a large road only the first lanes and queues are listed."""
+    stats, lanes, queues = look["stats"], look["lanes"], look["queues"]
+    circuits = stats["open_circuits"] - sum(lane["circuit"]["opened"] > 0 for lane in lanes)
+    if circuits > 0:
+        yield f"{circuits:,} more circuits are open: see `postroad lanes`"
+    listed = sum((row["block"] != "") + row["paused"] for row in queues)
+    blocked = stats["blocked_queues"] + stats["paused_queues"] - listed
+    if blocked > 0:
+        yield f"{blocked:,} more queues are blocked or paused: see `postroad queues`"
 
 
 def _missing_workers(look: Look) -> Iterable[str]:

@@ -12,14 +12,15 @@ from postroad.model.rollup import GroupBy, Step
 from postroad.model.tokens import Scope
 from postroad.verbs.figures import NAMES_MAX, RollupPage, WorkerPage
 
+Moment = Annotated[datetime, Meta(tz=True)]
 Names = Annotated[int, Meta(ge=1, le=NAMES_MAX, description="How many names at most")]
 
 
 @fetch("/v1/rollups", scope=Scope.read)
 async def rollups(
     request: Request,
-    since: datetime | None = None,
-    until: datetime | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
     step: Step = Step.ten_seconds,
     by: GroupBy = GroupBy.outcome,
     names: Names = 10,
