@@ -37,6 +37,7 @@ FITTING: dict[str, dict[str, Any]] = {
     "job": {"state": "SENDING", "owner": None},
     "lane": {"owner": None},
     "rollup": {"step": 10},
+    "audit": {"outcome": "cut"},
 }
 """What the checks of a table ask for; everything else is made from the column's type."""
 

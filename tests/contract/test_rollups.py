@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from postroad.model.outcome import Kind
+from postroad.model.privacy import Subject
 from postroad.model.rollup import (
     DEAD,
     KINDS,
@@ -21,6 +22,7 @@ from postroad.model.rollup import (
 )
 from postroad.version import VERSION
 from tests.contract.bench import Bench
+from tests.contract.test_erasing import erase
 
 TENS, HOURS = Step.ten_seconds, Step.hour
 
@@ -108,3 +110,13 @@ async def test_a_worker_is_listed_with_its_lanes_until_it_leaves(bench: Bench) -
     assert worker.started_at_ms <= worker.heard_at_ms <= bench.now_ms
     await bench.store.leave(bench.owner)
     assert await bench.store.workers() == []
+
+
+async def test_the_figures_of_a_tenant_are_erased_with_it(bench: Bench) -> None:
+    at = HOURS.start_of(bench.now_ms)
+    for tenant in ("a", "b"):
+        rows = [Rollup(HOURS, at, tenant, "f", queue, counts(1)) for queue in ("q", "r")]
+        await bench.store.add_rollups(rows)
+    assert (await erase(bench, Subject("a", "q"))).erased == {"rollup": 1}
+    assert (await erase(bench, Subject("b"))).erased == {"rollup": 2}
+    assert await bench.rows("select tenant, queue from rollup") == [("a", "r")]

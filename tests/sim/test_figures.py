@@ -3,9 +3,8 @@
 import asyncio
 
 from postroad.model.errors import StoreUnavailable
-from postroad.model.rollup import Point, Step
-from postroad.observe import gathering
-from postroad.observe.gathering import Bucket
+from postroad.model.rollup import NAME_MAX, Point, Step
+from postroad.observe.figures import Bucket
 from tests.rig import receivers
 from tests.rig.world import World, simulate
 
@@ -175,6 +174,6 @@ def test_a_long_name_is_cut() -> None:
         await world.send("sim://ash/" + "x" * 1_000)
         await asyncio.sleep(20)
         (hour,) = await figures(world, "queue", "1h")
-        assert len(hour.name) == gathering.NAME_MAX
+        assert len(hour.name) == NAME_MAX
 
     simulate(8, story)

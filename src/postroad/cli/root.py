@@ -3,6 +3,7 @@
 import click
 
 from postroad.cli import (
+    audit,
     batch,
     campaigns,
     credentials,
@@ -15,6 +16,7 @@ from postroad.cli import (
     listen,
     mailboxes,
     messages,
+    privacy,
     queues,
     serving,
     settings,
@@ -45,6 +47,8 @@ GROUPS = (
     campaigns,
     credentials,
     tokens,
+    audit,
+    privacy,
     keys,
     stores,
 )

@@ -21,6 +21,7 @@ def make(
         list[str] | None,
         Option(help="send, read, manage or admin; may be repeated; all unless given."),
     ] = None,
+    role: Annotated[str, Option(help="read, operate, admin or tenant, in place of scopes.")] = "",
     days: Annotated[
         float, Option(help="Days until it expires; never unless given.", max=DAYS_MAX)
     ] = 0.0,
@@ -29,6 +30,8 @@ def make(
     data: dict[str, Any] = {"name": name, "tenant": call.tenant}
     if scope:
         data["scopes"] = scope
+    if role:
+        data["role"] = role
     if days:
         data["lasts_s"] = days * 86_400
     said = call.ask("POST", "/v1/tokens", data=data)
@@ -49,13 +52,14 @@ def list_tokens(call: Listing) -> None:
             row["id"],
             row["tenant"],
             row["name"],
+            row["role"] or "",
             " ".join(row["scopes"]),
             when(row["created_at_ms"]),
             when(row["expires_at_ms"]),
         )
         for row in said
     ]
-    columns = ("id", "tenant", "name~", "may", "made", "ends")
+    columns = ("id", "tenant", "name~", "role", "may", "made", "ends")
     call.table(columns, rows, "no tokens: `postroad token make`")
 
 

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from postroad.cli.charts import rate_text, sparkline
 from postroad.cli.printing import ago, cut, grid
-from postroad.model.sentences import duration_text
 from postroad.model.terminal_text import escaped_line
+from postroad.model.wording import duration_text
 
 Look = dict[str, Any]
 Cells = Sequence[object]

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from postroad.engine.attempt_effects import AttemptEffects
+from postroad.engine.engine_log import EngineLog, is_news
 from postroad.engine.lane_worker import LaneWorker
 from postroad.model.decide import Move
 from postroad.model.errors import StoreError, is_about_store
@@ -13,11 +14,11 @@ from postroad.model.ids import to_text
 from postroad.model.limits import Limits
 from postroad.model.outcome import Kind
 from postroad.model.record import LaneChange, Record, split_up, without_texts
-from postroad.observe.gathering import FigureGatherer, Name
-from postroad.ports.log import Log
+from postroad.observe.figures import FigureGatherer, Name
 from postroad.ports.store import Store
 
 RETRY_S = 1.0
+RECORD = "record results"
 LATER, UNSTARTED = -1, 40
 """In place of a lateness (the power of two above it, in ms): a later try; and no try at all: its
 start, 0, is more than 2^40 ms before it was due."""
@@ -32,7 +33,7 @@ class Recorder:
         store: Store,
         owner: int,
         limits: Limits,
-        log: Log,
+        events: EngineLog,
         figures: FigureGatherer,
         after: Callable[[Iterable[LaneWorker]], None],
         lost: Callable[[LaneWorker], None],
@@ -40,7 +41,8 @@ class Recorder:
         self._store = store
         self._owner = owner
         self._limits = limits
-        self._log = log
+        self._log = events.log
+        self._events = events
         self._figures = figures
         self._names: dict[int, Name] = {}
         self._after = after
@@ -92,6 +94,9 @@ class Recorder:
         if lost:
             for worker in _losers(batch, lost):
                 self._lost(worker)
+        news = [(worker, effects) for worker, effects in batch if is_news(effects)]
+        if news:
+            self._events.recorded([pair for pair in news if pair[0].lane.id not in lost])
         self._tell(batch)
 
     async def _written(self, record: Record) -> frozenset[int]:
@@ -122,12 +127,15 @@ class Recorder:
     async def _until_written(self, record: Record, *, patient: bool = False) -> frozenset[int]:
         while True:
             try:
-                return (await self._store.record(record)).lost
+                recorded = await self._store.record(record)
             except StoreError as error:
                 if not (patient or is_about_store(error)):
                     raise
-                self._log.warning("results could not be written, trying again", error=str(error))
+                self._log.store_failed(RECORD, error)
                 await self._store.clock.sleep(RETRY_S)
+            else:
+                self._log.store_works(RECORD)
+                return recorded.lost
 
     def _tell(self, batch: list[tuple[LaneWorker, AttemptEffects]]) -> None:
         self._count(batch)

@@ -15,7 +15,7 @@ from postroad.model.errors import HubInUse, StoreError, StoreUnavailable, Unknow
 from postroad.model.mailbox import Answer, Drop, HubLimits, Looked, Op, RefusalCode, Refused, Taken
 from postroad.model.outcome import Kind
 from postroad.model.rollup import Step
-from postroad.observe.gathering import FigureGatherer
+from postroad.observe.figures import FigureGatherer
 from postroad.ports.clock import Clock, Timer
 from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
@@ -27,6 +27,7 @@ LEAD_MS = 10_000
 SWEEP_BATCH = 500
 FAMILY = "hub:mailboxes"
 """What recipients take from mailboxes is counted under this name."""
+LEAD = "renew the lead of the hub"
 
 
 class DeferredConnection(Protocol):
@@ -186,6 +187,7 @@ class Hub:
         except Exception as error:  # noqa: BLE001 - a fault of ours must not end the hub for all
             return [self._failure(error, "commit")] * len(ops)
         self.commits += 1
+        self.log.store_works("commit of the hub")
         if self._figures is not None:
             self._count(self._figures, answers)
         return answers
@@ -204,7 +206,7 @@ class Hub:
     def _failure(self, error: Exception, operation: str) -> Refused:
         """Log why an operation failed, and return the answer to those who asked for it."""
         if isinstance(error, StoreError):
-            self.log.warning("the hub's store failed", operation=operation, error=str(error))
+            self.log.store_failed(f"{operation} of the hub", error)
         else:
             self.log.error("the hub failed", operation=operation, exc_info=error)
         return _unavailable(error)
@@ -232,10 +234,11 @@ class Hub:
         again_s = LEAD_MS / 1000
         try:
             again_s = await self._store.hub_lead()
+            self.log.store_works(LEAD)
         except HubInUse:
             raise
         except StoreError as error:
-            self.log.warning("the hub could not renew its lead", error=str(error))
+            self.log.store_failed(LEAD, error)
         if "lead" not in self._due:  # else it was asked meanwhile
             self._lead_after(again_s)
 
@@ -246,7 +249,7 @@ class Hub:
             for name, position in await self._store.box_old(SWEEP_BATCH):
                 self.core.expire(name, position)
         except StoreError as error:
-            self.log.warning("the hub could not delete old messages", error=str(error))
+            self.log.store_failed("delete old messages of the hub", error)
         if "sweep" not in self._timers:
             self._later("sweep", int(self.limits.sweep_s * 1000))
 

@@ -20,6 +20,8 @@ COLUMNS: Final = (*map(str, KINDS), "dead", *(f"late{n}" for n in range(LATE_BUC
 """Their names in the store."""
 OTHER: Final = "other"
 """The family, and the queue, of all that a full bucket had no place for."""
+NAME_MAX: Final = 200
+"""Characters of a family or queue; longer ones are cut, and may then be counted together."""
 BUCKETS_MAX: Final = 1_000
 """Maximum buckets in one answer: 2 h 46 min of 10 s, or 41 days of an hour."""
 

@@ -11,7 +11,7 @@ from postroad.model.credential import Credential
 from postroad.model.errors import BadInput, Overloaded
 from postroad.model.keyring import KeyRing
 from postroad.model.webhook import WebhookRules
-from postroad.observe.gathering import FigureGatherer
+from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.pacing.pacer import Pacer
 from postroad.ports.campaigns import CampaignStore

@@ -56,3 +56,8 @@ update postroad.process
 select p.id, p.host, p.pid, p.version, p.started_at, p.owning, p.lanes, greatest(p.beat_at, p.asked_at) as heard_at,
        postroad.now_ms() - greatest(p.beat_at, p.asked_at) as silent_ms, p.asked_at = 0 as reaped
   from postroad.process p where p.pools <> '{}' order by p.id
+
+-- name: erase_rollup
+-- Delete a slice of the figures of a tenant, or of one of its queues.
+delete from postroad.rollup where ctid = any (array(
+  select ctid from postroad.rollup where tenant = $1 and ($2::text = '' or queue = $2) limit $3))

@@ -55,3 +55,9 @@ delete from rollup where (step, at, tenant, family, queue) in (
 select p.id, p.host, p.pid, p.version, p.started_at, p.beat_at, p.reaped,
        (select count(*) from lane l where l.owner = p.id)
   from process p order by p.id
+
+-- name: erase_rollup
+-- Delete a slice of the figures of a tenant, or of one of its queues.
+delete from rollup where (step, at, tenant, family, queue) in (
+  select step, at, tenant, family, queue from rollup
+   where tenant = ?1 and (?2 = '' or queue = ?2) limit ?3)
