@@ -7,12 +7,20 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from postroad.api.problems import kind, status_of
+from postroad import errors
+from postroad.api.listening import REFUSALS
+from postroad.api.problems import (
+    BadRequest,
+    MethodNotAllowed,
+    NotFound,
+    UnsupportedMediaType,
+    kind,
+    status_of,
+)
 from postroad.cli.command import exit_code
 from postroad.cli.options import made
 from postroad.cli.root import app
 from postroad.cli.shared_options import PANEL, SHARED, shared_parameters
-from postroad.model import errors
 from postroad.observe.names import METRICS
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -87,11 +95,23 @@ def problems() -> str:
             lines.append(f"| `{name}` | {status_of(error)} | `{kind(error)}` | {code} | {text} |")
     lines += [
         "",
-        "Besides these, from the web server itself: `urn:postroad:problem:bad-request` (400: the request",
-        "cannot be understood; `errors` names the fields), `…:not-found` (404), `…:method-not-allowed`",
-        "(405), `…:body-too-large` (413) and `…:internal` (500: a fault of ours; the server's log has it).",
+        "Besides these, from the web server itself:",
+        "",
+        "| HTTP | type | meaning |",
+        "| --- | --- | --- |",
+        *_own(),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _own() -> list[str]:
+    """The problems that have no error in Python."""
+    kinds = (BadRequest, NotFound, MethodNotAllowed, UnsupportedMediaType)
+    rows = [(status_of(each), kind(each), each.__doc__ or "") for each in kinds]
+    urn = "urn:postroad:problem:"
+    rows += [(status, urn + word, text) for status, (word, text) in REFUSALS.items()]
+    rows.append((500, f"{urn}internal", "A fault of ours. The server's log has it."))
+    return [f"| {status} | `{name}` | {text} |" for status, name, text in rows]
 
 
 def metrics() -> str:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from postroad.config import Settings, checked
 from postroad.engine.drafting import Send
 from postroad.engine.engine import Engine
+from postroad.engine.runners import StopSummary
 from postroad.model.control import Cancelled, CancelledAll
 from postroad.model.durations import Duration
 from postroad.model.entities import DEFAULT_TENANT
@@ -125,6 +126,8 @@ class Postroad:
         self._sending = Sending(store, self._transports, self._handlers, keys, allowance)
         self._stop_asked = False
         self.hears_signals = True
+        self.stopped: StopSummary | None = None
+        """What the last run had in hand when it was stopped."""
         # 0 in a server, which has a watchdog of its own, and in simulated time.
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
         self.meter: Meter | None = None
@@ -206,7 +209,7 @@ class Postroad:
     ) -> Receipt:
         """Store one message for a queue, a handler's name or an address, and return its receipt.
         Options: `key`, `order_key`, `deliver_at` or `delay`, `expires_at`, `priority`, `headers`,
-        `tenant`. On RabbitMQ `confirm=False` returns before the broker has confirmed."""
+        `tenant`, `check`. On RabbitMQ `confirm=False` returns before the broker has confirmed."""
         return await self._sending.send(Send(queue, body, **options), confirm=confirm)
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
@@ -351,7 +354,7 @@ class Postroad:
                         await deliver(engine, worker, scheduler, until_idle=until_idle)
                 finally:
                     worker.stop()  # both begin nothing more, and end together
-                    await engine.stop()
+                    self.stopped = await engine.stop()
         finally:
             await engine.figures.end()
             await engine.close()

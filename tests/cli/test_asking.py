@@ -40,7 +40,7 @@ def test_the_dead_are_listed_shown_replayed_and_purged(dead: list[str]) -> None:
     assert data("dead", "show", dead[0])["body"] == 0
     assert "rejected" in postroad("dead", "show", dead[0]).stdout
     assert data("dead", "replay", "--reason", "rejected", "--dry-run")["count"] == 3
-    assert data("dead", "replay", dead[0], "--reset")["count"] == 1
+    assert data("dead", "replay", dead[0], "--mode", "reset")["count"] == 1
     again = postroad("dead", "replay", dead[0])
     assert again.exit_code == 1
     assert "not" in again.stderr
@@ -122,7 +122,7 @@ def test_levels_and_stats(road: str) -> None:
 
 def test_tokens_are_made_listed_and_revoked(road: str) -> None:
     assert road
-    made = postroad("token", "make", "ops", "--scope", "read", "--days", "7")
+    made = postroad("token", "make", "ops", "--scope", "read", "--lasts", "7d")
     assert made.stdout.startswith("prt_")
     (row,) = data("token", "list")
     assert (row["name"], row["scopes"], row["tenant"]) == ("ops", ["read"], "default")

@@ -43,7 +43,7 @@ def test_nothing_is_cut_or_folded_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> 
     assert head.split() == ["id", "queue", "level", "error"]
 
 
-@pytest.mark.parametrize("columns", [200, 132, 100, 80])
+@pytest.mark.parametrize("columns", [200, 140, 100, 80])
 def test_on_a_terminal_the_last_column_that_may_gives_way_first(
     monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
@@ -52,7 +52,7 @@ def test_on_a_terminal_the_last_column_that_may_gives_way_first(
     assert row.startswith(ID)
     assert "1234567" in row.split()
     assert row.endswith("…") == (columns < 200)
-    assert (URL in row) == (columns >= 132)
+    assert (URL in row) == (columns >= 140)
 
 
 def test_an_id_is_whole_on_a_terminal_that_is_far_too_narrow(

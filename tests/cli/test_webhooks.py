@@ -147,7 +147,7 @@ def test_listen_prints_prettily(tmp_path: Path) -> None:
         ("--status", "42"),
         ("--fail", "lots"),
         ("--fail", "120%"),
-        ("--slow", "-1s"),
+        ("--slow", "2h"),
         ("--secret", "whsec_x"),
         ("--secret", "whpk_AAAA"),
     ],

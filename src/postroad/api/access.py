@@ -54,7 +54,7 @@ class Access:
         found = asker.who = await self._who(asker)
         if scope not in found.scopes:
             has = ", ".join(sorted(found.scopes))
-            raise Forbidden(f"this needs a token with the scope {scope!r}; yours has: {has}")
+            raise Forbidden(f"this needs a token with the scope {scope}; yours has: {has}")
         asker.who = self._for_tenant(found, asker.headers.get(TENANT_HEADER))
 
     def _check_host(self, asker: Request) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from postroad.api import docs_page
 from postroad.api.answering import answer
 from postroad.api.audit import CUT
 from postroad.api.context import Context
@@ -35,6 +36,40 @@ from postroad.api.routing import Route, Router, fetch, nothing_at
 from postroad.model.errors import Forbidden
 
 FAULT: Final = 500
+OPENAPI: Final = "application/vnd.oai.openapi+json"
+
+
+@cache
+def openapi() -> bytes:
+    """OpenAPI 3.1 of all routes, made when it is first asked for."""
+    return msgspec.json.encode(document(ROUTES))
+
+
+@cache
+def _docs() -> bytes:
+    return docs_page.page(document(ROUTES))
+
+
+@fetch("/v1/openapi.json", scope=None, gives_media=(OPENAPI,))
+async def describe() -> Response[bytes]:
+    """Describe this API as OpenAPI 3.1."""
+    content = await asyncio.to_thread(openapi)  # made once, 25 ms
+    return Response(content, media_type=OPENAPI)
+
+
+@fetch("/docs", scope=None, gives_media=("text/html",))
+async def docs() -> Response[bytes]:
+    """Show this description as a page."""
+    content = await asyncio.to_thread(_docs)
+    return Response(content, headers=docs_page.HEADERS, media_type="text/html; charset=utf-8")
+
+
+@fetch(docs_page.STYLE_PATH, scope=None, gives_media=("text/css",))
+async def docs_style() -> Response[bytes]:
+    """Give the style sheet of that page."""
+    return Response(docs_page.style(), headers=docs_page.HEADERS, media_type="text/css")
+
+
 ROUTES: Final = (
     *messages.ROUTES,
     *batch.ROUTES,
@@ -52,20 +87,11 @@ ROUTES: Final = (
     *mailboxes.ROUTES,
     *health.ROUTES,
     *metrics.ROUTES,
+    describe,
+    docs,
+    docs_style,
 )
 """A new group of routes is a file in api/routes/ whose ROUTES are added here."""
-
-
-@cache
-def openapi() -> bytes:
-    """OpenAPI 3.1 of all routes, made when it is first asked for."""
-    return msgspec.json.encode(document(ROUTES))
-
-
-@fetch("/v1/openapi.json", scope=None)
-async def describe() -> Response[bytes]:
-    """Describe this API."""
-    return Response(openapi(), media_type="application/vnd.oai.openapi+json")
 
 
 class Application:
@@ -73,7 +99,7 @@ class Application:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self._router = Router((*ROUTES, describe))
+        self._router = Router(ROUTES)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""

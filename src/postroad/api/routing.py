@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from msgspec import NODEFAULT, Struct
 
-from postroad.api.problems import BadRequest, FieldError, NotFound
+from postroad.api.problems import BadRequest, FieldError, NotFound, UnsupportedMediaType
 from postroad.api.reading import bad_field, decode
 from postroad.api.request import JSON, Request
 from postroad.model.tokens import Scope
@@ -95,6 +95,7 @@ class Route:
         if self._takes_request:
             given["request"] = request
         if self.decoder is not None:
+            _check_json(request.headers.get("content-type", ""))
             given[self._bodies[0]] = decode(await request.body(), self.decoder)
         return given
 
@@ -119,6 +120,16 @@ class Route:
         return {name: getattr(read, name) for name in self._names}
 
 
+def _check_json(given: str) -> None:
+    """Refuse a body that calls itself something else; one without a type is read as JSON."""
+    media = given.partition(";")[0].strip().lower()
+    if media not in ("", JSON) and not media.endswith("+json"):
+        shown = media[:CHARACTERS_SHOWN]
+        raise UnsupportedMediaType(
+            f"{shown} is not read here: send JSON, as `content-type: {JSON}`"
+        )
+
+
 def _bad_parameter(name: str, text: str, short: str) -> BadRequest:
     shown = name[:CHARACTERS_SHOWN]
     return BadRequest(f"{shown}: {text}", (FieldError(shown, short),))
@@ -140,6 +151,8 @@ class Facts(Struct, frozen=True):
     """Other statuses that it gives the same answer with."""
     gives_media: tuple[str, ...] = ()
     """What it answers with beside JSON."""
+    lines: tuple[Any, ...] = ()
+    """The types of the lines of an answer in NDJSON."""
     bytes_max: int = SMALL_BYTES_MAX
     """The largest body; 0: as the setting request_bytes_max says."""
     audited: bool = True

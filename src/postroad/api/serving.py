@@ -59,6 +59,8 @@ class ApiServer:
         self._web: uvicorn.Server | None = None
         self._ends: list[asyncio.Task[None]] = []
         self._broken: BaseException | None = None
+        self.stopped_at_s = 0.0
+        """When it was first told to stop, by the steady clock."""
         self._secure = server_tls(settings.tls_cert_file, settings.tls_key_file)
 
     @property
@@ -184,6 +186,8 @@ class ApiServer:
 
     def stop(self) -> None:
         """Take no more requests, finish those that are here, give lanes back."""
+        if not self.context.stopping:
+            self.stopped_at_s = self.road.store.clock.steady_s()
         self.context.stopping = True
         if self._web is not None:
             self._web.should_exit = True

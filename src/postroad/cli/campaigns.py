@@ -244,7 +244,7 @@ def resume(call: Listing, name: Name, override: Override = False) -> None:
 def settle(
     call: Invocation,
     name: Name,
-    state: Annotated[str, Option("--as", help="What they are: sent or unsent.")],
+    state: Annotated[str, Option(help="What they are: sent or unsent.")],
     row: Annotated[
         list[int] | None,
         Option(help="A recipient's number; may be repeated; all uncertain ones unless given."),
@@ -272,7 +272,7 @@ def recipients(
     after: Annotated[int, Option(help="Continue after this number.")] = 0,
 ) -> None:
     """List recipients in order, with their states."""
-    said = _ask(call, "GET", _path(name, "recipients"), only=state, limit=limit, after=after)
+    said = _ask(call, "GET", _path(name, "recipients"), state=state, limit=limit, after=after)
     if call.printed(said):
         return
     columns = ("n#", "line#", "recipient", "state", "status", "code", "why~", "sent")

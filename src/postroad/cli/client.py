@@ -174,7 +174,7 @@ class RoadClient:
                 yield text.encode()
             return
         path = f"/v1/campaigns/{part(name)}/export"
-        asked = self._signed(ApiRequest("GET", path, {"form": form, "only": state}))
+        asked = self._signed(ApiRequest("GET", path, {"format": form, "state": state}))
         with self._reply(asked) as reply:
             if reply.status >= 400:
                 _ = _good(_read(reply))  # a refusal is raised

@@ -32,8 +32,6 @@ from postroad.model.errors import (
 
 BASE: Final = structs.replace(Settings(), dsn="sqlite:///road/road.db")
 """Settings of commands when nothing is configured: a road in ./road/."""
-DAYS_MAX: Final = 36_600
-"""A century, the longest that anything lasts."""
 
 
 class BareInvocation:

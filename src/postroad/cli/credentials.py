@@ -44,7 +44,7 @@ def put(
         "name": name,
         "secret": secret,
         "kind": kind,
-        "server": provider,
+        "provider": provider,
         "account": account,
         "sender": sender,
         "rate": rate,
@@ -79,7 +79,7 @@ def list_credentials(call: Listing) -> None:
     if call.printed(said):
         return
     columns = ("credential", "kind", "provider~", "account", "sender", "rate", "blocked until")
-    names = ("name", "kind", "server", "account", "sender", "rate")
+    names = ("name", "kind", "provider", "account", "sender", "rate")
     rows = [(*(one[n] for n in names), when(one["blocked_until_ms"])) for one in said]
     call.table(columns, rows, "no credentials: `postroad credential put`")
 

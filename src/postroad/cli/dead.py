@@ -98,14 +98,13 @@ def dead_replay(
     *,
     where: Filter,
     count: Count = 0,
-    reset: Annotated[
-        bool, Option("--reset", help="Start at retry level 0 again; else one more try.")
-    ] = False,
+    mode: Annotated[
+        str, Option(help="once: one more try; reset: start at retry level 0 again.")
+    ] = "once",
     dry_run: DryRun = False,
 ) -> None:
     """Send dead messages again: named ones in one transaction, those found by filters in slices."""
-    data = _which(ids, where, count) | {"dry_run": dry_run}
-    data["mode"] = "reset" if reset else "once"
+    data = _which(ids, where, count) | {"dry_run": dry_run, "mode": mode}
     with call.connect() as road:
         said = _follow(road, "/v1/dead:replay", data)
     _tell(call, said, "would be sent again" if dry_run else "sent again")

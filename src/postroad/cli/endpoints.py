@@ -1,6 +1,7 @@
 """`postroad endpoint`: how webhooks are called."""
 
 import os
+from datetime import timedelta
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
@@ -8,6 +9,7 @@ from postroad.cli.command import After, Commands, Invocation, Limit, Listing, ad
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import more, when
 from postroad.model.errors import BadInput
+from postroad.model.wording import duration_text
 
 Url = Annotated[str, Argument(help="The webhook's URL.")]
 
@@ -40,9 +42,11 @@ def set_endpoint(
         list[int] | None,
         Option(help="A status after which a message is never tried again; may be repeated."),
     ] = None,
-    timeout: Annotated[float | None, Option(help="Seconds that a whole try may take.")] = None,
+    timeout: Annotated[
+        timedelta | None, Option(help="How long a whole try may take, as 15s.")
+    ] = None,
     connect_timeout: Annotated[
-        float | None, Option(help="Seconds that connecting may take.")
+        timedelta | None, Option(help="How long connecting may take, as 5s.")
     ] = None,
 ) -> None:
     """Set how a webhook is called; its queue is made if it is new. Options that are not given keep
@@ -52,8 +56,10 @@ def set_endpoint(
         data["secrets"] = _keys()
     if header:
         data["headers"] = dict(named_value("--header", each) for each in header)
-    named = {"reject": reject, "timeout": timeout, "connect_timeout": connect_timeout}
-    data |= {name: value for name, value in named.items() if value is not None}
+    if reject is not None:
+        data["reject"] = reject
+    spans = {"timeout": timeout, "connect_timeout": connect_timeout}
+    data |= {name: span.total_seconds() for name, span in spans.items() if span is not None}
     _tell(call, call.ask("POST", "/v1/endpoints", data=data))
 
 
@@ -129,6 +135,14 @@ def attempts(
     call.table(columns, rows, "no try of it is in the log")
 
 
+def _ladder(ladder: dict[str, Any]) -> str:
+    """A retry ladder in words."""
+    if ladder["type"] == "exponential":
+        base, cap = (duration_text(ladder[name]) for name in ("base_ms", "cap_ms"))
+        return f"{ladder['retries']} retries: {base}, then twice as long each time, at most {cap}"
+    return f"{ladder['retries']} retries: {', '.join(map(duration_text, ladder['delays_ms']))}"
+
+
 def _tell(call: Listing, said: dict[str, Any]) -> None:
     if call.printed(said):
         return
@@ -140,5 +154,6 @@ def _tell(call: Listing, said: dict[str, Any]) -> None:
             ("rejected by", ", ".join(map(str, said["reject"])) or "none"),
             ("to connect", f"{said['connect_timeout_ms']} ms"),
             ("in all", f"{said['timeout_ms']} ms"),
+            ("ladder", _ladder(said["ladder"])),
         ]
     )

@@ -1,16 +1,19 @@
 """`postroad send`, `message` and `cancel-all`."""
 
 import sys
+from datetime import timedelta
 from typing import Annotated, Any
 
 import msgspec
 from click.exceptions import Exit
+from msgspec import structs
 
 from postroad.api.in_process import part
 from postroad.cli.command import (
     Commands,
     Invocation,
     Listing,
+    SharedOptions,
     Yes,
     add_group,
     command,
@@ -33,18 +36,28 @@ def add(app: Group) -> None:
     command(app, "cancel-all", panel="Messages")(cancel_all)
 
 
+class SendFields(SharedOptions, frozen=True):
+    """How a message is sent."""
+
+    key: Annotated[
+        str, Option(help="Idempotency key: within a day the same key is stored once.")
+    ] = ""
+    order_key: Annotated[str, Option(help="Deliver in order with other messages of this key.")] = ""
+    delay: Annotated[
+        timedelta, Option(help="Wait so long before the first try, as 90s or 12h.")
+    ] = timedelta()
+    check: Annotated[
+        bool, Option("--check", help="Refuse the message if its server has no address now.")
+    ] = False
+
+
 def send(
     call: Invocation,
     queue: Annotated[str, Argument(help="A handler's name or an address: https://…, hub://…")],
     body: Annotated[str, Argument(help="The body as JSON; - reads it from standard input.")] = "-",
     text: Annotated[bool, Option("--text", help="The body is text, not JSON.")] = False,
-    key: Annotated[
-        str, Option(help="Idempotency key: within a day the same key is stored once.")
-    ] = "",
-    order_key: Annotated[
-        str, Option(help="Deliver in order with other messages of this key.")
-    ] = "",
-    delay: Annotated[float, Option(help="Seconds to wait before the first try.")] = 0.0,
+    *,
+    how: SendFields,
     more: Annotated[
         list[str] | None,
         Option(
@@ -54,7 +67,7 @@ def send(
 ) -> None:
     """Send a message. It is stored when the command ends."""
     data: dict[str, Any] = {"queue": queue, "body": _body(body, text=text)}
-    data |= {"key": key, "order_key": order_key, "delay": delay} | _more(more or ())
+    data |= structs.asdict(how) | {"delay": how.delay.total_seconds()} | _more(more or ())
     receipt = call.ask("POST", "/v1/messages", data=data)
     if call.printed(receipt):
         return
@@ -147,11 +160,11 @@ def cancel(
     call: Invocation,
     id: Id,  # noqa: A002
     wait: Annotated[
-        float, Option(help="Seconds to wait for the process that may be sending it.")
-    ] = 10.0,
+        timedelta, Option(help="Wait so long for the process that may be sending it; 10s.")
+    ] = timedelta(seconds=10),
 ) -> None:
     """Cancel a message. Once the answer is `cancelled`, no try of it starts."""
-    said = call.ask("DELETE", f"/v1/messages/{part(id)}", {"wait_s": wait})
+    said = call.ask("DELETE", f"/v1/messages/{part(id)}", {"wait_s": wait.total_seconds()})
     call.reply(said, f"{said['id']}: {said['state']}")
     if said["state"] == "pending":
         raise Exit(1)

@@ -9,6 +9,7 @@ import sys
 import traceback
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import product
 from types import TracebackType
 from typing import Final, TextIO
 
@@ -19,8 +20,9 @@ from postroad.model.terminal_text import escaped, escaped_json, escaped_line
 from postroad.model.wording import duration_text, moment
 
 STYLES: Final = {"": "", "bold": "1", "dim": "2", "bold red": "1;31"}
-LEAST: Final = 8
-"""A column of a table is not made narrower than this to fit the terminal."""
+LEAST: Final = (24, 8)
+"""Columns of a table are made no narrower than the first to fit the terminal; if that is not
+enough, than the second."""
 GAP: Final = 2
 LINE_END: Final = "\n"
 
@@ -155,10 +157,10 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
 
 
 def _narrow(widths: list[int], columns: Sequence[str], room: int) -> None:
-    for at in reversed(range(len(widths))):
-        if columns[at].endswith("~"):
-            least = min(widths[at], max(LEAST, wide(columns[at]) - 1))
-            widths[at] -= max(0, min(sum(widths) - room, widths[at] - least))
+    may = [at for at, name in enumerate(columns) if name.endswith("~")]
+    for least, at in product(LEAST, reversed(may)):
+        keep = max(least, wide(columns[at]) - 1)
+        widths[at] -= max(0, min(sum(widths) - room, widths[at] - keep))
 
 
 def _joined(parts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:

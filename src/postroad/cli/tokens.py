@@ -1,9 +1,10 @@
 """`postroad token`: who may use the server."""
 
+from datetime import timedelta
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.command import DAYS_MAX, Commands, Invocation, Listing, add_group
+from postroad.cli.command import Commands, Invocation, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, when
 
@@ -22,9 +23,9 @@ def make(
         Option(help="send, read, manage or admin; may be repeated; all unless given."),
     ] = None,
     role: Annotated[str, Option(help="read, operate, admin or tenant, in place of scopes.")] = "",
-    days: Annotated[
-        float, Option(help="Days until it expires; never unless given.", max=DAYS_MAX)
-    ] = 0.0,
+    lasts: Annotated[
+        timedelta | None, Option(help="How long it is good for, as 30d or 12h; else for ever.")
+    ] = None,
 ) -> None:
     """Make a token for the tenant. It is printed only now: the server stores no copy."""
     data: dict[str, Any] = {"name": name, "tenant": call.tenant}
@@ -32,8 +33,8 @@ def make(
         data["scopes"] = scope
     if role:
         data["role"] = role
-    if days:
-        data["lasts_s"] = days * 86_400
+    if lasts is not None:
+        data["lasts_s"] = lasts.total_seconds()
     said = call.ask("POST", "/v1/tokens", data=data)
     if call.printed(said):
         return
@@ -59,7 +60,7 @@ def list_tokens(call: Listing) -> None:
         )
         for row in said
     ]
-    columns = ("id", "tenant", "name~", "role", "may", "made", "ends")
+    columns = ("id", "tenant", "name~", "role", "may~", "made", "ends")
     call.table(columns, rows, "no tokens: `postroad token make`")
 
 

@@ -19,7 +19,7 @@ from postroad.engine.owned_lanes import OwnedLanes
 from postroad.engine.poller import Pollers
 from postroad.engine.recaller import Recaller
 from postroad.engine.recorder import Recorder
-from postroad.engine.runners import Runners
+from postroad.engine.runners import Runners, StopSummary
 from postroad.engine.sessions import Sessions
 from postroad.model.errors import StoreError
 from postroad.model.keyring import KeyRing
@@ -183,13 +183,13 @@ class Engine:
         busy = self._runners.tasks or self.recorder.unrecorded or self.pollers.claiming
         return not busy and all(lane.quiet for lane in self.lanes.values())
 
-    async def stop(self) -> None:
+    async def stop(self) -> StopSummary:
         """Start nothing more, wait for what is in flight, then give everything back. What does
         not end in time is stopped and spends no attempt. The pace goes on until `close`: others
         that end meanwhile may wait for its slots."""
         self._store.bell.leave(self.owner)
         await self._cancel(self._claimers)
-        await self._runners.stop(self.limits.drain_s)
+        summary = await self._runners.stop(self.limits.drain_s)
         try:
             async with asyncio.timeout(self.limits.drain_s):
                 await self.recorder.settled()
@@ -205,6 +205,7 @@ class Engine:
             await self._store.disown(self.owner, [])
         except StoreError as error:
             self._log.store_failed("give lanes back", error)
+        return summary
 
     async def close(self) -> None:
         """End all tasks that are left, also when `stop` was cut short."""

@@ -1,12 +1,27 @@
 """Settings of webhook queues: what both databases do alike."""
 
+from typing import Final
+
+import msgspec
+
+from postroad.model.entities import Policy
 from postroad.model.outcome import Kind
-from postroad.model.webhook import Attempt, HookRow
+from postroad.model.webhook import Attempt, HookEntry, HookRow
 from postroad.stores.statements import Row, Statements
+
+POLICY: Final = msgspec.json.Decoder(Policy)
 
 
 class HookTable(Statements):
     """Stores settings of webhooks."""
+
+    async def hook_page(self, tenant: str, after: str, limit: int) -> list[HookEntry]:
+        """A tenant's queues that have settings, by name."""
+        rows = await self.select("webhooks", "hook_page", tenant, after, limit)
+        return [
+            HookEntry(name, POLICY.decode(policy).ladder, HookRow(*row))
+            for name, policy, *row in rows
+        ]
 
     async def drop_hook(self, queue: int) -> None:
         """Delete a queue's settings."""

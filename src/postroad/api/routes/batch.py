@@ -57,7 +57,7 @@ class Summary(Struct, frozen=True):
     much=True,
     takes=SendRequest,
     takes_media=NDJSON,
-    gives_media=(NDJSON,),
+    lines=(LineAnswer, Summary),
     audited=False,
 )
 async def batch(request: Request) -> Stream:

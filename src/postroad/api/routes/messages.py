@@ -27,7 +27,8 @@ WAIT_S: Final = 10.0
 
 
 class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A message to be sent: `body` is any JSON; `body_base64` is for other bytes."""
+    """A message to be sent: `body` is any JSON; `body_base64` is for other bytes. With `check` the
+    message is refused if its server has no address now."""
 
     queue: Annotated[QueueName, Meta(min_length=1)]
     body: Raw | UnsetType = UNSET
@@ -39,6 +40,7 @@ class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
     expires_at: datetime | None = None
     priority: Annotated[int, Meta(ge=-9, le=9)] = 0
     headers: Headers = {}
+    check: bool = False
 
 
 class CancelRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,6 +94,7 @@ def to_send(asked: SendRequest, tenant: str, key: str = "") -> Send:
         priority=asked.priority,
         headers=asked.headers,
         tenant=tenant,
+        check=asked.check,
     )
 
 

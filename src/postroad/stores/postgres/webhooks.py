@@ -24,12 +24,6 @@ class PostgresWebhooks(HookTable, PostgresBase):
         settings = (row.queue, row.hook, row.key, row.sealed)
         return await self.changes("webhooks", "hook_write", *settings)
 
-    async def hook_page(self, tenant: str, after: str, limit: int) -> list[tuple[str, HookRow]]:
-        """A tenant's queues that have settings, by name."""
-        self._check_open()
-        rows = await self._side.rows("webhooks", "hook_page", (tenant, after, limit))
-        return [(name, HookRow(*row)) for name, *row in rows]
-
     async def attempts(self, tenant: str, message: int) -> list[Attempt]:
         """The tries of a tenant's message, in order."""
         if not await self._one(self._side, "insight", "message_facts", tenant, message):

@@ -32,11 +32,6 @@ class SqliteWebhooks(HookTable, SqliteBase):
 
         return await self.write("webhooks", write, durable=True)
 
-    async def hook_page(self, tenant: str, after: str, limit: int) -> list[tuple[str, HookRow]]:
-        """A tenant's queues that have settings, by name."""
-        rows = await self.read("webhooks", lambda db: db.all("hook_page", tenant, after, limit))
-        return [(name, HookRow(*row)) for name, *row in rows]
-
     async def attempts(self, tenant: str, message: int) -> list[Attempt]:
         """The tries of a tenant's message, in order."""
         now_ms = self.clock.now_ms()
