@@ -78,8 +78,9 @@ class Template:
                 line._raw = None
 
     def _keep(self, name: str, raw: Connection) -> None:
+        # One that a store opens when it is first needed is not lent to the next store.
         if raw.is_closed() or raw.is_in_transaction() or name in self._idle:
-            raw.terminate()  # of a line that a store opens late there may be two
+            raw.terminate()
         else:
             self._idle[name] = raw
 

@@ -36,6 +36,8 @@ PARAMETERS: Final = {
     "since": "Only from this time on",
     "until": "Only before this time",
     "state": "Only those in this state",
+    "step": "How long a bucket is",
+    "by": "What figures are shown by, beside the time",
     "format": "How the file is written",
     "row": "The recipient's number in its campaign",
     "wait_s": "How long to wait for the process that may be sending it",

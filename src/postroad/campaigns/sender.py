@@ -13,6 +13,7 @@ from postroad.model.credential import Credential
 from postroad.model.errors import BadInput, StoreError
 from postroad.model.foreign import clean, error_text
 from postroad.model.outcome import Kind
+from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Channel, ChannelAnswer, ChannelMessage
@@ -39,6 +40,7 @@ class SenderDeps(Struct, frozen=True):
 
     store: CampaignStore
     pace: Pace
+    figures: FigureGatherer
     clock: Clock
     log: Log
     owner: int
@@ -211,6 +213,7 @@ class Sender:
             )
         else:
             answer = await self._sent(message.parcel)
+        self._count(answer.kind)
         state = self._state(answer, tries)
         self._recorder.add(
             CallResult(
@@ -229,6 +232,12 @@ class Sender:
             await self._block.note(answer)
         except StoreError as error:
             self._deps.log.warning("could not store the block of a credential", error=str(error))
+
+    def _count(self, kind: Kind) -> None:
+        """Count a call. It has no lateness: recipients of a campaign are due one after another."""
+        campaign, figures = self._context.campaign, self._deps.figures
+        figures.turn()
+        figures.add((campaign.tenant, f"campaign:{campaign.name}", campaign.name), kind)
 
     async def _sent(self, parcel: ChannelMessage) -> ChannelAnswer:
         try:

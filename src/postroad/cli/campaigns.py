@@ -1,6 +1,5 @@
 """`postroad campaign`: one template to many recipients, once, at the allowed rate."""
 
-import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +9,7 @@ from postroad.api.in_process import part
 from postroad.cli.command import Commands, Invocation, Limit, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, pieces, when
+from postroad.cli.watching import answered, pause
 from postroad.model.errors import BadInput
 from postroad.model.wording import duration_text
 
@@ -166,8 +166,8 @@ def show(
         said = road.ask("GET", _path(name))
         while watch and said["state"] in LIVE:
             err().print(_line(said))
-            time.sleep(1)  # noqa: TID251 - a person watches
-            said = road.ask("GET", _path(name))
+            pause(1)
+            said = answered(road, lambda: road.ask("GET", _path(name)), err().print)
     _tell(call, said)
 
 

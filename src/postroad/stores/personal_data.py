@@ -11,6 +11,7 @@ from postroad.model.audit import shown_text
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.ids import first_after
 from postroad.model.privacy import CANCEL_STEP, LAST_STEP, ErasureJob
+from postroad.model.rollup import NAME_MAX
 from postroad.stores.statements import Value
 
 ERASED: Final[Mapping[str, str]] = {
@@ -42,6 +43,7 @@ ERASED: Final[Mapping[str, str]] = {
     "pace": "queues, limits",
     "pace_count": "queues, limits",
     "pace_share": "queues, limits",
+    "rollup": "figures",
     "audit": "audit: the lines stay, without what they name",
     "erasure": "its own row keeps a digest of the recipient",
 }
@@ -245,6 +247,13 @@ def limits(job: ErasureJob, _now_ms: int) -> Slice:
     return Erased(erased)
 
 
+def figures(job: ErasureJob, _now_ms: int) -> Slice:
+    """Figures of a tenant, or (hourly) of one queue. Long names are cut there."""
+    whose = (job.subject.tenant, job.subject.recipient[:NAME_MAX])
+    count = yield Query("erase_rollup", (*whose, SLICE))
+    return Erased({"rollup": count}, 0 if count else None)
+
+
 def audit(job: ErasureJob, _now_ms: int) -> Slice:
     """Lines of the audit log keep who, when and which verb, and lose what they name."""
     recipient = job.subject.recipient
@@ -267,6 +276,7 @@ STEPS: Final = {
     "mailboxes": mailboxes,
     "queues": queues,
     "limits": limits,
+    "figures": figures,
     "audit": audit,
 }
 """The steps of an erasure in their order; each is one or many transactions."""
