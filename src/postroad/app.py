@@ -32,6 +32,7 @@ from postroad.transports.handler import HandlerTransport
 from postroad.transports.threads import Calls, Threads
 from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.allowance import Allowance
+from postroad.verbs.audit import AuditVerbs
 from postroad.verbs.campaign_service import CampaignService
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
@@ -42,6 +43,7 @@ from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
 from postroad.verbs.own_keys import own_keys
+from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
 from postroad.verbs.running import deliver
@@ -84,6 +86,8 @@ class Postroad:
     credentials = VerbGroup(CredentialAdmin)
     mailboxes = VerbGroup(MailboxAdmin)
     tokens = VerbGroup(TokenAdmin)
+    audit = VerbGroup(AuditVerbs)
+    privacy = VerbGroup(PrivacyVerbs)
 
     def __init__(
         self,
@@ -96,13 +100,14 @@ class Postroad:
         self.settings = checked(self.defaults if settings is None else settings)
         self.dsn = dsn or os.environ.get("POSTROAD_DSN") or self.settings.dsn
         parts = parts or Parts()
-        log = self.log = parts.log or make_log(
-            self.settings.log_level, form=self.settings.log_format
-        )
         self._chance = parts.chance or system_chance()
-        store = self.store = parts.store or open_store(self.dsn, parts.clock or SystemClock())
+        clock = parts.clock or (parts.store.clock if parts.store else SystemClock())
+        level, form = self.settings.log_level, self.settings.log_format
+        log = self.log = parts.log or make_log(level, form=form, clock=clock)
+        store = self.store = parts.store or open_store(self.dsn, clock, log)
         self._own_store = parts.store is None
-        self._handlers = HandlerTransport(FailureLog(log, store.clock), parts.threads)
+        self._failure_log = FailureLog(log, store.clock)
+        self._handlers = HandlerTransport(self._failure_log, parts.threads)
         self.registry = Registry(self._handlers)
         self.extra_transports = tuple(transports)
         keys = self.keys = key_ring(self.settings.keys_file)
@@ -123,12 +128,14 @@ class Postroad:
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
         self.meter: Meter | None = None
         self.engine: Engine | None = None
-        self._controls = Controls(store, self._last_tries)
+        self._controls = Controls(store, self._last_tries, log)
         self._explainer = Explainer(store, store.clock, self._sends)
-        self.lanes = LaneControls(store)
+        self.lanes = LaneControls(store, log)
         self.dead = DeadMessages(store)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenAdmin(store, store.clock)
+        self.audit = AuditVerbs(store)
+        self.privacy = PrivacyVerbs(store, log)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         service = self.campaign_service = CampaignService(
             store, keys, rules, log, own.idle, allowance, parts.resolve
@@ -158,7 +165,9 @@ class Postroad:
 
     async def __aexit__(self, *_: object) -> None:
         self._sending.close()
+        self._failure_log.close()
         await self._reopening.close()
+        await self.privacy.close()
         try:
             await self.store.leave(self.owner)
         except StoreError as gone:
@@ -350,6 +359,7 @@ class Postroad:
     def _tell_broken(self, broke: Broke | None) -> None:
         """Set who is told when a task of the store or of the road dies."""
         self._reopening.tasks.tell(broke)
+        self.privacy.tasks.tell(broke)
         self._allowance.tasks.tell(broke)
         if isinstance(self.store, HasTasks):
             self.store.tasks.tell(broke)

@@ -10,9 +10,9 @@ from postroad.ports.sql import MARK, split
 
 LABELLED = {"write", "read", "work", "together"}
 """Their first argument says what a statement is counted as, and is no statement."""
-SHARED = re.compile(r"^from postroad\.stores\.statements import .*\bStatements\b", re.MULTILINE)
+SHARED = re.compile(r"^from postroad\.stores\.statements import ", re.MULTILINE)
 """A module of `stores/` that imports it runs statements of both databases by name."""
-ON_STATEMENTS = {"select", "first", "execute", "changes"}
+ON_STATEMENTS = {"select", "first", "execute", "changes", "insert"}
 ON_DATABASE = {"all", "one", "rows", "number", "run", "many", "changed", "many_changed"}
 
 

@@ -51,6 +51,8 @@ class World:
         self.members: dict[str, Member] = {}
         self.equip: Callable[[str, Postroad], None] = lambda _name, _road: None
         """Called with each new engine's name and road before it starts, to register handlers."""
+        self.log = make_log("critical")
+        """The log of every engine that is started from now on."""
         self._settings = Settings(limits=limits or Limits())
         self._server = loop.node("store")
         self._client: Postroad | None = None
@@ -78,7 +80,7 @@ class World:
         return self._client
 
     def _road(self, receivers: Receivers) -> Postroad:
-        parts = Parts(store=self.store, chance=self.loop.rng, log=make_log("critical"))
+        parts = Parts(store=self.store, chance=self.loop.rng, log=self.log)
         return Postroad(settings=self._settings, transports=[receivers], parts=parts)
 
     def start(self, name: str) -> Member:

@@ -156,7 +156,7 @@ Way = Callable[[World], Any]
 STATES: list[tuple[Way, State, list[tuple[str, str]], NextKind, str]] = [
     (scheduled, State.waiting, [("message", "scheduled")], NextKind.attempt, "its sender asked"),
     (retrying, State.waiting, [("message", "retry")], NextKind.attempt, "delay of its retry level"),
-    (over_quota, State.held, [("queue", "quota")], NextKind.probe, "its queue takes no more"),
+    (over_quota, State.held, [("queue", "quota")], NextKind.probe, "over its quota"),
     (away, State.held, [("lane", "unreachable")], NextKind.probe, "one probe an interval"),
     (
         recipient_away,

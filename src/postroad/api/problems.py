@@ -79,6 +79,7 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownMessage: 404,
     errors.UnknownToken: 404,
     errors.UnknownMailbox: 404,
+    errors.UnknownErasure: 404,
     UnknownCampaign: 404,
     WrongState: 409,
     errors.NotDead: 409,

@@ -45,6 +45,8 @@ class Route:
         self.path = path
         self.handler = handler
         self.facts = facts
+        self.changes = method != "GET" and facts.scope is not None and facts.audited
+        """Whether a call leaves a line in the audit log."""
         self.parts = tuple(path.split("/"))
         hints = get_type_hints(handler, include_extras=True)
         self.answer = hints.pop("return")
@@ -87,15 +89,15 @@ class Route:
                 return None
         return found
 
-    async def call(self, request: Request, path: dict[str, str]) -> Any:
-        """Call the function with its arguments, checked against their types; then with the body."""
+    async def arguments(self, request: Request, path: dict[str, str]) -> dict[str, Any]:
+        """The function's arguments, checked against their types; then the body."""
         given = self._read(request, path)
         if self._takes_request:
             given["request"] = request
         if self.decoder is not None:
             _check_json(request.headers.get("content-type", ""))
             given[self._bodies[0]] = decode(await request.body(), self.decoder)
-        return await self.handler(**given)
+        return given
 
     def _read(self, request: Request, path: dict[str, str]) -> dict[str, Any]:
         values: dict[str, str] = dict(path)
@@ -153,6 +155,8 @@ class Facts(Struct, frozen=True):
     """The types of the lines of an answer in NDJSON."""
     bytes_max: int = SMALL_BYTES_MAX
     """The largest body; 0: as the setting request_bytes_max says."""
+    audited: bool = True
+    """Whether a change leaves a line in the audit log. Sends do not: they have receipts."""
 
 
 def fetch(path: str, *, scope: Scope | None, **facts: Any) -> Callable[..., Route]:

@@ -1,6 +1,7 @@
 """A server: one road, its routes on a port, and where asked its engine, until told to stop."""
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -17,6 +18,7 @@ from postroad.api.context import Context
 from postroad.api.hosts import Proxies
 from postroad.api.listening import StrictProtocol
 from postroad.api.owner_note import OwnerNote, leave_note, remove_note
+from postroad.api.port_owner import port_owner
 from postroad.api.request_metrics import RequestMetrics
 from postroad.api.tls_server import TlsServer
 from postroad.app import Postroad
@@ -83,6 +85,8 @@ class ApiServer:
             taken.close()
             nowhere = isinstance(error, UnicodeError | socket.gaierror)
             why = getattr(error, "strerror", "") or "that is no host"
+            if getattr(error, "errno", 0) == errno.EADDRINUSE and (user := port_owner(port)):
+                why += f" by {user}"
             raise (BadSetting if nowhere else CannotListen)(
                 f"cannot listen on {self._settings.listen}: {why}; give another with "
                 "--listen HOST:PORT"

@@ -11,7 +11,7 @@ from postroad.cli.command import Commands, Invocation, Limit, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, pieces, when
 from postroad.model.errors import BadInput
-from postroad.model.sentences import duration_text
+from postroad.model.wording import duration_text
 
 Name = Annotated[str, Argument(help="The campaign's name.")]
 Row = Annotated[int, Option(help="The number of the recipient.")]

@@ -226,9 +226,12 @@ def _given(value: Any) -> Any:
     return (list(value) or None) if isinstance(value, tuple) else value
 
 
-def add_group(app: Group, name: str, panel: str, text: str, commands: Commands) -> None:
-    """Add a group of commands, each by its name."""
+def add_group(
+    app: Group, name: str, panel: str, text: str, commands: Commands, otherwise: str = ""
+) -> None:
+    """Add a group of commands, each by its name; `otherwise` is meant when none is named."""
     group = app.subgroup(name, panel, text)
+    group.otherwise = otherwise
     for each, function in commands.items():
         command(group, each)(function)
 

@@ -9,7 +9,7 @@ from postroad.cli.command import After, Commands, Invocation, Limit, Listing, ad
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import more, when
 from postroad.model.errors import BadInput
-from postroad.model.sentences import duration_text
+from postroad.model.wording import duration_text
 
 Url = Annotated[str, Argument(help="The webhook's URL.")]
 

@@ -119,7 +119,8 @@ def show(call: Listing, id: Id) -> None:  # noqa: A002 - the word that receipts 
     said = call.ask("GET", f"/v1/messages/{part(id)}")
     if call.printed(said):
         return
-    state = f"{said['state']} ({said['reason']})" if said["reason"] else said["state"]
+    why = said["reason"] or said["because"]
+    state = f"{said['state']} ({why})" if why else said["state"]
     call.facts(
         [
             ("id", said["id"]),

@@ -193,6 +193,15 @@ class Group(click.Group):
             name, help=text, params=list(params), no_args_is_help=True, context_settings=SETTINGS
         )
         self._panels: dict[str, str] = {}
+        self.otherwise = ""
+        """The command that is meant when none is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        named = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(
+            ctx, [self.otherwise, *args] if self.otherwise and not named else args
+        )
 
     def put(self, command: click.Command, panel: str) -> None:
         """Add a command to a panel of the list."""

@@ -16,8 +16,8 @@ from typing import Final, TextIO
 import msgspec
 from msgspec import Struct
 
-from postroad.model.sentences import duration_text, moment
 from postroad.model.terminal_text import escaped, escaped_json, escaped_line
+from postroad.model.wording import duration_text, moment
 
 STYLES: Final = {"": "", "bold": "1", "dim": "2", "bold red": "1;31"}
 LEAST: Final = (24, 8)

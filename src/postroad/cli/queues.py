@@ -7,7 +7,7 @@ from postroad.cli.command import After, Invocation, Limit, Listing, command
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import ago, err, more
 from postroad.model.errors import BadInput
-from postroad.model.sentences import duration_text
+from postroad.model.wording import duration_text
 
 Queue = Annotated[str, Argument(help="The queue's name.")]
 Rate = Annotated[

@@ -2,9 +2,10 @@
 
 import gc
 import importlib
+import logging
 import os
 import sys
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from postroad.engine.runners import StopSummary
 from postroad.hub.access import hub_tokens, new_token
 from postroad.hub.serving import HubService, ListenOptions
 from postroad.model.errors import BadInput, HubInUse
+from postroad.observe.log import has_handlers
 from postroad.observe.relay import relayed
 from postroad.observe.watchdog import end_when_stuck
 from postroad.ports import loop
@@ -65,7 +67,9 @@ def serve(
     # What is loaded by now stays: else each full collection looks through it, 45 ms of the loop.
     gc.freeze()
     gc.set_threshold(gc.get_threshold()[0], MIDDLE_AFTER, FULL_AFTER)
-    with closing(server), relayed(road.log):
+    # A program that has handlers gets what libraries log by itself.
+    relay = nullcontext() if has_handlers(logging.getLogger()) else relayed(road.log)
+    with closing(server), relay:
         loop.run(_until_stopped(server, station, api=api))
 
 

@@ -22,6 +22,7 @@ def make(
         list[str] | None,
         Option(help="send, read, manage or admin; may be repeated; all unless given."),
     ] = None,
+    role: Annotated[str, Option(help="read, operate, admin or tenant, in place of scopes.")] = "",
     lasts: Annotated[
         timedelta | None, Option(help="How long it is good for, as 30d or 12h; else for ever.")
     ] = None,
@@ -30,6 +31,8 @@ def make(
     data: dict[str, Any] = {"name": name, "tenant": call.tenant}
     if scope:
         data["scopes"] = scope
+    if role:
+        data["role"] = role
     if lasts is not None:
         data["lasts_s"] = lasts.total_seconds()
     said = call.ask("POST", "/v1/tokens", data=data)
@@ -50,13 +53,14 @@ def list_tokens(call: Listing) -> None:
             row["id"],
             row["tenant"],
             row["name"],
+            row["role"] or "",
             " ".join(row["scopes"]),
             when(row["created_at_ms"]),
             when(row["expires_at_ms"]),
         )
         for row in said
     ]
-    columns = ("id", "tenant", "name~", "may~", "made", "ends")
+    columns = ("id", "tenant", "name~", "role", "may~", "made", "ends")
     call.table(columns, rows, "no tokens: `postroad token make`")
 
 

@@ -9,6 +9,7 @@ from postroad.engine.capacity import Capacity
 from postroad.engine.deadlines import Deadlines
 from postroad.engine.delivery_attempt import AttemptDeps
 from postroad.engine.descriptor_backoff import DescriptorBackoff
+from postroad.engine.engine_log import EngineLog
 from postroad.engine.janitor import Janitor
 from postroad.engine.lane_claims import LaneClaims
 from postroad.engine.lane_pacing import LanePacing
@@ -66,9 +67,12 @@ class Engine:
         capacity = Capacity(limits, pools)
         self._sessions = sessions = Sessions(transports, limits.in_flight_max, log)
         busy_lanes = BusyLanes(limits.in_flight_max, self._claim_again)
-        self.owned = owned = OwnedLanes(store, owner, limits, sessions, busy_lanes, log, self._pump)
-        self.janitor = Janitor(store, owner, limits, log)
-        self.recorder = Recorder(store, owner, limits, log, self._recorded, owned.lost)
+        self._events = events = EngineLog(store, log)
+        self.owned = owned = OwnedLanes(
+            store, owner, limits, sessions, busy_lanes, events, self._pump
+        )
+        self.janitor = Janitor(store, owner, limits, events)
+        self.recorder = Recorder(store, owner, limits, events, self._recorded, owned.lost)
         self._recaller = Recaller(store, owner, log, self._pump)
         self._reader = LaneReader(store, log, self._pump, self.recorder.put)
         self._pacing = LanePacing(pace, limits.window, self._slot_came)
@@ -121,6 +125,7 @@ class Engine:
         self._pacing_task = self._task(self._pace.run(), "pace")
         self.spawn(self.janitor.run_sweep(), "sweep")
         self.spawn(self.janitor.run_retention(), "retention")
+        self.spawn(self.janitor.run_erasures(), "erasures")
         owns = self.lanes.__len__
         self.spawn(self.janitor.run_beat(lambda: owns() > 0, self._declared_dead), "beat")
         self.spawn(self.owned.run(self._runners.serve_waiting), "owned lanes")
@@ -196,7 +201,7 @@ class Engine:
         try:
             await self._store.disown(self.owner, [])
         except StoreError as error:
-            self._log.warning("lanes could not be given back", error=str(error))
+            self._log.store_failed("give lanes back", error)
         return summary
 
     async def close(self) -> None:
@@ -208,6 +213,7 @@ class Engine:
         await self._cancel([*self._claimers, *self._loops])
         if self._pacing_task is not None:
             await self._cancel([self._pacing_task])
+        await self._events.close()
 
     async def _cancel(self, tasks: "list[asyncio.Task[None]]") -> None:
         for task in tasks:

@@ -243,6 +243,8 @@ class LaneWorker(Struct, gc=False, eq=False):
             result_of(self.lane, rung, message, outcome, after, times),
             self._change_queue(lane_queue, after),
             self._change_lane(after, now_ms),
+            old_block=at.block,
+            old_circuit=at.circuit,
         )
 
     def abandon(self, message: Message, started_ms: int) -> AttemptEffects | None:

@@ -134,7 +134,7 @@ def explain(facts: MessageFacts, now_ms: int, *, sending: bool = False) -> Expla
         circuit=facts.lane.circuit if facts.lane else CLOSED,
         lane=facts.lane.id if facts.lane else None,
         next=coming,
-        sentence=tell_message(facts, state, coming, now_ms),
+        sentence=tell_message(facts, state, because, coming, now_ms),
     )
 
 

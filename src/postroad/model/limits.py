@@ -32,6 +32,8 @@ class Tuning(Struct, frozen=True):
     """Expired messages moved by one transaction."""
     retain_every_s: float = 3_600.0
     """How often finished work past its time is deleted."""
+    audit_max: int = 1_000_000
+    """Lines that the audit log keeps of one tenant, some 300 MB; its oldest go first."""
 
 
 class Limits(Tuning, frozen=True):
@@ -53,3 +55,5 @@ class Limits(Tuning, frozen=True):
     """How many messages the dead set keeps; the longest dead go first."""
     queue_unused_ms: int = 30 * 86_400_000
     """How long an empty queue is kept that nobody uses and that has no settings."""
+    audit_ms: int = 365 * 86_400_000
+    """How long the audit log keeps a line."""

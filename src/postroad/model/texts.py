@@ -22,6 +22,7 @@ PATH_MAX: Final = 4_096
 
 TEXTS_MAX: Final[Mapping[str, int]] = {
     "account": NAME_MAX,
+    "actor": NAME_MAX,
     "after": QUEUE_MAX,
     "box": ID_MAX,
     "callback": QUEUE_MAX,
@@ -43,7 +44,8 @@ TEXTS_MAX: Final[Mapping[str, int]] = {
     "queue": QUEUE_MAX,
     "rate": RATE_MAX,
     "reason": ID_MAX,
-    "recipient": NAME_MAX,
+    "recipient": QUEUE_MAX,
+    "role": ID_MAX,
     "secret": SECRET_MAX,
     "sender": NAME_MAX,
     "server": QUEUE_MAX,
@@ -54,6 +56,7 @@ TEXTS_MAX: Final[Mapping[str, int]] = {
     "to": QUEUE_MAX,
     "tz": ID_MAX,
     "url": QUEUE_MAX,
+    "verb": NAME_MAX,
     "what": QUEUE_MAX,
 }
 """Characters, by the name of a parameter, a field or an option."""

@@ -42,6 +42,8 @@ NOT_IN_SQLITE: Final = {
     "schema_version": "the version of this schema; SQLite has it in the file's header",
     "copying": "how far a copy is",
     "copied": "that a copy is whole",
+    "hold": "a view: what holds messages back",
+    "queue_hold": "the same, by queue and lane",
 }
 """Tables of the target that nothing is copied into, and why."""
 Told = Callable[[str, int, int], None]

@@ -18,6 +18,10 @@ class Statements(ABC):
     async def changes(self, label: str, name: str, *values: Value) -> bool:
         """Run a statement; answers whether it changed anything."""
 
+    @abstractmethod
+    async def insert(self, label: str, name: str, *values: Value) -> int:
+        """Run a statement that stores a row; answers its number."""
+
     async def execute(self, label: str, name: str, *values: Value) -> None:
         """Run a statement that changes something."""
         _ = await self.changes(label, name, *values)  # it need not say what

@@ -1,7 +1,7 @@
 """Access tokens: only a hash of each is kept."""
 
 from postroad.model.states import NEVER
-from postroad.model.tokens import Scope, Token
+from postroad.model.tokens import Role, Scope, Token
 from postroad.stores.statements import Row, Statements
 
 
@@ -11,13 +11,14 @@ class TokenTable(Statements):
     async def token_add(self, token: Token, digest: bytes) -> None:
         """Store a new token."""
         scopes, until_ms = " ".join(token.scopes), token.expires_at_ms or NEVER
-        values = (token.id, token.tenant, token.name, scopes, digest, token.created_at_ms, until_ms)
+        whose = (token.id, token.tenant, token.name)
+        values = (*whose, scopes, digest, token.created_at_ms, until_ms, token.role or "")
         await self.execute("tokens", "token_insert", *values)
 
     async def token_find(self, identity: str) -> tuple[Token, bytes] | None:
         """The token of that id, with its hash."""
         row = await self.first("tokens", "token_find", identity)
-        return (_token(row[:6]), row[6]) if row else None
+        return (_token(row[:7]), row[7]) if row else None
 
     async def token_page(self, tenant: str | None) -> list[Token]:
         """A tenant's tokens, or all of them."""
@@ -29,7 +30,8 @@ class TokenTable(Statements):
 
 
 def _token(row: Row) -> Token:
-    identity, tenant, name, scopes, created_ms, expires_ms = row
+    identity, tenant, name, scopes, created_ms, expires_ms, role = row
     kinds = tuple(Scope(scope) for scope in scopes.split())
     until_ms = expires_ms if expires_ms < NEVER else None
-    return Token(identity, tenant, name, kinds, created_ms, until_ms)
+    named = Role(role) if role else None
+    return Token(identity, tenant, name, kinds, created_ms, until_ms, named)

@@ -58,6 +58,7 @@ class Summary(Struct, frozen=True):
     takes=SendRequest,
     takes_media=NDJSON,
     lines=(LineAnswer, Summary),
+    audited=False,
 )
 async def batch(request: Request) -> Stream:
     """Send many: each line is a message, and is stored or refused for itself. Answers a line each,

@@ -67,6 +67,8 @@ class MessageView(Struct, frozen=True):
     queue: str
     state: State
     reason: DeadReason | None
+    because: str
+    """What holds it; never empty when it is held."""
     level: int
     retries: int
     accepted_at_ms: int
@@ -112,7 +114,7 @@ def _bad(field: str, text: str) -> BadRequest:
     return BadRequest(f"{field}: {text}", (FieldError(field, text),))
 
 
-@give("/v1/messages", scope=Scope.send, much=True, status=201, also=(200,))
+@give("/v1/messages", scope=Scope.send, much=True, status=201, also=(200,), audited=False)
 async def send(
     request: Request,
     asked: SendRequest,

@@ -31,6 +31,7 @@ from postroad.stores.postgres.listening import NotifyListener
 from postroad.stores.statements import Row, Statements, Value
 
 ARRIVALS_BATCH: Final = 500
+MOVE: Final = "move arrivals to their rungs"
 RETRY_S: Final = 1.0
 
 
@@ -103,7 +104,7 @@ class PostgresBase(Statements):
         else:
             pids = self._lines
             await self._listener.start(lambda pid: any(line.pid == pid for line in pids))
-        _ = self.tasks.start(self._move(), "mover")  # kept there
+        _ = self.tasks.start(self._move(), MOVE)  # kept there
 
     async def _check(self) -> bool:
         async with connected(self.address) as raw:
@@ -165,6 +166,11 @@ class PostgresBase(Statements):
         self._check_open()
         return await self._side.changes(label, name, *values)
 
+    async def insert(self, label: str, name: str, *values: Value) -> int:
+        """Run a statement that returns the number of its row."""
+        self._check_open()
+        return await self._side.insert(label, name, *values)
+
     def _check_open(self) -> None:
         if not self._open:
             raise NotOpen("the road is not open: use it inside `async with road:`")
@@ -195,8 +201,9 @@ class PostgresBase(Statements):
             try:
                 while await self.move_arrivals():
                     pass
+                self.log.store_works(MOVE)
             except StoreError as error:
-                self.log.warning("arrivals wait", error=str(error))
+                self.log.store_failed(MOVE, error)
                 await self.clock.sleep(RETRY_S)
                 self._arrivals.set()
 

@@ -161,7 +161,7 @@ class FleetBell(LocalBell):
 
     def _flush_soon(self) -> None:
         if self._flushing is None and not self._closed:
-            self._flushing = self._tasks.start(self._flush(), "bell, rings for others")
+            self._flushing = self._tasks.start(self._flush(), "wake-ups of other processes")
 
     async def _flush(self) -> None:
         try:

@@ -152,6 +152,10 @@ class StoreConnection(Statements):
         """Run a statement that returns what it changed; answers whether there was any."""
         return bool(await self.rows(label, name, values))
 
+    async def insert(self, label: str, name: str, *values: Value) -> int:
+        """Run a statement that returns the number of its row."""
+        return int(await self.one(label, name, values))
+
     async def together(self, label: str, work: Callable[[Raw], Awaitable[T]]) -> T:
         """Run several statements in one transaction. The work may be done a second time, after the
         first was rolled back."""

@@ -1,7 +1,8 @@
 """The PostgreSQL store: what engines do, what users ask, what is kept beside messages."""
 
-from postroad.stores.postgres.control import PostgresControl
+from postroad.stores.audit import AuditTable
 from postroad.stores.postgres.deadset import PostgresDeadSet
+from postroad.stores.postgres.erasing import PostgresErasing
 from postroad.stores.postgres.insight import PostgresInsight
 from postroad.stores.postgres.leases import PostgresLeases
 from postroad.stores.postgres.mailboxes import PostgresMailboxes
@@ -23,11 +24,12 @@ class PostgresStore(
     PostgresRecording,
     PostgresUpkeep,
     PostgresPacing,
-    PostgresControl,
+    PostgresErasing,
     PostgresDeadSet,
     PostgresInsight,
     PostgresOverview,
     PostgresTicks,
+    AuditTable,
     StoredHeaders,
     PostgresMailboxes,
     TokenTable,

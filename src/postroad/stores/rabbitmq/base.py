@@ -147,10 +147,8 @@ class RabbitBase:
             try:
                 await self.queue_cache.refresh([(queue.tenant, queue.name) for queue in queues])
             except StoreError as error:
-                self.log.warning(
-                    "could not read the queues; a pause or block may take effect late",
-                    error=str(error),
-                )
+                # A pause or block may take effect late.
+                self.log.store_failed("read the queues", error)
             self.parking.look()
 
     def _check_open(self) -> None:

@@ -141,6 +141,10 @@ class RabbitInsight(RabbitWaiting):
         lanes = tuple(self.owned(lane) for lane in facts.lanes)
         return replace(facts, lanes=lanes, tallies=facts.tallies + _tallies(waiting_groups))
 
+    async def lane_backlog(self, lane: int, most: int) -> int:
+        """Count what is known to wait in a lane, up to a number."""
+        return min(most, sum(group.count for group in await self.waiting_groups(lane=lane)))
+
     async def lane_facts(self, number: int) -> LaneFacts | None:
         """A lane and what is known to wait in it."""
         facts = await self.state.lane_facts(number)

@@ -111,6 +111,10 @@ class SqliteBase(Statements):
         """Run a statement; answers, when it is on the disk, whether it changed any row."""
         return await self.write(label, lambda db: db.changed(name, *values) > 0, durable=True)
 
+    async def insert(self, label: str, name: str, *values: Value) -> int:
+        """Run a statement; answers, when it is on the disk, the number of its row."""
+        return await self.write(label, lambda db: db.number(name, *values) or 0, durable=True)
+
 
 @contextmanager
 def locked(path: Path) -> Iterator[Database]:

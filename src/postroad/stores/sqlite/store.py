@@ -22,11 +22,13 @@ from postroad.model.record import (
 )
 from postroad.model.states import NEVER
 from postroad.ports.store import Levels, Names
+from postroad.stores.audit import AuditTable
 from postroad.stores.private_headers import StoredHeaders
 from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.deadset import SqliteDeadSet
+from postroad.stores.sqlite.erasing import SqliteErasing
 from postroad.stores.sqlite.insight import SqliteInsight
 from postroad.stores.sqlite.joining import SqliteJoining
 from postroad.stores.sqlite.mailboxes import SqliteMailboxes
@@ -226,6 +228,8 @@ class SqliteStore(
     SqliteOverview,
     SqlitePacing,
     SqliteTicks,
+    AuditTable,
+    SqliteErasing,
     StoredHeaders,
     SqliteMailboxes,
     TokenTable,

@@ -118,13 +118,13 @@ class Fleet:
                 self._log.warning("could not take a shard", shard=shard, error=str(error))
                 return
             self.mine |= {shard}
-            self._log.info("took a shard", shard=shard, workers=len(self.workers))
+            self._log.debug("took a shard", shard=shard, workers=len(self.workers))
         self.settled.set()
 
     async def _give_back(self, shard: int) -> None:
         try:
             await self._consumer.give_back(f"shard.{shard}")
-            self._log.info("gave a shard back", shard=shard, workers=len(self.workers))
+            self._log.debug("gave a shard back", shard=shard, workers=len(self.workers))
         except StoreError as error:
             self._log.warning(
                 "could not give a shard back in good order", shard=shard, error=str(error)
