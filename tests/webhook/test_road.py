@@ -283,7 +283,7 @@ def test_a_name_that_has_no_address_yet_is_stored_and_tried_unless_a_check_is_as
             await road.webhooks.set(url, reject=[418])
             await road.run(until_idle=True)
             said = await road.explain(receipt.id)
-            assert (said.state, said.level) == ("waiting", 0)
+            assert (said.state, said.level) == ("held", 0)
             assert [each.outcome for each in said.tries][:1] == ["unreachable"]
             with pytest.raises(BadUrl, match="cannot be called now"):  # also of a known queue
                 await road.send(url, 2, check=True)
