@@ -172,7 +172,7 @@ def test_what_an_exception_says_cannot_break_a_programs_handlers(
     log = make_log("info")
     for text in ("plain", "half \ud800", "\x1b]0;owned"):
         try:
-            raise ValueError(text)
+            raise ValueError(text)  # noqa: TRY301 - it must have been raised
         except ValueError:
             log.exception("it failed")
     plain, half, owned = caplog.records
