@@ -14,8 +14,7 @@ import pytest
 from postroad import Postroad
 from postroad.campaigns import importing, reading
 from postroad.campaigns.reading import BadFile
-from postroad.campaigns.template import BadTemplate
-from postroad.model.campaign import WrongState
+from postroad.model.campaign import BadTemplate, WrongState
 from tests.campaigns.provider import ROOT, TOKEN, Provider
 from tests.campaigns.stories import local, numbers, write_csv
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroad.campaigns import template
-from postroad.campaigns.template import BadTemplate, Template
+from postroad.campaigns.template import Template
+from postroad.model.campaign import BadTemplate
 from postroad.model.sms_segments import count_segments
 
 

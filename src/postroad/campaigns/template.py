@@ -8,7 +8,7 @@ from typing import Final
 from jinja2 import StrictUndefined, TemplateSyntaxError, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from postroad.model.errors import BadInput
+from postroad.model.campaign import BadTemplate
 from postroad.model.foreign import error_text
 from postroad.model.near_names import nearest
 from postroad.model.texts import TEMPLATE_MAX
@@ -33,10 +33,6 @@ ALLOWED: Final = (
 BEGINS: Final = ("variable_begin", "block_begin")
 NAME: Final = "<template>"
 """What Jinja2 calls a template that came from a text, in traces."""
-
-
-class BadTemplate(BadInput):
-    """The template cannot be used; its place and what to write instead are said."""
 
 
 def _or_else(value: str, other: str = "") -> str:

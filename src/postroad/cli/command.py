@@ -131,6 +131,12 @@ class Invocation(SettingsInvocation):
             return road.ask(method, path, query, data)
 
 
+class ExportInvocation(Invocation):
+    """Of a command that makes requests and writes a file, which is NDJSON in any case."""
+
+    OPTIONS: ClassVar[Names] = (*SETTING, *REQUEST)
+
+
 class Listing(Invocation):
     """Of a command that makes requests and prints rows, which have a form for programs."""
 

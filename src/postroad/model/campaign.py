@@ -12,6 +12,10 @@ class WrongState(BadInput):
     """The campaign is in a state in which this cannot be asked for; nothing was changed."""
 
 
+class BadTemplate(BadInput):
+    """The template cannot be used; its place and what to write instead are said."""
+
+
 class UnknownCampaign(BadInput):
     """No campaign of that name is known."""
 
