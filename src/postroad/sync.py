@@ -35,6 +35,7 @@ from postroad.verbs.dead import DeadMessages
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxAdmin
+from postroad.verbs.messages import Messages
 from postroad.verbs.registering import F, G, HandlerOptions
 from postroad.verbs.sending import Receipt
 from postroad.verbs.tokens import TokenAdmin
@@ -73,6 +74,13 @@ class BlockingDead(Verbs):
 
     list, show = blocking(DeadMessages.list), blocking(DeadMessages.show)
     replay, purge = blocking(DeadMessages.replay), blocking(DeadMessages.purge)
+
+
+class BlockingMessages(Verbs):
+    """List and search messages, and send finished ones again."""
+
+    list, body = blocking(Messages.list), blocking(Messages.body)
+    send_again = blocking(Messages.send_again)
 
 
 class BlockingLanes(Verbs):
@@ -145,6 +153,7 @@ class Face(ABC):
                 setattr(self, name, group.kind(getattr(road, name), self._wait))
 
     dead = VerbGroup(BlockingDead)
+    messages = VerbGroup(BlockingMessages)
     lanes = VerbGroup(BlockingLanes)
     inspect = VerbGroup(BlockingInspection)
     webhooks = VerbGroup(BlockingWebhooks)

@@ -19,6 +19,7 @@ from postroad.api.routes import (
     endpoints,
     health,
     keys,
+    lists,
     mailboxes,
     messages,
     metrics,
@@ -31,6 +32,7 @@ from postroad.api.routing import Router, fetch, nothing_at
 FAULT: Final = 500
 ROUTES: Final = (
     *messages.ROUTES,
+    *lists.ROUTES,
     *batch.ROUTES,
     *dead.ROUTES,
     *queues.ROUTES,

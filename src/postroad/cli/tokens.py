@@ -19,7 +19,7 @@ def make(
     name: Annotated[str, Argument(help="Who will use it, in a few words.")],
     scope: Annotated[
         list[str] | None,
-        Option(help="send, read, manage or admin; may be repeated; all unless given."),
+        Option(help="send, read, manage, admin or bodies; may be repeated; all unless given."),
     ] = None,
     days: Annotated[
         float, Option(help="Days until it expires; never unless given.", max=DAYS_MAX)

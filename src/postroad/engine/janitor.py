@@ -113,6 +113,8 @@ class Janitor:
                 while await store.dead_trim(limits.dead_max):
                     await store.clock.sleep(0)
                 await self._collect(unused_ms)
+                while await store.list_index(start=False) is not None:
+                    await store.clock.sleep(0)
             except StoreError as error:
                 self._log.warning("retention could not run, trying again later", error=str(error))
             await self._store.clock.sleep(self._limits.retain_every_s)

@@ -32,6 +32,9 @@ class Tuning(Struct, frozen=True):
     """Expired messages moved by one transaction."""
     retain_every_s: float = 3_600.0
     """How often finished work past its time is deleted."""
+    keep_bodies_ms: int = 0
+    """How long the bodies of delivered messages are kept, unless their queue says so: the setting
+    keep_bodies."""
 
 
 class Limits(Tuning, frozen=True):

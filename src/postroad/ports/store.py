@@ -19,10 +19,12 @@ from postroad.model.record import (
     Want,
 )
 from postroad.ports.bell import Bell
+from postroad.ports.bodies import Bodies
 from postroad.ports.clock import Clock
 from postroad.ports.control import Control
 from postroad.ports.deadset import DeadSet
 from postroad.ports.insight import Insight
+from postroad.ports.listing import Listings
 from postroad.ports.overview import Overviews
 from postroad.ports.pace import Slots
 from postroad.ports.private_headers import HeaderStore
@@ -112,7 +114,7 @@ class Upkeep(Protocol):
         lanes that serve no other. Drafts for one that is gone are refused: QueueGone."""
 
 
-class Readers(Insight, Overviews, Usage, Tokens, HookStore, Protocol):
+class Readers(Insight, Overviews, Listings, Bodies, Usage, Tokens, HookStore, Protocol):
     """Queries, tokens and webhook settings: what is kept beside messages."""
 
 

@@ -1,9 +1,11 @@
 """The PostgreSQL store: what engines do, what users ask, what is kept beside messages."""
 
+from postroad.stores.postgres.bodies import PostgresBodies
 from postroad.stores.postgres.control import PostgresControl
 from postroad.stores.postgres.deadset import PostgresDeadSet
 from postroad.stores.postgres.insight import PostgresInsight
 from postroad.stores.postgres.leases import PostgresLeases
+from postroad.stores.postgres.listing import PostgresListing
 from postroad.stores.postgres.mailboxes import PostgresMailboxes
 from postroad.stores.postgres.overview import PostgresOverview
 from postroad.stores.postgres.pacing import PostgresPacing
@@ -27,6 +29,8 @@ class PostgresStore(
     PostgresDeadSet,
     PostgresInsight,
     PostgresOverview,
+    PostgresListing,
+    PostgresBodies,
     PostgresTicks,
     PostgresHeaders,
     PostgresMailboxes,

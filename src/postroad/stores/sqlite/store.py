@@ -24,10 +24,12 @@ from postroad.model.states import NEVER
 from postroad.ports.store import Levels, Names
 from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import SqliteBase
+from postroad.stores.sqlite.bodies import SqliteBodies
 from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.deadset import SqliteDeadSet
 from postroad.stores.sqlite.insight import SqliteInsight
 from postroad.stores.sqlite.joining import SqliteJoining
+from postroad.stores.sqlite.listing import SqliteListing
 from postroad.stores.sqlite.mailboxes import SqliteMailboxes
 from postroad.stores.sqlite.overview import SqliteOverview
 from postroad.stores.sqlite.pacing import SqlitePacing
@@ -224,6 +226,8 @@ class SqliteStore(
     SqliteDeadSet,
     SqliteInsight,
     SqliteOverview,
+    SqliteListing,
+    SqliteBodies,
     SqlitePacing,
     SqliteTicks,
     SqliteHeaders,
