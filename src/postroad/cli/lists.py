@@ -15,7 +15,7 @@ from postroad.model.errors import BadInput
 COLUMNS = ("id", "queue", "state", "level#", "accepted", "because, error")
 
 
-class MessageFilter(SharedOptions, frozen=True):
+class ListOptions(SharedOptions, frozen=True):
     """Which messages: those to which all given options apply."""
 
     queue: Annotated[str, Option(help="Only of this queue; with * at its end, a prefix.")] = ""
@@ -33,7 +33,7 @@ class MessageFilter(SharedOptions, frozen=True):
 def messages(
     call: Invocation,
     *,
-    where: MessageFilter,
+    where: ListOptions,
     order: Annotated[str, Option(help="newest or oldest first, by acceptance.")] = "newest",
     limit: Limit = 100,
     after: After = "",
@@ -82,7 +82,7 @@ def send_again(
     call: Invocation,
     ids: Annotated[list[str] | None, Argument(help="Ids of messages; or use the filters.")] = None,
     *,
-    where: MessageFilter,
+    where: ListOptions,
     count: Annotated[int, Option(help="At most this many, the oldest first.")] = 0,
     key: Annotated[
         str, Option(help="Idempotency key: the same command again sends nothing twice.")
@@ -92,7 +92,7 @@ def send_again(
     """Send finished messages again, as new ones. Their bodies must be kept: see keep_bodies."""
     data = _given(where) | ({"count": count} if count else {}) | ({"ids": ids} if ids else {})
     if not data:
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in MessageFilter.__struct_fields__)
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in ListOptions.__struct_fields__)
         raise BadInput(f"say which: ids, {names}, or --count")
     data |= {"key": key, "dry_run": dry_run}
     with call.connect() as road, show_progress("sending again") as told:
@@ -105,6 +105,6 @@ def send_again(
     call.reply(said, "; ".join([f"{said['sent']} {words}", *more_words, *said["ids"]]))
 
 
-def _given(where: MessageFilter) -> dict[str, Any]:
+def _given(where: ListOptions) -> dict[str, Any]:
     values = structs.asdict(where)
     return {name: value for name, value in values.items() if value not in ("", None)}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from postroad.model.listing import Found, ListRequest, ListScope
+from postroad.model.listing import FoundRows, ListRequest, ListScope
 
 
 class Listings(Protocol):
@@ -18,11 +18,11 @@ class Listings(Protocol):
     async def list_names(self, queues: Sequence[int], rungs: Sequence[int]) -> ListScope:
         """Return these queues, these rungs and the queues of these."""
 
-    async def list_messages(self, request: ListRequest) -> Found:
+    async def list_messages(self, request: ListRequest) -> FoundRows:
         """Return the first messages between two ids, in order. It looks at a bounded number of
         rows, and says how far it came."""
 
-    async def list_rows(self, ids: Sequence[int]) -> Found:
+    async def list_rows(self, ids: Sequence[int]) -> FoundRows:
         """Return those of these messages that are unfinished."""
 
     async def list_index(self, *, start: bool) -> int | None:

@@ -18,7 +18,6 @@ from postroad.model.listing import (
     shown,
 )
 from postroad.model.states import State
-from postroad.ports.broker import HasBroker
 from postroad.ports.store import Store
 
 QUEUES_MAX: Final = 20
@@ -32,14 +31,19 @@ COMPARED: Final = 500
 class Search:
     """Collects one page."""
 
-    def __init__(self, store: Store, which: ListFilter, in_flight: frozenset[int]) -> None:
+    def __init__(
+        self, store: Store, which: ListFilter, in_flight: frozenset[int], *, in_broker: bool
+    ) -> None:
         self._store = store
+        self._in_broker = in_broker
+        self._shelves = tuple(s for s in which.shelves if in_broker or s is not Shelf.broker)
         self._which = which
         self._in_flight = in_flight
         self._scope: ListScope | None = None
         self._names = ListScope({}, {})
         self._step = -1 if which.newest else 1
         self.unindexed = which.unindexed
+        self._compares = bool(which.unindexed)
         self.messages: list[ListedMessage] = []
         self.looked_at = 0
         self.next: int | None = None
@@ -60,7 +64,7 @@ class Search:
                 )
         elif which.tenant is not None or which.prefix:
             self.unindexed = ("queue" if which.prefix else "tenant", *self.unindexed)
-        if which.state is State.sending and not isinstance(self._store, HasBroker):
+        if which.state is State.sending and not self._in_broker:
             await self._sending(low, high, limit)
             return
         while low <= high:
@@ -93,7 +97,7 @@ class Search:
     def _request(self, low: int, high: int, count: int) -> ListRequest:
         queues = None if self._scope is None else tuple(self._scope.queues)
         rungs = () if self._scope is None else tuple(self._rungs(self._scope))
-        return ListRequest(self._which.shelves, queues, rungs, low, high, self._which.newest, count)
+        return ListRequest(self._shelves, queues, rungs, low, high, self._which.newest, count)
 
     def _rungs(self, scope: ListScope) -> list[int]:
         """Which rungs can have such messages: a block is on a rung, never on messages."""
@@ -138,11 +142,16 @@ class Search:
 
     def _matches(self, message: ListedMessage) -> bool:
         which = self._which
+        if which.state is not None and message.state is not which.state:
+            return False
+        if self._scope is None and not (
+            which.tenant in (None, message.tenant) and message.queue.startswith(which.prefix)
+        ):
+            return False
+        if not self._compares:
+            return True
         return (
-            which.tenant in (None, message.tenant)
-            and message.queue.startswith(which.prefix)
-            and which.state in (None, message.state)
-            and which.level in (None, message.level)
+            which.level in (None, message.level)
             and which.order_key in (None, message.order_key)
             and which.text.casefold() in message.error.casefold()
         )

@@ -36,6 +36,8 @@ from postroad.verbs.send_again import (
     check_sendable,
 )
 
+INDEX_EVERY_MS: Final = 10_000
+"""A list waits for the index only when it is further behind: a slice takes a commit."""
 INDEX_SLICES: Final = 10
 """Slices of the index that a list waits for."""
 IN_BROKER: Final = "messages that wait in the broker and were not tried yet are not listed"
@@ -64,7 +66,7 @@ class ListWhere(TypedDict, total=False):
     """Accepted before this time."""
 
 
-class Letter(Struct, frozen=True):
+class MessageContent(Struct, frozen=True):
     """What was sent."""
 
     headers: dict[str, str]
@@ -83,6 +85,7 @@ class Messages:
         self, store: Store, in_flight: InFlight, ring: KeyRing, send_many: SendMany
     ) -> None:
         self._store = store
+        self._in_broker = isinstance(store, HasBroker)  # 10 µs to ask
         self._in_flight = in_flight
         self._again = SendAgain(store, ring, send_many, self.page)
 
@@ -108,7 +111,8 @@ class Messages:
             low, high = (low, min(high, start)) if which.newest else (max(low, start), high)
         if Shelf.history in which.shelves:
             await self._catch_up()
-        search = Search(self._store, which, frozenset(self._in_flight()))
+        in_flight = frozenset(self._in_flight())
+        search = Search(self._store, which, in_flight, in_broker=self._in_broker)
         await search.run(low, high, limit)
         return MessagePage(
             messages=tuple(search.messages),
@@ -163,7 +167,7 @@ class Messages:
         async for said in self._again.matching(which, most, key, dry_run=dry_run):
             yield said
 
-    async def body(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> Letter:  # noqa: A002
+    async def body(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> MessageContent:  # noqa: A002
         """The body and headers of a message that is unfinished, dead, or delivered and kept; of
         secret headers only the names."""
         number = to_number(id)
@@ -171,19 +175,21 @@ class Messages:
         found = [unfinished] if unfinished else await self._store.bodies([number])
         for stored in found:
             if tenant in (None, stored.tenant):
-                return Letter(shown(headers_of(stored.headers)), stored.body)
+                return MessageContent(shown(headers_of(stored.headers)), stored.body)
         raise NoBody(
             f"no body of {id} is stored: see `postroad message show {id}` for what became of it"
         )
 
     async def _catch_up(self) -> None:
         """Bring the index of finished messages forward, a bounded number of slices."""
+        if self._store.clock.now_ms() - await self._store.list_indexed_ms() < INDEX_EVERY_MS:
+            return
         for _ in range(INDEX_SLICES):
             if await self._store.list_index(start=True) is None:
                 return
 
     async def _note(self, which: ListFilter) -> str:
-        if not isinstance(self._store, HasBroker):
+        if not self._in_broker:
             return HERE if which.state is State.sending else ""
         if which.state is State.waiting:
             said = await self._store.overview(which.tenant)

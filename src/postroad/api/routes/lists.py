@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Annotated, Any, Final
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from postroad.api.bodies import shown_body
 from postroad.api.paging import Limit
 from postroad.api.progress import Answered, answer_in_steps
 from postroad.api.request import Request
-from postroad.api.routing import Header, fetch, give
+from postroad.api.routing import Header, Query, fetch, give
 from postroad.model.listing import ListOrder, MessagePage
 from postroad.model.states import State
 from postroad.model.texts import ERROR_MAX, KEY_MAX, QUEUE_MAX, ErrorText, Id, Key, QueueName
@@ -52,25 +52,30 @@ class MessageBody(Struct, frozen=True):
     body_base64: str
 
 
+class ListQuery(Struct, frozen=True):
+    """Selects messages: all that is given must hold."""
+
+    queue: Name | None = None
+    prefix: Name | None = None
+    state: State | None = None
+    level: Level | None = None
+    order_key: OrderKey | None = None
+    text: Text | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+
+
 @fetch("/v1/messages", scope=Scope.read)
 async def message_list(
     request: Request,
-    queue: Name | None = None,
-    prefix: Name | None = None,
-    state: State | None = None,
-    level: Level | None = None,
-    order_key: OrderKey | None = None,
-    text: Text | None = None,
-    since: Moment | None = None,
-    until: Moment | None = None,
+    which: Annotated[ListQuery, Query()],
     order: ListOrder = ListOrder.newest,
     limit: Limit = 100,
     after: AnyCursor = "",
 ) -> MessagePage:
     """List messages in order of acceptance: by queue (a `*` at its end makes it a prefix), state,
     retry level, order key, acceptance time, or text in the last error."""
-    where = ListWhere(queue=queue, prefix=prefix, state=state, level=level, order_key=order_key)
-    where |= ListWhere(text=text, since=since, until=until, tenant=request.tenant)
+    where = ListWhere(**structs.asdict(which), tenant=request.tenant)  # type: ignore[typeddict-item]
     return await request.road.messages.list(order=order, limit=limit, after=after, **where)
 
 

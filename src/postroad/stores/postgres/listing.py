@@ -8,7 +8,8 @@ from asyncpg import Record
 from msgspec import Struct
 
 from postroad.model.listing import (
-    Found,
+    STATES,
+    FoundRows,
     ListRequest,
     ListRow,
     ListScope,
@@ -16,10 +17,10 @@ from postroad.model.listing import (
     Shelf,
     gather,
 )
-from postroad.model.states import State
 from postroad.stores.postgres.base import PostgresBase
 
 RUNGS_MAX: Final = 1_000
+SHELVES: Final = {str(shelf): shelf for shelf in Shelf}
 
 
 class ScopeAnswer(Struct, frozen=True):
@@ -48,8 +49,12 @@ class PostgresListing(PostgresBase):
     ) -> ListScope | None:
         """The queues that a filter names, and their rungs."""
         self._check_open()
-        values = (tenant, queue, prefix, most + 1)
-        found = SCOPE.decode(await self._lists.one("lists", "list_scope", values))
+        if tenant is not None and queue is not None:
+            text = await self._lists.one("lists", "list_scope_named", (tenant, queue))
+        else:
+            values = (tenant, queue, prefix, most + 1)
+            text = await self._lists.one("lists", "list_scope_of", values)
+        found = SCOPE.decode(text)
         if len(found.queues) > most or len(found.rungs) > RUNGS_MAX:
             return None
         return found.scope()
@@ -60,7 +65,7 @@ class PostgresListing(PostgresBase):
         values = (list(queues), list(rungs))
         return SCOPE.decode(await self._lists.one("lists", "list_names", values)).scope()
 
-    async def list_messages(self, request: ListRequest) -> Found:
+    async def list_messages(self, request: ListRequest) -> FoundRows:
         """The first messages between two ids."""
         self._check_open()
         queues = None if request.queues is None else list(request.queues)
@@ -71,11 +76,11 @@ class PostgresListing(PostgresBase):
         bounds = [row["id"] for row in rows if row["owner"] is None]
         return gather((_row(row) for row in rows if row["owner"] is not None), bounds, request)
 
-    async def list_rows(self, ids: Sequence[int]) -> Found:
+    async def list_rows(self, ids: Sequence[int]) -> FoundRows:
         """Those of these messages that are unfinished."""
         self._check_open()
         rows = await self._lists.rows("lists", "list_rows", (list(ids),))
-        return Found([_row(row) for row in rows], None)
+        return FoundRows([_row(row) for row in rows], None)
 
     async def list_index(self, *, start: bool) -> int | None:
         """Do nothing: every record writes the index."""
@@ -89,4 +94,4 @@ class PostgresListing(PostgresBase):
 
 def _row(row: Record) -> ListRow:
     number, owner, shelf, state, *rest = row
-    return ListRow(number, owner, Shelf(shelf), State(state), *rest)
+    return ListRow(number, owner, SHELVES[shelf], STATES[state], *rest)

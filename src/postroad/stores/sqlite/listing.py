@@ -7,7 +7,8 @@ import msgspec
 
 from postroad.model.ids import EPOCH_MS, first_after, made_at_ms
 from postroad.model.listing import (
-    Found,
+    STATES,
+    FoundRows,
     ListRequest,
     ListRow,
     ListScope,
@@ -15,7 +16,6 @@ from postroad.model.listing import (
     Shelf,
     gather,
 )
-from postroad.model.states import State
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database, Row
 
@@ -41,7 +41,12 @@ class SqliteListing(SqliteBase):
         now_ms = self.clock.now_ms()
 
         def find(db: Database) -> ListScope | None:
-            queues = db.all("list_queues", tenant, queue, prefix, most + 1)
+            if tenant is None:
+                queues = db.all("list_queues_of_all", queue, prefix, most + 1)
+            elif queue is None:
+                queues = db.all("list_queues_of", tenant, prefix, most + 1)
+            else:
+                queues = db.all("list_queues_named", tenant, queue)
             if len(queues) > most:
                 return None
             scope = _scope(queues, db.all("list_rungs", _ids(n for n, *_ in queues), "[]", now_ms))
@@ -59,29 +64,28 @@ class SqliteListing(SqliteBase):
             ),
         )
 
-    async def list_messages(self, request: ListRequest) -> Found:
+    async def list_messages(self, request: ListRequest) -> FoundRows:
         """The first messages between two ids."""
         now_ms = self.clock.now_ms()
         return await self.read("lists", lambda db: _Search(db, request, now_ms).run())
 
-    async def list_rows(self, ids: Sequence[int]) -> Found:
+    async def list_rows(self, ids: Sequence[int]) -> FoundRows:
         """Those of these messages that are unfinished."""
         now_ms = self.clock.now_ms()
         return await self.read(
-            "lists", lambda db: Found(_rows(db, {Shelf.message: list(ids)}, now_ms), None)
+            "lists", lambda db: FoundRows(_rows(db, {Shelf.message: list(ids)}, now_ms), None)
         )
 
     async def list_index(self, *, start: bool) -> int | None:
         """Bring the index forward by a slice."""
         edge = first_after(self.clock.now_ms() - INDEX_LAG_MS)
-        if not start and await self.read("lists", lambda db: db.number("list_mark")) is None:
+        if not start and not self._databases[0].listed_until:
             return None
         return await self.write("lists", lambda db: index(db, edge))
 
     async def list_indexed_ms(self) -> int:
         """Up to when finished messages are in the index."""
-        until = await self.read("lists", lambda db: db.number("list_mark"))
-        return made_at_ms(until or 0)
+        return made_at_ms(self._databases[0].listed_until if self._databases else 0)
 
 
 def index(db: Database, edge: int) -> int | None:
@@ -113,13 +117,12 @@ def _rows(db: Database, shelves: dict[Shelf, list[int]], now_ms: int) -> list[Li
     for shelf, ids in shelves.items():
         if ids:
             more = (now_ms,) if shelf is Shelf.broker else ()
-            found += [_row(row) for row in db.all(f"list_rows_{shelf}", _ids(ids), *more)]
+            rows = db.all(f"list_rows_{shelf}", _ids(ids), *more)
+            found += [
+                ListRow(number, owner, shelf, STATES[state], *rest)
+                for number, owner, state, *rest in rows
+            ]
     return found
-
-
-def _row(row: Row) -> ListRow:
-    number, owner, shelf, state, *rest = row
-    return ListRow(number, owner, Shelf(shelf), State(state), *rest)
 
 
 class _Search:
@@ -133,13 +136,13 @@ class _Search:
         self._range = (request.low, request.high)
         self._bounds: list[int] = []
 
-    def run(self) -> Found:
+    def run(self) -> FoundRows:
         """Find ids on each shelf, then read the rows of the first ones."""
         request = self._request
         finders = {
             Shelf.message: self._unfinished,
-            Shelf.broker: lambda: self._of_queues("list_broker"),
-            Shelf.dead: lambda: self._of_queues("list_dead"),
+            Shelf.broker: self._noted,
+            Shelf.dead: self._dead,
             Shelf.history: self._finished,
         }
         ids = {shelf: finders[shelf]() for shelf in request.shelves}
@@ -156,22 +159,30 @@ class _Search:
         return sorted(set(ids), reverse=self._request.newest)[: self._request.limit]
 
     def _all(self, query: str, *values: int) -> list[int]:
-        return [row[0] for row in self._db.all(f"{query}_{self._way}", *values)]
+        return [row[0] for row in self._db.all(query, *values)]
+
+    def _dead(self) -> list[int]:
+        if self._request.queues is None:
+            return self._all(f"list_dead_walk_{self._way}", *self._range, self._request.limit)
+        return self._of_queues(f"list_dead_{self._way}")
+
+    def _noted(self) -> list[int]:
+        if self._request.queues is None:
+            return self._all(f"list_broker_walk_{self._way}", *self._range, self._request.limit)
+        return self._of_queues(f"list_broker_{self._way}")
 
     def _of_queues(self, query: str) -> list[int]:
         request = self._request
-        if request.queues is None:
-            return self._all(f"{query}_walk", *self._range, request.limit)
         return [
             number
-            for queue in request.queues
+            for queue in request.queues or ()
             for number in self._all(query, queue, *self._range, request.limit)
         ]
 
     def _unfinished(self) -> list[int]:
         request = self._request
         if request.queues is None:
-            return self._all("list_message", *self._range, request.limit)
+            return self._all(f"list_message_{self._way}", *self._range, request.limit)
         found: list[int] = []
         for rung in request.rungs:
             ids = self._rung(rung)
@@ -191,12 +202,12 @@ class _Search:
             first = max(first, edge - AHEAD_MS)
         elif count >= limit:
             last = min(last, edge + AHEAD_MS)
-        elif self._all("list_beyond", rung, first, last, limit + PASSED_MAX):
+        elif self._all(f"list_beyond_{self._way}", rung, first, last, limit + PASSED_MAX):
             return None
-        return self._all("list_rung", rung, first, last, low, high, limit)
+        return self._all(f"list_rung_{self._way}", rung, first, last, low, high, limit)
 
     def _walk(self, rungs: frozenset[int]) -> list[int]:
-        looked = self._all("list_message", *self._range, WALKED_MAX)
+        looked = self._all(f"list_message_{self._way}", *self._range, WALKED_MAX)
         if len(looked) == WALKED_MAX:
             self._bounds.append(looked[-1])
         rows = _rows(self._db, {Shelf.message: looked}, self._now_ms)
@@ -206,7 +217,7 @@ class _Search:
         """By the index up to where it has come; what is later is walked."""
         request, (low, high) = self._request, self._range
         if request.queues is None:
-            return self._all("list_history", low, high, request.limit)
+            return self._all(f"list_history_{self._way}", low, high, request.limit)
         until = self._db.number("list_mark") or 0
         found: list[int] = []
         if request.newest and high > until and not self._late(max(low, until + 1), high, found):
@@ -214,7 +225,7 @@ class _Search:
         if low <= until:
             for queue in request.queues:
                 values = (queue, low, min(high, until), request.limit)
-                found += self._all("list_indexed", *values)
+                found += self._all(f"list_indexed_{self._way}", *values)
         if not request.newest and len(found) < request.limit and high > until:
             _ = self._late(max(low, until + 1), high, found)  # it notes where it stopped
         return found

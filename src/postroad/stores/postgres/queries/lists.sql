@@ -1,6 +1,10 @@
 -- Lists of messages.
 
--- name: list_scope
+-- name: list_scope_named
+-- Read a tenant's queue by name, and its rungs.
+select postroad.list_scope(array(select id from postroad.queue where tenant = $1 and name = $2), '{}')
+
+-- name: list_scope_of
 -- Read the queues of a tenant, or of all (null), with a name (else null) or a prefix, and their rungs.
 select postroad.list_scope(array(
   select q.id from postroad.queue q

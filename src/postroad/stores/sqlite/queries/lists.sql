@@ -2,11 +2,19 @@
 -- Messages that were sent to be tried at once lie at the place that their id names, up to 64 ms before it,
 -- and are read by place; the index message_moved has all others (docs/decisions/075).
 
--- name: list_queues
--- Find the queues of a tenant, or of all (null), with a name (else null) or a prefix.
+-- name: list_queues_named
+-- Find a tenant's queue by name.
+select id, tenant, name from queue where tenant = ?1 and name = ?2
+
+-- name: list_queues_of
+-- Find the queues of a tenant whose names begin so.
 select id, tenant, name from queue
- where (?1 is null or tenant = ?1) and (?2 is null or name = ?2) and name >= ?3 and name < ?3 || char(1114111)
- order by id limit ?4
+ where tenant = ?1 and name >= ?2 and name < ?2 || char(1114111) order by name limit ?3
+
+-- name: list_queues_of_all
+-- Find the queues of all tenants with a name (else null), or whose names begin so.
+select id, tenant, name from queue
+ where (?1 is null or name = ?1) and name >= ?2 and name < ?2 || char(1114111) order by id limit ?3
 
 -- name: list_queue_names
 -- Read queues by number, and those of rungs.
@@ -26,9 +34,9 @@ select r.id, r.queue_id, r.level, r.priority, r.order_group,
 -- may be passed over.
 select count(*), min(place) from (
   select place from (
-    select place, id, level from message where rung_id = ?1 and place between ?2 and ?3
+    select place, id from message where rung_id = ?1 and place between ?2 and ?3
      order by place desc, id desc limit ?6 + 2000)
-   where level = 0 and place - (id >> 22) between 1704067199936 and 1704067200000 and id between ?4 and ?5
+   where place - (id >> 22) between 1704067199936 and 1704067200000 and id between ?4 and ?5
    limit ?6)
 
 -- name: list_beyond_newest
@@ -41,8 +49,8 @@ select 1 from message where rung_id = ?1 and place between ?2 and ?3
 select id from (
   select id from message
    where rung_id = ?1 and place between ?2 and ?3 and id between ?4 and ?5
-     and level = 0 and place - (id >> 22) between 1704067199936 and 1704067200000
-  union all
+     and place - (id >> 22) between 1704067199936 and 1704067200000
+  union
   select * from (
     select id from message where rung_id = ?1 and id between ?4 and ?5
        and (level > 0 or place - (id >> 22) not between 1704067199936 and 1704067200000)
@@ -83,9 +91,9 @@ select id, queue_id from history where id between ?1 and ?2 order by id desc lim
 -- may be passed over.
 select count(*), max(place) from (
   select place from (
-    select place, id, level from message where rung_id = ?1 and place between ?2 and ?3
+    select place, id from message where rung_id = ?1 and place between ?2 and ?3
      order by place, id limit ?6 + 2000)
-   where level = 0 and place - (id >> 22) between 1704067199936 and 1704067200000 and id between ?4 and ?5
+   where place - (id >> 22) between 1704067199936 and 1704067200000 and id between ?4 and ?5
    limit ?6)
 
 -- name: list_beyond_oldest
@@ -98,8 +106,8 @@ select 1 from message where rung_id = ?1 and place between ?2 and ?3
 select id from (
   select id from message
    where rung_id = ?1 and place between ?2 and ?3 and id between ?4 and ?5
-     and level = 0 and place - (id >> 22) between 1704067199936 and 1704067200000
-  union all
+     and place - (id >> 22) between 1704067199936 and 1704067200000
+  union
   select * from (
     select id from message where rung_id = ?1 and id between ?4 and ?5
        and (level > 0 or place - (id >> 22) not between 1704067199936 and 1704067200000)
@@ -137,35 +145,37 @@ select id, queue_id from history where id between ?1 and ?2 order by id limit ?3
 
 -- name: list_rows_message
 -- Read unfinished messages.
-select m.id, m.rung_id, 'message', case when m.marks > 0 then 'sending' else 'waiting' end, '', m.accepted_at,
+select m.id, m.rung_id, case when m.marks > 0 then 'sending' else 'waiting' end, '', m.accepted_at,
        m.due, 0, m.level, m.attempts, m.order_key,
-       coalesce((select a.error from attempt a where m.attempts > 0 and a.message_id = m.id
-                  order by a.number desc limit 1), ''), 0
+       case when m.attempts = 0 then '' else
+         coalesce((select a.error from attempt a where a.message_id = m.id
+                    order by a.number desc limit 1), '') end, 0
   from json_each(?1) j cross join message m on m.id = j.value
 
 -- name: list_rows_dead
 -- Read dead messages.
-select d.id, d.queue_id, 'dead', 'dead', d.reason, d.accepted_at, 0, d.died_at, d.level, d.attempts,
+select d.id, d.queue_id, 'dead', d.reason, d.accepted_at, 0, d.died_at, d.level, d.attempts,
        d.order_key, d.error, d.status
   from json_each(?1) j cross join dead d on d.id = j.value
 
 -- name: list_rows_broker
 -- Read messages in a broker that something is known about.
-select b.id, b.queue_id, 'broker',
+select b.id, b.queue_id,
        case when b.starts > 0 then 'sending' when h.ends > ?2 then 'held' else 'waiting' end,
        case when b.starts = 0 and h.ends > ?2 then h.because else '' end, b.accepted_at, b.due, 0, b.level,
        b.attempts, '',
-       coalesce((select a.error from attempt a where b.attempts > 0 and a.message_id = b.id
-                  order by a.number desc limit 1), ''), 0
+       case when b.attempts = 0 then '' else
+         coalesce((select a.error from attempt a where a.message_id = b.id
+                    order by a.number desc limit 1), '') end, 0
   from json_each(?1) j cross join broker_message b on b.id = j.value and b.done = 0
   join queue_hold h on h.queue_id = b.queue_id and h.lane_id = b.lane_id
 
 -- name: list_rows_history
 -- Read finished messages.
-select h.id, h.queue_id, 'history', h.state, '', h.accepted_at, 0, h.finished_at, h.level, h.attempts, '',
-       coalesce((select a.error from attempt a
-                  where (h.attempts > 1 or h.state = 'cancelled') and a.message_id = h.id
-                  order by a.number desc limit 1), ''), 0
+select h.id, h.queue_id, h.state, '', h.accepted_at, 0, h.finished_at, h.level, h.attempts, '',
+       case when h.attempts = 1 and h.state = 'delivered' then '' else
+         coalesce((select a.error from attempt a where a.message_id = h.id
+                    order by a.number desc limit 1), '') end, 0
   from json_each(?1) j cross join history h on h.id = j.value
 
 -- name: list_mark

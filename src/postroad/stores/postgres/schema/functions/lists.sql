@@ -20,9 +20,9 @@ begin
   if p_newest then
     select count(*), min(y.place) into v_found, v_edge from (
       select x.place from (
-        select m.place, m.id, m.level from message m where m.rung_id = p_rung and m.place between v_from and v_to
+        select m.place, m.id from message m where m.rung_id = p_rung and m.place between v_from and v_to
          order by m.place desc, m.id desc limit v_most) x
-       where is_immediate(x.place, x.id, x.level) and x.id between p_low and p_high limit p_limit) y;
+       where is_immediate(x.place, x.id) and x.id between p_low and p_high limit p_limit) y;
     if v_found < p_limit then
       v_edge := v_from;
       v_more := exists (select from message m where m.rung_id = p_rung and m.place between v_from and v_to
@@ -32,8 +32,8 @@ begin
       select x.id from (
         select m.id from message m
          where m.rung_id = p_rung and m.place between greatest(v_from, v_edge - 64) and v_to
-           and is_immediate(m.place, m.id, m.level) and m.id between p_low and p_high
-        union all
+           and is_immediate(m.place, m.id) and m.id between p_low and p_high
+        union
         (select m.id from message m
           where m.rung_id = p_rung and m.id between p_low and p_high
             and (m.level > 0 or m.place - (m.id >> 22) not between 1704067199936 and 1704067200000)
@@ -42,9 +42,9 @@ begin
   end if;
   select count(*), max(y.place) into v_found, v_edge from (
     select x.place from (
-      select m.place, m.id, m.level from message m where m.rung_id = p_rung and m.place between v_from and v_to
+      select m.place, m.id from message m where m.rung_id = p_rung and m.place between v_from and v_to
        order by m.place, m.id limit v_most) x
-     where is_immediate(x.place, x.id, x.level) and x.id between p_low and p_high limit p_limit) y;
+     where is_immediate(x.place, x.id) and x.id between p_low and p_high limit p_limit) y;
   if v_found < p_limit then
     v_edge := v_to;
     v_more := exists (select from message m where m.rung_id = p_rung and m.place between v_from and v_to
@@ -54,8 +54,8 @@ begin
     select x.id from (
       select m.id from message m
        where m.rung_id = p_rung and m.place between v_from and least(v_to, v_edge + 64)
-         and is_immediate(m.place, m.id, m.level) and m.id between p_low and p_high
-      union all
+         and is_immediate(m.place, m.id) and m.id between p_low and p_high
+      union
       (select m.id from message m
         where m.rung_id = p_rung and m.id between p_low and p_high
           and (m.level > 0 or m.place - (m.id >> 22) not between 1704067199936 and 1704067200000)
@@ -63,10 +63,10 @@ begin
      order by x.id limit p_limit) end;
 end $$;
 
--- Whether a message lies at the place that its id names: those are not in the index message_moved.
-create or replace function is_immediate(p_place bigint, p_id bigint, p_level int) returns boolean
+-- Whether a message lies at the place that its id names. Such a message of level 0 is not in message_moved.
+create or replace function is_immediate(p_place bigint, p_id bigint) returns boolean
 language sql immutable as $$
-  select p_level = 0 and p_place - (p_id >> 22) between 1704067199936 and 1704067200000
+  select p_place - (p_id >> 22) between 1704067199936 and 1704067200000
 $$;
 
 -- The first ids of many.
@@ -262,7 +262,7 @@ begin
        where h.ids is not null and h.queues is not null and h.id >> 28 between p_low >> 28 and p_high >> 28
          and h.finished_at >= (p_low >> 22) + 1704067199936
        order by h.id >> 28 desc fetch first 64 rows with ties) x;
-    v_rare := v_looked >= 64 and v_hits < 4;
+    v_rare := v_looked >= 64 and v_hits < 16;
     if v_looked >= 64 and not v_rare then
       v_edge := (select h.id >> 28 from history_batch h
                   where h.ids is not null and h.queues is not null and h.id >> 28 between p_low >> 28 and p_high >> 28
@@ -275,7 +275,7 @@ begin
        where h.ids is not null and h.queues is not null and h.id >> 28 between p_low >> 28 and p_high >> 28
          and h.finished_at >= (p_low >> 22) + 1704067199936
        order by h.id >> 28 fetch first 64 rows with ties) x;
-    v_rare := v_looked >= 64 and v_hits < 4;
+    v_rare := v_looked >= 64 and v_hits < 16;
     if v_looked >= 64 and not v_rare then
       v_edge := (select h.id >> 28 from history_batch h
                   where h.ids is not null and h.queues is not null and h.id >> 28 between p_low >> 28 and p_high >> 28
@@ -312,43 +312,18 @@ begin
         where y.id between p_low and p_high) x;
 end $$;
 
--- The same by the index of queues: all rows that have one of them, then the first of these. The newest are looked
--- for in the last day first, then in the last four, and so on: the index of older days is not read.
+-- The same by the index of queues: all rows that have one of them, then the first of these. Days are not skipped by
+-- finished_at: its BRIN index would make the bitmap lossy, and every row near a match would be read.
 create or replace function list_history_of_rare(p_queues bigint[], p_low bigint, p_high bigint, p_newest boolean, p_limit int)
 returns setof listed language plpgsql stable
 set enable_indexscan = off set enable_bitmapscan = on as $$
-declare
-  v_low bigint := p_low;
-  v_span bigint := 86400000::bigint << 22;
-  v_some int;
-  v_found int := 0;
 begin
-  if not p_newest then
+  if p_newest then
     return query
       select x.* from (
         select h.id, h.state, h.accepted_at, h.finished_at, h.level, h.attempts, h.ids, h.queues, h.accepted
           from history_batch h
          where h.queues && p_queues and h.id >> 28 between p_low >> 28 and p_high >> 28
-           and h.finished_at >= (p_low >> 22) + 1704067199936
-         order by h.id >> 28 fetch first p_limit rows with ties) h
-       cross join lateral (
-         select y.id, h.queues[n.n], 'history', h.state, '', coalesce(h.accepted[n.n], h.accepted_at), 0::bigint,
-                h.finished_at, h.level, h.attempts, '', coalesce((
-                  select a.error from attempt a where h.attempts > 1 and a.message_id = y.id
-                   order by a.number desc limit 1), ''), 0
-           from unnest(p_queues) q(id) cross join lateral unnest(array_positions(h.queues, q.id)) n(n)
-          cross join lateral (select (h.id >> 28 << 28) + h.ids[n.n]) y(id)
-          where y.id between p_low and p_high) x;
-    return;
-  end if;
-  loop
-    p_low := greatest(v_low, p_high - v_span);
-    return query
-      select x.* from (
-        select h.id, h.state, h.accepted_at, h.finished_at, h.level, h.attempts, h.ids, h.queues, h.accepted
-          from history_batch h
-         where h.queues && p_queues and h.id >> 28 between p_low >> 28 and p_high >> 28
-           and h.finished_at >= (p_low >> 22) + 1704067199936
          order by h.id >> 28 desc fetch first p_limit rows with ties) h
        cross join lateral (
          select y.id, h.queues[n.n], 'history', h.state, '', coalesce(h.accepted[n.n], h.accepted_at), 0::bigint,
@@ -358,12 +333,22 @@ begin
            from unnest(p_queues) q(id) cross join lateral unnest(array_positions(h.queues, q.id)) n(n)
           cross join lateral (select (h.id >> 28 << 28) + h.ids[n.n]) y(id)
           where y.id between p_low and p_high) x;
-    get diagnostics v_some = row_count;
-    v_found := v_found + v_some;
-    exit when v_found >= p_limit or p_low = v_low;
-    p_high := p_low - 1;
-    v_span := v_span * 4;
-  end loop;
+  else
+    return query
+      select x.* from (
+        select h.id, h.state, h.accepted_at, h.finished_at, h.level, h.attempts, h.ids, h.queues, h.accepted
+          from history_batch h
+         where h.queues && p_queues and h.id >> 28 between p_low >> 28 and p_high >> 28
+         order by h.id >> 28 fetch first p_limit rows with ties) h
+       cross join lateral (
+         select y.id, h.queues[n.n], 'history', h.state, '', coalesce(h.accepted[n.n], h.accepted_at), 0::bigint,
+                h.finished_at, h.level, h.attempts, '', coalesce((
+                  select a.error from attempt a where h.attempts > 1 and a.message_id = y.id
+                   order by a.number desc limit 1), ''), 0
+           from unnest(p_queues) q(id) cross join lateral unnest(array_positions(h.queues, q.id)) n(n)
+          cross join lateral (select (h.id >> 28 << 28) + h.ids[n.n]) y(id)
+          where y.id between p_low and p_high) x;
+  end if;
 end $$;
 
 -- The next finished messages of all queues: so many rows of history, and the rest of the last moment.
@@ -420,9 +405,11 @@ begin
 end $$;
 
 -- Queues, also those of rungs, and their rungs or these, with what holds their messages.
-create or replace function list_scope(p_queues bigint[], p_rungs bigint[]) returns json language sql stable
-set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
-  select json_build_object(
+create or replace function list_scope(p_queues bigint[], p_rungs bigint[]) returns json language plpgsql stable
+set search_path = postroad, pg_temp set enable_seqscan = off set jit = off
+set plan_cache_mode = force_generic_plan as $$
+begin
+  return json_build_object(
     'queues', (select coalesce(json_agg(json_build_array(q.id, q.tenant, q.name)), '[]') from queue q
                 where q.id = any (p_queues || array(select r.queue_id from rung r where r.id = any (p_rungs)))),
     'rungs', (select coalesce(json_agg(json_build_array(
@@ -431,5 +418,5 @@ set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
                 from (select * from rung where queue_id = any (p_queues) and p_rungs = '{}'
                       union all
                       select * from rung where id = any (p_rungs)) r
-               cross join lateral (select * from hold h where h.rung_id = r.id) h))
-$$;
+               cross join lateral (select * from hold h where h.rung_id = r.id) h));
+end $$;
