@@ -87,7 +87,7 @@ class Messages:
         self._store = store
         self._in_broker = isinstance(store, HasBroker)  # 10 µs to ask
         self._in_flight = in_flight
-        self._again = SendAgain(store, ring, send_many, self.page)
+        self._again = SendAgain(store, ring, send_many, self._page)
 
     async def list(
         self,
@@ -100,9 +100,9 @@ class Messages:
         """A page of messages in order of acceptance, `newest` or `oldest` first. Give its `after`
         for the next page."""
         check_page(limit, PAGE_MAX)
-        return await self.page(list_filter(where, order), limit, after)
+        return await self._page(list_filter(where, order), limit, after)
 
-    async def page(self, which: ListFilter, limit: int, after: str = "") -> MessagePage:
+    async def _page(self, which: ListFilter, limit: int, after: str = "") -> MessagePage:
         """A page of the messages that a filter selects."""
         note = await self._note(which)
         low, high = first_after(which.since_ms), min(first_after(which.until_ms) - 1, LAST_ID)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct, structs
 
 from postroad.api.bodies import shown_body
-from postroad.api.paging import Limit
+from postroad.api.paging import After, Limit
 from postroad.api.progress import Answered, answer_in_steps
 from postroad.api.request import Request
 from postroad.api.routing import Header, Query, fetch, give
@@ -22,7 +22,6 @@ Name = Annotated[str, Meta(max_length=QUEUE_MAX)]
 Level = Annotated[int, Meta(ge=0, le=1_000)]
 Text = Annotated[str, Meta(max_length=ERROR_MAX)]
 OrderKey = Annotated[str, Meta(max_length=KEY_MAX)]
-AnyCursor = Annotated[str, Meta(description="The `after` of the page before")]
 
 
 class SendAgainRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -71,7 +70,7 @@ async def message_list(
     which: Annotated[ListQuery, Query()],
     order: ListOrder = ListOrder.newest,
     limit: Limit = 100,
-    after: AnyCursor = "",
+    after: After = "",
 ) -> MessagePage:
     """List messages in order of acceptance: by queue (a `*` at its end makes it a prefix), state,
     retry level, order key, acceptance time, or text in the last error."""
