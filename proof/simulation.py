@@ -3,8 +3,8 @@
 import sys
 import time
 
-from postroad.testing.swarm import limited_swarm
 from proof.shape import Reached
+from tests.rig.swarm import limited_swarm
 from tests.sim.seeds import broken_seeds, unsteady_seeds
 from tests.verbs.cancelling import cancel_races
 

@@ -7,14 +7,23 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from postroad.api.problems import kind, status_of
+from postroad import errors
+from postroad.api.listening import REFUSALS
+from postroad.api.problems import (
+    BadRequest,
+    MethodNotAllowed,
+    NotFound,
+    UnsupportedMediaType,
+    kind,
+    status_of,
+)
 from postroad.cli.command import exit_code
+from postroad.cli.options import made
 from postroad.cli.root import app
-from postroad.model import errors
+from postroad.cli.shared_options import PANEL, SHARED, shared_parameters
 from postroad.observe.names import METRICS
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
-SHARED = ("json", "dsn", "server", "token_file", "ca_file", "tenant", "config", "set", "help")
 NOTE = "<!-- Written by scripts/reference.py from the code. -->"
 
 
@@ -33,16 +42,19 @@ def commands() -> str:
         "2 bad input, 3 unavailable. For completion in your shell:",
         '`eval "$(_POSTROAD_COMPLETE=bash_source postroad)"`; `zsh_source` and `fish_source` are alike.',
         "",
-        "Every command also takes:",
+        "`python -m postroad` is the same program. Commands share these options:",
         "",
-        *_table(each for each in found[0][1].params if each.name in SHARED),
+        *_table(map(made, shared_parameters(SHARED))),
     ]
     for name, command in found:
         text = " ".join(inspect.cleandoc(command.help or "").split())
-        own = [each for each in command.params if each.name not in SHARED]
+        own = [each for each in command.params if getattr(each, "panel", "") != PANEL]
+        shared = [each.opts[0] for each in command.params if each not in own]
         lines += ["", f"## {name}", "", text]
         if own:
             lines += ["", *_table(own)]
+        if shared:
+            lines += ["", f"Also: {', '.join(f'`{name}`' for name in shared)}."]
     return "\n".join(lines) + "\n"
 
 
@@ -83,11 +95,23 @@ def problems() -> str:
             lines.append(f"| `{name}` | {status_of(error)} | `{kind(error)}` | {code} | {text} |")
     lines += [
         "",
-        "Besides these, from the web server itself: `urn:postroad:problem:bad-request` (400: the request",
-        "cannot be understood; `errors` names the fields), `…:not-found` (404), `…:method-not-allowed`",
-        "(405), `…:body-too-large` (413) and `…:internal` (500: a fault of ours; the server's log has it).",
+        "Besides these, from the web server itself:",
+        "",
+        "| HTTP | type | meaning |",
+        "| --- | --- | --- |",
+        *_own(),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _own() -> list[str]:
+    """The problems that have no error in Python."""
+    kinds = (BadRequest, NotFound, MethodNotAllowed, UnsupportedMediaType)
+    rows = [(status_of(each), kind(each), each.__doc__ or "") for each in kinds]
+    urn = "urn:postroad:problem:"
+    rows += [(status, urn + word, text) for status, (word, text) in REFUSALS.items()]
+    rows.append((500, f"{urn}internal", "A fault of ours. The server's log has it."))
+    return [f"| {status} | `{name}` | {text} |" for status, name, text in rows]
 
 
 def metrics() -> str:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from postroad.config import Settings, checked
 from postroad.engine.drafting import Send
 from postroad.engine.engine import Engine
+from postroad.engine.runners import StopSummary
 from postroad.model.control import Cancelled, CancelledAll
 from postroad.model.durations import Duration
 from postroad.model.entities import DEFAULT_TENANT
@@ -33,6 +34,7 @@ from postroad.transports.handler import HandlerTransport
 from postroad.transports.threads import Calls, Threads
 from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.allowance import Allowance
+from postroad.verbs.audit import AuditVerbs
 from postroad.verbs.campaign_service import CampaignService
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
@@ -44,6 +46,7 @@ from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
 from postroad.verbs.messages import Messages
 from postroad.verbs.own_keys import own_keys
+from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
 from postroad.verbs.running import deliver
@@ -87,6 +90,8 @@ class Postroad:
     credentials = VerbGroup(CredentialAdmin)
     mailboxes = VerbGroup(MailboxAdmin)
     tokens = VerbGroup(TokenAdmin)
+    audit = VerbGroup(AuditVerbs)
+    privacy = VerbGroup(PrivacyVerbs)
 
     def __init__(
         self,
@@ -99,13 +104,14 @@ class Postroad:
         self.settings = checked(self.defaults if settings is None else settings)
         self.dsn = dsn or os.environ.get("POSTROAD_DSN") or self.settings.dsn
         parts = parts or Parts()
-        log = self.log = parts.log or make_log(
-            self.settings.log_level, form=self.settings.log_format
-        )
         self._chance = parts.chance or system_chance()
-        store = self.store = parts.store or open_store(self.dsn, parts.clock or SystemClock())
+        clock = parts.clock or (parts.store.clock if parts.store else SystemClock())
+        level, form = self.settings.log_level, self.settings.log_format
+        log = self.log = parts.log or make_log(level, form=form, clock=clock)
+        store = self.store = parts.store or open_store(self.dsn, clock, log)
         self._own_store = parts.store is None
-        self._handlers = HandlerTransport(FailureLog(log, store.clock), parts.threads)
+        self._failure_log = FailureLog(log, store.clock)
+        self._handlers = HandlerTransport(self._failure_log, parts.threads)
         self.registry = Registry(self._handlers)
         self.extra_transports = tuple(transports)
         keys = self.keys = key_ring(self.settings.keys_file)
@@ -120,17 +126,21 @@ class Postroad:
         self._sending = Sending(store, self._transports, self._handlers, keys, allowance)
         self._stop_asked = False
         self.hears_signals = True
+        self.stopped: StopSummary | None = None
+        """What the last run had in hand when it was stopped."""
         # 0 in a server, which has a watchdog of its own, and in simulated time.
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
         self.meter: Meter | None = None
         self.engine: Engine | None = None
-        self._controls = Controls(store, self._last_tries)
+        self._controls = Controls(store, self._last_tries, log)
         self._explainer = Explainer(store, store.clock, self._sends)
-        self.lanes = LaneControls(store)
+        self.lanes = LaneControls(store, log)
         self.dead = DeadMessages(store)
         self.messages = Messages(store, self._in_flight, keys, self._sending.send_many)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.tokens = TokenAdmin(store, store.clock)
+        self.audit = AuditVerbs(store)
+        self.privacy = PrivacyVerbs(store, log)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         service = self.campaign_service = CampaignService(
             store, keys, rules, log, own.idle, allowance, parts.resolve
@@ -160,7 +170,9 @@ class Postroad:
 
     async def __aexit__(self, *_: object) -> None:
         self._sending.close()
+        self._failure_log.close()
         await self._reopening.close()
+        await self.privacy.close()
         try:
             await self.store.leave(self.owner)
         except StoreError as gone:
@@ -197,7 +209,7 @@ class Postroad:
     ) -> Receipt:
         """Store one message for a queue, a handler's name or an address, and return its receipt.
         Options: `key`, `order_key`, `deliver_at` or `delay`, `expires_at`, `priority`, `headers`,
-        `tenant`. On RabbitMQ `confirm=False` returns before the broker has confirmed."""
+        `tenant`, `check`. On RabbitMQ `confirm=False` returns before the broker has confirmed."""
         return await self._sending.send(Send(queue, body, **options), confirm=confirm)
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
@@ -344,7 +356,7 @@ class Postroad:
                         await deliver(engine, worker, scheduler, until_idle=until_idle)
                 finally:
                     worker.stop()  # both begin nothing more, and end together
-                    await engine.stop()
+                    self.stopped = await engine.stop()
         finally:
             await engine.close()
             self._tell_broken(None)
@@ -355,6 +367,7 @@ class Postroad:
     def _tell_broken(self, broke: Broke | None) -> None:
         """Set who is told when a task of the store or of the road dies."""
         self._reopening.tasks.tell(broke)
+        self.privacy.tasks.tell(broke)
         self._allowance.tasks.tell(broke)
         if isinstance(self.store, HasTasks):
             self.store.tasks.tell(broke)

@@ -120,7 +120,7 @@ def load(
     values: dict[str, Any] = {}
     sources = dict.fromkeys(known, DEFAULT)
     said = [(name, value, str(file), name) for name, value in _in_file(file)]
-    told = [(name, environ[variable(name)]) for name in known if environ.get(variable(name))]
+    told = [(name, environ[variable(name)]) for name in known if variable(name) in environ]
     said += [(name, value, "environment", variable(name)) for name, value in told]
     said += [(name, value, "flag", f"--set {name}") for name, value in flags.items()]
     for name, value, source, label in said:
@@ -159,6 +159,8 @@ def _convert(name: str, value: Any, label: str, known: Mapping[str, Any]) -> Any
         raise BadSetting(f"{label}: there is no setting {name!r}{hint}")
     if name == "hubs":
         return _hubs(value, label)
+    if value == "" and known[name] in (int, float, bool):
+        raise BadSetting(f"{label} is empty: give a value, or leave it out")
     if isinstance(value, str) and known[name] in (int, float):
         value = value.replace("_", "")
     elif isinstance(value, str) and known[name] not in (str, bool, Duration):
@@ -210,6 +212,8 @@ def _fields(held: object, kind: type[Struct], name: str) -> dict[str, Any]:
 
 def check(settings: Settings) -> None:
     """Raise BadSetting for values that make no sense."""
+    if not settings.dsn:
+        raise BadSetting("dsn is empty: give sqlite:///FILE, postgresql://… or amqp://…")
     for name, choices in (("log_level", LOG_LEVELS), ("log_format", LOG_FORMATS)):
         if getattr(settings, name) not in choices:
             given = getattr(settings, name)

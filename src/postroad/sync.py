@@ -28,6 +28,7 @@ from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
 from postroad.ports.transport import Transport
 from postroad.transports.job import Message
+from postroad.verbs.audit import AuditVerbs
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import LaneControls
 from postroad.verbs.credentials import CredentialAdmin
@@ -36,6 +37,7 @@ from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxAdmin
 from postroad.verbs.messages import Messages
+from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.registering import F, G, HandlerOptions
 from postroad.verbs.sending import Receipt
 from postroad.verbs.tokens import TokenAdmin
@@ -104,6 +106,19 @@ class BlockingTokens(Verbs):
     revoke, who = blocking(TokenAdmin.revoke), blocking(TokenAdmin.who)
 
 
+class BlockingAudit(Verbs):
+    """List who changed what."""
+
+    list = blocking(AuditVerbs.list)
+
+
+class BlockingPrivacy(Verbs):
+    """Erase what is stored about a tenant or a recipient."""
+
+    erase, erasure = blocking(PrivacyVerbs.erase), blocking(PrivacyVerbs.erasure)
+    erasures = blocking(PrivacyVerbs.erasures)
+
+
 class BlockingMailboxes(Verbs):
     """Make, list, explain and delete the hub's mailboxes."""
 
@@ -161,6 +176,8 @@ class Face(ABC):
     credentials = VerbGroup(BlockingCredentials)
     mailboxes = VerbGroup(BlockingMailboxes)
     tokens = VerbGroup(BlockingTokens)
+    audit = VerbGroup(BlockingAudit)
+    privacy = VerbGroup(BlockingPrivacy)
 
     send, send_many = blocking(app.Postroad.send), blocking(app.Postroad.send_many)
     send_each, send_in = blocking(app.Postroad.send_each), blocking(app.Postroad.send_in)

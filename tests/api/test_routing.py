@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 from msgspec import Meta
 
-from postroad.api.app import ROUTES, describe
+from postroad.api.app import ROUTES
 from postroad.api.in_process import ApiAnswer, ApiRequest, ask, part
 from postroad.api.problems import BadRequest
 from postroad.api.request import Request, Stream
@@ -131,6 +131,8 @@ PUBLIC = {
     "GET /readyz",
     "GET /metrics",
     "GET /v1/openapi.json",
+    "GET /docs",
+    "GET /docs/style.css",
     "POST /v1/callbacks/{campaign}/{n}",
 }
 """Routes that ask for no token; what they tell or take is meant for strangers."""
@@ -141,7 +143,7 @@ async def test_every_route_asks_for_a_token_with_its_scope_or_is_public(stand: S
         scope: (await stand.road.tokens.make("all but one", scopes=set(Scope) - {scope})).secret
         for scope in Scope
     }
-    for route in (*ROUTES, describe):
+    for route in ROUTES:
         scope, path = route.facts.scope, re.sub(r"\{\w+\}", "1", route.path)
         if f"{route.method} {route.path}" in PUBLIC:
             assert scope is None
@@ -154,7 +156,7 @@ async def test_every_route_asks_for_a_token_with_its_scope_or_is_public(stand: S
 
 def test_no_path_has_two_routes() -> None:
     """A path's values are those of one template: two that match the same path would mix them."""
-    for one, other in itertools.combinations({route.parts for route in (*ROUTES, describe)}, 2):
+    for one, other in itertools.combinations({route.parts for route in ROUTES}, 2):
         pairs = list(zip(one, other, strict=False))
         same = len(one) == len(other) and all(a == b or "{" in a + b for a, b in pairs)
         assert not same, (one, other)

@@ -68,7 +68,7 @@ def test_a_campaign_from_the_command_line(folder: Path, provider: Provider) -> N
         )
         assert data("campaign", "counts", "c") == done["counts"]
         assert data("campaign", "lookup", "c") == {"settled": 1}
-        assert data("campaign", "settle", "c", "--as", "sent") == {"settled": 0}
+        assert data("campaign", "settle", "c", "--state", "sent") == {"settled": 0}
         (failed,) = data("campaign", "recipients", "c", "--state", "failed")
         assert (failed["recipient"], failed["sub_type"]) == ("+15110000000", "bad_number")
         lines = postroad("campaign", "export", "c", "--format", "ndjson").stdout.splitlines()

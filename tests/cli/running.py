@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from postroad.api.owner_note import OwnerNote, read_note
 from postroad.cli.root import app
 
-PROGRAM = (sys.executable, "-c", "from postroad.cli.main import main; main()")
+PROGRAM = (sys.executable, "-m", "postroad")
 WAIT_S = 60.0
 UP = ("up", "--app", "tasks:road", "--listen", "127.0.0.1:0", "--dsn", "sqlite:///road/road.db")
 TASKS = """

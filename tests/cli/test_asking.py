@@ -40,7 +40,7 @@ def test_the_dead_are_listed_shown_replayed_and_purged(dead: list[str]) -> None:
     assert data("dead", "show", dead[0])["body"] == 0
     assert "rejected" in postroad("dead", "show", dead[0]).stdout
     assert data("dead", "replay", "--reason", "rejected", "--dry-run")["count"] == 3
-    assert data("dead", "replay", dead[0], "--reset")["count"] == 1
+    assert data("dead", "replay", dead[0], "--mode", "reset")["count"] == 1
     again = postroad("dead", "replay", dead[0])
     assert again.exit_code == 1
     assert "not" in again.stderr
@@ -82,7 +82,7 @@ def test_queues_and_lanes_are_shown_paused_resumed_and_explained(road: str) -> N
     assert road
     data("send", "good", "1")
     assert [row["queue"] for row in data("queues")["queues"]] == ["bad", "good", "slow"]
-    assert "--after bad" in postroad("queues", "--limit", "1").stdout
+    assert "--after bad" in postroad("queues", "--limit", "1").stderr
     assert data("pause", "good") == {"done": "paused", "queue": "good", "lane": 0}
     assert "paused" in postroad("queues").stdout
     assert "1 held" in postroad("explain", "good").stdout
@@ -115,14 +115,14 @@ def test_levels_and_stats(road: str) -> None:
     assert road
     data("send", "good", "1")
     assert [row["waiting"] for row in data("levels")] == [1, 0, 0, 0, 0, 0, 0]
-    assert "889 queries an hour" in postroad("levels").stdout
+    assert "889 queries/h" in postroad("levels").stderr
     assert data("stats")["waiting"] == 1
     assert "oldest due" in postroad("stats").stdout
 
 
 def test_tokens_are_made_listed_and_revoked(road: str) -> None:
     assert road
-    made = postroad("token", "make", "ops", "--scope", "read", "--days", "7")
+    made = postroad("token", "make", "ops", "--scope", "read", "--lasts", "7d")
     assert made.stdout.startswith("prt_")
     (row,) = data("token", "list")
     assert (row["name"], row["scopes"], row["tenant"]) == ("ops", ["read"], "default")

@@ -1,12 +1,20 @@
 """`postroad doctor`: each part with what was found and how to mend it."""
 
 import json
+import os
+import socket
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import apsw
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
-from postroad.cli import checks
+from postroad.cli import machine_checks, road_checks
 from tests.cli.running import UP, data, postroad, running
 
 
@@ -24,7 +32,8 @@ def test_a_road_in_good_order(road: str) -> None:
     assert road
     found = data("doctor")
     assert {each["part"] for each in found} == {
-        "settings", "listen", "SQLite", "disk", "store", "schema", "clock", "bell",
+        "settings", "listen", "port", "SQLite", "disk", "store", "schema", "clock", "notifications",
+        "workers", "circuits", "dead set", "tokens",
     }  # fmt: skip
     assert {each["state"] for each in found} == {"ok"}
     assert "how to fix it" in postroad("doctor").stdout
@@ -34,6 +43,7 @@ def test_a_road_that_runs_is_asked(folder: Path) -> None:
     with running(folder, *UP):
         found = {each["part"]: each["found"] for each in data("doctor")}
         assert "engine ok" in found["server"]
+        assert found["workers"]
 
 
 def test_a_road_on_a_broker_is_not_made_by_looking(folder: Path) -> None:
@@ -52,7 +62,7 @@ def test_what_is_wrong_is_named_with_how_to_mend_it(
 ) -> None:
     path = Path(road.removeprefix("sqlite:///"))
     monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.40.1")
-    monkeypatch.setattr(checks, "DISK_FLOOR_BYTES", 1 << 62)
+    monkeypatch.setattr(machine_checks, "DISK_FLOOR_BYTES", 1 << 62)
     monkeypatch.setenv("POSTROAD_LISTEN", "0.0.0.0:8600")
     result = postroad("doctor", "--json")
     assert result.exit_code == 1
@@ -74,3 +84,84 @@ def test_what_is_wrong_is_named_with_how_to_mend_it(
     broken = postroad("doctor")
     assert broken.exit_code == 1
     assert "hunter2" not in broken.output
+
+
+def test_a_port_that_is_in_use_is_told_with_its_process(
+    road: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert road
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        monkeypatch.setenv("POSTROAD_LISTEN", f"127.0.0.1:{port}")
+        monkeypatch.setattr(machine_checks, "ANSWER_S", 0.05)
+        (found,) = [each for each in data("doctor") if each["part"] == "port"]
+        assert found["state"] == "warn"
+        assert f"{port} is in use by process {os.getpid()} (" in found["found"]
+        assert "--listen" in found["mend"]
+        assert f"already in use by process {os.getpid()}" in postroad("api").stderr
+
+
+def test_a_port_that_a_server_of_ours_has_is_no_trouble(folder: Path) -> None:
+    with running(folder, *UP) as (_, note):
+        listen = note.url.removeprefix("http://")
+        found = {each["part"]: each for each in data("doctor", "--set", f"listen={listen}")}
+        assert found["port"]["state"] == "ok"
+        assert "a Postroad server" in found["port"]["found"]
+
+
+@pytest.mark.parametrize(("days", "state"), [(300, "ok"), (10, "warn"), (-1, "fail")])
+def test_a_certificate_that_ends_soon_is_told(
+    road: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int, state: str
+) -> None:
+    assert road
+    cert, key = certificate_files(tmp_path, days)
+    monkeypatch.setenv("POSTROAD_TLS_CERT_FILE", str(cert))
+    monkeypatch.setenv("POSTROAD_TLS_KEY_FILE", str(key))
+    (found,) = [each for each in doctor_data(postroad("doctor", "--json").stdout)
+                if each["part"] == "certificate"]  # fmt: skip
+    assert found["state"] == state
+    assert bool(found["mend"]) == (state != "ok")
+
+
+def certificate_files(folder: Path, days: int) -> tuple[Path, Path]:
+    """A certificate that ends in so many days, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1)
+    made = made.not_valid_before(now - timedelta(days=400)).not_valid_after(
+        now + timedelta(days=days)
+    )
+    cert, secret = folder / "cert.pem", folder / "key.pem"
+    cert.write_bytes(made.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
+    secret.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return cert, secret
+
+
+def test_tokens_that_end_soon_are_told(road: str) -> None:
+    assert road
+    _ = data("token", "make", "weekly", "--days", "7")
+    (found,) = [each for each in data("doctor") if each["part"] == "tokens"]
+    assert (found["state"], "'weekly' ends at" in found["found"]) == ("warn", True)
+
+
+def test_messages_that_nobody_serves_circuits_and_deaths_are_told() -> None:
+    now_ms = 1_800_000_000_000
+    stats = {"now_ms": now_ms, "oldest_due_ms": now_ms - 300_000, "open_circuits": 1,
+             "dead": {"exhausted": 40}}  # fmt: skip
+    owner = {"host": "h", "pid": 7, "heard_at_ms": now_ms - 90_000}
+    opened = {"opened": 2, "reason": "connection refused"}
+    lanes = [{"owner": owner, "circuit": opened, "server": "https://shop.example"}]
+    found = road_checks.check_workers(lanes, stats)
+    assert found.state == "warn"
+    assert "due for 5 min, nobody serves them; process 7 on h is lost" in found.found
+    alive = [{**lanes[0], "owner": {**owner, "heard_at_ms": now_ms - 5_000}}]
+    assert road_checks.check_workers(alive, stats).state == "ok"
+    circuits = road_checks.check_circuits(lanes, stats)
+    assert (circuits.state, "shop.example (connection refused)" in circuits.found) == ("warn", True)
+    assert road_checks.check_dead(stats, 5, more=False).state == "ok"
+    grown = road_checks.check_dead(stats, 40, more=False)
+    assert (grown.state, "40 of them in the last hour (40 exhausted)" in grown.found) == (
+        "warn",
+        True,
+    )

@@ -54,6 +54,22 @@ def test_there_are_few_settings_and_all_can_be_set_everywhere() -> None:
     )
 
 
+def test_an_empty_variable_means_empty_and_is_refused_where_that_makes_no_sense() -> None:
+    assert WebhookRules().ports
+    given = {"POSTROAD_WEBHOOKS_PORTS": "", "POSTROAD_HUB_TOKEN": "", "POSTROAD_HUBS": ""}
+    loaded = load({}, given, None, structs.replace(BASE, hub_token="x" * 24))
+    assert loaded.settings.webhooks.ports == ()
+    assert loaded.settings.hub_token == ""
+    assert loaded.sources["webhooks.ports"] == "environment"
+    for name, kind in names().items():
+        if kind in (int, float, bool):
+            with pytest.raises(BadSetting, match=f"{variable(name)} is empty: give a value"):
+                load({}, {variable(name): ""}, None, BASE)
+    for name in ("dsn", "listen", "hub_listen", "log_level", "log_format"):
+        with pytest.raises(BadSetting, match=f"{name}"):
+            load({}, {variable(name): ""}, None, BASE)
+
+
 BAD = {
     "listn": ("127.0.0.1:1", "did you mean listen?"),
     "qqq": ("1", "config show"),

@@ -40,7 +40,7 @@ async def bad(message):
 """
 
 
-def on_a_terminal(*words: str, term: str = "dumb") -> tuple[str, int]:
+def on_a_terminal(*words: str, term: str = "dumb", columns: int = 400) -> tuple[str, int]:
     """What a command prints, on both outputs, when a terminal shows it; and how it ends."""
     ours, theirs = pty.openpty()
     said: list[bytes] = []
@@ -55,7 +55,7 @@ def on_a_terminal(*words: str, term: str = "dumb") -> tuple[str, int]:
     code = 0
     with pytest.MonkeyPatch.context() as patch, os.fdopen(theirs, "w", encoding="utf-8") as screen:
         patch.setenv("TERM", term)
-        patch.setenv("COLUMNS", "400")
+        patch.setenv("COLUMNS", str(columns))
         patch.setattr(sys, "stdout", screen)
         patch.setattr(sys, "stderr", screen)
         try:

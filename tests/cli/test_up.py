@@ -1,5 +1,6 @@
 """`postroad up`: a real process, reached by commands, stopped in good order."""
 
+import asyncio
 import os
 import re
 import signal
@@ -7,10 +8,16 @@ import stat
 import subprocess
 import sys
 import time
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
+from postroad import Postroad
+from postroad.cli.first_token import make_first_token
+from postroad.cli.printing import SafeConsole
+from postroad.cli.running import in_hand
+from postroad.engine.runners import StopSummary
 from tests.cli.running import UP, WAIT_S, data, postroad, running, start
 
 INTERRUPTED = """
@@ -57,9 +64,12 @@ def test_commands_reach_the_owner_of_the_file_and_a_stop_is_clean(folder: Path) 
         process.send_signal(signal.SIGTERM)
         said, errors = process.communicate(timeout=WAIT_S)
         assert process.returncode == 0, errors
-        token = re.search(r"prt_\S+", said)
-        assert token
-        assert token[0] not in errors
+        assert re.search(r"^Stopped in \d\.\d s: nothing was in hand$", said, re.MULTILINE)
+        file = folder / "road" / "road.db.token"
+        assert str(file) in said
+        assert file.read_text().startswith("prt_")
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert "prt_" not in said + errors  # a log keeps both
         assert door.token not in said + errors
         assert not note.exists()
     # Nobody runs it now: the same command opens the file.
@@ -68,7 +78,45 @@ def test_commands_reach_the_owner_of_the_file_and_a_stop_is_clean(folder: Path) 
         process.send_signal(signal.SIGINT)
         said, errors = process.communicate(timeout=WAIT_S)
     assert process.returncode == 0, errors
-    assert "Access token" not in said  # shown once
+    assert "Access token" not in said  # made once
+
+
+def test_a_server_says_what_it_had_in_hand_when_it_was_stopped(folder: Path) -> None:
+    with running(folder, *UP, "--set", "limits.drain_s=0.1") as (process, _):
+        number = data("send", "slow", "1")["id"]
+        until = time.monotonic() + WAIT_S
+        while data("message", "show", number)["state"] != "sending":
+            assert time.monotonic() < until
+        process.send_signal(signal.SIGTERM)
+        said, _errors = process.communicate(timeout=WAIT_S)
+    last = said.splitlines()[-1]
+    assert re.fullmatch(r"Stopped in \d\.\d s: 1 in hand, 1 of them given back uncounted", last)
+    assert data("message", "show", number)["state"] == "waiting"
+    assert in_hand(StopSummary(3, 0)) == "3 in hand, all finished"
+    assert in_hand(StopSummary(0, 0)) == in_hand(None) == "nothing was in hand"
+
+
+def test_the_first_token_is_shown_on_a_terminal(folder: Path) -> None:
+    class Terminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    async def made(screen: StringIO, name: str) -> str:
+        async with Postroad(f"sqlite:///{folder}/{name}") as road:
+            await make_first_token(road, SafeConsole(screen))
+            await make_first_token(road, SafeConsole(screen))  # it has one
+        return screen.getvalue()
+
+    said = asyncio.run(made(Terminal(), "a.db"))
+    assert (folder / "a.db.token").read_text().strip() in said
+    assert said.count("prt_") == 1
+    said = asyncio.run(made(StringIO(), "b.db"))
+    assert str(folder / "b.db.token") in said
+    assert "prt_" not in said
+    (folder / "c.db.token.part").mkdir()  # nothing can be written there
+    said = asyncio.run(made(StringIO(), "c.db"))
+    assert "No access token yet" in said
+    assert "postroad token make" in said
 
 
 def test_what_a_killed_server_left_is_no_obstacle(folder: Path) -> None:
@@ -99,15 +147,13 @@ def test_the_tries_of_a_tenant_are_told_apart(folder: Path) -> None:
 
 def test_a_server_is_reached_by_its_address_and_token(folder: Path) -> None:
     with running(folder, *UP) as (process, door):
-        assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(2)]
-        token = lines[1].split()[-1]
-        (folder / "token").write_text(token)
-        server = ("--server", door.url, "--token-file", "token")
+        assert process.poll() is None
+        server = ("--server", door.url, "--token-file", "road/road.db.token")
         number = data("send", "good", "1", *server)["id"]
         assert data("message", "show", number, *server)["id"] == number
         (folder / "token").write_text("wrong")
-        assert postroad("message", "show", number, *server).exit_code == 2
+        wrong = ("--server", door.url, "--token-file", "token")
+        assert postroad("message", "show", number, *wrong).exit_code == 2
 
 
 def test_a_taken_port_and_a_missing_program_are_named(folder: Path) -> None:

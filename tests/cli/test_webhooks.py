@@ -147,7 +147,7 @@ def test_listen_prints_prettily(tmp_path: Path) -> None:
         ("--status", "42"),
         ("--fail", "lots"),
         ("--fail", "120%"),
-        ("--slow", "-1s"),
+        ("--slow", "2h"),
         ("--secret", "whsec_x"),
         ("--secret", "whpk_AAAA"),
     ],
@@ -308,7 +308,7 @@ def test_a_webhook_is_set_and_shown_by_commands(
         forgot = postroad("endpoint", "set", url, "--sign", *more, *allow)
         assert (forgot.exit_code, "POSTROAD_SECRET is not set" in forgot.stderr) == (2, True)
     text = postroad("endpoint", "show", url, *more, *allow).stdout
-    assert "signing keys: 2" in text
+    assert "signing keys  2" in text
     assert ONE not in text
     page = data("endpoint", "list", *more, *allow)
     assert page == {"endpoints": [shown], "after": ""}

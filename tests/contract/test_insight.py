@@ -1,10 +1,14 @@
 """What the store tells about one message, one queue, one lane."""
 
+from msgspec.structs import replace
+
 from postroad.model.circuit import Circuit
 from postroad.model.decide import Move
+from postroad.model.explain import explain
 from postroad.model.facts import Live, MessageFacts
 from postroad.model.outcome import Kind
 from postroad.model.states import NEVER, DeadReason, State
+from postroad.model.try_details import TryDetails
 from tests.contract.bench import Bench
 
 
@@ -39,6 +43,17 @@ async def test_a_waiting_message_tells_when_it_is_due_and_who_owns_its_lane(benc
     assert (owned.owner.process, owned.owner.heard_at_ms) == (bench.owner, bench.now_ms)
     assert owned.owner.pid > 0
     assert owned.owner.host
+
+
+async def test_a_delivered_webhook_tells_the_status_that_was_seen(bench: Bench) -> None:
+    sent = await bench.send(await bench.queue())
+    lane = await bench.take()
+    result = bench.result(await bench.only(lane.id), Move.deliver)
+    seen = replace(result, status=202, details=TryDetails("127.0.0.1:80", answered_ms=3))
+    await bench.record([seen])
+    (only,) = (await facts_of(bench, sent)).tries
+    assert (only.outcome, only.status) == (Kind.delivered, 202)
+    assert "with status 202" in explain(await facts_of(bench, sent), bench.now_ms).sentence
 
 
 async def test_tries_are_told_in_order_with_the_one_that_delivered(bench: Bench) -> None:

@@ -38,6 +38,7 @@ WALKS: Final = {
     "jobs_pulse": "the walk is over the jobs that are named",
     "jobs_renew": "the walk is over the jobs that are named",
     "recipient_status": "the walk is over the statuses that are named",
+    "lane_backlog": "the walk is over its own count, which stops at a number",
     "lane_page": "the walks are over the page and its rungs",
     "letter_read": "the walk is over the letters that are asked for",
     "others_due": "the walk is over its own count, which stops at a thousand",

@@ -16,7 +16,7 @@ from tests.contract.clock import ManualClock
 
 RELEASES = Path(__file__).parent / "releases" / "sqlite"
 """The schema of each release, in one file, as `VERSION.sql`."""
-DEFINED = re.compile(r"^create (?:unique )?(?:table|index) (\w+)", re.MULTILINE)
+DEFINED = re.compile(r"^create (?:unique )?(?:table|index|view) (\w+)", re.MULTILINE)
 
 
 def plain(sql: str) -> str:

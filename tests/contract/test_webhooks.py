@@ -5,10 +5,11 @@ from msgspec.structs import replace
 from postroad.model import outcome
 from postroad.model.decide import Move
 from postroad.model.entities import DAY_MS
+from postroad.model.ladder import DEFAULT_LADDER
 from postroad.model.record import Result
 from postroad.model.states import DeadReason
 from postroad.model.try_details import TryDetails
-from postroad.model.webhook import HookRow
+from postroad.model.webhook import HookEntry, HookRow
 from tests.contract.bench import Bench
 
 NOTE = TryDetails("127.0.0.1:80", "", b'{"webhook-id":"msg_1"}', b"said \x00\xff", 3)
@@ -58,7 +59,7 @@ async def test_settings_are_paged_by_name_and_forgotten(bench: Bench) -> None:
     await bench.queue("https://a0", tenant="acme")
     other = await bench.queue("https://a")
     await bench.store.write_hook(HookRow(other.id, "default", b"{}", "k1", b"x"))
-    by_name = sorted(rows.items())
+    by_name = [HookEntry(name, DEFAULT_LADDER, row) for name, row in sorted(rows.items())]
     assert await bench.store.hook_page("acme", "", 2) == by_name[:2]
     assert await bench.store.hook_page("acme", "https://b", 2) == by_name[2:]
     await bench.store.drop_hook(rows["https://b"].queue)

@@ -10,6 +10,9 @@ from postroad.ports.sql import MARK, split
 
 LABELLED = {"write", "read", "work", "together"}
 """Their first argument says what a statement is counted as, and is no statement."""
+SHARED = re.compile(r"^from postroad\.stores\.statements import ", re.MULTILINE)
+"""A module of `stores/` that imports it runs statements of both databases by name."""
+ON_STATEMENTS = {"select", "first", "execute", "changes", "insert"}
 ON_DATABASE = {"all", "one", "rows", "number", "run", "many", "changed", "many_changed"}
 
 
@@ -79,11 +82,14 @@ def statements(folder: Path) -> dict[str, list[str]]:
 
 
 def users(root: Path, module: Path) -> list[Path]:
-    """The modules beside one and below it, and those elsewhere that import its statements."""
+    """The modules beside one and below it, those elsewhere that import its statements, and those
+    that both databases share."""
     name = ".".join(module.relative_to(root).with_suffix("").parts)
     near = set(module.parent.rglob("*.py"))
     taken = re.compile(rf"^from {re.escape(name)} import [^)]*?\bQUERIES\b", re.MULTILINE)
-    return sorted(near | {p for p in root.rglob("*.py") if taken.search(p.read_text("utf-8"))})
+    shared = {p for p in module.parents[1].glob("*.py") if SHARED.search(p.read_text("utf-8"))}
+    far = {p for p in root.rglob("*.py") if taken.search(p.read_text("utf-8"))}
+    return sorted(near | shared | far)
 
 
 def asked(sources: list[str]) -> Asked:
@@ -114,7 +120,8 @@ def _not_names(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _must_be(node: ast.AST) -> Iterator[str]:
-    """`QUERIES["name"]`, `db.run("name", …)` and `write(Database.run, "name", …)`."""
+    """`QUERIES["name"]`, `db.run("name", …)`, `write(Database.run, "name", …)` and
+    `select("label", "name", …)`."""
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
         holder = node.value
         name = holder.id if isinstance(holder, ast.Name) else getattr(holder, "attr", "")
@@ -124,6 +131,8 @@ def _must_be(node: ast.AST) -> Iterator[str]:
         on = node.func.value
         if isinstance(on, ast.Name) and on.id == "db" and node.func.attr in ON_DATABASE:
             yield from (str(each.value) for each in node.args[:1] if isinstance(each, ast.Constant))
+        if node.func.attr in ON_STATEMENTS and all(map(_is_text, node.args[:2])):
+            yield from (str(ast.literal_eval(each)) for each in node.args[1:2])
         for one, following in zip(node.args, node.args[1:], strict=False):
             if ast.unparse(one).startswith("Database.") and isinstance(following, ast.Constant):
                 yield str(following.value)

@@ -45,7 +45,7 @@ LEGAL = {
     "app.py": "import postroad.config, postroad.transports.hub",
     "api/routes.py": "import postroad.app, postroad.config",
     "cli/main.py": "import postroad.api.routes",
-    "testing/ledger.py": "import postroad.app, postroad.config",
+    "testing/rehearsal.py": "import postroad.app, postroad.config",
 }
 
 
@@ -63,7 +63,7 @@ def test_the_drawing_itself_is_legal(tmp_path: Path) -> None:
         ("ports/clock.py", "postroad.app"),
         ("engine/lane_worker.py", "postroad.hub.client"),
         ("transports/webhook.py", "postroad.hub.client"),
-        ("app.py", "postroad.testing.ledger"),
+        ("app.py", "postroad.testing.rehearsal"),
         ("app.py", "postroad.api.routes"),
         ("api/serve.py", "postroad.cli.main"),
         ("dashboard/pages.py", "postroad.config"),

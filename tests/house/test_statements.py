@@ -13,6 +13,7 @@ async def f(self, kind):
     await self.write("join", lambda db: db.run("leave", f"has_{kind}"))
     await self._line.one("beat", "beat_new")
     await self._write(Database.run, "unmark", 1)
+    await self._sql.first("tokens", "token_find", 1)
     return QUERIES["gone"]
 '''
 LOADED = sorted({found for found in loads(SRC) if statements(found.folder)})
@@ -35,10 +36,10 @@ def test_the_stores_and_the_demo_are_looked_at() -> None:
 
 def test_labels_and_docstrings_are_no_use_of_a_statement() -> None:
     found = asked([SOURCE])
-    used = ["leave", "has_lanes", "beat_new", "unmark", "gone"]
+    used = ["leave", "has_lanes", "beat_new", "unmark", "token_find", "gone"]
     assert [name for name in used if not found.has(name)] == []
-    assert [name for name in ("reap", "join", "beat", "dead") if found.has(name)] == []
-    assert found.names == {"leave", "unmark", "gone"}
+    assert [name for name in ("reap", "join", "beat", "tokens", "dead") if found.has(name)] == []
+    assert found.names == {"leave", "unmark", "token_find", "gone"}
 
 
 def test_a_statement_without_a_line_about_it_is_found(tmp_path: Path) -> None:

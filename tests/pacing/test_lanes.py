@@ -12,9 +12,9 @@ from postroad.model.ids import to_text
 from postroad.model.limits import Limits
 from postroad.model.pace import Ask, Reserved, read_limit
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
 from tests.pacing.windows import breaches
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 
 LIMITED, FREE = "sim://ash/limited", "sim://ash/free"
 

@@ -17,9 +17,9 @@ from postroad.model.unused import ASK_AGAIN_MS, DELETE_MOST, WALK_EVERY_MS, WALK
 from postroad.ports.clock import SystemClock, system_chance
 from postroad.stores.postgres.connections import QUERIES
 from postroad.stores.postgres.sending import insert_arrivals
-from postroad.testing.receivers import Receivers
 from tests.postgres.drivers import DRIVERS
 from tests.postgres.stepping import POOL, Connection, Stand, stand
+from tests.rig.receivers import Receivers
 
 Within = Callable[[Coroutine[Any, Any, Any]], Any]
 Transaction = Callable[[str], AbstractAsyncContextManager[Any]]

@@ -30,6 +30,7 @@ from postroad.stores.rabbitmq.state.broker_state import (
 )
 from postroad.stores.rabbitmq.state.tables import PostgresTables, SqliteTables
 from postroad.stores.sqlite.store import SqliteStore
+from postroad.stores.webhooks import read_attempt
 from tests.servers.postgres import PrivatePostgres
 
 NOW_MS = 1_767_225_600_000
@@ -100,7 +101,8 @@ async def test_spent_copies_and_noted_starts_are_known(store: SqliteStore | Post
         assert (wait.lane, wait.level, wait.count) == (queue.lanes[0], 1, 1)
         assert (wait.because, wait.oldest_due_ms) == ("", NOW_MS + 1_000)
         assert [attempt.outcome for attempt in await state.tries(7)] == [Kind.failed]
-        assert [seen.address for seen in await state.webhook_attempts(7)] == ["127.0.0.1"]
+        seen = [read_attempt(row) for row in await store.select("insight", "tries_of", 7)]
+        assert [each.address for each in seen] == ["127.0.0.1"]
 
 
 async def test_an_older_copy_is_never_unspent(store: SqliteStore | PostgresStore) -> None:

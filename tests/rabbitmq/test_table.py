@@ -7,11 +7,11 @@ from postroad.model.circuit import Circuit
 from postroad.model.entities import Lane, LaneKey, Policy, Queue
 from postroad.model.record import Look, Want
 from postroad.model.states import NEVER
+from postroad.stores.bell import Ring
 from postroad.stores.rabbitmq.consuming.arrivals import message_of
 from postroad.stores.rabbitmq.consuming.delivery import AckHandle, DeliveredMessage
 from postroad.stores.rabbitmq.consuming.memory_tables import DeliveredMessages
 from postroad.stores.rabbitmq.envelope import Envelope
-from postroad.stores.sqlite.bell import Ring
 
 NOW_MS = 10_000
 LINE = "shard.3"

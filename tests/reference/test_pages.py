@@ -7,6 +7,11 @@ from types import ModuleType
 
 import pytest
 
+from postroad.api.listening import REFUSALS
+from postroad.api.problems import kind
+from postroad.model.errors import PostroadError
+from postroad.transports.webhook.resolving import Unresolved
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -29,3 +34,18 @@ def test_every_command_option_and_error_has_words() -> None:
     for name, text in reference().pages().items():
         for line in text.splitlines():
             assert not re.search(r"\|\s+\|$", line) or line == "| | |", f"{name}: {line}"
+
+
+def test_every_problem_that_a_server_may_answer_with_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "reference" / "errors.md").read_text()
+    unseen = {Unresolved}  # becomes a BadUrl or an outcome before anybody sees it
+    kinds = {kind(each) for each in _kinds(PostroadError) if each not in unseen}
+    kinds |= {f"urn:postroad:problem:{word}" for word, _ in REFUSALS.values()}
+    assert [each for each in sorted(kinds) if f"`{each}`" not in page] == []
+    assert len(kinds) > 50
+
+
+def _kinds(base: type[PostroadError]) -> set[type[PostroadError]]:
+    """The errors that our own modules define."""
+    own = {each for each in base.__subclasses__() if each.__module__.startswith("postroad.")}
+    return own.union(*map(_kinds, own))

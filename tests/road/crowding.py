@@ -9,9 +9,9 @@ from postroad.engine.drafting import Send, draft
 from postroad.model.entities import Message, Queue, QueueSpec
 from postroad.model.ids import IdSequence
 from postroad.model.outcome import DELIVERED, Outcome, unreachable
-from postroad.testing import receivers
-from postroad.testing.receivers import Receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.receivers import Receivers
+from tests.rig.world import World, simulate
 
 CONNECT_S = 10.0
 """How long a connect to a dead address takes to fail."""

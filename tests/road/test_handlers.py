@@ -163,11 +163,12 @@ def test_the_log_prints_the_retry_levels_at_start_and_work_with_its_level(
     log = stream.getvalue()
     assert "retry_level=0 poll_interval=5s queries_per_hour=720" in log
     assert "retry_level=6 poll_interval=3600s queries_per_hour=1" in log
-    assert "while_bell_is_down=889 generic_polling=7200" in log
+    assert "store queries per hour while notifications are down" in log
+    assert "levels=7 queries=889" in log
     assert "event=attempt retry_level=0" in log
     info = [line for line in log.splitlines() if "level=info" in line]
     assert "made a key" in info[0]
-    assert ["while_bell_is_down" in line for line in info[1:]] == [True, False]
+    assert ["queries=889" in line for line in info[1:]] == [True, False]
     assert "webhook guard" in info[2]
 
 

@@ -16,8 +16,8 @@ from postroad.app import Parts
 from postroad.config import Settings
 from postroad.model.limits import Limits
 from postroad.observe.log import make_log
-from postroad.testing.world import World, simulate
 from postroad.transports.handler import PLAIN_CONCURRENCY
+from tests.rig.world import World, simulate
 
 Within = Callable[..., Any]
 

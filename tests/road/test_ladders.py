@@ -6,7 +6,7 @@ from typing import Any
 
 from postroad import Message, Postroad, Send
 from postroad.model.ladder import Exponential, Steps
-from postroad.testing.world import World, simulate
+from tests.rig.world import World, simulate
 
 
 def test_each_handler_climbs_its_own_ladder() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import io
 import threading
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from postroad.config import Settings
 from postroad.model.entities import Message
 from postroad.model.errors import BadDsn, BadInput, BadSetting, BadUrl
 from postroad.model.ladder import Steps
+from postroad.observe.gathering import WINDOW_S
 from postroad.observe.log import make_log
 from postroad.observe.metrics import Meter
 from postroad.ports.clock import LoopClock
-from postroad.transports.failure_log import TELL_EVERY_S, FailureLog
+from postroad.testing.simloop import SimLoop
+from postroad.transports.failure_log import FailureLog
 
 Within = Callable[..., Any]
 PASSWORD = "pw-of-road"
@@ -139,45 +142,44 @@ def test_what_a_handler_raises_is_in_the_log_with_its_line(tmp_path: Path, withi
             return [receipt.id for receipt in sent]
 
     ids = within(story())
-    told = [line for line in lines.getvalue().splitlines() if "a handler raised" in line]
+    log = lines.getvalue().splitlines()
     for number, name in zip(ids, ("async", "plain"), strict=True):
-        (line,) = [line for line in told if f"message={number} " in line]
-        assert f"queue={name} " in line
-        assert f"in on_{name}" in line
-        assert "KeyError: 'nam'" in line
+        (place,) = [n for n, line in enumerate(log) if f"message={number} " in line]
+        assert "a handler raised" in log[place]
+        assert f"queue={name} " in log[place]
+        trace = list(takewhile(lambda line: line.startswith("  "), log[place + 1 :]))
+        assert any(line.endswith(f"in on_{name}") for line in trace)
+        assert trace[-1] == "  KeyError: 'nam'"
 
 
-class HandClock(LoopClock):
-    """Set by hand."""
-
-    at_s = 0.0
-
-    def steady_s(self) -> float:
-        return self.at_s
-
-
-def test_of_many_that_fail_alike_one_is_told_with_how_many_came_since() -> None:
+def test_of_many_that_fail_alike_one_is_told_and_then_how_many_came() -> None:
     """A traceback for each would cost more than all else, and fill the disk."""
-    lines, clock = io.StringIO(), HandClock()
-    failure_log = FailureLog(make_log("info", lines), clock)
-    message = Message(7, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, b"")
+    lines = io.StringIO()
 
-    def fail(text: str) -> None:
-        try:
-            int(text)
-        except ValueError as error:
-            failure_log.raised("work", message, error)
+    async def story() -> None:
+        failure_log = FailureLog(make_log("info", lines), LoopClock())
+        message = Message(7, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, b"")
 
-    for _ in range(1_000):
-        fail("no")
-    failure_log.cut("work", message, "cut after 1 s")
-    assert lines.getvalue().count("a handler raised") == 1
-    assert lines.getvalue().count("a handler was cut") == 1
-    clock.at_s += TELL_EVERY_S
-    fail("x" * 1_000_000)
-    last = lines.getvalue().splitlines()[-1]
-    assert "more_like_it=999 " in last
-    assert len(last) < 3_000
+        def fail(text: str) -> None:
+            try:
+                int(text)
+            except ValueError as error:
+                failure_log.raised("work", message, error)
+
+        for _ in range(1_000):
+            fail("no")
+        failure_log.cut("work", message, "cut after 1 s")
+        assert lines.getvalue().count("a handler raised") == 1
+        assert lines.getvalue().count("a handler was cut") == 1
+        await asyncio.sleep(WINDOW_S + 1)
+        assert "more=999 within_s=10" in lines.getvalue().splitlines()[-1]
+        await asyncio.sleep(WINDOW_S)
+        fail("x" * 1_000_000)
+        assert len(lines.getvalue().splitlines()[-1]) < 3_000
+        failure_log.close()
+
+    with SimLoop(1) as loop:
+        loop.run(story())
 
 
 @pytest.mark.parametrize("watched", [False, True])

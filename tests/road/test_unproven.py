@@ -11,8 +11,8 @@ from postroad.engine.lane_worker import LaneWorker
 from postroad.model.entities import Lane, LaneKey
 from postroad.model.limits import Limits
 from postroad.model.outcome import DELIVERED, Outcome, unreachable
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 from tests.road.crowding import fill
 
 LIMITS = Limits(in_flight_max=64)

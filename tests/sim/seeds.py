@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
-from postroad.testing.swarm import swarm
-from postroad.testing.world import World, simulate
+from tests.rig.swarm import swarm
+from tests.rig.world import World, simulate
 
 Story = Callable[[World], Awaitable[None]]
 

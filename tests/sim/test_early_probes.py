@@ -9,8 +9,8 @@ import pytest
 from postroad.engine import early_probe
 from postroad.model.circuit import Circuit
 from postroad.model.ids import to_text
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 
 SEEDS = range(12)
 OUTAGES_S = (3, 7, 12, 25, 50, 110, 300)

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from postroad.model.limits import Limits
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 
 
 def starts_of(world: World, queue: str) -> list[float]:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from postroad.model.limits import Limits
 from postroad.model.outcome import DELIVERED, Outcome, failed
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 
 
 def now_of(world: World) -> datetime:

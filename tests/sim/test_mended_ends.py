@@ -9,10 +9,10 @@ from postroad.model.limits import Limits
 from postroad.model.outcome import Kind, Outcome
 from postroad.model.record import Claim, Release
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.receivers import ReceiverSession
-from postroad.testing.world import Member, World, simulate
 from postroad.transports.job import Job
+from tests.rig import receivers
+from tests.rig.receivers import ReceiverSession
+from tests.rig.world import Member, World, simulate
 
 DRAIN_S = Limits().drain_s
 

@@ -7,9 +7,9 @@ from postroad.model.errors import StoreUnavailable
 from postroad.model.outcome import DELIVERED, Outcome, failed
 from postroad.model.record import Record, Recorded
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.receivers import Behaviour
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.receivers import Behaviour
+from tests.rig.world import World, simulate
 
 FAILS_LATE = (5.0, False, failed("500"))
 

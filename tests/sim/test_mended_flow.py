@@ -13,8 +13,8 @@ from postroad.model.limits import Limits
 from postroad.model.outcome import quota, unreachable
 from postroad.model.record import Record, Recorded
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.world import Member, World, simulate
+from tests.rig import receivers
+from tests.rig.world import Member, World, simulate
 
 
 def in_s(world: World, seconds: float) -> datetime:

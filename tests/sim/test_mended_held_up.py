@@ -12,8 +12,8 @@ from postroad.model.ids import to_text
 from postroad.model.limits import Limits
 from postroad.model.outcome import DELIVERED, quota
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 
 
 def mark_slowly(world: World, seconds: float) -> None:

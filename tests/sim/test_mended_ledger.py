@@ -11,9 +11,9 @@ from postroad.model.ids import to_text
 from postroad.model.states import State
 from postroad.stores.sqlite import database
 from postroad.stores.sqlite.database import Database
-from postroad.testing import receivers
-from postroad.testing.ledger import Breach
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.ledger import Breach
+from tests.rig.world import World, simulate
 
 
 async def change(world: World, *statements: str) -> None:

@@ -13,9 +13,9 @@ from postroad.model.ladder import Steps
 from postroad.model.outcome import DELIVERED, unreachable
 from postroad.model.record import Record, Recorded
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.world import Member, World, simulate
 from postroad.transports.job import Job
+from tests.rig import receivers
+from tests.rig.world import Member, World, simulate
 
 
 def on_mark(world: World, after: Callable[[Sequence[int]], Awaitable[None]]) -> None:

@@ -8,8 +8,8 @@ from postroad.model.entities import Lane
 from postroad.model.errors import StoreUnavailable
 from postroad.model.ids import to_text
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 
 
 def test_a_lane_that_hears_of_a_pause_while_its_circuit_is_open_still_probes() -> None:

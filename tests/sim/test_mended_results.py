@@ -10,8 +10,8 @@ from postroad.model.ids import to_text
 from postroad.model.outcome import DELIVERED, failed, unreachable
 from postroad.model.record import Record, Recorded
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 
 
 def record_from(world: World, from_s: float) -> None:

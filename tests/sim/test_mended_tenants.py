@@ -6,9 +6,9 @@ import pytest
 
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
-from postroad.testing import receivers
-from postroad.testing.watched import WatchedStore
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.watched import WatchedStore
+from tests.rig.world import World, simulate
 
 LANES = 40
 

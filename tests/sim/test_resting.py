@@ -14,8 +14,8 @@ from postroad.engine.engine import Engine
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
 from postroad.pacing.pacer import AheadReserver
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 
 FEW_AT_ONCE = Limits(in_flight_max=8, claim_batch=4)
 SERVERS = 160

@@ -17,10 +17,10 @@ from postroad.model.ids import to_text
 from postroad.model.limits import Limits
 from postroad.model.outcome import DELIVERED, Outcome
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.receivers import Behaviour, Receivers, ReceiverSession
-from postroad.testing.world import World, simulate
 from postroad.transports.handler import Job
+from tests.rig import receivers
+from tests.rig.receivers import Behaviour, Receivers, ReceiverSession
+from tests.rig.world import World, simulate
 
 ROOM = 4
 LIMITS = Limits(in_flight_max=ROOM, claim_batch=4)

@@ -11,8 +11,8 @@ from postroad.engine.runners import Runners
 from postroad.engine.waiting_lanes import WaitingLanes
 from postroad.model.limits import Limits
 from postroad.model.outcome import Outcome
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 
 SERVERS = 150
 EACH = 2

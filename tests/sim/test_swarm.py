@@ -8,9 +8,9 @@ import pytest
 from postroad.model.outcome import failed
 from postroad.model.record import Record
 from postroad.stores.sqlite import recording
-from postroad.testing.ledger import Breach
-from postroad.testing.swarm import limited_swarm
-from postroad.testing.world import World, simulate
+from tests.rig.ledger import Breach
+from tests.rig.swarm import limited_swarm
+from tests.rig.world import World, simulate
 from tests.sim.seeds import broken_seeds, unsteady_seeds
 
 REGRESSIONS = (21, 39, 54, 82, 98, 277, 3009, 3033, 3646, 3823)

@@ -6,7 +6,7 @@ from postroad import Message, Postroad, Receipt
 from postroad.engine.drafting import Send
 from postroad.model.ids import to_number
 from postroad.model.limits import Limits
-from postroad.testing.world import World, simulate
+from tests.rig.world import World, simulate
 
 DAY_S = 86_400.0
 DAY_MS = 86_400_000

@@ -4,8 +4,8 @@ import asyncio
 
 from postroad.model.control import CancelState
 from postroad.model.ids import to_text
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 
 
 def cancel_races(first_seed: int, worlds: int, messages: int) -> tuple[int, list[str]]:

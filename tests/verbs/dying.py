@@ -8,8 +8,8 @@ from postroad.model.dead import Page
 from postroad.model.ids import to_text
 from postroad.model.outcome import rejected
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.world import World
+from tests.rig import receivers
+from tests.rig.world import World
 
 
 def now_of(world: World) -> datetime:

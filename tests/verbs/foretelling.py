@@ -15,9 +15,9 @@ from postroad.model.ids import to_number, to_text
 from postroad.model.limits import Limits
 from postroad.model.next_step import NextKind
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.receivers import QUICK, Behaviour
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.receivers import QUICK, Behaviour
+from tests.rig.world import World, simulate
 
 SERVERS = ("ash", "birch", "cedar")
 LATE_MS = 1_000

@@ -6,9 +6,9 @@ from collections import Counter
 from postroad.model.errors import BadInput
 from postroad.model.ids import to_text
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.receivers import QUICK
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.receivers import QUICK
+from tests.rig.world import World, simulate
 
 TRIES = {"once": 1, "reset": 1 + QUICK.ladder.retries}
 SERVERS = ("ash", "birch", "cedar")

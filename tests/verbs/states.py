@@ -12,9 +12,9 @@ from postroad.model.ids import to_text
 from postroad.model.next_step import NextKind
 from postroad.model.outcome import DELIVERED, failed, rejected
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.receivers import QUICK
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.receivers import QUICK
+from tests.rig.world import World, simulate
 
 HOUR_S = 3_600
 QUEUE = "sim://ash/a?token=hush"
@@ -156,7 +156,7 @@ Way = Callable[[World], Any]
 STATES: list[tuple[Way, State, list[tuple[str, str]], NextKind, str]] = [
     (scheduled, State.waiting, [("message", "scheduled")], NextKind.attempt, "its sender asked"),
     (retrying, State.waiting, [("message", "retry")], NextKind.attempt, "delay of its retry level"),
-    (over_quota, State.held, [("queue", "quota")], NextKind.probe, "its queue takes no more"),
+    (over_quota, State.held, [("queue", "quota")], NextKind.probe, "over its quota"),
     (away, State.held, [("lane", "unreachable")], NextKind.probe, "one probe an interval"),
     (
         recipient_away,

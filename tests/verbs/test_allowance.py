@@ -13,8 +13,8 @@ from postroad.engine.drafting import Send
 from postroad.model.errors import TenantFull
 from postroad.model.tenant_limits import TenantLimits
 from postroad.ports.usage import Slice
-from postroad.testing.receivers import Receivers
 from postroad.verbs import allowance
+from tests.rig.receivers import Receivers
 
 Opening = Callable[[TenantLimits], AbstractAsyncContextManager[Postroad]]
 

@@ -8,9 +8,9 @@ import pytest
 from postroad.model.control import CancelledAll, CancelSlice, Cursor, MessageFilter
 from postroad.model.states import State
 from postroad.stores.sqlite.database import Database
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
 from postroad.verbs import cancelling
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 from tests.servers.postgres import PrivatePostgres
 from tests.verbs.cancelling_all import cancel_under_traffic
 

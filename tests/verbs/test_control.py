@@ -9,8 +9,8 @@ from postroad.model.control import CancelledAll, CancelState
 from postroad.model.errors import BadInput, NotUncertain, UnknownMessage, UnknownQueue
 from postroad.model.ids import to_text
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 from tests.verbs.cancelling import cancel_races
 
 

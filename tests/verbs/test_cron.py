@@ -11,7 +11,7 @@ from postroad.model.limits import Limits
 from postroad.model.ticks import Fate, Schedule
 from postroad.stores.sqlite import ticks as sqlite_ticks
 from postroad.stores.sqlite.database import QUERIES
-from postroad.testing.world import World, simulate
+from tests.rig.world import World, simulate
 from tests.verbs.ticking import cron_days
 
 DAY_S = 86_400

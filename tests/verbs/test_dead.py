@@ -11,8 +11,8 @@ from postroad.model.errors import BadInput, BadTime, UnknownMessage
 from postroad.model.ids import to_text
 from postroad.model.limits import Limits
 from postroad.model.outcome import failed
-from postroad.testing import receivers
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.world import World, simulate
 from tests.verbs.dying import as_tenant, die, ids_of, now_of
 
 

@@ -12,9 +12,9 @@ from postroad.model.ids import to_text
 from postroad.model.limits import Limits
 from postroad.model.outcome import rejected
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.receivers import QUICK
-from postroad.testing.world import World, simulate
+from tests.rig import receivers
+from tests.rig.receivers import QUICK
+from tests.rig.world import World, simulate
 from tests.verbs.dying import as_tenant, die, ids_of, now_of, tries_of
 from tests.verbs.replaying import replay_chains
 

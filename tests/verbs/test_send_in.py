@@ -22,7 +22,7 @@ from postroad.model.errors import (
     UnknownQueue,
 )
 from postroad.stores.sqlite import database, writer
-from postroad.testing.receivers import Receivers
+from tests.rig.receivers import Receivers
 
 Within = Callable[..., Any]
 

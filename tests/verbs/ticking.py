@@ -8,7 +8,7 @@ from datetime import datetime
 from postroad import Message, Postroad
 from postroad.model.states import State
 from postroad.model.ticks import Fate, TickNote
-from postroad.testing.world import World, simulate
+from tests.rig.world import World, simulate
 
 PLANS = {"often": ("*/5 * * * *", 300), "hourly": ("0 * * * *", 3600)}
 

@@ -9,13 +9,15 @@ import pytest
 from msgspec.structs import replace
 from standardwebhooks import Webhook
 
-from postroad import Postroad
+from postroad import Postroad, Send
 from postroad.app import Parts
 from postroad.config import Settings
 from postroad.model.entities import Policy
+from postroad.model.errors import BadUrl
 from postroad.model.ladder import Exponential
 from postroad.model.webhook import HeaderNames, WebhookRules
 from postroad.observe.log import make_log
+from postroad.transports.webhook.resolving import Unresolved
 from tests.servers.nginx import PrivateNginx
 from tests.webhook.conftest import LOCAL, Receiver
 from tests.webhook.test_faults import Within
@@ -247,6 +249,54 @@ def test_connect_timeout_and_total_deadline_are_apart(
                 ("unknown", "timeout"),
             ]
             assert 500 <= logs[1].took_ms < 15_000
+
+    within(story())
+
+
+def test_a_name_that_has_no_address_yet_is_stored_and_tried_unless_a_check_is_asked_for(
+    tmp_path: Path, faults: dict[str, int], within: Within
+) -> None:
+    answers: list[str] = []
+
+    async def resolve(name: str) -> list[str]:
+        if not answers:
+            raise Unresolved(f"{name} has no address: not yet")
+        return answers
+
+    road = Postroad(
+        f"sqlite:///{tmp_path}/road.db",
+        settings=Settings(webhooks=LOCAL),
+        parts=Parts(resolve=resolve),
+    )
+
+    async def story() -> None:
+        async with road:
+            url = f"http://hook.example:{faults['fine']}/"
+            asked = Send(url, 1, check=True)
+            for verb in (road.send(url, 1, check=True), road.send_many([asked])):
+                with pytest.raises(BadUrl, match="cannot be called now: hook"):
+                    await verb
+            (refused,) = await road.send_each([asked])
+            assert isinstance(refused, BadUrl)
+            assert await road.store.find_queue("default", url) is None
+            receipt = await road.send(url, 1)
+            await road.webhooks.set(url, reject=[418])
+            await road.run(until_idle=True)
+            said = await road.explain(receipt.id)
+            assert (said.state, said.level) == ("waiting", 0)
+            assert [each.outcome for each in said.tries][:1] == ["unreachable"]
+            with pytest.raises(BadUrl, match="cannot be called now"):  # also of a known queue
+                await road.send(url, 2, check=True)
+            answers[:] = ["169.254.169.254"]  # a forbidden address is refused at once, as before
+            for other in ("http://other.example/", "http://third.example/"):
+                with pytest.raises(BadUrl, match="metadata"):
+                    await road.send(other, 1)
+            answers[:] = ["127.0.0.1"]
+            assert (await road.send(url, 3, check=True)).id
+            await road.unblock(url)
+            await road.lanes.unblock(said.lane or 0)
+            await road.run(until_idle=True)
+            assert (await road.explain(receipt.id)).state == "delivered"
 
     within(story())
 

@@ -24,6 +24,9 @@ WRONG_MAX: Final = 10
 WRONG_S: Final = 60.0
 """After so many wrong tokens a minute from one address, no unknown token of it is looked up."""
 TENANT_HEADER: Final = "postroad-tenant"
+USER_HEADER: Final = "postroad-user"
+"""The number and name of the user who runs a command; heeded with the local token only."""
+LOCAL: Final = "local"
 
 
 class Access:
@@ -48,10 +51,10 @@ class Access:
         self._check_origin(asker)
         if scope is None:
             return
-        found = await self._who(asker)
+        found = asker.who = await self._who(asker)
         if scope not in found.scopes:
             has = ", ".join(sorted(found.scopes))
-            raise Forbidden(f"this needs a token with the scope {scope!r}; yours has: {has}")
+            raise Forbidden(f"this needs a token with the scope {scope}; yours has: {has}")
         asker.who = self._for_tenant(found, asker.headers.get(TENANT_HEADER))
 
     def _check_host(self, asker: Request) -> None:
@@ -76,7 +79,7 @@ class Access:
             )
         key = digest(text)
         if compare_digest(key, self._local):
-            return Caller(DEFAULT_TENANT, frozenset(Scope), "local", every_tenant=True)
+            return self._local_caller(asker)
         now_s = self._clock.steady_s()
         known = self._known.get(key)
         if known is not None and now_s - known[0] < KNOWN_S and not self._is_over(known[1]):
@@ -93,6 +96,12 @@ class Access:
         while len(self._known) > KNOWN_MAX:
             self._known.popitem(last=False)
         return found
+
+    def _local_caller(self, asker: Request) -> Caller:
+        """Whoever has the local token may read the road's private files, so its word about which
+        user it is counts."""
+        user = asker.headers.get(USER_HEADER, "")
+        return Caller(DEFAULT_TENANT, frozenset(Scope), LOCAL, every_tenant=True, name=user)
 
     def _is_over(self, found: Caller) -> bool:
         return found.ends_at_ms is not None and found.ends_at_ms <= self._clock.now_ms()

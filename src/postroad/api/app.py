@@ -1,17 +1,21 @@
 """The web application: all routes of one road over ASGI, and OpenAPI for them."""
 
 import asyncio
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
 import msgspec
 
+from postroad.api import docs_page
 from postroad.api.answering import answer
+from postroad.api.audit import CUT
 from postroad.api.context import Context
 from postroad.api.openapi import document
 from postroad.api.problems import MethodNotAllowed
 from postroad.api.request import Request, Response, Stream, head
 from postroad.api.routes import (
+    audit,
     batch,
     campaigns,
     credentials,
@@ -23,13 +27,49 @@ from postroad.api.routes import (
     mailboxes,
     messages,
     metrics,
+    privacy,
     queues,
     stats,
     tokens,
 )
-from postroad.api.routing import Router, fetch, nothing_at
+from postroad.api.routing import Route, Router, fetch, nothing_at
+from postroad.model.errors import Forbidden
 
 FAULT: Final = 500
+OPENAPI: Final = "application/vnd.oai.openapi+json"
+
+
+@cache
+def openapi() -> bytes:
+    """OpenAPI 3.1 of all routes, made when it is first asked for."""
+    return msgspec.json.encode(document(ROUTES))
+
+
+@cache
+def _docs() -> bytes:
+    return docs_page.page(document(ROUTES))
+
+
+@fetch("/v1/openapi.json", scope=None, gives_media=(OPENAPI,))
+async def describe() -> Response[bytes]:
+    """Describe this API as OpenAPI 3.1."""
+    content = await asyncio.to_thread(openapi)  # made once, 25 ms
+    return Response(content, media_type=OPENAPI)
+
+
+@fetch("/docs", scope=None, gives_media=("text/html",))
+async def docs() -> Response[bytes]:
+    """Show this description as a page."""
+    content = await asyncio.to_thread(_docs)
+    return Response(content, headers=docs_page.HEADERS, media_type="text/html; charset=utf-8")
+
+
+@fetch(docs_page.STYLE_PATH, scope=None, gives_media=("text/css",))
+async def docs_style() -> Response[bytes]:
+    """Give the style sheet of that page."""
+    return Response(docs_page.style(), headers=docs_page.HEADERS, media_type="text/css")
+
+
 ROUTES: Final = (
     *messages.ROUTES,
     *lists.ROUTES,
@@ -41,24 +81,17 @@ ROUTES: Final = (
     *campaigns.ROUTES,
     *credentials.ROUTES,
     *tokens.ROUTES,
+    *audit.ROUTES,
+    *privacy.ROUTES,
     *keys.ROUTES,
     *mailboxes.ROUTES,
     *health.ROUTES,
     *metrics.ROUTES,
+    describe,
+    docs,
+    docs_style,
 )
 """A new group of routes is a file in api/routes/ whose ROUTES are added here."""
-
-
-@cache
-def openapi() -> bytes:
-    """OpenAPI 3.1 of all routes, made when it is first asked for."""
-    return msgspec.json.encode(document(ROUTES))
-
-
-@fetch("/v1/openapi.json", scope=None)
-async def describe() -> Response[bytes]:
-    """Describe this API."""
-    return Response(openapi(), media_type="application/vnd.oai.openapi+json")
 
 
 class Application:
@@ -66,7 +99,7 @@ class Application:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self._router = Router((*ROUTES, describe))
+        self._router = Router(ROUTES)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
@@ -89,14 +122,36 @@ class Application:
         route = routes.get("GET" if request.method == "HEAD" else request.method)
         scope["path_template"] = next(iter(routes.values())).path
         needed = None if route is None else route.facts.scope
-        await self.context.access.check(request, needed)
+        try:
+            await self.context.access.check(request, needed)
+        except Forbidden:
+            if route is not None and route.changes:
+                await self.context.audit.refused(request, route, values)
+            raise
         if route is None:
             return _other_method(request.method, {*routes, *(("HEAD",) if "GET" in routes else ())})
         request.body_bytes_max = route.facts.bytes_max or self.context.settings.request_bytes_max
-        said = await route.call(request, values)
-        if isinstance(said, Response | Stream):
-            return said
-        return Response(said, route.facts.status)
+        given = await route.arguments(request, values)
+        if route.changes:
+            return await self._change(request, route, given)
+        return _reply(await route.handler(**given), route)
+
+    async def _change(
+        self, request: Request, route: Route, given: Mapping[str, Any]
+    ) -> Response[Any] | Stream:
+        """Call a route that changes something, with a line in the audit log around it."""
+        line = await self.context.audit.begin(request, route, given)
+        try:
+            said = await route.handler(**given)
+        except Exception as error:
+            await line.end(answer(error).status)
+            raise
+        reply = _reply(said, route)
+        if isinstance(reply, Stream):
+            reply.ended = line.end
+        else:
+            await line.end(reply.status, reply.content)
+        return reply
 
     async def _stream(self, reply: Stream, request: Request, send: Any) -> None:
         """Write pieces until they end or the client is gone. What fails now can only be logged: the
@@ -109,13 +164,21 @@ class Application:
             for task in (work, gone):
                 task.cancel()
             await asyncio.wait((work, gone))
+        status = CUT if work.cancelled() else reply.status
         if not work.cancelled() and (error := work.exception()) is not None:
             self._log_fault(request, error)
+            status = FAULT
+        if reply.ended is not None:
+            await reply.ended(status)
 
     def _log_fault(self, request: Request, error: BaseException) -> None:
         self.context.log.error(
             "request failed", path=request.path, method=request.method, exc_info=error
         )
+
+
+def _reply(said: Any, route: Route) -> Response[Any] | Stream:
+    return said if isinstance(said, Response | Stream) else Response(said, route.facts.status)
 
 
 async def _write(reply: Stream, request: Request, send: Any) -> None:

@@ -2,6 +2,7 @@
 
 from postroad.api.access import Access
 from postroad.api.admission import IntakeAdmission
+from postroad.api.audit import AuditTrail
 from postroad.api.hosts import Hosts
 from postroad.app import Postroad
 from postroad.config import Settings, address
@@ -18,6 +19,7 @@ class Context:
         self.log = log
         hosts = Hosts(settings.allowed_hosts, address(settings.listen)[0])
         self.access = Access(road.tokens, road.store.clock, settings.origins, hosts)
+        self.audit = AuditTrail(road.store, road.store.clock, log)
         self.meter = road.meter = road.meter or Meter()
         self.admission = IntakeAdmission(self.meter, settings.intake_max, settings.store_wait_s)
         self.delivers = False

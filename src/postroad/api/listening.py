@@ -34,13 +34,14 @@ LINGER_S: Final = 2.0
 LINGER_BYTES_MAX: Final = 64 << 20
 """What still comes after the last answer is thrown away for so long: closed at once, a connection
 is reset, and the answer lost with it."""
-REASONS: Final = {
-    400: "bad-request",
-    408: "request-timeout",
-    431: "head-too-large",
-    503: "overloaded",
-    505: "bad-request",
+REFUSALS: Final = {
+    400: ("bad-request", "The request is not HTTP/1.1, or its body is cut off. Send it anew."),
+    408: ("request-timeout", "The request did not come in time. Send it again."),
+    431: ("head-too-large", "The head of the request has too many or too long headers."),
+    503: ("overloaded", "The server has too many connections. Try again later."),
+    505: ("bad-version", "The request is of another version than HTTP/1.1."),
 }
+"""What is answered before there is a request: the word of the problem, and its meaning."""
 
 
 class Phase(Enum):
@@ -306,7 +307,7 @@ class ResponseTransport:
 
 def problem_bytes(status: int, text: str) -> bytes:
     """The bytes of a problem answer, the last one on its connection."""
-    word = REASONS[status]
+    word, _meaning = REFUSALS[status]
     title = word.replace("-", " ").capitalize()
     content = msgspec.json.encode(Problem(f"urn:postroad:problem:{word}", title, status, text))
     head = (

@@ -9,13 +9,39 @@ import msgspec
 from msgspec import NODEFAULT
 
 from postroad.api.answering import MEDIA_TYPE
+from postroad.api.examples import example
 from postroad.api.problems import Problem
-from postroad.api.progress import NDJSON
+from postroad.api.progress import NDJSON, ProgressLine
 from postroad.api.request import JSON, Response, Stream
 from postroad.api.routing import Parameter, Route
 
-PROBLEMS: Final = (400, 401, 403, 404, 405, 409, 413, 429, 500, 503)
+FORM: Final = "application/x-www-form-urlencoded"
+EVERYWHERE: Final = (400, 403, 404, 405, 408, 429, 431, 500, 503)
+"""Statuses of problems that any request may be answered with."""
+SERVER: Final = "server"
+"""The group of routes that are about the server itself."""
 REFERENCE: Final = "#/components/schemas/{name}"
+PARAMETERS: Final = {
+    "id": "An id, as receipts and lists show it",
+    "name": "The name that it was given",
+    "box": "The mailbox's name",
+    "campaign": "The campaign's number",
+    "n": "The recipient's number in its campaign",
+    "limit": "At most so many",
+    "queue": "The queue's name: a handler's, or an address",
+    "lane": "The lane's number",
+    "url": "The webhook's URL; without it all are listed",
+    "reason": "Only those that died for this reason",
+    "error": "Only those with this text in the error",
+    "since": "Only from this time on",
+    "until": "Only before this time",
+    "state": "Only those in this state",
+    "format": "How the file is written",
+    "row": "The recipient's number in its campaign",
+    "wait_s": "How long to wait for the process that may be sending it",
+    "Idempotency-Key": "Within a day the same key and body give the first receipt again",
+}
+"""What a parameter means whose type does not say it."""
 Json = dict[str, Any]
 
 
@@ -36,7 +62,11 @@ def document(routes: Sequence[Route]) -> Json:
         "servers": [{"url": "/"}],
         "security": [{"bearer": []}],
         "paths": paths,
-        "components": {"schemas": schemas.components, "securitySchemes": {"bearer": bearer}},
+        "components": {
+            "schemas": schemas.components,
+            "responses": _problems(routes, schemas),
+            "securitySchemes": {"bearer": bearer},
+        },
     }
 
 
@@ -45,15 +75,16 @@ class Schemas:
     types of one name get two names."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
-        self._kinds: list[Any] = [Problem]
+        self._kinds: list[Any] = [Problem, ProgressLine]
         for route in routes:
             self._kinds += [each.kind for each in route.parameters.values()]
             self._kinds += [route.takes] if route.takes else []
-            self._kinds += given_by(route)
+            self._kinds += [*given_by(route), *route.facts.lines]
         found, self.components = msgspec.json.schema_components(
             self._kinds, schema_hook=_anything, ref_template=REFERENCE
         )
         self._found = list(found)
+        _drop_objects(self.components)
 
     def of(self, kind: Any) -> Json:
         """The schema of one type."""
@@ -62,6 +93,18 @@ class Schemas:
 
 def _anything(_kind: Any) -> Json:
     return {}
+
+
+def _drop_objects(schema: Any) -> None:
+    """Leave out defaults that are objects: makers of clients refuse a whole type for one."""
+    if isinstance(schema, list):
+        for each in schema:
+            _drop_objects(each)
+    elif isinstance(schema, dict):
+        if isinstance(schema.get("default"), dict):
+            del schema["default"]
+        for each in schema.values():
+            _drop_objects(each)
 
 
 def given_by(route: Route) -> list[Any]:
@@ -76,37 +119,90 @@ def _is_union(kind: Any) -> bool:
 
 
 def _operation(route: Route, schemas: Schemas) -> Json:
-    name = route.handler.__name__
+    words = " ".join((route.handler.__doc__ or "").split())
     said: Json = {
-        "summary": name.replace("_", " ").capitalize(),
-        "description": " ".join((route.handler.__doc__ or "").split()),
-        "operationId": name,
+        "summary": words.partition(". ")[0].removesuffix("."),
+        "description": words,
+        "operationId": route.handler.__name__,
+        "tags": [group_of(route.path)],
     }
     if route.facts.scope is None:
         said["security"] = []
+    else:
+        said["description"] += f" Scope: `{route.facts.scope}`."
     if route.parameters:
         said["parameters"] = [_parameter(each, schemas) for each in route.parameters.values()]
     if route.takes:
-        body = {route.facts.takes_media: {"schema": schemas.of(route.takes)}}
-        said["requestBody"] = {"content": body, "required": True}
-    problem = {MEDIA_TYPE: {"schema": schemas.of(Problem)}}
+        said["requestBody"] = _body(route, schemas)
     said["responses"] = _good(route, schemas) | {
-        str(status): {"description": HTTPStatus(status).phrase, "content": problem}
-        for status in PROBLEMS
+        str(status): {"$ref": f"#/components/responses/{_name(status)}"}
+        for status in problems_of(route)
         if status not in route.facts.also
     }
     return said
 
 
+def group_of(path: str) -> str:
+    """The word that routes of one kind share."""
+    first, _, rest = path.strip("/").partition("/")
+    word = rest.partition("/")[0].partition(":")[0]
+    return word if first == "v1" and "." not in word else SERVER
+
+
+def problems_of(route: Route) -> list[int]:
+    """The statuses of the problems that a route may answer with."""
+    found = {*EVERYWHERE}
+    if route.facts.scope is not None:
+        found.add(401)
+    if route.method != "GET":
+        found |= {409, 413}
+    if route.decoder is not None:
+        found.add(415)
+    return sorted(found)
+
+
+def _problems(routes: Sequence[Route], schemas: Schemas) -> Json:
+    """The answers that routes share. Written out at each of them they were two thirds of all."""
+    shown = example(Problem, whole=True) | {"status": 400}
+    content = {MEDIA_TYPE: {"schema": schemas.of(Problem), "example": shown}}
+    return {
+        _name(status): {"description": HTTPStatus(status).phrase, "content": content}
+        for status in sorted({status for route in routes for status in problems_of(route)})
+    }
+
+
+def _name(status: int) -> str:
+    return HTTPStatus(status).name.title().replace("_", "")
+
+
+def _body(route: Route, schemas: Schemas) -> Json:
+    media = route.facts.takes_media
+    if media in (JSON, NDJSON):
+        given = {
+            "schema": schemas.of(route.takes),
+            "example": example(route.takes, whole=False),
+        }
+    elif media == FORM:
+        given = {"schema": schemas.of(route.takes)}
+    else:
+        given = {"schema": {"type": "string", "format": "binary"}}
+    words = " ".join((route.takes.__doc__ or "").split())
+    words = f"One a line: {words}" if media == NDJSON else words
+    return {"description": words, "content": {media: given}, "required": True}
+
+
 def _good(route: Route, schemas: Schemas) -> Json:
     content: Json = {}
-    kinds = [schemas.of(kind) for kind in given_by(route)]
+    kinds = given_by(route)
     if kinds:
-        content[JSON] = {"schema": kinds[0] if len(kinds) == 1 else {"anyOf": kinds}}
+        content[JSON] = {"schema": _any(kinds, schemas), "example": example(kinds[0], whole=True)}
+    lines = route.facts.lines
     if Stream in get_args(route.answer):
-        content[NDJSON] = {}
+        lines = (ProgressLine,)
     for media in route.facts.gives_media:
         content[media] = {"schema": {"type": "string"}}
+    if lines:
+        content[NDJSON] = {"schema": _any(lines, schemas)}
     return {
         str(status): {"description": HTTPStatus(status).phrase}
         | ({"content": content} if content else {})
@@ -114,12 +210,21 @@ def _good(route: Route, schemas: Schemas) -> Json:
     }
 
 
+def _any(kinds: Sequence[Any], schemas: Schemas) -> Json:
+    found = [schemas.of(kind) for kind in kinds]
+    return found[0] if len(found) == 1 else {"anyOf": found}
+
+
 def _parameter(each: Parameter, schemas: Schemas) -> Json:
     schema = dict(schemas.of(each.kind))
     required = each.default is NODEFAULT
     if not required:
         schema["default"] = msgspec.to_builtins(each.default)
-    said: Json = {"name": each.name, "in": each.place, "required": required, "schema": schema}
-    if "description" in schema:
-        said["description"] = schema["description"]
-    return said
+    words = schema.get("description") or PARAMETERS.get(each.name, "")
+    return {
+        "name": each.name,
+        "in": each.place,
+        "required": required,
+        "description": words,
+        "schema": schema,
+    }

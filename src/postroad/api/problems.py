@@ -67,6 +67,10 @@ class MethodNotAllowed(errors.PostroadError):
     """The path has routes, and none for this method."""
 
 
+class UnsupportedMediaType(errors.PostroadError):
+    """The body is of another type than the route reads."""
+
+
 STATUS: Final[dict[type[Exception], int]] = {
     errors.BadInput: 400,
     errors.BodyTooLarge: 413,
@@ -76,6 +80,7 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.NoBody: 404,
     errors.UnknownToken: 404,
     errors.UnknownMailbox: 404,
+    errors.UnknownErasure: 404,
     UnknownCampaign: 404,
     WrongState: 409,
     errors.NotDead: 409,
@@ -94,6 +99,7 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.StoreError: 503,
     NotFound: 404,
     MethodNotAllowed: 405,
+    UnsupportedMediaType: 415,
 }
 
 

@@ -47,11 +47,12 @@ async def _lines(
     tell_s = clock.steady_s() + TELL_S
     try:
         async for step in steps:
-            said = shown(step)
+            said = request.said = shown(step)
             if clock.steady_s() >= tell_s:
                 tell_s = clock.steady_s() + TELL_S
                 yield _line(ProgressLine(done=False, said=said))
     except PostroadError as error:
+        request.problem_status = problem(error).status
         yield _line(ProgressLine(done=False, said=said, problem=problem(error)))
         return
     yield _line(ProgressLine(done=True, said=said))

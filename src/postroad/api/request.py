@@ -1,6 +1,6 @@
 """One HTTP request as routes see it, and the answers that they give."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
@@ -14,15 +14,20 @@ if TYPE_CHECKING:
     from postroad.app import Postroad
 
 JSON: Final = "application/json"
+NOBODY: Final = Caller("", frozenset(), "")
 T = TypeVar("T")
 
 
 class Request:
     """A request over ASGI. The body is read when a route asks for it, within the route's limit."""
 
-    who: Caller
+    who: Caller = NOBODY
     """Whose token it carries; set where the route needs one."""
     body_bytes_max: int
+    said: object = None
+    """What an answer in pieces said last."""
+    problem_status: int = 0
+    """The status of a problem that ended an answer in pieces."""
 
     def __init__(self, scope: Any, receive: Any, context: "Context") -> None:
         self.context = context
@@ -38,6 +43,8 @@ class Request:
         for name, value in scope["headers"]:
             key, text = name.decode("latin-1"), value.decode("latin-1")
             self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
+        self.noted: dict[str, str] = {}
+        """What a route adds to its line in the audit log."""
         self._receive = receive
 
     @property
@@ -97,6 +104,7 @@ class Response(Generic[T]):
         media_type: str = JSON,
     ) -> None:
         self.status = status
+        self.content = content
         given = b"" if content is None else content
         self._data = given if isinstance(given, bytes) else msgspec.json.encode(given)
         self.headers = dict(headers or {})
@@ -111,7 +119,10 @@ class Response(Generic[T]):
 
 
 class Stream:
-    """An answer in pieces, ended early when the client goes away."""
+    """An answer in pieces, ended early when the client goes away. `ended` is called with its
+    status, if it is set."""
+
+    ended: "Callable[[int], Awaitable[None]] | None" = None
 
     def __init__(self, pieces: AsyncIterator[bytes], media_type: str) -> None:
         self.status = 200

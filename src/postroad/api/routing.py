@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from msgspec import NODEFAULT, Struct, structs
 
-from postroad.api.problems import BadRequest, FieldError, NotFound
+from postroad.api.problems import BadRequest, FieldError, NotFound, UnsupportedMediaType
 from postroad.api.reading import bad_field, decode
 from postroad.api.request import JSON, Request
 from postroad.model.tokens import Scope
@@ -50,6 +50,8 @@ class Route:
         self.path = path
         self.handler = handler
         self.facts = facts
+        self.changes = method != "GET" and facts.scope is not None and facts.audited
+        """Whether a call leaves a line in the audit log."""
         self.parts = tuple(path.split("/"))
         hints = get_type_hints(handler, include_extras=True)
         self.answer = hints.pop("return")
@@ -98,14 +100,15 @@ class Route:
                 return None
         return found
 
-    async def call(self, request: Request, path: dict[str, str]) -> Any:
-        """Call the function with its arguments, checked against their types; then with the body."""
+    async def arguments(self, request: Request, path: dict[str, str]) -> dict[str, Any]:
+        """The function's arguments, checked against their types; then the body."""
         given = self._read(request, path)
         if self._takes_request:
             given["request"] = request
         if self.decoder is not None:
+            _check_json(request.headers.get("content-type", ""))
             given[self._bodies[0]] = decode(await request.body(), self.decoder)
-        return await self.handler(**given)
+        return given
 
     def _read(self, request: Request, path: dict[str, str]) -> dict[str, Any]:
         values: dict[str, str] = dict(path)
@@ -129,6 +132,16 @@ class Route:
         for name, group in self._groups.items():
             told[name] = group(**{field: told.pop(field) for field in group.__struct_fields__})
         return told
+
+
+def _check_json(given: str) -> None:
+    """Refuse a body that calls itself something else; one without a type is read as JSON."""
+    media = given.partition(";")[0].strip().lower()
+    if media not in ("", JSON) and not media.endswith("+json"):
+        shown = media[:CHARACTERS_SHOWN]
+        raise UnsupportedMediaType(
+            f"{shown} is not read here: send JSON, as `content-type: {JSON}`"
+        )
 
 
 def _bad_parameter(name: str, text: str, short: str) -> BadRequest:
@@ -156,8 +169,12 @@ class Facts(Struct, frozen=True):
     """Other statuses that it gives the same answer with."""
     gives_media: tuple[str, ...] = ()
     """What it answers with beside JSON."""
+    lines: tuple[Any, ...] = ()
+    """The types of the lines of an answer in NDJSON."""
     bytes_max: int = SMALL_BYTES_MAX
     """The largest body; 0: as the setting request_bytes_max says."""
+    audited: bool = True
+    """Whether a change leaves a line in the audit log. Sends do not: they have receipts."""
 
 
 def fetch(path: str, *, scope: Scope | None, **facts: Any) -> Callable[..., Route]:

@@ -1,6 +1,7 @@
 """A server: one road, its routes on a port, and where asked its engine, until told to stop."""
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -17,6 +18,7 @@ from postroad.api.context import Context
 from postroad.api.hosts import Proxies
 from postroad.api.listening import StrictProtocol
 from postroad.api.owner_note import OwnerNote, leave_note, remove_note
+from postroad.api.port_owner import port_owner
 from postroad.api.request_metrics import RequestMetrics
 from postroad.api.tls_server import TlsServer
 from postroad.app import Postroad
@@ -57,6 +59,8 @@ class ApiServer:
         self._web: uvicorn.Server | None = None
         self._ends: list[asyncio.Task[None]] = []
         self._broken: BaseException | None = None
+        self.stopped_at_s = 0.0
+        """When it was first told to stop, by the steady clock."""
         self._secure = server_tls(settings.tls_cert_file, settings.tls_key_file)
 
     @property
@@ -81,6 +85,8 @@ class ApiServer:
             taken.close()
             nowhere = isinstance(error, UnicodeError | socket.gaierror)
             why = getattr(error, "strerror", "") or "that is no host"
+            if getattr(error, "errno", 0) == errno.EADDRINUSE and (user := port_owner(port)):
+                why += f" by {user}"
             raise (BadSetting if nowhere else CannotListen)(
                 f"cannot listen on {self._settings.listen}: {why}; give another with "
                 "--listen HOST:PORT"
@@ -180,6 +186,8 @@ class ApiServer:
 
     def stop(self) -> None:
         """Take no more requests, finish those that are here, give lanes back."""
+        if not self.context.stopping:
+            self.stopped_at_s = self.road.store.clock.steady_s()
         self.context.stopping = True
         if self._web is not None:
             self._web.should_exit = True

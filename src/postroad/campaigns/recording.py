@@ -16,6 +16,7 @@ from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 
 RETRY_S: Final = 1.0
+RECORD: Final = "record results of campaigns"
 BATCH_MAX: Final = 1_000
 UNSTORABLE: Final = "unstorable"
 
@@ -95,11 +96,12 @@ class ResultRecorder:
         campaign = self._campaign
         try:
             counts = await self._recorded(batch)
+            self._log.store_works(RECORD)
             why = must_halt(counts, campaign.spec.halt) if campaign.halts else ""
             if why and await self._store.move(campaign, Verb.halt, why):
                 self._log.warning("campaign halted", campaign=campaign.name, reason=why)
         except StoreError as error:
-            self._log.warning("results wait to be written", error=str(error))
+            self._log.store_failed(RECORD, error)
             return False
         return True
 

@@ -29,6 +29,7 @@ BLOCK: Final = 128
 REPEATS: Final = 3
 """How often a recipient that recognises a repeated call by its id is called without an answer."""
 RETRY_S: Final = 1.0
+TURN: Final = "queue recipients"
 
 
 class SenderDeps(Struct, frozen=True):
@@ -40,7 +41,6 @@ class SenderDeps(Struct, frozen=True):
     log: Log
     owner: int
     drain_s: float
-    window: int = WINDOW
 
 
 class JobContext(Struct, frozen=True):
@@ -50,6 +50,12 @@ class JobContext(Struct, frozen=True):
     campaign: Campaign
     credential: Credential
     ledgers: tuple[int, ...]
+
+
+async def halt(deps: SenderDeps, campaign: Campaign, why: str) -> None:
+    """Halt a campaign, unless somebody else moved it meanwhile."""
+    if await deps.store.move(campaign, Verb.halt, why):
+        deps.log.warning("campaign halted", campaign=campaign.name, reason=why)
 
 
 class Sender:
@@ -100,11 +106,13 @@ class Sender:
 
     async def _tried(self) -> bool:
         try:
-            return await self._turn()
+            more = await self._turn()
         except StoreError as error:
-            self._deps.log.warning("sender waits for the store", error=str(error))
+            self._deps.log.store_failed(TURN, error)
             await self._deps.clock.sleep(RETRY_S)
             return True
+        self._deps.log.store_works(TURN)
+        return more
 
     async def _turn(self) -> bool:
         """Begin one block of calls; False when nothing is left."""
@@ -114,15 +122,14 @@ class Sender:
         except BadInput as error:
             self._block.refused = error_text(error)
         if self._block.refused:
-            # False: somebody else moved it meanwhile.
-            _ = await self._deps.store.move(self._context.campaign, Verb.halt, self._block.refused)
+            await halt(self._deps, self._context.campaign, self._block.refused)
             return False
         if self._block.left_s:
             await self._wait(min(self._block.left_s, RETRY_S))
             return True
         if not self._ahead:
             return await self._refill()
-        free = self._deps.window - self._recorder.in_flight
+        free = WINDOW - self._recorder.in_flight
         if free <= 0:
             await self._changed()
             return True

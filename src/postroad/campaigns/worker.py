@@ -5,9 +5,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from msgspec import structs
+
 from postroad.campaigns.recording import RecorderFailed
-from postroad.campaigns.sender import JobContext, Sender, SenderDeps
-from postroad.model.campaign import Campaign, Job, Verb
+from postroad.campaigns.sender import JobContext, Sender, SenderDeps, halt
+from postroad.model.campaign import Campaign, CampaignState, Job, Verb
 from postroad.model.credential import Credential
 from postroad.model.entities import LaneKey
 from postroad.model.errors import PostroadError, StoreError
@@ -16,6 +18,7 @@ from postroad.observe.tasks import Tasks
 from postroad.ports.channel import Channel
 
 LEASE_MS: Final = 10_000
+TICK: Final = "look for campaigns"
 TICK_S: Final = 1.0
 IDLE_S: Final = 1_200.0
 """With nothing to do and no wake-up it looks three times an hour."""
@@ -40,6 +43,8 @@ class CampaignWorker:
         self._stopping = False
         self.idle = asyncio.Event()
         self._warned: set[str] = set()
+        self._served: set[int] = set()
+        """Campaigns that were sent from here and have not ended."""
 
     def wake(self) -> None:
         """Look for work now."""
@@ -78,8 +83,9 @@ class CampaignWorker:
             try:
                 wait_s = await self._tick(heirs)
                 heirs = ()
+                self._deps.log.store_works(TICK)
             except StoreError as error:
-                self._deps.log.warning("campaigns wait for the store", error=str(error))
+                self._deps.log.store_failed(TICK, error)
             await self._pause(wait_s)
         while self._senders:  # their leases last until their calls have ended
             await self._kept()
@@ -89,13 +95,14 @@ class CampaignWorker:
         try:
             await self._keep()
         except StoreError as error:
-            self._deps.log.warning("campaigns wait for the store", error=str(error))
+            self._deps.log.store_failed(TICK, error)
 
     async def _tick(self, heirs: tuple[int, ...]) -> float:
         store, now_ms = self._deps.store, self._deps.clock.now_ms()
         due, next_ms, live = await store.due()
         for campaign in due:
             await self._start(campaign, now_ms)
+        await self._tell_ended()  # another process may have finalised it
         if not (due or live or self._senders):
             self.idle.set()
             return min(IDLE_S, max(0.001, (next_ms - now_ms) / 1000)) if next_ms else IDLE_S
@@ -106,6 +113,7 @@ class CampaignWorker:
             if name not in self._warned:
                 self._warned.add(name)
                 self._deps.log.error("a campaign's counts do not add up", campaign=name)
+        await self._tell_ended()
         if len(self._senders) < JOBS_MAX:
             job = await store.claim(self._deps.owner, LEASE_MS)
             if job is not None:
@@ -116,10 +124,22 @@ class CampaignWorker:
         late_ms = now_ms - campaign.start_at_ms
         if late_ms > MISSED_MS:
             why = f"its start was missed by {late_ms // 60_000} min: resume it if it is to be sent"
-            # False: somebody else moved it meanwhile.
-            _ = await self._deps.store.move(campaign, Verb.stop, why)
+            if await self._deps.store.move(campaign, Verb.stop, why):
+                self._deps.log.warning("campaign stopped", campaign=campaign.name, reason=why)
         elif await self._deps.store.move(campaign, Verb.start):
-            self._deps.log.info("campaign started", campaign=campaign.name)
+            self._deps.log.info("scheduled campaign is due", campaign=campaign.name)
+
+    async def _tell_ended(self) -> None:
+        """Log the end of campaigns that were sent from here."""
+        for number in list(self._served):
+            campaign = await self._deps.store.campaign_by_id(number)
+            if campaign is not None and campaign.state is CampaignState.running:
+                continue
+            self._served.discard(number)
+            if campaign is not None and campaign.state is not CampaignState.halted:  # told before
+                facts = structs.asdict(campaign.counts) | {"reason": campaign.reason}
+                event = f"campaign {campaign.state}"
+                self._deps.log.info(event, campaign=campaign.name, **facts)
 
     async def _keep(self) -> None:
         """Renew the leases, and tell each sender how its job stands."""
@@ -145,14 +165,17 @@ class CampaignWorker:
         except StoreError:
             raise
         except PostroadError as error:
-            # False: somebody else moved it meanwhile.
-            _ = await store.move(campaign, Verb.halt, error_text(error))
+            await halt(self._deps, campaign, error_text(error))
             await store.release(self._deps.owner, job)
             return
         for pulse in await store.renew(self._deps.owner, LEASE_MS, [job.id]):
             sender.hear(pulse)  # its lane may be paused
         task = self._tasks.start(self._send(sender, channel, campaign), "sender")
         self._senders[job.id] = (sender, task)
+        if job.campaign not in self._served:
+            self._served.add(job.campaign)
+            unsent = campaign.counts.unsent
+            self._deps.log.info("campaign started", campaign=campaign.name, unsent=unsent)
         if self._stopping:  # since the job was claimed
             sender.leave()
 
@@ -171,8 +194,7 @@ class CampaignWorker:
 
     async def _halt(self, campaign: Campaign, why: str) -> None:
         try:
-            # False: somebody else moved it meanwhile.
-            _ = await self._deps.store.move(campaign, Verb.halt, why)
+            await halt(self._deps, campaign, why)
         except StoreError as error:
             self._deps.log.warning("a campaign could not be halted", error=str(error))
 

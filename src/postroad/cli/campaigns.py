@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from postroad.api.in_process import part
-from postroad.cli.command import Commands, Invocation, Limit, add_group
+from postroad.cli.command import Commands, Invocation, Limit, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, facts, out, pieces, table, when
+from postroad.cli.printing import err, out, pieces, when
 from postroad.model.errors import BadInput
-from postroad.model.sentences import duration_text
+from postroad.model.wording import duration_text
 
 Name = Annotated[str, Argument(help="The campaign's name.")]
 Row = Annotated[int, Option(help="The number of the recipient.")]
@@ -47,7 +47,7 @@ def _ask(call: Invocation, method: str, path: str, data: object = None, **query:
 
 
 def create(
-    call: Invocation,
+    call: Listing,
     name: Name,
     credential: Annotated[str, Option(help="The credential to send with.")],
     template: Annotated[str, Option(help="The template's text, or @FILE.")],
@@ -74,7 +74,7 @@ def _text(given: str) -> str:
         raise BadInput(f"cannot read {given[1:]}: {error}") from None
 
 
-def list_campaigns(call: Invocation) -> None:
+def list_campaigns(call: Listing) -> None:
     """List all campaigns with their states and counts."""
     with call.connect() as road:
         said = page = road.ask("GET", "/v1/campaigns", {"limit": PAGE})
@@ -83,14 +83,14 @@ def list_campaigns(call: Invocation) -> None:
             said += page
     if call.printed(said):
         return
-    columns = ("campaign", "state", "total#", "sent#", "failed#", "uncertain#", "unsent#")
+    columns = ("campaign~", "state", "total#", "sent#", "failed#", "uncertain#", "unsent#")
     names = ("total", "sent", "failed", "uncertain", "unsent")
     rows = [(one["name"], one["state"], *(one["counts"][n] for n in names)) for one in said]
-    table(columns, rows, "no campaigns: `postroad campaign create`")
+    call.table(columns, rows, "no campaigns: `postroad campaign create`")
 
 
 def show(
-    call: Invocation,
+    call: Listing,
     name: Name,
     watch: Annotated[bool, Option(help="Update it until the campaign ends.")] = False,
 ) -> None:
@@ -111,11 +111,11 @@ def _line(said: dict[str, Any]) -> str:
     return f"{done}/{counts['total']}  {said['rate']:g}/s  {left} left"
 
 
-def _tell(call: Invocation, said: dict[str, Any]) -> None:
+def _tell(call: Listing, said: dict[str, Any]) -> None:
     if call.printed(said):
         return
     counts = said["counts"]
-    facts(
+    call.facts(
         [
             ("campaign", said["name"]),
             ("state", f"{said['state']} {said['reason']}".strip()),
@@ -128,15 +128,15 @@ def _tell(call: Invocation, said: dict[str, Any]) -> None:
     )
 
 
-def counts(call: Invocation, name: Name) -> None:
+def counts(call: Listing, name: Name) -> None:
     """Count recipients one by one, by state."""
     said = _ask(call, "GET", _path(name, "counts"))
     if not call.printed(said):
-        facts(said.items())
+        call.facts(said.items())
 
 
 def import_file(
-    call: Invocation,
+    call: Listing,
     name: Name,
     file: Annotated[Path, Argument(help="A CSV file; its first line names the columns.")],
     encoding: Annotated[
@@ -159,7 +159,7 @@ def import_file(
     if call.printed(said):
         return
     guessed = " (guessed)" if said["guessed"] else ""
-    facts(
+    call.facts(
         [
             ("recipients", said["rows"]),
             ("duplicates", f"{said['duplicates']} {said['duplicate_lines'] or ''}".strip()),
@@ -189,7 +189,7 @@ def preview(call: Invocation, name: Name, row: Row = 1) -> None:
 
 
 def try_message(
-    call: Invocation,
+    call: Listing,
     name: Name,
     to: Annotated[str, Option(help="Who receives it.")],
     row: Row = 1,
@@ -197,15 +197,17 @@ def try_message(
     """Send the message of one recipient to somebody else, as a test; no state changes."""
     said = _ask(call, "POST", _path(name, "test"), {"to": to, "row": row})
     if not call.printed(said):
-        facts((key, said[key]) for key in ("state", "provider_id", "code", "sub_type", "error"))
+        call.facts(
+            (key, said[key]) for key in ("state", "provider_id", "code", "sub_type", "error")
+        )
 
 
-def estimate(call: Invocation, name: Name) -> None:
+def estimate(call: Listing, name: Name) -> None:
     """Estimate a start: how many recipients, which are invalid, the cost and the duration."""
     said = _ask(call, "GET", _path(name, "estimate"))
     if call.printed(said):
         return
-    facts(
+    call.facts(
         [
             ("recipients", said["recipients"]),
             ("invalid", said["invalid"]),
@@ -222,7 +224,7 @@ def estimate(call: Invocation, name: Name) -> None:
 
 
 def schedule(
-    call: Invocation,
+    call: Listing,
     name: Name,
     at: Annotated[str, Argument(help="The time with its zone, as 2026-12-01T09:00+08:00.")],
 ) -> None:
@@ -234,7 +236,7 @@ def schedule(
     _tell(call, _ask(call, "POST", _path(name, "schedule"), {"at": moment}))
 
 
-def resume(call: Invocation, name: Name, override: Override = False) -> None:
+def resume(call: Listing, name: Name, override: Override = False) -> None:
     """Resume with the recipients to whom nothing was sent."""
     _tell(call, _ask(call, "POST", _path(name, "resume"), {"override": override}))
 
@@ -242,7 +244,7 @@ def resume(call: Invocation, name: Name, override: Override = False) -> None:
 def settle(
     call: Invocation,
     name: Name,
-    state: Annotated[str, Option("--as", help="What they are: sent or unsent.")],
+    state: Annotated[str, Option(help="What they are: sent or unsent.")],
     row: Annotated[
         list[int] | None,
         Option(help="A recipient's number; may be repeated; all uncertain ones unless given."),
@@ -263,17 +265,17 @@ def _settled(call: Invocation, said: dict[str, Any]) -> None:
 
 
 def recipients(
-    call: Invocation,
+    call: Listing,
     name: Name,
     state: State = "",
     limit: Limit = 100,
     after: Annotated[int, Option(help="Continue after this number.")] = 0,
 ) -> None:
     """List recipients in order, with their states."""
-    said = _ask(call, "GET", _path(name, "recipients"), only=state, limit=limit, after=after)
+    said = _ask(call, "GET", _path(name, "recipients"), state=state, limit=limit, after=after)
     if call.printed(said):
         return
-    columns = ("n#", "line#", "recipient", "state", "status", "code", "why", "sent")
+    columns = ("n#", "line#", "recipient", "state", "status", "code", "why~", "sent")
     rows = [
         (
             one["n"],
@@ -287,7 +289,7 @@ def recipients(
         )
         for one in said
     ]
-    table(columns, rows, "none")
+    call.table(columns, rows, "none")
 
 
 def export(
@@ -296,13 +298,13 @@ def export(
     form: Annotated[str, Option("--format", help="csv or ndjson.")] = "csv",
     state: State = "",
 ) -> None:
-    """Write all results to standard output."""
+    """Write all results to standard output; with --json as ndjson."""
     with call.connect() as road:
-        pieces(road.export(name, form, state))
+        pieces(road.export(name, "ndjson" if call.json else form, state))
 
 
 def _asking(verb: str, text: str) -> Callable[..., None]:
-    def run(call: Invocation, name: Name) -> None:
+    def run(call: Listing, name: Name) -> None:
         _tell(call, _ask(call, "POST", _path(name, verb)))
 
     run.__doc__ = text

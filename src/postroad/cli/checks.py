@@ -2,18 +2,23 @@
 
 import asyncio
 import os
-import shutil
 from pathlib import Path
 from typing import Any, Final
-
-import apsw
-from msgspec import Struct
 
 from postroad.api.in_process import ApiRequest
 from postroad.api.owner_note import read_note
 from postroad.cli.client import RequestRefused
 from postroad.cli.command import Invocation
-from postroad.config import Settings, address, unknown
+from postroad.cli.finding import Finding
+from postroad.cli.machine_checks import (
+    check_certificate,
+    check_disk,
+    check_listen,
+    check_port,
+    check_sqlite,
+)
+from postroad.cli.road_checks import check_road
+from postroad.config import Settings, unknown
 from postroad.model.broker import BrokerFacts
 from postroad.model.errors import PostroadError, SchemaTooOld, UnsafeFile
 from postroad.model.ids import made_at_ms
@@ -25,20 +30,9 @@ from postroad.stores.opening import has_road, open_store
 from postroad.stores.rabbitmq.options import read_options
 from postroad.stores.sqlite.database import Database
 
-SQLITE_FLOOR: Final = (3, 51, 3)
-DISK_FLOOR_BYTES: Final = 1 << 30
 CLOCK_MS: Final = 5_000
 BELL_S: Final = 5.0
 LETTERS_MAX: Final = 1_000
-
-
-class Finding(Struct, frozen=True):
-    """The result of one check: `ok`, `warn` or `fail`, and how to fix it."""
-
-    part: str
-    state: str
-    found: str
-    mend: str = ""
 
 
 def run_checks(call: Invocation) -> list[Finding]:
@@ -52,10 +46,12 @@ def run_checks(call: Invocation) -> list[Finding]:
     except PostroadError as error:
         mend = "correct it, see `postroad config show`"
         return [*found, Finding("settings", "fail", str(error), mend)]
-    found += [Finding("settings", "ok", "all are valid"), _listens(settings), _sqlite()]
+    found += [Finding("settings", "ok", "all are valid"), check_listen(settings)]
+    found += [check_port(settings), *check_certificate(settings, SystemClock().now_ms())]
+    found.append(check_sqlite())
     path = file_of(settings.dsn)
     if path is not None:
-        found.append(_disk(path))
+        found.append(check_disk(path))
         if not path.exists() and settings.dsn.startswith("sqlite:///"):
             mend = "start one with `postroad up`, or name one with --dsn"
             return [*found, Finding("store", "warn", f"there is no road at {path}", mend)]
@@ -67,32 +63,10 @@ def run_checks(call: Invocation) -> list[Finding]:
             running = _running(call)
             if running:
                 return [*found, *running]
-    return [*found, *asyncio.run(_store(settings))]
-
-
-def _listens(settings: Settings) -> Finding:
-    host, _ = address(settings.listen)
-    if host in ("127.0.0.1", "::1", "localhost"):
-        return Finding("listen", "ok", f"{settings.listen}, this machine only")
-    mend = "put TLS before it, and give each program a token of its own"
-    return Finding("listen", "warn", f"{settings.listen} is open to other machines", mend)
-
-
-def _sqlite() -> Finding:
-    version = apsw.sqlite_lib_version()
-    good = tuple(int(part) for part in version.split(".")) >= SQLITE_FLOOR
-    floor = ".".join(map(str, SQLITE_FLOOR))
-    mend = "" if good else f"install apsw {floor} or newer: older ones can lose a WAL"
-    return Finding("SQLite", "ok" if good else "fail", version, mend)
-
-
-def _disk(path: Path) -> Finding:
-    folder = path.parent if path.parent.exists() else Path()
-    free = shutil.disk_usage(folder).free
-    text = f"{free / (1 << 30):.1f} GiB free"
-    if free < DISK_FLOOR_BYTES:
-        return Finding("disk", "fail", text, "free some, or move the road to a larger disk")
-    return Finding("disk", "ok", text)
+    found += asyncio.run(_store(settings))
+    if any(each.part == "schema" and each.state == "ok" for each in found):
+        found += _asked(call)
+    return found
 
 
 def _running(call: Invocation) -> list[Finding]:
@@ -109,7 +83,19 @@ def _running(call: Invocation) -> list[Finding]:
         return [Finding("server", "fail", refused.problem.detail, "see its log")]
     except PostroadError:
         return []
-    return [Finding("server", "ok", parts), _clock(stats["now_ms"]), Finding("bell", "ok", "local")]
+    local = Finding("notifications", "ok", "inside this process")
+    return [Finding("server", "ok", parts), _clock(stats["now_ms"]), local, *_asked(call)]
+
+
+def _asked(call: Invocation) -> list[Finding]:
+    """Ask the road itself, wherever it is."""
+    try:
+        with call.connect() as road:
+            return check_road(road)
+    except RequestRefused as refused:
+        return [Finding("road", "warn", refused.problem.detail, "ask with a token of every tenant")]
+    except PostroadError as error:
+        return [Finding("road", "fail", str(error), "see the message")]
 
 
 def _clock(store_ms: int) -> Finding:
@@ -188,6 +174,6 @@ async def _bell(store: Store) -> Finding:
     while not store.bell.alive and store.clock.steady_s() < until_s:
         await store.clock.sleep(0.1)
     if store.bell.alive:
-        return Finding("bell", "ok", "notifications arrive")
+        return Finding("notifications", "ok", "they arrive")
     mend = "is there a pooler? add ?listen=postgresql://… with the database's own address"
-    return Finding("bell", "warn", "not request: levels are polled by their table", mend)
+    return Finding("notifications", "warn", "none arrives: retry levels are polled", mend)

@@ -3,6 +3,8 @@ this machine, or by opening the store itself. It makes the same requests in each
 
 import asyncio
 import http.client
+import os
+import pwd
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,11 +22,13 @@ from postroad.config import Settings
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, RoadInUse, StoreUnavailable
 from postroad.model.texts import is_whole
+from postroad.model.tokens import Caller
 from postroad.ports.tls import pinned_tls, trusting_tls
 from postroad.stores.naming import shown
 from postroad.stores.opening import has_road
 
 if TYPE_CHECKING:
+    from postroad.api.audit import AuditTrail
     from postroad.app import Postroad
     from postroad.campaigns.importing import Progress
 
@@ -63,11 +67,13 @@ class RoadClient:
         self._ca_file, self._cert = ca_file, ""
         self._tenant = tenant
         self._server, self._token = server.rstrip("/"), token
+        self._local = not server
         self._runner: asyncio.Runner | None = None
         self._road: Postroad | None = None
         self._unheard = ""  # what came of asking the owner of the file
         self._ask: Callable[[ApiRequest], ApiAnswer] = self._over_http
         self._app: ASGI | None = None
+        self._audit: AuditTrail | None = None
 
     def __enter__(self) -> Self:
         try:
@@ -117,13 +123,27 @@ class RoadClient:
                 reader.hear(line)
         return reader.said()
 
+    def pour(self, path: str, data: object, take: Callable[[bytes], None]) -> None:
+        """Make a request whose answer may be too large for memory: `take` gets its pieces."""
+        asked = self._signed(ApiRequest("POST", path, {}, _json(data)))
+        if self._app is not None and self._runner is not None:
+            _ = _good(self._runner.run(ask(self._app, asked, take)))  # a refusal is raised
+            return
+        with self._reply(asked) as reply:
+            if reply.status >= 400:
+                _ = _good(_read(reply))  # a refusal is raised
+            while piece := reply.read(CHUNK_BYTES):
+                take(piece)
+
     def import_file(self, name: str, path: Path, query: dict[str, Any], told: "Progress") -> Any:
         """Import recipients: the file is streamed to a server, or read here. `told` gets the
         progress."""
-        if self._road is not None and self._runner is not None:
+        if self._road is not None and self._runner is not None and self._audit is not None:
             verb = self._road.campaigns.import_file
             work = verb(name, path, progress=told, tenant=self._tenant, **query)
-            return msgspec.to_builtins(self._runner.run(work))
+            who = Caller(self._tenant, frozenset(), "local", name=_user())
+            noted = self._audit.around(who, "campaign_import", {"name": name}, work)
+            return msgspec.to_builtins(self._runner.run(noted))
         headers = {"content-type": "text/csv"}
         asked = ApiRequest("POST", f"/v1/campaigns/{part(name)}/import", query, b"", headers)
         size = path.stat().st_size
@@ -140,7 +160,7 @@ class RoadClient:
                 yield text.encode()
             return
         path = f"/v1/campaigns/{part(name)}/export"
-        asked = self._signed(ApiRequest("GET", path, {"form": form, "only": state}))
+        asked = self._signed(ApiRequest("GET", path, {"format": form, "state": state}))
         with self._reply(asked) as reply:
             if reply.status >= 400:
                 _ = _good(_read(reply))  # a refusal is raised
@@ -160,6 +180,8 @@ class RoadClient:
         given = {"authorization": f"Bearer {self._token}"}
         if self._tenant != DEFAULT_TENANT:
             given["postroad-tenant"] = self._tenant
+        if self._local:
+            given["postroad-user"] = _user()
         return given
 
     def _find_owner(self) -> bool:
@@ -198,7 +220,7 @@ class RoadClient:
         remove_note(settings.dsn)  # the file is ours: whoever left one is gone
         context = Context(road, settings, road.log)
         app = self._app = Application(context)
-        self._token = context.access.local
+        self._token, self._audit = context.access.local, context.audit
         self._ask = lambda asked: runner.run(ask(app, asked))
 
     def _over_http(self, asked: ApiRequest, file: "UploadedFile | None" = None) -> ApiAnswer:
@@ -229,6 +251,16 @@ class RoadClient:
             raise StoreUnavailable(f"no answer from {self._server}{late}: {error}{doubt}") from None
         finally:
             line.close()
+
+
+def _user() -> str:
+    """The number and name of the user, for the audit log."""
+    number = os.geteuid()
+    try:
+        name = pwd.getpwuid(number).pw_name
+    except KeyError:  # a container may run as a number without a name
+        name = ""
+    return f"{number} {name}".strip().encode("ascii", "replace").decode()
 
 
 def _json(data: object) -> bytes:

@@ -2,9 +2,9 @@
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn, get_type_hints
+from typing import Annotated, Any, ClassVar, Final, NoReturn, get_type_hints
 
 import click
 from click.exceptions import Exit
@@ -13,7 +13,8 @@ from msgspec import Struct, structs
 from postroad.api.problems import Problem, problem
 from postroad.cli.client import Query, RequestRefused, RoadClient
 from postroad.cli.options import SETTINGS, Group, Option, PanelCommand, made
-from postroad.cli.printing import as_json, failed, out
+from postroad.cli.printing import as_json, facts, failed, out, table
+from postroad.cli.shared_options import OUTPUT, REQUEST, ROWS, SETTING, Names, shared_parameters
 from postroad.config import FILE, Loaded, Settings, load
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
@@ -31,18 +32,51 @@ from postroad.model.errors import (
 
 BASE: Final = structs.replace(Settings(), dsn="sqlite:///road/road.db")
 """Settings of commands when nothing is configured: a road in ./road/."""
-PANEL: Final = "Which road, and how"
-DAYS_MAX: Final = 36_600
-"""A century, the longest that anything lasts."""
 
 
-class Invocation:
-    """One run of a command: the options that all commands have, and the road that they name."""
+class BareInvocation:
+    """One run of a command. The first parameter of a command is of one of these classes, and the
+    command has the options that the class uses."""
+
+    OPTIONS: ClassVar[Names] = ()
 
     def __init__(self, options: dict[str, Any]) -> None:
-        self.json: bool = options["json"]
-        self.tenant: str = options["tenant"] or os.environ.get("POSTROAD_TENANT") or DEFAULT_TENANT
+        self.json: bool = options.get("json", False)
+        self.plain: bool = options.get("plain", False)
         self._options = options
+
+    def printed(self, said: object) -> bool:
+        """Print an answer as JSON if --json was given; False if it was not."""
+        if self.json:
+            as_json(said)
+        return self.json
+
+    def reply(self, said: object, text: str) -> None:
+        """Print an answer as JSON if --json was given, else as a line of text."""
+        if not self.printed(said):
+            out().print(text)
+
+    def table(
+        self, columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str = ""
+    ) -> None:
+        """Print a table; `empty` is for no rows."""
+        table(columns, rows, empty, plain=self.plain)
+
+    def facts(self, pairs: Iterable[tuple[str, object]]) -> None:
+        """Print names and values, one pair a line."""
+        facts(pairs, plain=self.plain)
+
+
+class LocalInvocation(BareInvocation):
+    """Of a command that needs no road."""
+
+    OPTIONS: ClassVar[Names] = OUTPUT
+
+
+class ServerInvocation(BareInvocation):
+    """Of a command that runs until stopped."""
+
+    OPTIONS: ClassVar[Names] = SETTING
 
     def loaded(self) -> Loaded:
         """Read the settings, and where each comes from."""
@@ -59,6 +93,29 @@ class Invocation:
             return Path(named)
         return Path(FILE) if Path(FILE).exists() else None
 
+
+class SettingsInvocation(ServerInvocation):
+    """Of a command that reads the settings and asks no server."""
+
+    OPTIONS: ClassVar[Names] = (*OUTPUT, *SETTING)
+
+
+class SettingsListing(SettingsInvocation):
+    """Of one that prints them as rows."""
+
+    OPTIONS: ClassVar[Names] = (*OUTPUT, *ROWS, *SETTING)
+
+
+class Invocation(SettingsInvocation):
+    """Of a command that makes requests to the road that its options name."""
+
+    OPTIONS: ClassVar[Names] = (*OUTPUT, *SETTING, *REQUEST)
+
+    @property
+    def tenant(self) -> str:
+        """Whose queues are meant."""
+        return self._options["tenant"] or os.environ.get("POSTROAD_TENANT") or DEFAULT_TENANT
+
     def connect(self) -> RoadClient:
         """A client of the road that the options name, to be used in a `with` block."""
         server = self._options["server"] or os.environ.get("POSTROAD_SERVER", "")
@@ -73,16 +130,11 @@ class Invocation:
         with self.connect() as road:
             return road.ask(method, path, query, data)
 
-    def printed(self, said: object) -> bool:
-        """Print an answer as JSON if --json was given; False if it was not."""
-        if self.json:
-            as_json(said)
-        return self.json
 
-    def reply(self, said: object, text: str) -> None:
-        """Print an answer as JSON if --json was given, else as a line of text."""
-        if not self.printed(said):
-            out().print(text)
+class Listing(Invocation):
+    """Of a command that makes requests and prints rows, which have a form for programs."""
+
+    OPTIONS: ClassVar[Names] = (*Invocation.OPTIONS, *ROWS)
 
 
 def _base() -> Settings:
@@ -109,40 +161,6 @@ def named_value(option: str, text: str, example: str = "") -> tuple[str, str]:
     if not mark:
         raise BadInput(f"{option}: give NAME=VALUE{example}")
     return name.strip(), value.strip()
-
-
-def _shared() -> dict[str, Any]:
-    def option(*flags: str, text: str) -> Any:
-        return Option(*flags, help=text, panel=PANEL)
-
-    return {
-        "json": Annotated[bool, option("--json", text="Print JSON, for programs.")],
-        "dsn": Annotated[
-            str,
-            option("--dsn", text="The store: sqlite:///road/road.db, postgresql://… or amqp://…"),
-        ],
-        "server": Annotated[
-            str,
-            option(
-                "--server",
-                text="The address of a Postroad server to ask; its token is in POSTROAD_TOKEN.",
-            ),
-        ],
-        "token_file": Annotated[
-            Path | None, option("--token-file", text="A file that holds the server's token.")
-        ],
-        "ca_file": Annotated[
-            Path | None, option("--ca-file", text="Certificates to trust for an https server.")
-        ],
-        "tenant": Annotated[str, option("--tenant", text="The tenant; `default` unless given.")],
-        "config": Annotated[
-            Path | None, option("--config", text=f"The settings file; ./{FILE} unless given.")
-        ],
-        "set": Annotated[
-            list[str] | None,
-            option("--set", text="Change a setting, as NAME=VALUE; may be repeated."),
-        ],
-    }
 
 
 Limit = Annotated[int, Option(help="Show at most this many.")]
@@ -173,27 +191,19 @@ def _is_spread(kind: Any) -> bool:
 
 
 def command(group: Group, name: str, panel: str = "", **options: Any) -> Callable[[Any], Any]:
-    """Add a function as a command. Its first parameter is the Invocation; the options that all
-    commands have are added to its own."""
+    """Add a function as a command. The class of its first parameter says which shared options are
+    added to its own."""
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+        first, *own = inspect.signature(function, eval_str=True).parameters.values()
+        invocation: type[BareInvocation] = first.annotation
         spread = {each.name: each.annotation for each in own if _is_spread(each.annotation)}
-        kinds = _shared()
-        shared = [
-            inspect.Parameter(
-                each,
-                inspect.Parameter.KEYWORD_ONLY,
-                annotation=kind,
-                default=False if each == "json" else None if "None" in str(kind) else "",
-            )
-            for each, kind in kinds.items()
-        ]
+        shared = shared_parameters(invocation.OPTIONS)
 
         def run(**given: Any) -> None:
             given = {each: _given(value) for each, value in given.items()}
             extra = {each: given[each] for each in ("listen", "log_level") if each in given}
-            call = Invocation({each: given.pop(each) for each in kinds} | extra)
+            call = invocation({each.name: given.pop(each.name) for each in shared} | extra)
             for each, kind in spread.items():
                 given[each] = kind(**{field: given.pop(field) for field in kind.__struct_fields__})
             ending(call, function, given)
@@ -216,9 +226,12 @@ def _given(value: Any) -> Any:
     return (list(value) or None) if isinstance(value, tuple) else value
 
 
-def add_group(app: Group, name: str, panel: str, text: str, commands: Commands) -> None:
-    """Add a group of commands, each by its name."""
+def add_group(
+    app: Group, name: str, panel: str, text: str, commands: Commands, otherwise: str = ""
+) -> None:
+    """Add a group of commands, each by its name; `otherwise` is meant when none is named."""
     group = app.subgroup(name, panel, text)
+    group.otherwise = otherwise
     for each, function in commands.items():
         command(group, each)(function)
 
@@ -231,7 +244,7 @@ def confirmed(question: str) -> bool:
         return False
 
 
-def ending(call: Invocation, function: Callable[..., None], given: dict[str, Any]) -> None:
+def ending(call: BareInvocation, function: Callable[..., None], given: dict[str, Any]) -> None:
     """Run a command. A known error ends it with the error's text and exit code."""
     try:
         function(call, **given)
@@ -258,7 +271,7 @@ def exit_code(error: PostroadError) -> int:
             return 1
 
 
-def give_up(call: Invocation, told: Problem, code: int) -> NoReturn:
+def give_up(call: BareInvocation, told: Problem, code: int) -> NoReturn:
     """Print why on standard error, and exit."""
     if call.json:
         as_json(told, error=True)

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import click
 
 from postroad.api.in_process import part
-from postroad.cli.command import Commands, Invocation, add_group, named_value
+from postroad.cli.command import Commands, Invocation, Listing, add_group, named_value
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import table, when
+from postroad.cli.printing import when
 from postroad.model.errors import BadInput
 
 Name = Annotated[str, Argument(help="The credential's name.")]
@@ -44,7 +44,7 @@ def put(
         "name": name,
         "secret": secret,
         "kind": kind,
-        "server": provider,
+        "provider": provider,
         "account": account,
         "sender": sender,
         "rate": rate,
@@ -73,15 +73,15 @@ def _pair(text: str) -> tuple[str, object]:
     return name, int(number) if number.is_integer() else number
 
 
-def list_credentials(call: Invocation) -> None:
+def list_credentials(call: Listing) -> None:
     """List credentials, without their secrets."""
     said = call.ask("GET", "/v1/credentials")
     if call.printed(said):
         return
-    columns = ("credential", "kind", "provider", "account", "sender", "rate", "blocked until")
-    names = ("name", "kind", "server", "account", "sender", "rate")
+    columns = ("credential", "kind", "provider~", "account", "sender", "rate", "blocked until")
+    names = ("name", "kind", "provider", "account", "sender", "rate")
     rows = [(*(one[n] for n in names), when(one["blocked_until_ms"])) for one in said]
-    table(columns, rows, "no credentials: `postroad credential put`")
+    call.table(columns, rows, "no credentials: `postroad credential put`")
 
 
 def check(call: Invocation, name: Name) -> None:

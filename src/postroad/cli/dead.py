@@ -12,6 +12,7 @@ from postroad.cli.command import (
     Commands,
     Invocation,
     Limit,
+    Listing,
     SharedOptions,
     Yes,
     add_group,
@@ -19,7 +20,7 @@ from postroad.cli.command import (
 )
 from postroad.cli.messages import show_tries
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import facts, more, out, table, when
+from postroad.cli.printing import more, out, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadInput
 
@@ -54,7 +55,7 @@ def add(app: Group) -> None:
 
 
 def dead_list(
-    call: Invocation,
+    call: Listing,
     *,
     where: Filter,
     limit: Limit = 100,
@@ -66,15 +67,15 @@ def dead_list(
     if call.printed(said):
         return
     rows = [
-        (row["id"], row["queue"], row["reason"], when(row["died_at_ms"]), row["error"][:80])
+        (row["id"], row["queue"], row["reason"], when(row["died_at_ms"]), row["error"])
         for row in said["messages"]
     ]
-    table(("id", "queue", "reason", "died", "error"), rows, "no dead messages")
+    call.table(("id", "queue~", "reason", "died", "error~"), rows, "no dead messages")
     more(said["after"])
 
 
 def dead_show(
-    call: Invocation,
+    call: Listing,
     id: Annotated[str, Argument(help="The message's id, msg_…")],  # noqa: A002
 ) -> None:
     """Show a dead message with its body, headers and all tries."""
@@ -86,9 +87,9 @@ def dead_show(
     names = ("id", "queue", "reason", "error", "level", "attempts", "order_key", "priority")
     shown: list[tuple[str, object]] = [(name, row[name]) for name in names if row[name] != ""]
     shown += [("died", when(row["died_at_ms"])), ("accepted", when(row["accepted_at_ms"]))]
-    facts([*shown, *[(f"header {name}", text) for name, text in said["headers"].items()]])
+    call.facts([*shown, *[(f"header {name}", text) for name, text in said["headers"].items()]])
     out().print(body)
-    show_tries(said["tries"])
+    show_tries(call, said["tries"])
 
 
 def dead_replay(
@@ -97,14 +98,13 @@ def dead_replay(
     *,
     where: Filter,
     count: Count = 0,
-    reset: Annotated[
-        bool, Option("--reset", help="Start at retry level 0 again; else one more try.")
-    ] = False,
+    mode: Annotated[
+        str, Option(help="once: one more try; reset: start at retry level 0 again.")
+    ] = "once",
     dry_run: DryRun = False,
 ) -> None:
     """Send dead messages again: named ones in one transaction, those found by filters in slices."""
-    data = _which(ids, where, count) | {"dry_run": dry_run}
-    data["mode"] = "reset" if reset else "once"
+    data = _which(ids, where, count) | {"dry_run": dry_run, "mode": mode}
     with call.connect() as road:
         said = _follow(road, "/v1/dead:replay", data)
     _tell(call, said, "would be sent again" if dry_run else "sent again")

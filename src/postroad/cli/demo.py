@@ -4,7 +4,7 @@ from typing import Annotated
 
 from click.exceptions import Exit
 
-from postroad.cli.command import Invocation, command
+from postroad.cli.command import BareInvocation, command
 from postroad.cli.options import Group, Option
 from postroad.model.extras import Needing
 
@@ -15,7 +15,7 @@ def add(app: Group) -> None:
 
 
 def demo(
-    call: Invocation,
+    _call: BareInvocation,
     messages: Annotated[int, Option(help="How many messages to send.", min=1)] = 600,
     speed: Annotated[float, Option(help="How much faster time goes.", min=1, max=1000)] = 60,
     plain: Annotated[
@@ -28,4 +28,4 @@ def demo(
         from postroad.demo.__main__ import main  # a whole road, which takes a while to load
 
     words = ["--messages", str(messages), "--speed", str(speed)]
-    raise Exit(main([*words, *["--plain"] * (plain or call.json)]))
+    raise Exit(main([*words, *["--plain"] * plain]))

@@ -4,9 +4,8 @@ from typing import Final
 
 from click.exceptions import Exit
 
-from postroad.cli.command import Invocation, command
+from postroad.cli.command import Listing, command
 from postroad.cli.options import Group
-from postroad.cli.printing import table
 
 MARKS: Final = {"ok": "✓", "warn": "!", "fail": "✗"}
 
@@ -16,7 +15,7 @@ def add(app: Group) -> None:
     command(app, "doctor", panel="Look after it")(doctor)
 
 
-def doctor(call: Invocation) -> None:
+def doctor(call: Listing) -> None:
     """Check settings, store, schema, SQLite, clock, disk and notifications, and say how to fix what
     is wrong. The exit code is 1 if something is broken."""
     from postroad.cli.checks import run_checks  # with stores and drivers
@@ -24,6 +23,6 @@ def doctor(call: Invocation) -> None:
     findings = run_checks(call)
     if not call.printed(findings):
         rows = [(MARKS[each.state], each.part, each.found, each.mend) for each in findings]
-        table(("", "part", "found", "how to fix it"), rows)
+        call.table(("", "part", "found~", "how to fix it~"), rows)
     if any(each.state == "fail" for each in findings):
         raise Exit(1)

@@ -1,13 +1,15 @@
 """`postroad endpoint`: how webhooks are called."""
 
 import os
+from datetime import timedelta
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.command import After, Commands, Invocation, Limit, add_group, named_value
+from postroad.cli.command import After, Commands, Invocation, Limit, Listing, add_group, named_value
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import more, out, table, when
+from postroad.cli.printing import more, when
 from postroad.model.errors import BadInput
+from postroad.model.wording import duration_text
 
 Url = Annotated[str, Argument(help="The webhook's URL.")]
 
@@ -25,7 +27,7 @@ def add(app: Group) -> None:
 
 
 def set_endpoint(
-    call: Invocation,
+    call: Listing,
     url: Url,
     sign: Annotated[
         bool,
@@ -40,9 +42,11 @@ def set_endpoint(
         list[int] | None,
         Option(help="A status after which a message is never tried again; may be repeated."),
     ] = None,
-    timeout: Annotated[float | None, Option(help="Seconds that a whole try may take.")] = None,
+    timeout: Annotated[
+        timedelta | None, Option(help="How long a whole try may take, as 15s.")
+    ] = None,
     connect_timeout: Annotated[
-        float | None, Option(help="Seconds that connecting may take.")
+        timedelta | None, Option(help="How long connecting may take, as 5s.")
     ] = None,
 ) -> None:
     """Set how a webhook is called; its queue is made if it is new. Options that are not given keep
@@ -52,8 +56,10 @@ def set_endpoint(
         data["secrets"] = _keys()
     if header:
         data["headers"] = dict(named_value("--header", each) for each in header)
-    named = {"reject": reject, "timeout": timeout, "connect_timeout": connect_timeout}
-    data |= {name: value for name, value in named.items() if value is not None}
+    if reject is not None:
+        data["reject"] = reject
+    spans = {"timeout": timeout, "connect_timeout": connect_timeout}
+    data |= {name: span.total_seconds() for name, span in spans.items() if span is not None}
     _tell(call, call.ask("POST", "/v1/endpoints", data=data))
 
 
@@ -66,7 +72,7 @@ def _keys() -> list[str]:
     return given.split()
 
 
-def show(call: Invocation, url: Url) -> None:
+def show(call: Listing, url: Url) -> None:
     """Show what is set for a webhook; of secrets only how many there are."""
     if not url:
         raise BadInput("give the webhook's URL, or list them: `postroad endpoint list`")
@@ -74,7 +80,7 @@ def show(call: Invocation, url: Url) -> None:
 
 
 def list_endpoints(
-    call: Invocation,
+    call: Listing,
     limit: Limit = 100,
     after: After = "",
 ) -> None:
@@ -93,8 +99,8 @@ def list_endpoints(
         )
         for one in said["endpoints"]
     ]
-    columns = ("webhook", "signing keys", "headers", "rejected by", "timeout", "fault")
-    table(columns, rows, "nothing is set for any webhook: `postroad endpoint set`")
+    columns = ("webhook~", "signing keys#", "headers~", "rejected by~", "timeout#", "fault~")
+    call.table(columns, rows, "nothing is set for any webhook: `postroad endpoint set`")
     more(said["after"])
 
 
@@ -105,14 +111,14 @@ def delete(call: Invocation, url: Url) -> None:
 
 
 def attempts(
-    call: Invocation,
+    call: Listing,
     id: Annotated[str, Argument(help="The message's id.")],  # noqa: A002
 ) -> None:
     """List every try of a message: when, to which address, and what the server answered."""
     said = call.ask("GET", f"/v1/messages/{part(id)}/attempts")
     if call.printed(said):
         return
-    columns = ("try", "started", "outcome", "status", "took", "address", "fault", "answer")
+    columns = ("try#", "started", "outcome", "status#", "took#", "address", "fault~", "answer~")
     rows = [
         (
             one["number"],
@@ -126,16 +132,28 @@ def attempts(
         )
         for one in said
     ]
-    table(columns, rows, "no try of it is in the log")
+    call.table(columns, rows, "no try of it is in the log")
 
 
-def _tell(call: Invocation, said: dict[str, Any]) -> None:
+def _ladder(ladder: dict[str, Any]) -> str:
+    """A retry ladder in words."""
+    if ladder["type"] == "exponential":
+        base, cap = (duration_text(ladder[name]) for name in ("base_ms", "cap_ms"))
+        return f"{ladder['retries']} retries: {base}, then twice as long each time, at most {cap}"
+    return f"{ladder['retries']} retries: {', '.join(map(duration_text, ladder['delays_ms']))}"
+
+
+def _tell(call: Listing, said: dict[str, Any]) -> None:
     if call.printed(said):
         return
-    names = ", ".join(said["headers"]) or "none"
-    rejects = ", ".join(map(str, said["reject"])) or "none"
-    out().print(
-        f"{said['url']}\nsigning keys: {said['secrets']}\nheaders: {names}\n"
-        f"statuses that reject a message: {rejects}\n"
-        f"timeouts: {said['connect_timeout_ms']} ms to connect, {said['timeout_ms']} ms in all",
+    call.facts(
+        [
+            ("webhook", said["url"]),
+            ("signing keys", said["secrets"]),
+            ("headers", ", ".join(said["headers"]) or "none"),
+            ("rejected by", ", ".join(map(str, said["reject"])) or "none"),
+            ("to connect", f"{said['connect_timeout_ms']} ms"),
+            ("in all", f"{said['timeout_ms']} ms"),
+            ("ladder", _ladder(said["ladder"])),
+        ]
     )

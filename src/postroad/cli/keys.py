@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from postroad.cli.command import Invocation, add_group
+from postroad.cli.command import Invocation, LocalInvocation, add_group
 from postroad.cli.options import Argument, Group
 from postroad.cli.printing import err
 from postroad.model.errors import BadInput
@@ -16,7 +16,7 @@ def add(app: Group) -> None:
 
 
 def new(
-    call: Invocation,
+    call: LocalInvocation,
     name: Annotated[str, Argument(help="A name that no other key has.")] = "k1",
 ) -> None:
     """Make a key. Put it first in POSTROAD_KEYS, or in the file that POSTROAD_KEYS_FILE names."""

@@ -1,10 +1,13 @@
 """`postroad listen`: a webhook receiver on this machine, for tests of good and bad answers."""
 
-from typing import Annotated
+from datetime import timedelta
+from typing import Annotated, Final
 
-from postroad.cli.command import Invocation, command
+from postroad.cli.command import LocalInvocation, command
 from postroad.cli.options import Argument, Group, Option
 from postroad.model.errors import BadInput
+
+SLOW_MAX: Final = timedelta(hours=1)
 
 
 def add(app: Group) -> None:
@@ -13,7 +16,7 @@ def add(app: Group) -> None:
 
 
 def listen(
-    call: Invocation,
+    call: LocalInvocation,
     port: Annotated[
         int, Argument(help="The port; 0 takes any free one.", min=0, max=65_535)
     ] = 8700,
@@ -23,7 +26,9 @@ def listen(
     ] = None,
     status: Annotated[int, Option(help="Answer with this status instead of 200.")] = 200,
     fail: Annotated[str, Option(help="Fail only this share of requests, as 20%.")] = "",
-    slow: Annotated[str, Option(help="Wait this long before the answer, as 2s.")] = "",
+    slow: Annotated[
+        timedelta, Option(help="Wait this long before the answer, as 2s.")
+    ] = timedelta(),
     retry_after: Annotated[str, Option(help="A Retry-After header for statuses from 400 on.")] = "",
     reset: Annotated[
         bool, Option("--reset", help="Reset the connection instead of answering.")
@@ -34,9 +39,11 @@ def listen(
     from postroad.cli.receiver import ReceiverOptions
 
     receiving.check(secret or ())
+    if slow > SLOW_MAX:
+        raise BadInput(f"--slow: give at most {SLOW_MAX.total_seconds():g} s")
     if not 200 <= status <= 599:
         raise BadInput(f"--status {status}: give a status from 200 to 599")
-    share, slow_s = _share(fail), _seconds(slow)
+    share, slow_s = _share(fail), slow.total_seconds()
     options = ReceiverOptions(tuple(secret or ()), status, share, slow_s, retry_after, reset)
     receiving.run(call, port, options)
 
@@ -51,16 +58,3 @@ def _share(text: str) -> float:
     if not 0 < share <= 1:
         raise BadInput(f"--fail {text}: give a share, as in 20%")
     return share
-
-
-def _seconds(text: str) -> float:
-    if not text:
-        return 0.0
-    number, scale = (text[:-2], 0.001) if text.endswith("ms") else (text.removesuffix("s"), 1.0)
-    try:
-        seconds = float(number) * scale
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 3_600:
-        raise BadInput(f"--slow {text}: give seconds, as in 2s or 250ms")
-    return seconds

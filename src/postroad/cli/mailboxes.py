@@ -1,11 +1,12 @@
 """`postroad mailbox`: the hub's mailboxes."""
 
+from datetime import timedelta
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.command import DAYS_MAX, After, Commands, Invocation, Limit, add_group
+from postroad.cli.command import After, Commands, Invocation, Limit, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, more, out, table
+from postroad.cli.printing import err, more, out
 
 Box = Annotated[str, Argument(help="The mailbox's name.")]
 
@@ -25,16 +26,16 @@ def add(app: Group) -> None:
 def create(
     call: Invocation,
     quota: Annotated[int, Option(help="How many messages it may hold; 128 unless given.")] = 0,
-    days: Annotated[
-        float, Option(help="How many days a message is kept; 21 unless given.", max=DAYS_MAX)
-    ] = 0.0,
+    ttl: Annotated[
+        timedelta | None, Option(help="How long a message is kept, as 7d; 21d unless given.")
+    ] = None,
 ) -> None:
     """Make a mailbox. Its two tokens are printed only now: they are not stored."""
     data: dict[str, Any] = {}
     if quota:
         data["quota"] = quota
-    if days:
-        data["ttl_s"] = int(days * 86_400)
+    if ttl is not None:
+        data["ttl_s"] = int(ttl.total_seconds())
     said = call.ask("POST", "/v1/mailboxes", data=data)
     if call.printed(said):
         return
@@ -44,7 +45,7 @@ def create(
 
 
 def list_mailboxes(
-    call: Invocation,
+    call: Listing,
     limit: Limit = 100,
     after: After = "",
 ) -> None:
@@ -56,7 +57,7 @@ def list_mailboxes(
         (row["box"], row["waiting"], "over its quota" if row["over_quota"] else "")
         for row in said["mailboxes"]
     ]
-    table(("mailbox", "waiting#", ""), rows, "no mailboxes: `postroad mailbox create`")
+    call.table(("mailbox", "waiting#", "because~"), rows, "no mailboxes: `postroad mailbox create`")
     more(said["after"])
 
 
@@ -72,10 +73,10 @@ def delete(call: Invocation, box: Box) -> None:
     call.reply({"deleted": box}, f"deleted: {box}")
 
 
-def stats(call: Invocation) -> None:
+def stats(call: Listing) -> None:
     """Show the hub's connections, subscriptions, and messages that wait or are not acknowledged."""
     said = call.ask("GET", "/v1/hub")
     if call.printed(said):
         return
     rows = [(name, value) for name, value in said.items() if name != "busiest"]
-    table(("of the hub", "now#"), rows)
+    call.table(("of the hub", "now#"), rows)

@@ -1,16 +1,20 @@
 """`postroad send`, `message` and `cancel-all`."""
 
 import sys
+from datetime import timedelta
 from typing import Annotated, Any
 
 import msgspec
 from click.exceptions import Exit
+from msgspec import structs
 
 from postroad.api.in_process import part
 from postroad.cli import lists
 from postroad.cli.command import (
     Commands,
     Invocation,
+    Listing,
+    SharedOptions,
     Yes,
     add_group,
     command,
@@ -18,7 +22,7 @@ from postroad.cli.command import (
     named_value,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, facts, out, styled, table, when
+from postroad.cli.printing import err, out, styled, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadBody, BadInput
 
@@ -36,18 +40,28 @@ def add(app: Group) -> None:
     command(app, "cancel-all", panel="Messages")(cancel_all)
 
 
+class SendFields(SharedOptions, frozen=True):
+    """How a message is sent."""
+
+    key: Annotated[
+        str, Option(help="Idempotency key: within a day the same key is stored once.")
+    ] = ""
+    order_key: Annotated[str, Option(help="Deliver in order with other messages of this key.")] = ""
+    delay: Annotated[
+        timedelta, Option(help="Wait so long before the first try, as 90s or 12h.")
+    ] = timedelta()
+    check: Annotated[
+        bool, Option("--check", help="Refuse the message if its server has no address now.")
+    ] = False
+
+
 def send(
     call: Invocation,
     queue: Annotated[str, Argument(help="A handler's name or an address: https://…, hub://…")],
     body: Annotated[str, Argument(help="The body as JSON; - reads it from standard input.")] = "-",
     text: Annotated[bool, Option("--text", help="The body is text, not JSON.")] = False,
-    key: Annotated[
-        str, Option(help="Idempotency key: within a day the same key is stored once.")
-    ] = "",
-    order_key: Annotated[
-        str, Option(help="Deliver in order with other messages of this key.")
-    ] = "",
-    delay: Annotated[float, Option(help="Seconds to wait before the first try.")] = 0.0,
+    *,
+    how: SendFields,
     more: Annotated[
         list[str] | None,
         Option(
@@ -57,7 +71,7 @@ def send(
 ) -> None:
     """Send a message. It is stored when the command ends."""
     data: dict[str, Any] = {"queue": queue, "body": _body(body, text=text)}
-    data |= {"key": key, "order_key": order_key, "delay": delay} | _more(more or ())
+    data |= structs.asdict(how) | {"delay": how.delay.total_seconds()} | _more(more or ())
     receipt = call.ask("POST", "/v1/messages", data=data)
     if call.printed(receipt):
         return
@@ -104,13 +118,14 @@ def _more(pairs: Any) -> dict[str, Any]:
     return found
 
 
-def show(call: Invocation, id: Id) -> None:  # noqa: A002 - the word that receipts use
+def show(call: Listing, id: Id) -> None:  # noqa: A002 - the word that receipts use
     """Show the state of a message and all tries."""
     said = call.ask("GET", f"/v1/messages/{part(id)}")
     if call.printed(said):
         return
-    state = f"{said['state']} ({said['reason']})" if said["reason"] else said["state"]
-    facts(
+    why = said["reason"] or said["because"]
+    state = f"{said['state']} ({why})" if why else said["state"]
+    call.facts(
         [
             ("id", said["id"]),
             ("queue", said["queue"]),
@@ -121,39 +136,39 @@ def show(call: Invocation, id: Id) -> None:  # noqa: A002 - the word that receip
             ("expires", when(said["expires_at_ms"])),
         ]
     )
-    show_tries(said["tries"])
+    show_tries(call, said["tries"])
 
 
-def show_tries(tries: list[dict[str, Any]]) -> None:
+def show_tries(call: Listing, tries: list[dict[str, Any]]) -> None:
     """Print a table of tries."""
     if tries:
-        columns = ("try#", "at", "level#", "outcome", "status#", "took ms#", "error")
+        columns = ("try#", "at", "level#", "outcome", "status#", "took ms#", "error~")
         names = ("number", "started_at_ms", "level", "outcome", "status", "took_ms", "error")
         rows = [
             [when(each[name]) if name == "started_at_ms" else each.get(name, "") for name in names]
             for each in tries
         ]
-        table(columns, rows)
+        call.table(columns, rows)
 
 
-def explain(call: Invocation, id: Id) -> None:  # noqa: A002
+def explain(call: Listing, id: Id) -> None:  # noqa: A002
     """Explain a message: what happened, what holds it back, what comes next."""
     said = call.ask("GET", f"/v1/messages/{part(id)}/explain")
     if call.printed(said):
         return
     out().print(said["sentence"])
-    show_tries(said["tries"])
+    show_tries(call, said["tries"])
 
 
 def cancel(
     call: Invocation,
     id: Id,  # noqa: A002
     wait: Annotated[
-        float, Option(help="Seconds to wait for the process that may be sending it.")
-    ] = 10.0,
+        timedelta, Option(help="Wait so long for the process that may be sending it; 10s.")
+    ] = timedelta(seconds=10),
 ) -> None:
     """Cancel a message. Once the answer is `cancelled`, no try of it starts."""
-    said = call.ask("DELETE", f"/v1/messages/{part(id)}", {"wait_s": wait})
+    said = call.ask("DELETE", f"/v1/messages/{part(id)}", {"wait_s": wait.total_seconds()})
     call.reply(said, f"{said['id']}: {said['state']}")
     if said["state"] == "pending":
         raise Exit(1)

@@ -1,8 +1,10 @@
 """Commands from functions: annotated parameters become the options and arguments of click."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from inspect import Parameter
 from pathlib import Path
 from types import NoneType
@@ -10,8 +12,11 @@ from typing import Any, Final, get_args, get_origin
 
 import click
 
+from postroad.model.durations import CENTURY_S
 from postroad.model.terminal_text import escaped_line
 
+SPAN: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?(d|h|min|s|ms|)")
+UNITS_S: Final = {"d": 86_400.0, "h": 3_600.0, "min": 60.0, "s": 1.0, "ms": 0.001, "": 1.0}
 OPTIONS: Final = "Options"
 WIDTH_MAX: Final = 200
 SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH_MAX}
@@ -27,8 +32,10 @@ class Option:
         min: float | None = None,  # noqa: A002
         max: float | None = None,  # noqa: A002
         panel: str = OPTIONS,
+        metavar: str = "",
     ) -> None:
         self.flags = flags
+        self.metavar = metavar
         self.help = help
         self.range = (min, max)
         self.panel = panel
@@ -44,7 +51,14 @@ class Option:
             required=default is Parameter.empty,
             default=None if default is Parameter.empty else default,
             multiple=many,
-            **({"is_flag": True} if inner is bool else {"type": _type(inner, self.range)}),
+            **(
+                {"is_flag": True}
+                if inner is bool
+                else {
+                    "type": _type(inner, self.range),
+                    "metavar": self.metavar or _metavar(flags[-1], inner),
+                }
+            ),
         )
 
 
@@ -72,6 +86,15 @@ class Argument:
         return click.Argument([name], required=required, type=kind, help=self.help, **options)
 
 
+def _metavar(flag: str, inner: Any) -> str:
+    """What stands for a value in the help: FILE, N, or the name of the option."""
+    if inner is Path:
+        return "FILE"
+    if inner is timedelta:
+        return "TIME"
+    return "N" if inner in (int, float) else flag.lstrip("-").replace("-", "_").upper()
+
+
 def _inner(kind: Any) -> tuple[Any, bool]:
     """The type of one value, and whether there may be many."""
     parts = [each for each in get_args(kind) if each is not NoneType]
@@ -89,6 +112,8 @@ def _type(inner: Any, bounds: tuple[float | None, float | None]) -> click.ParamT
         return click.IntRange(low, None if most is None else int(most))
     if inner is float:
         return FiniteRange(least, most)
+    if inner is timedelta:
+        return Duration()
     return click.Path(path_type=Path) if inner is Path else click.STRING
 
 
@@ -97,6 +122,22 @@ def _finite(kind: click.ParamType[Any], number: float) -> float:
     if not math.isfinite(number):
         kind.fail(f"{number} is not a number of anything.")
     return number
+
+
+class Duration(click.ParamType[timedelta]):
+    """A time span with its unit, as 30d, 12h, 5min, 90s or 250ms; a number alone is seconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> timedelta:
+        """Read it."""
+        if isinstance(value, timedelta):
+            return value
+        found = SPAN.fullmatch(str(value).strip())
+        seconds = float(found[1]) * UNITS_S[found[2]] if found else math.inf
+        if seconds > CENTURY_S:
+            self.fail(f"{value!r}: give a time, as 30d, 12h, 5min, 90s or 250ms.", param, ctx)
+        return timedelta(seconds=seconds)
 
 
 class FiniteFloat(click.types.FloatParamType):
@@ -152,6 +193,15 @@ class Group(click.Group):
             name, help=text, params=list(params), no_args_is_help=True, context_settings=SETTINGS
         )
         self._panels: dict[str, str] = {}
+        self.otherwise = ""
+        """The command that is meant when none is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        named = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(
+            ctx, [self.otherwise, *args] if self.otherwise and not named else args
+        )
 
     def put(self, command: click.Command, panel: str) -> None:
         """Add a command to a panel of the list."""

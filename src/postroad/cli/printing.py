@@ -9,19 +9,22 @@ import sys
 import traceback
 import unicodedata
 from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+from itertools import product
 from types import TracebackType
 from typing import Final, TextIO
 
 import msgspec
 from msgspec import Struct
 
-from postroad.model.sentences import duration_text, moment
 from postroad.model.terminal_text import escaped, escaped_json, escaped_line
+from postroad.model.wording import duration_text, moment
 
 STYLES: Final = {"": "", "bold": "1", "dim": "2", "bold red": "1;31"}
-LEAST: Final = 8
-"""A column of a table is not made narrower than this to fit the terminal."""
+LEAST: Final = (24, 8)
+"""Columns of a table are made no narrower than the first to fit the terminal; if that is not
+enough, than the second."""
+GAP: Final = 2
+LINE_END: Final = "\n"
 
 
 class Styled(Struct, frozen=True):
@@ -105,59 +108,81 @@ def crash(kind: type[BaseException], error: BaseException, trace: TracebackType 
     sys.stderr.write(escaped("".join(traceback.format_exception(kind, error, trace))))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "") -> None:
-    """Print a table; columns whose name ends in # are right-aligned. `empty` is for no rows."""
-    lines = grid(columns, rows)
-    if len(lines) > 2 or not empty:
-        for line in lines:
-            out().print(line)
-    else:
+def table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    empty: str = "",
+    *,
+    plain: bool = False,
+) -> None:
+    """Print a table, as `grid` makes it; `empty` is for no rows. With `plain` a line is a row, its
+    cells are separated by tabs, and there is no head."""
+    found = list(rows)
+    if not found and empty:
         err().print(empty)
-
-
-def facts(pairs: Iterable[tuple[str, object]]) -> None:
-    """Print names and values, one pair a line."""
-    for line in grid(("", ""), pairs)[2:]:
+    for line in plain_lines(found) if plain else grid(columns, found):
         out().print(line)
 
 
+def facts(pairs: Iterable[tuple[str, object]], *, plain: bool = False) -> None:
+    """Print names and values, one pair a line. No value is cut."""
+    found = list(pairs)
+    width = max((wide(name) for name, _ in found), default=0)
+    margin = "\n" + " " * (width + 2)
+    lines = (
+        f"{name}{' ' * (width - wide(name))}  {escaped(str(value)).replace(LINE_END, margin)}"
+        for name, value in found
+    )
+    for line in plain_lines(found) if plain else lines:
+        out().print(line.rstrip())
+
+
+def plain_lines(rows: Iterable[Sequence[object]]) -> list[str]:
+    """Rows for `cut` and `while read`: cells separated by tabs, none of which holds a tab."""
+    return ["\t".join(escaped_line(str(cell)) for cell in row) for row in rows]
+
+
 def grid(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """The lines of a table as wide as the terminal at most; what does not fit is folded."""
-    names = [name.removesuffix("#") for name in columns]
-    cells = [[escaped(str(cell)) for cell in row] for row in rows]
+    """The lines of a table, one for each row. A column whose name ends in # is right-aligned. One
+    whose name ends in ~ is cut with … where the terminal is too narrow, the last one first; others
+    never are, and nothing is when the output is no terminal."""
+    names = [name.rstrip("#~") for name in columns]
+    cells = [[escaped_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(wide, column)) for column in zip(names, *cells, strict=True)]
-    room = shutil.get_terminal_size().columns - 2 * (len(widths) - 1)
-    while sum(widths) > room and max(widths) > LEAST:
-        widest = widths.index(max(widths))
-        widths[widest] -= min(sum(widths) - room, widths[widest] - LEAST)
+    if sys.stdout.isatty():
+        _narrow(widths, columns, shutil.get_terminal_size().columns - GAP * (len(widths) - 1))
     right = [name.endswith("#") for name in columns]
-    lines = [_joined(names, widths, right), "─" * (sum(widths) + 2 * (len(widths) - 1))]
-    for row in cells:
-        folded = [_folded(cell, width) for cell, width in zip(row, widths, strict=True)]
-        lines += [_joined(part, widths, right) for part in zip_longest(*folded, fillvalue="")]
-    return lines
+    lines = [_joined(names, widths, right), "─" * (sum(widths) + GAP * (len(widths) - 1))]
+    return lines + [_joined(row, widths, right) for row in cells]
+
+
+def _narrow(widths: list[int], columns: Sequence[str], room: int) -> None:
+    may = [at for at, name in enumerate(columns) if name.endswith("~")]
+    for least, at in product(LEAST, reversed(may)):
+        keep = max(least, wide(columns[at]) - 1)
+        widths[at] -= max(0, min(sum(widths) - room, widths[at] - keep))
 
 
 def _joined(parts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    padded = [
-        " " * (width - wide(part)) + part if last else part + " " * (width - wide(part))
-        for part, width, last in zip(parts, widths, right, strict=True)
-    ]
-    return "  ".join(padded).rstrip()
+    padded = []
+    for part, width, last in zip(parts, widths, right, strict=True):
+        text = _cut(part, width)
+        space = " " * (width - wide(text))
+        padded.append(space + text if last else text + space)
+    return (" " * GAP).join(padded).rstrip()
 
 
-def _folded(text: str, width: int) -> list[str]:
-    """A text in pieces of at most so many places."""
-    pieces = []
-    for line in text.split("\n"):
-        piece, places = "", 0
-        for letter in line:
-            if places + wide(letter) > width and piece:
-                pieces.append(piece)
-                piece, places = "", 0
-            piece, places = piece + letter, places + wide(letter)
-        pieces.append(piece)
-    return pieces
+def _cut(text: str, width: int) -> str:
+    """The beginning of a text that fits, with … in place of the rest."""
+    if wide(text) <= width:
+        return text
+    places, kept = 0, []
+    for letter in text:
+        places += wide(letter)
+        if places >= width:
+            break
+        kept.append(letter)
+    return "".join(kept) + "…"
 
 
 def wide(text: str) -> int:
@@ -171,9 +196,9 @@ def wide(text: str) -> int:
 
 
 def more(after: str) -> None:
-    """Say how to see the next page, if there is one."""
+    """Say how to see the next page, if there is one: on standard error, since it is no row."""
     if after:
-        out().print(f"more: --after {shlex.quote(after)}")
+        err().print(f"more: --after {shlex.quote(after)}")
 
 
 def when(at_ms: int | None) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Annotated
 
-from postroad.cli.command import After, Invocation, Limit, command
+from postroad.cli.command import After, Invocation, Limit, Listing, command
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import ago, more, out, table
+from postroad.cli.printing import ago, err, more
 from postroad.model.errors import BadInput
-from postroad.model.sentences import duration_text
+from postroad.model.wording import duration_text
 
 Queue = Annotated[str, Argument(help="The queue's name.")]
 Rate = Annotated[
@@ -36,26 +36,28 @@ def add(app: Group) -> None:
         command(app, verb, panel="Queues and lanes", help=text)(_changing(verb, done))
 
 
-def queues(call: Invocation, limit: Limit = 100, after: After = "") -> None:
+def queues(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List queues by name: how many messages wait, and what holds them back."""
     said = call.ask("GET", "/v1/queues", {"limit": limit, "after": after})
     if call.printed(said):
         return
-    columns = ("queue", "waiting#", "held#", "dead#", "because")
+    columns = ("queue~", "waiting#", "held#", "dead#", "because~")
     rows = [
         (row["queue"], row["waiting"], row["held"], row["dead"], row["because"])
         for row in said["queues"]
     ]
-    table(columns, rows, "no queues yet: a handler, or the first send to an address, makes one")
+    call.table(
+        columns, rows, "no queues yet: a handler, or the first send to an address, makes one"
+    )
     more(said["after"])
 
 
-def lanes(call: Invocation, limit: Limit = 100, after: After = "") -> None:
+def lanes(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List lanes by number: where they send to, which process serves them, and what waits."""
     said = call.ask("GET", "/v1/lanes", {"limit": limit, "after": after})
     if call.printed(said):
         return
-    columns = ("lane#", "to", "shard#", "queues#", "waiting#", "held#", "served by", "because")
+    columns = ("lane#", "to~", "shard#", "queues#", "waiting#", "held#", "served by~", "because~")
     rows = [
         (
             row["id"],
@@ -69,11 +71,11 @@ def lanes(call: Invocation, limit: Limit = 100, after: After = "") -> None:
         )
         for row in said["lanes"]
     ]
-    table(columns, rows, "no lanes yet: the first queue makes one")
+    call.table(columns, rows, "no lanes yet: the first queue makes one")
     more(said["after"])
 
 
-def levels(call: Invocation) -> None:
+def levels(call: Listing) -> None:
     """Show the retry levels: what waits at each, and how many queries polling it takes."""
     with call.connect() as road:
         said = road.ask("GET", "/v1/levels")
@@ -97,11 +99,9 @@ def levels(call: Invocation) -> None:
         )
         for row in said
     ]
-    table(columns, rows)
+    call.table(columns, rows)
     total = sum(row["queries_per_hour_polling"] for row in said)
-    out().print(
-        f"{total} queries an hour while notifications are down; else one poll serves all levels."
-    )
+    err().print(f"{total} queries/h while notifications are down; else one poll serves all levels.")
 
 
 def explain(call: Invocation, queue: Queue = "", lane: LaneNumber = 0) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from postroad.cli.command import Invocation
+from postroad.cli.command import LocalInvocation
 from postroad.cli.printing import as_json, err, out, styled
 from postroad.cli.receiver import ReceivedRequest, Receiver, ReceiverOptions
 from postroad.ports import loop
@@ -26,13 +26,13 @@ def check(secrets: Iterable[str]) -> None:
             _ = Signer([each])  # whether they can sign
 
 
-def run(call: Invocation, port: int, options: ReceiverOptions) -> None:
+def run(call: LocalInvocation, port: int, options: ReceiverOptions) -> None:
     """Run until Ctrl+C."""
     with contextlib.suppress(KeyboardInterrupt):
         loop.run(_listen(call, port, options))
 
 
-async def _listen(call: Invocation, port: int, options: ReceiverOptions) -> None:
+async def _listen(call: LocalInvocation, port: int, options: ReceiverOptions) -> None:
     tell = _tell_json if call.json else _tell
     receiver = Receiver(options, SystemClock(), system_chance(), tell)
     server, where = await receiver.start(HOST, port)

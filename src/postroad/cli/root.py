@@ -3,6 +3,7 @@
 import click
 
 from postroad.cli import (
+    audit,
     batch,
     campaigns,
     credentials,
@@ -14,6 +15,7 @@ from postroad.cli import (
     listen,
     mailboxes,
     messages,
+    privacy,
     queues,
     serving,
     settings,
@@ -43,6 +45,8 @@ GROUPS = (
     campaigns,
     credentials,
     tokens,
+    audit,
+    privacy,
     keys,
     stores,
 )

@@ -2,9 +2,10 @@
 
 import gc
 import importlib
+import logging
 import os
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import Final
 
@@ -12,13 +13,15 @@ from msgspec import structs
 
 from postroad.api.serving import ApiServer
 from postroad.app import Postroad
-from postroad.cli.command import Invocation
+from postroad.cli.command import ServerInvocation
+from postroad.cli.first_token import make_first_token
 from postroad.cli.printing import SafeConsole, out, styled
 from postroad.config import Settings, address, unknown
+from postroad.engine.runners import StopSummary
 from postroad.hub.access import hub_tokens, new_token
 from postroad.hub.serving import HubService, ListenOptions
 from postroad.model.errors import BadInput, HubInUse
-from postroad.model.tokens import EVERY_TENANT
+from postroad.observe.log import has_handlers
 from postroad.observe.relay import relayed
 from postroad.observe.watchdog import end_when_stuck
 from postroad.ports import loop
@@ -38,7 +41,9 @@ FULL_AFTER: Final = 334
 1.3 s, and held up the loop for 30 to 50 ms (decision 045)."""
 
 
-def serve(call: Invocation, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
+def serve(
+    call: ServerInvocation, app: str, *, api: bool, delivers: bool, hub: bool = False
+) -> None:
     """Run until stopped."""
     loaded = call.loaded()
     settings = loaded.settings
@@ -62,7 +67,9 @@ def serve(call: Invocation, app: str, *, api: bool, delivers: bool, hub: bool = 
     # What is loaded by now stays: else each full collection looks through it, 45 ms of the loop.
     gc.freeze()
     gc.set_threshold(gc.get_threshold()[0], MIDDLE_AFTER, FULL_AFTER)
-    with closing(server), relayed(road.log):
+    # A program that has handlers gets what libraries log by itself.
+    relay = nullcontext() if has_handlers(logging.getLogger()) else relayed(road.log)
+    with closing(server), relay:
         loop.run(_until_stopped(server, station, api=api))
 
 
@@ -97,9 +104,8 @@ async def _until_stopped(server: ApiServer, station: HubService | None, *, api: 
         _ = server.bind()  # the server keeps it
         said = out()
         said.print(styled((f"Postroad {VERSION}", "bold"), f" on {shown(road.dsn)}"))
-        if api and not await road.tokens.list(tenant=None):
-            new = await road.tokens.make("first", tenant=EVERY_TENANT)
-            said.print(styled("Access token, shown only now: ", (new.secret, "bold")))
+        if api:
+            await make_first_token(road, said)
         role = " and ".join(["the API"] * api + ["a worker"] * server.context.delivers) or "a hub"
         if station is not None:
             station = server.station = await _lead(station, said, alone=role == "a hub")
@@ -118,6 +124,17 @@ async def _until_stopped(server: ApiServer, station: HubService | None, *, api: 
         finally:
             if station is not None:
                 await station.stop()
+    with suppress(BrokenPipeError):  # who read the output is gone
+        took_s = server.road.store.clock.steady_s() - server.stopped_at_s
+        said.print(f"Stopped in {took_s:.1f} s: {in_hand(server.road.stopped)}")
+
+
+def in_hand(ended: StopSummary | None) -> str:
+    """What became of the tries that were in flight at a stop, in words."""
+    if ended is None or not ended.in_hand:
+        return "nothing was in hand"
+    became = f"{ended.cut} of them given back uncounted" if ended.cut else "all finished"
+    return f"{ended.in_hand} in hand, {became}"
 
 
 async def _lead(station: HubService, said: SafeConsole, *, alone: bool) -> HubService | None:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from postroad.cli.command import Invocation, command
+from postroad.cli.command import ServerInvocation, command
 from postroad.cli.options import Group, Option
 from postroad.model.extras import Needing
 
@@ -18,27 +18,31 @@ def add(app: Group) -> None:
     """Add the commands."""
 
     @command(app, "up", panel="Run")
-    def up(call: Invocation, app: App = "", listen: Listen = "", log_level: LogLevel = "") -> None:
+    def up(
+        call: ServerInvocation, app: App = "", listen: Listen = "", log_level: LogLevel = ""
+    ) -> None:
         """Run API, worker and hub in one process, on SQLite in ./road/ unless --dsn is given."""
         del listen, log_level
         serve(call, app, api=True, delivers=True, hub=True)
 
     @command(app, "hub", panel="Run")
-    def hub(call: Invocation, listen: Listen = "", log_level: LogLevel = "") -> None:
+    def hub(call: ServerInvocation, listen: Listen = "", log_level: LogLevel = "") -> None:
         """Run the hub alone: it serves mailboxes and delivers nothing else. The setting hub_listen
         says where it listens; commands on this machine reach it."""
         del listen, log_level
         serve(call, "", api=False, delivers=False, hub=True)
 
     @command(app, "api", panel="Run")
-    def api(call: Invocation, app: App = "", listen: Listen = "", log_level: LogLevel = "") -> None:
+    def api(
+        call: ServerInvocation, app: App = "", listen: Listen = "", log_level: LogLevel = ""
+    ) -> None:
         """Run the API alone; workers deliver what it accepts."""
         del listen, log_level
         serve(call, app, api=True, delivers=False)
 
     @command(app, "worker", panel="Run")
     def worker(
-        call: Invocation, app: App = "", listen: Listen = "", log_level: LogLevel = ""
+        call: ServerInvocation, app: App = "", listen: Listen = "", log_level: LogLevel = ""
     ) -> None:
         """Run a worker: it delivers, without an open API. Commands on this machine still reach it;
         --listen opens a port for health checks and metrics."""
@@ -46,7 +50,9 @@ def add(app: Group) -> None:
         serve(call, app, api=False, delivers=True)
 
 
-def serve(call: Invocation, app: str, *, api: bool, delivers: bool, hub: bool = False) -> None:
+def serve(
+    call: ServerInvocation, app: str, *, api: bool, delivers: bool, hub: bool = False
+) -> None:
     """Run until stopped."""
     with Needing("a server"):
         from postroad.cli import running  # an engine takes a while to load

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Final
 
 from msgspec import structs
 
-from postroad.cli.command import Invocation, add_group
+from postroad.cli.command import SettingsListing, add_group
 from postroad.cli.options import Group, Option
-from postroad.cli.printing import as_json, err, table
+from postroad.cli.printing import as_json, err
 from postroad.config import Loaded, names, unknown
 from postroad.stores.naming import shown
 
@@ -21,7 +21,7 @@ def add(app: Group) -> None:
 
 
 def show(
-    call: Invocation,
+    call: SettingsListing,
     sources: Annotated[
         bool, Option("--sources", help="Show also where each value comes from.")
     ] = False,
@@ -36,7 +36,7 @@ def show(
         as_json(told if sources else values)
         return
     rows = [[name, values[name], *([loaded.sources[name]] if sources else [])] for name in values]
-    table(("name", "value", "from") if sources else ("name", "value"), rows)
+    call.table(("name", "value~", "from") if sources else ("name", "value~"), rows)
 
 
 def value_of(loaded: Loaded, name: str) -> Any:

@@ -1,8 +1,8 @@
 """`postroad stats`: counts of messages, blocks and tries."""
 
-from postroad.cli.command import Invocation, command
+from postroad.cli.command import Listing, command
 from postroad.cli.options import Group
-from postroad.cli.printing import ago, facts
+from postroad.cli.printing import ago
 
 
 def add(app: Group) -> None:
@@ -10,7 +10,7 @@ def add(app: Group) -> None:
     command(app, "stats", panel="Look after it")(stats)
 
 
-def stats(call: Invocation) -> None:
+def stats(call: Listing) -> None:
     """Count messages by state, and what holds them back."""
     said = call.ask("GET", "/v1/stats")
     if call.printed(said):
@@ -22,4 +22,4 @@ def stats(call: Invocation) -> None:
     trouble = ("open_circuits", "blocked_queues", "paused_queues")
     shown += [(name.replace("_", " "), said[name]) for name in trouble]
     shown += [(f"tries, {outcome}", count) for outcome, count in said["tries"].items()]
-    facts(shown)
+    call.facts(shown)

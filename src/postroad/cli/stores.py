@@ -3,7 +3,7 @@
 import asyncio
 from typing import Annotated
 
-from postroad.cli.command import Invocation, add_group, command
+from postroad.cli.command import LocalInvocation, SettingsInvocation, add_group, command
 from postroad.cli.options import Argument, Group
 from postroad.cli.printing import as_json, err, out, table, when
 from postroad.model.extras import Needing
@@ -18,7 +18,7 @@ def add(app: Group) -> None:
     add_group(app, "store", "Look after it", text, {"copy": copy_store})
 
 
-def migrate(call: Invocation) -> None:
+def migrate(call: SettingsInvocation) -> None:
     """Migrate the store's schema to this release. Stop a SQLite road first; on PostgreSQL older
     processes may keep running."""
     dsn = call.loaded().settings.dsn
@@ -30,7 +30,7 @@ def migrate(call: Invocation) -> None:
 
 
 def copy_store(
-    call: Invocation,
+    call: LocalInvocation,
     source: Annotated[str, Argument(help="sqlite:///FILE, which no process may have open.")],
     target: Annotated[str, Argument(help="postgresql://…, a database without a road.")],
 ) -> None:

@@ -1,11 +1,12 @@
 """`postroad token`: who may use the server."""
 
+from datetime import timedelta
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.command import DAYS_MAX, Commands, Invocation, add_group
+from postroad.cli.command import Commands, Invocation, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, out, table, when
+from postroad.cli.printing import err, out, when
 
 
 def add(app: Group) -> None:
@@ -21,16 +22,19 @@ def make(
         list[str] | None,
         Option(help="send, read, manage, admin or bodies; may be repeated; all unless given."),
     ] = None,
-    days: Annotated[
-        float, Option(help="Days until it expires; never unless given.", max=DAYS_MAX)
-    ] = 0.0,
+    role: Annotated[str, Option(help="read, operate, admin or tenant, in place of scopes.")] = "",
+    lasts: Annotated[
+        timedelta | None, Option(help="How long it is good for, as 30d or 12h; else for ever.")
+    ] = None,
 ) -> None:
     """Make a token for the tenant. It is printed only now: the server stores no copy."""
     data: dict[str, Any] = {"name": name, "tenant": call.tenant}
     if scope:
         data["scopes"] = scope
-    if days:
-        data["lasts_s"] = days * 86_400
+    if role:
+        data["role"] = role
+    if lasts is not None:
+        data["lasts_s"] = lasts.total_seconds()
     said = call.ask("POST", "/v1/tokens", data=data)
     if call.printed(said):
         return
@@ -39,7 +43,7 @@ def make(
     err().print(f"may {scopes} for {said['token']['tenant']}; shown only now")
 
 
-def list_tokens(call: Invocation) -> None:
+def list_tokens(call: Listing) -> None:
     """List all tokens, without their secrets."""
     said = call.ask("GET", "/v1/tokens")
     if call.printed(said):
@@ -49,13 +53,15 @@ def list_tokens(call: Invocation) -> None:
             row["id"],
             row["tenant"],
             row["name"],
+            row["role"] or "",
             " ".join(row["scopes"]),
             when(row["created_at_ms"]),
             when(row["expires_at_ms"]),
         )
         for row in said
     ]
-    table(("id", "tenant", "name", "may", "made", "ends"), rows, "no tokens: `postroad token make`")
+    columns = ("id", "tenant", "name~", "role", "may~", "made", "ends")
+    call.table(columns, rows, "no tokens: `postroad token make`")
 
 
 def revoke(

@@ -97,4 +97,4 @@ def _queues(rows: list[dict[str, Any]]) -> list[str]:
         [row["queue"], *(row[name] for name in names), row["because"]]
         for row in trouble[:SHOWN_MAX]
     ]
-    return grid(("queue", *(f"{name}#" for name in names), "because"), shown)
+    return grid(("queue~", *(f"{name}#" for name in names), "because~"), shown)

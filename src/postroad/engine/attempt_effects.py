@@ -4,6 +4,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from postroad.model.block import Block
+from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.decide import Move, Next
 from postroad.model.entities import Lane, Message, Rung
 from postroad.model.outcome import Outcome, unknown
@@ -22,11 +24,14 @@ class AttemptTimes(Struct, frozen=True, gc=False):
 
 
 class AttemptEffects(Struct, frozen=True, gc=False):
-    """The result of a try, and the changes of its queue's block and its lane's circuit."""
+    """The result of a try, and the changes of its queue's block and its lane's circuit, each with
+    what it was before."""
 
     result: Result
     queue: QueueChange | None = None
     lane: LaneChange | None = None
+    old_block: Block | None = None
+    old_circuit: Circuit = CLOSED
 
 
 def result_of(

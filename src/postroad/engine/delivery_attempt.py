@@ -134,7 +134,7 @@ class DeliveryAttempt:
                 return True
             self._abandon()  # the lane is not ours any more
         except StoreError as error:
-            deps.log.warning("a start could not be noted, nothing is sent", error=str(error))
+            deps.log.store_failed("note a start", error)
             await self._not_started()
         return False
 

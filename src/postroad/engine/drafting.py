@@ -35,6 +35,8 @@ class Send(Struct, frozen=True):
     """From -9 to 9; higher goes first among the messages of its queue."""
     headers: dict[str, str] | None = None
     tenant: str = "default"
+    check: bool = False
+    """Refuse the message if its server has no address now; else it is stored and tried."""
 
     def __post_init__(self) -> None:
         kinds = type(self.queue), type(self.tenant), type(self.key), type(self.order_key)

@@ -9,6 +9,7 @@ from postroad.engine.capacity import Capacity
 from postroad.engine.deadlines import Deadlines
 from postroad.engine.delivery_attempt import AttemptDeps
 from postroad.engine.descriptor_backoff import DescriptorBackoff
+from postroad.engine.engine_log import EngineLog
 from postroad.engine.janitor import Janitor
 from postroad.engine.lane_claims import LaneClaims
 from postroad.engine.lane_pacing import LanePacing
@@ -18,7 +19,7 @@ from postroad.engine.owned_lanes import OwnedLanes
 from postroad.engine.poller import Pollers
 from postroad.engine.recaller import Recaller
 from postroad.engine.recorder import Recorder
-from postroad.engine.runners import Runners
+from postroad.engine.runners import Runners, StopSummary
 from postroad.engine.sessions import Sessions
 from postroad.model.errors import StoreError
 from postroad.model.keyring import KeyRing
@@ -66,9 +67,12 @@ class Engine:
         capacity = Capacity(limits, pools)
         self._sessions = sessions = Sessions(transports, limits.in_flight_max, log)
         busy_lanes = BusyLanes(limits.in_flight_max, self._claim_again)
-        self.owned = owned = OwnedLanes(store, owner, limits, sessions, busy_lanes, log, self._pump)
-        self.janitor = Janitor(store, owner, limits, log)
-        self.recorder = Recorder(store, owner, limits, log, self._recorded, owned.lost)
+        self._events = events = EngineLog(store, log)
+        self.owned = owned = OwnedLanes(
+            store, owner, limits, sessions, busy_lanes, events, self._pump
+        )
+        self.janitor = Janitor(store, owner, limits, events)
+        self.recorder = Recorder(store, owner, limits, events, self._recorded, owned.lost)
         self._recaller = Recaller(store, owner, log, self._pump)
         self._reader = LaneReader(store, log, self._pump, self.recorder.put)
         self._pacing = LanePacing(pace, limits.window, self._slot_came)
@@ -126,6 +130,7 @@ class Engine:
         self._pacing_task = self._task(self._pace.run(), "pace")
         self.spawn(self.janitor.run_sweep(), "sweep")
         self.spawn(self.janitor.run_retention(), "retention")
+        self.spawn(self.janitor.run_erasures(), "erasures")
         owns = self.lanes.__len__
         self.spawn(self.janitor.run_beat(lambda: owns() > 0, self._declared_dead), "beat")
         self.spawn(self.owned.run(self._runners.serve_waiting), "owned lanes")
@@ -180,13 +185,13 @@ class Engine:
         busy = self._runners.tasks or self.recorder.unrecorded or self.pollers.claiming
         return not busy and all(lane.quiet for lane in self.lanes.values())
 
-    async def stop(self) -> None:
+    async def stop(self) -> StopSummary:
         """Start nothing more, wait for what is in flight, then give everything back. What does
         not end in time is stopped and spends no attempt. The pace goes on until `close`: others
         that end meanwhile may wait for its slots."""
         self._store.bell.leave(self.owner)
         await self._cancel(self._claimers)
-        await self._runners.stop(self.limits.drain_s)
+        summary = await self._runners.stop(self.limits.drain_s)
         try:
             async with asyncio.timeout(self.limits.drain_s):
                 await self.recorder.settled()
@@ -201,7 +206,8 @@ class Engine:
         try:
             await self._store.disown(self.owner, [])
         except StoreError as error:
-            self._log.warning("lanes could not be given back", error=str(error))
+            self._log.store_failed("give lanes back", error)
+        return summary
 
     async def close(self) -> None:
         """End all tasks that are left, also when `stop` was cut short."""
@@ -212,6 +218,7 @@ class Engine:
         await self._cancel([*self._claimers, *self._loops])
         if self._pacing_task is not None:
             await self._cancel([self._pacing_task])
+        await self._events.close()
 
     async def _cancel(self, tasks: "list[asyncio.Task[None]]") -> None:
         for task in tasks:

@@ -3,16 +3,19 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from postroad.engine.engine_log import EngineLog
+from postroad.engine.erasing import run_erasures
+from postroad.model.entities import DAY_MS
 from postroad.model.errors import StoreError
 from postroad.model.limits import Limits
 from postroad.model.states import NEVER
 from postroad.model.unused import unused_for_ms
 from postroad.ports.clock import Timer
-from postroad.ports.log import Log
 from postroad.ports.store import Store
 
 SWEEP_AT_LEAST_S = 3_600.0
 RETRY_S = 1.0
+BEAT = "write the heartbeat"
 REAPS_MAX = 100
 """Slices of messages that dead owners were asked to cancel, between two heartbeats."""
 
@@ -20,15 +23,16 @@ REAPS_MAX = 100
 class Janitor:
     """The loops that tidy the store, beat for this owner and free the lanes of dead ones."""
 
-    def __init__(self, store: Store, owner: int, limits: Limits, log: Log) -> None:
+    def __init__(self, store: Store, owner: int, limits: Limits, events: EngineLog) -> None:
         self._store = store
         self._owner = owner
         self._limits = limits
-        self._log = log
+        self._log = events.log
+        self._events = events
         self._sweep = asyncio.Event()
         self._timer: Timer | None = None
         self._sweep_at_ms = NEVER
-        self._walk_at_ms = 0
+        self._walk_at_ms = self._audit_at_ms = 0
         self._watch = asyncio.Event()
         self._declared_dead = False
         self._alive_at(store.clock.steady_s())
@@ -56,13 +60,11 @@ class Janitor:
             try:
                 swept = await self._store.sweep(self._limits.sweep_batch)
                 if swept.expired:
-                    self._log.info("messages expired", count=swept.expired)
+                    self._events.expired(swept.expired)
                 at_least_ms = now_ms + int(SWEEP_AT_LEAST_S * 1000)
                 self.expect(min(swept.next_at_ms, at_least_ms))
             except StoreError as error:
-                self._log.warning(
-                    "expired messages could not be swept, trying again", error=str(error)
-                )
+                self._log.store_failed("sweep expired messages", error)
                 self.expect(now_ms + int(RETRY_S * 1000))
             await self._sweep.wait()
 
@@ -79,8 +81,9 @@ class Janitor:
             self._watch.clear()
             try:
                 await self._beat(owns, dead)
+                self._log.store_works(BEAT)
             except StoreError as error:
-                self._log.warning("the heartbeat could not be written", error=str(error))
+                self._log.store_failed(BEAT, error)
                 self._watch.set()
             await self._store.clock.sleep(self._limits.beat_ms / 1000)
 
@@ -98,7 +101,7 @@ class Janitor:
             if not reaped.wishes:
                 break
         if reaped.lost:
-            self._log.warning("leases were lost", lanes=reaped.lost)
+            self._events.worker_lost(reaped.lost)
         if reaped.owned:
             self._watch.set()
 
@@ -115,9 +118,29 @@ class Janitor:
                 await self._collect(unused_ms)
                 while await store.list_index(start=False) is not None:
                     await store.clock.sleep(0)
+                await self._trim_audit()
             except StoreError as error:
-                self._log.warning("retention could not run, trying again later", error=str(error))
+                self._log.store_failed("delete old messages", error)
             await self._store.clock.sleep(self._limits.retain_every_s)
+
+    async def run_erasures(self) -> None:
+        """Go on with erasures that a process has left unfinished."""
+        while True:
+            try:
+                await run_erasures(self._store, self._log)
+            except StoreError as error:
+                self._log.store_failed("go on with an erasure", error)
+            await self._store.clock.sleep(self._limits.retain_every_s)
+
+    async def _trim_audit(self) -> None:
+        """Once a day: an idle process sends its database few statements."""
+        now_ms, limits = self._store.clock.now_ms(), self._limits
+        if self._audit_at_ms > now_ms:
+            return
+        while await self._store.audit_retain(now_ms - limits.audit_ms, limits.audit_max):
+            await self._store.clock.sleep(0)
+        await self._store.erasure_retain(now_ms - limits.audit_ms)
+        self._audit_at_ms = now_ms + DAY_MS
 
     async def _collect(self, unused_ms: int) -> None:
         while self._walk_at_ms <= self._store.clock.now_ms():

@@ -14,6 +14,7 @@ from postroad.ports.store import Store
 
 T = TypeVar("T")
 RETRY_S: Final = 1.0
+READ: Final = "read lanes"
 AT_ONCE: Final = 16
 """Lanes in one question. The answer for one takes some 0.1 ms of the loop, with the start of what
 came: hundreds at once made others 80 ms late (decision 045)."""
@@ -125,7 +126,10 @@ class LaneReader:
     async def _patiently(self, question: Callable[[], Awaitable[T]]) -> T:
         while True:
             try:
-                return await question()
+                answer = await question()
             except StoreError as error:
-                self._log.warning("the store could not be read, trying again", error=str(error))
+                self._log.store_failed(READ, error)
                 await self._store.clock.sleep(RETRY_S)
+            else:
+                self._log.store_works(READ)
+                return answer

@@ -247,6 +247,8 @@ class LaneWorker(Struct, gc=False, eq=False):
             self._kept(result_of(self.lane, rung, message, outcome, after, times), lane_queue),
             self._change_queue(lane_queue, after),
             self._change_lane(after, now_ms),
+            old_block=at.block,
+            old_circuit=at.circuit,
         )
 
     def _kept(self, result: Result, lane_queue: LaneQueue) -> Result:

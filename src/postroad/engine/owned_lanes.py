@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import Final
 
 from postroad.engine.busy_lanes import BusyLanes
+from postroad.engine.engine_log import EngineLog
 from postroad.engine.lane_reconciliation import LaneReconciliation
 from postroad.engine.lane_worker import LaneWorker
 from postroad.engine.sessions import Sessions
@@ -16,7 +17,6 @@ from postroad.model.limits import Limits
 from postroad.model.record import Release
 from postroad.model.states import NEVER
 from postroad.ports.clock import Timer
-from postroad.ports.log import Log
 from postroad.ports.store import Store
 
 TICK_S: Final = 0.5
@@ -42,7 +42,7 @@ class OwnedLanes:
         limits: Limits,
         sessions: Sessions,
         busy_lanes: BusyLanes,
-        log: Log,
+        events: EngineLog,
         pump: Callable[[LaneWorker], None],
     ) -> None:
         self.lanes: dict[int, LaneWorker] = {}
@@ -59,8 +59,9 @@ class OwnedLanes:
         self._owner = owner
         self._limits = limits
         self._sessions = sessions
-        self._log = log
-        self._logs_claims = log.is_enabled_for(logging.DEBUG)
+        self._log = events.log
+        self._events = events
+        self._logs_claims = self._log.is_enabled_for(logging.DEBUG)
         self._pump = pump
         self._idle_since: dict[int, float] = {}
         """Lanes with nothing to do; those that have rested longest come first."""
@@ -90,6 +91,8 @@ class OwnedLanes:
             self.drop(old)  # it was taken from us and came back before we were told
         self.lanes[lane.id] = worker
         self.busy_lanes.change(lane.key.tenant, 1)
+        if lane.crashes:
+            self._events.taken_over(lane)
         if self._logs_claims:
             self._log.debug("lane claimed", lane=lane.key.server, epoch=lane.epoch)
 
@@ -193,7 +196,7 @@ class OwnedLanes:
         except StoreError as error:
             self.reconciliation.unsure()
             self.unsettled.set()
-            self._log.warning("lanes could not be given back", error=str(error))
+            self._log.store_failed("give lanes back", error)
 
     async def close_sessions(self) -> None:
         """Close sessions of lanes that are not ours any more, also of those taken from us."""
@@ -218,7 +221,7 @@ class OwnedLanes:
     def lost(self, worker: LaneWorker) -> None:
         """The store says that this worker's lane is not its own any more."""
         if self.lanes.get(worker.lane.id) is worker:
-            self._log.warning("lane was taken over", lane=worker.lane.key.server)
+            self._events.lost(worker.lane)
             self.drop(worker)
             self.unsettled.set()
 

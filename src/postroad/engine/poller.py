@@ -15,6 +15,7 @@ from postroad.ports.log import Log
 from postroad.ports.store import Store
 
 RETRY_S = 1.0
+CLAIM = "claim lanes"
 
 
 class Poller:
@@ -119,9 +120,10 @@ class Pollers:
                 for level, at_ms in claim.next_at_ms.items():
                     self.ring(level, at_ms)
                 if not claim.full:
+                    self._log.store_works(CLAIM)
                     return
         except StoreError as error:
-            self._log.warning("lanes could not be claimed, trying again", error=str(error))
+            self._log.store_failed(CLAIM, error)
             retry_ms = self._store.clock.now_ms() + int(RETRY_S * 1000)
             for level in levels:
                 self.ring(level, retry_ms)

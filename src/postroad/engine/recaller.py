@@ -58,6 +58,6 @@ class Recaller:
             _ = await self._store.withdraw(self._owner, worker.lane, numbers)
         except StoreError as error:
             # Whoever asked asks again; until then they may start.
-            self._log.warning("messages could not be cancelled", error=str(error))
+            self._log.store_failed("cancel messages", error)
         worker.withdrawn(numbers)
         self._after(worker)

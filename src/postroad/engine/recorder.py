@@ -5,16 +5,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from postroad.engine.attempt_effects import AttemptEffects
+from postroad.engine.engine_log import EngineLog, is_news
 from postroad.engine.lane_worker import LaneWorker
 from postroad.model.errors import StoreError, is_about_store
 from postroad.model.foreign import error_text
 from postroad.model.ids import to_text
 from postroad.model.limits import Limits
 from postroad.model.record import LaneChange, Record, split_up, without_texts
-from postroad.ports.log import Log
 from postroad.ports.store import Store
 
 RETRY_S = 1.0
+RECORD = "record results"
 
 
 class Recorder:
@@ -25,14 +26,15 @@ class Recorder:
         store: Store,
         owner: int,
         limits: Limits,
-        log: Log,
+        events: EngineLog,
         after: Callable[[Iterable[LaneWorker]], None],
         lost: Callable[[LaneWorker], None],
     ) -> None:
         self._store = store
         self._owner = owner
         self._limits = limits
-        self._log = log
+        self._log = events.log
+        self._events = events
         self._after = after
         self._lost = lost
         self._waiting: list[tuple[LaneWorker, AttemptEffects]] = []
@@ -84,6 +86,9 @@ class Recorder:
         if lost:
             for worker in _losers(batch, lost):
                 self._lost(worker)
+        news = [(worker, effects) for worker, effects in batch if is_news(effects)]
+        if news:
+            self._events.recorded([pair for pair in news if pair[0].lane.id not in lost])
         self._tell(batch)
 
     async def _written(self, record: Record) -> frozenset[int]:
@@ -114,12 +119,15 @@ class Recorder:
     async def _until_written(self, record: Record, *, patient: bool = False) -> frozenset[int]:
         while True:
             try:
-                return (await self._store.record(record)).lost
+                recorded = await self._store.record(record)
             except StoreError as error:
                 if not (patient or is_about_store(error)):
                     raise
-                self._log.warning("results could not be written, trying again", error=str(error))
+                self._log.store_failed(RECORD, error)
                 await self._store.clock.sleep(RETRY_S)
+            else:
+                self._log.store_works(RECORD)
+                return recorded.lost
 
     def _tell(self, batch: list[tuple[LaneWorker, AttemptEffects]]) -> None:
         self.outcomes.update([(lane.lane.key.tenant, done.result.kind) for lane, done in batch])

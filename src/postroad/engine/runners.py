@@ -8,6 +8,8 @@ from contextvars import copy_context
 from functools import partial
 from typing import Final
 
+from msgspec import Struct
+
 from postroad.engine.admission import Admission
 from postroad.engine.attempt_effects import AttemptEffects, AttemptTimes
 from postroad.engine.delivery_attempt import AttemptDeps, DeliveryAttempt
@@ -23,6 +25,13 @@ YIELD_AFTER: Final = 64
 """A runner whose handlers never wait lets others run after so many messages."""
 STAND_BY: Final = 8
 """Free runners beside the line of claimed lanes: they take up lanes while other runners wait."""
+
+
+class StopSummary(Struct, frozen=True):
+    """The tries that were in flight when an engine was stopped, and how many of them were cut."""
+
+    in_hand: int
+    cut: int
 
 
 class Runners:
@@ -96,11 +105,13 @@ class Runners:
         self.tasks.pop(task, None)
         self._ended(task)
 
-    async def stop(self, drain_s: float) -> None:
+    async def stop(self, drain_s: float) -> StopSummary:
         """Start nothing more; what does not end in time is cut and spends no attempt."""
         self.stopping = True
+        in_hand = self._capacity.taken
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=drain_s)
+        cut = self._capacity.taken
         for task in list(self.tasks):
             task.cancel()
         if self.tasks:
@@ -108,6 +119,7 @@ class Runners:
         if self.tasks:  # a handler that swallows its cancellation must not hold up the stop
             self._log.error("handlers ignored the stop and still run", count=len(self.tasks))
         self._deps.deadlines.stop()
+        return StopSummary(in_hand, cut)
 
     def serve_waiting(self) -> bool:
         """There may be capacity again for lanes that found none; True while some still wait."""

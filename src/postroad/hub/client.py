@@ -182,7 +182,7 @@ class HubClient:
         Returns the names that were refused."""
         self._senders.update(boxes)
         self._watched.update(dict.fromkeys(boxes))
-        refused = await self._watch(list(boxes.items()))
+        refused = await self._ask_batches(WatchFor, list(boxes.items()))
         for box in refused:
             self._watched.pop(box, None)
             self._forget_sender(box)
@@ -325,7 +325,8 @@ class HubClient:
         try:
             for name in await self._subscribe(list(self._tokens.items())):
                 self.callbacks.ended(name, "refused")  # its mailbox or token went meanwhile
-            for box in await self._watch([(box, self._senders[box]) for box in self._watched]):
+            watched = [(box, self._senders[box]) for box in self._watched]
+            for box in await self._ask_batches(WatchFor, watched):
                 self._continue(box)  # the same: its next send finds out
         except HubError:
             # Left open, it would be told that its mailboxes were taken over: by our next one.
@@ -333,20 +334,19 @@ class HubClient:
         return connection.alive
 
     async def _subscribe(self, pairs: list[tuple[str, str]]) -> list[str]:
-        refused: list[str] = []
-        for start in range(0, len(pairs), BATCH):
-            said = await self._ask(Subscribe(boxes=pairs[start : start + BATCH]))
-            if isinstance(said, Subscribed):
-                refused += said.refused
+        refused = await self._ask_batches(Subscribe, pairs)
         for name in refused:
             self._tokens.pop(name, None)
         return refused
 
-    async def _watch(self, pairs: list[tuple[str, str]]) -> list[str]:
+    async def _ask_batches(
+        self, command: type[Subscribe | WatchFor], pairs: list[tuple[str, str]]
+    ) -> list[str]:
+        """Ask for many mailboxes; returns those that were refused."""
         refused: list[str] = []
         for start in range(0, len(pairs), BATCH):
-            said = await self._ask(WatchFor(boxes=pairs[start : start + BATCH]))
-            if isinstance(said, Watching):
+            said = await self._ask(command(boxes=pairs[start : start + BATCH]))
+            if isinstance(said, (Subscribed, Watching)):
                 refused += said.refused
         return refused
 

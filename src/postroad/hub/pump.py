@@ -20,6 +20,7 @@ TICK_MS = 1_000
 LEAD_MS = 10_000
 """A store that was away is asked again after this."""
 SWEEP_BATCH = 500
+LEAD = "renew the lead of the hub"
 
 
 class DeferredConnection(Protocol):
@@ -176,12 +177,13 @@ class Hub:
         except Exception as error:  # noqa: BLE001 - a fault of ours must not end the hub for all
             return [self._failure(error, "commit")] * len(ops)
         self.commits += 1
+        self.log.store_works("commit of the hub")
         return answers
 
     def _failure(self, error: Exception, operation: str) -> Refused:
         """Log why an operation failed, and return the answer to those who asked for it."""
         if isinstance(error, StoreError):
-            self.log.warning("the hub's store failed", operation=operation, error=str(error))
+            self.log.store_failed(f"{operation} of the hub", error)
         else:
             self.log.error("the hub failed", operation=operation, exc_info=error)
         return _unavailable(error)
@@ -207,10 +209,11 @@ class Hub:
         again_s = LEAD_MS / 1000
         try:
             again_s = await self._store.hub_lead()
+            self.log.store_works(LEAD)
         except HubInUse:
             raise
         except StoreError as error:
-            self.log.warning("the hub could not renew its lead", error=str(error))
+            self.log.store_failed(LEAD, error)
         if "lead" not in self._due:  # else it was asked meanwhile
             self._lead_after(again_s)
 
@@ -221,7 +224,7 @@ class Hub:
             for name, position in await self._store.box_old(SWEEP_BATCH):
                 self.core.expire(name, position)
         except StoreError as error:
-            self.log.warning("the hub could not delete old messages", error=str(error))
+            self.log.store_failed("delete old messages of the hub", error)
         if "sweep" not in self._timers:
             self._later("sweep", int(self.limits.sweep_s * 1000))
 

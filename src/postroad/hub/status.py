@@ -46,6 +46,8 @@ class MailboxExplanation(Struct, frozen=True):
     box: str
     state: str
     waiting: int
+    quota: int
+    ttl_s: int
     over_quota: bool
     text: str
 
@@ -88,14 +90,19 @@ def _age(core: Core, since_s: float | None) -> float:
 def explain(core: Core, name: str, box: Box | None) -> MailboxExplanation:
     """Explain why a mailbox's messages are delivered, or are not."""
     if box is None:
-        return MailboxExplanation(
-            name, "unknown", 0, over_quota=False, text="there is no such mailbox"
-        )
+        text = "there is no such mailbox"
+        return MailboxExplanation(name, "unknown", 0, 0, 0, over_quota=False, text=text)
     sub = core.subs.get(name)
     state, text = ("no subscriber", "nobody is subscribed") if sub is None else _why(core, sub, box)
     count = f"{box.waiting} of {box.quota} messages wait"
     over = "; over its quota: senders are refused until it is empty" if box.over else ""
-    return MailboxExplanation(name, state, box.waiting, box.over, f"{count}; {text}{over}")
+    return mailbox_explanation(box, state, f"{count}; {text}{over}")
+
+
+def mailbox_explanation(box: Box, state: str, text: str) -> MailboxExplanation:
+    """What is known about a mailbox, with a state in words."""
+    ttl_s = box.ttl_ms // 1000
+    return MailboxExplanation(box.name, state, box.waiting, box.quota, ttl_s, box.over, text)
 
 
 def _why(core: Core, sub: Subscription, box: Box) -> tuple[str, str]:

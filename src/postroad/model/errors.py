@@ -87,6 +87,10 @@ class UnknownToken(BadInput):
     """No access token of that id is known. List tokens to find it."""
 
 
+class UnknownErasure(BadInput):
+    """No erasure of that number is known. List erasures to find it."""
+
+
 class UnknownMailbox(BadInput):
     """No mailbox of that name is known. List mailboxes to find it, or make one."""
 

@@ -5,6 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.circuit import CLOSED, Circuit
+from postroad.model.entities import Policy
 from postroad.model.facts import (
     LaneFacts,
     LaneState,
@@ -84,6 +85,7 @@ class QueueExplanation(Struct, frozen=True):
     blocks: tuple[ActiveBlock, ...]
     lanes: tuple[LaneBrief, ...]
     limits: tuple[PaceFacts, ...]
+    policy: Policy
     next: NextStep
     sentence: str
 
@@ -102,6 +104,7 @@ class LaneExplanation(Struct, frozen=True):
     uncertain: int
     oldest_due_ms: int | None
     blocks: tuple[ActiveBlock, ...]
+    limits: tuple[PaceFacts, ...]
     next: NextStep
     sentence: str
 
@@ -131,7 +134,7 @@ def explain(facts: MessageFacts, now_ms: int, *, sending: bool = False) -> Expla
         circuit=facts.lane.circuit if facts.lane else CLOSED,
         lane=facts.lane.id if facts.lane else None,
         next=coming,
-        sentence=tell_message(facts, state, coming, now_ms),
+        sentence=tell_message(facts, state, because, coming, now_ms),
     )
 
 
@@ -192,6 +195,7 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
         blocks=tuple(holds),
         lanes=tuple(_brief(lane) for lane in facts.lanes),
         limits=facts.paces,
+        policy=facts.queue.policy,
         next=coming,
         sentence=tell_queue(facts, holds, coming, now_ms),
     )
@@ -214,6 +218,7 @@ def explain_lane(facts: LaneFacts, now_ms: int) -> LaneExplanation:
         uncertain=sum(_by_level(facts.tallies, State.uncertain).values()),
         oldest_due_ms=_oldest_due_ms(facts.tallies),
         blocks=tuple(holds),
+        limits=facts.paces,
         next=coming,
         sentence=tell_lane(facts, holds, coming, now_ms),
     )

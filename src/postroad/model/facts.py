@@ -46,6 +46,8 @@ class Live(Struct, frozen=True):
     """Ordered: the message right before it in its order group; 0 when it is the head."""
     others_due: int
     """Messages of its lane and queue that are due when it is; many are not counted to the end."""
+    starts: int = 0
+    """Starts that were noted and whose end is not known."""
 
 
 class Ended(Struct, frozen=True):

@@ -35,6 +35,8 @@ class Tuning(Struct, frozen=True):
     keep_bodies_ms: int = 0
     """How long the bodies of delivered messages are kept, unless their queue says so: the setting
     keep_bodies."""
+    audit_max: int = 1_000_000
+    """Lines that the audit log keeps of one tenant, some 300 MB; its oldest go first."""
 
 
 class Limits(Tuning, frozen=True):
@@ -56,3 +58,5 @@ class Limits(Tuning, frozen=True):
     """How many messages the dead set keeps; the longest dead go first."""
     queue_unused_ms: int = 30 * 86_400_000
     """How long an empty queue is kept that nobody uses and that has no settings."""
+    audit_ms: int = 365 * 86_400_000
+    """How long the audit log keeps a line."""

@@ -52,11 +52,6 @@ class Work(Struct):
     gone: list[tuple[Box, int, int]] = field(default_factory=list)
     """Messages to be deleted: first and last position."""
 
-    @property
-    def writes(self) -> bool:
-        """Whether anything changes."""
-        return bool(self.created or self.dropped or self.changed)
-
 
 def names(ops: Sequence[Op]) -> list[str]:
     """List the mailboxes that must be read before these operations can be decided."""

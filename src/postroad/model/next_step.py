@@ -9,8 +9,10 @@ from postroad.model.block import BlockKind
 from postroad.model.entities import Queue
 from postroad.model.facts import LaneState, Live, MessageFacts, PaceFacts
 from postroad.model.ids import to_text
+from postroad.model.limits import Tuning
 from postroad.model.outcome import Kind
 from postroad.model.states import NEVER
+from postroad.model.wording import moment
 
 SWEEP_LATE_MS: Final = 600_000
 """A message that outlived a spell is found by a sweep no later than this."""
@@ -18,6 +20,8 @@ LATE_MS: Final = 1_000
 """What is due for longer and has not started waits for something that the store does not know."""
 SILENT_MS: Final = 15_000
 """An owner says every 10 s that it is here: after this long it may be dead."""
+LEASE_MS: Final = Tuning().lease_ms
+"""After this long without a sign of life its lanes are free."""
 
 
 PACE: Final = "pace"
@@ -70,6 +74,8 @@ class NextStep(Struct, frozen=True):
     exact: bool = False
     after: str = ""
     """The message before it in its order group."""
+    lane_free_at_ms: int | None = None
+    """When others may take its lane, should the process that serves it be lost."""
 
 
 def blocks_on_message(facts: MessageFacts, now_ms: int) -> list[ActiveBlock]:
@@ -211,14 +217,42 @@ def _attempt(
     if block is not None:
         return NextStep(NextKind.probe, ENDS[(BlockScope.queue, block.kind)], not_before_ms)
     exact = _is_exact(facts, live, now_ms)
+    if not exact and not_before_ms <= now_ms and not facts.paces:
+        return _late(lane, now_ms)
     if any(hold.kind == PACE for hold in holds):
         why = ENDS[(BlockScope.queue, PACE)]
-    elif not exact and live.due_ms <= now_ms:
-        why = "it is due, and goes when an engine that serves its lane has room for it"
     elif live.others_due:
         others = "1 other" if live.others_due == 1 else f"{live.others_due} others"
         why += f"; {others} of its lane {'is' if live.others_due == 1 else 'are'} due by then"
     return NextStep(NextKind.attempt, why, not_before_ms, exact)
+
+
+def _late(lane: LaneState | None, now_ms: int) -> NextStep:
+    """Say what a message waits for that is due, and that nothing known to the store holds."""
+    owner = lane.owner if lane else None
+    if owner is None:
+        why = "it is due, and no worker serves its lane now: is one running that can?"
+        return NextStep(NextKind.attempt, why, now_ms)
+    free_at_ms = owner.heard_at_ms + LEASE_MS
+    name = f"process {owner.pid} on {owner.host}"
+    if free_at_ms <= now_ms:
+        why = (
+            f"its lane was served by {name}, which was last heard from at "
+            f"{moment(owner.heard_at_ms)}: the next worker takes it over; is one running?"
+        )
+        return NextStep(NextKind.attempt, why, now_ms, lane_free_at_ms=free_at_ms)
+    if now_ms - owner.heard_at_ms > SILENT_MS:
+        why = (
+            f"its lane is served by {name}, which was last heard from at "
+            f"{moment(owner.heard_at_ms)} and may be lost: then its lane is free at "
+            f"{moment(free_at_ms)}"
+        )
+    else:
+        why = (
+            f"it is due, and goes when {name}, which serves its lane, has room for it; should that "
+            f"process be lost, its lane is free at {moment(free_at_ms)}"
+        )
+    return NextStep(NextKind.attempt, why, now_ms, lane_free_at_ms=free_at_ms)
 
 
 AWAY: Final = (BlockScope.lane, "unreachable")
@@ -228,7 +262,7 @@ ENDS: Final = {
     (
         BlockScope.queue,
         "quota",
-    ): "its queue takes no more for now: then one try goes first and decides",
+    ): "its queue is over its quota for now: then one try goes first and decides",
     (BlockScope.queue, "unreachable"): "its recipient cannot be reached: then one try goes first",
     (BlockScope.queue, PACE): "it is due, and goes when its limit has a rate slot for it",
     (BlockScope.message, "retry"): "the delay of its retry level ends then",

@@ -1,32 +1,32 @@
-"""Explanations in sentences. Bodies, headers, errors and the paths of addresses stay out of them:
-a sentence is what gets pasted into a chat."""
-
-from datetime import UTC, datetime
-from typing import Final
+"""Explanations in sentences. Bodies, headers, errors and what may be secret in an address stay out
+of them: a sentence is what gets pasted into a chat."""
 
 from postroad.model.facts import LaneFacts, MessageFacts, QueueFacts, Tally
 from postroad.model.ids import to_text
-from postroad.model.next_step import ActiveBlock, NextKind, NextStep
+from postroad.model.next_step import SILENT_MS, ActiveBlock, NextKind, NextStep
 from postroad.model.states import State
 from postroad.model.tries import Try
+from postroad.model.wording import duration_text, moment, public_name
 
-UNITS_S: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
-
-def tell_message(facts: MessageFacts, state: State, coming: NextStep, now_ms: int) -> str:
-    """Describe a message in a sentence or two."""
+def tell_message(
+    facts: MessageFacts, state: State, because: str, coming: NextStep, now_ms: int
+) -> str:
+    """Describe a message in a sentence or two. Of what holds it, its kind is told."""
     name = f"{to_text(facts.id)} for {public_name(facts.queue.name)}"
     ended = facts.ended
     if ended is not None:
         tries = _count(ended.attempts, "try", "tries")
         if ended.state is State.delivered:
             late = " (after it had been given up)" if ended.late else ""
-            return f"{name} was delivered at {moment(ended.at_ms)}, in {tries}{late}."
+            status = facts.tries[-1].status if facts.tries else 0
+            seen = f", with status {status}" if status else ""
+            return f"{name} was delivered at {moment(ended.at_ms)}, in {tries}{seen}{late}."
         if ended.state is State.dead:
             return f"{name} is dead since {moment(ended.at_ms)}: {ended.reason}, after {tries}."
         return f"{name} was cancelled at {moment(ended.at_ms)}, after {tries}."
-    last = f" {_last(facts.tries)}" if facts.tries else " It has not been tried yet."
-    return f"{name} is {state}.{last} {_next(coming, now_ms)}"
+    why = f": {because.partition(':')[0]}" if because else ""
+    return f"{name} is {state}{why}. {_tried(facts)} {_next(coming, now_ms)}"
 
 
 def tell_queue(facts: QueueFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:
@@ -42,6 +42,8 @@ def tell_lane(facts: LaneFacts, holds: list[ActiveBlock], coming: NextStep, now_
     lane = facts.lane
     owner = lane.owner
     served = f"served by process {owner.pid} on {owner.host}" if owner else "served by nobody now"
+    if owner and now_ms - owner.heard_at_ms > SILENT_MS:
+        served += f" (last heard from at {moment(owner.heard_at_ms)})"
     queues = _count(facts.queues, "queue", "queues")
     name = f"Lane {lane.id} ({lane.transport}, {public_name(lane.server)}, shard {lane.shard})"
     amounts = _amounts(facts.tallies)
@@ -50,32 +52,14 @@ def tell_lane(facts: LaneFacts, holds: list[ActiveBlock], coming: NextStep, now_
     )
 
 
-def public_name(name: str) -> str:
-    """Return a queue's name without what may be secret in it: of a URL, only its server."""
-    scheme, mark, rest = name.partition("://")
-    if not mark:
-        return name
-    server = rest.partition("/")[0].partition("?")[0].rpartition("@")[2]
-    return f"{scheme}://{server}/…"
-
-
-def moment(at_ms: int) -> str:
-    """Write a time for people, to the second."""
-    return f"{datetime.fromtimestamp(at_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
-def duration_text(ms: int) -> str:
-    """Write a duration in its two largest units."""
-    left_s, words = ms // 1000, []
-    for unit, seconds in UNITS_S:
-        if left_s >= seconds:
-            words.append(f"{left_s // seconds} {unit}")
-            left_s %= seconds
-    return " ".join(words[:2]) or "0 s"
-
-
 def _count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
+
+
+def _tried(facts: MessageFacts) -> str:
+    if facts.live and facts.live.starts:
+        return "A try of it was started whose end is not known."
+    return _last(facts.tries) if facts.tries else "No try of it has ended yet."
 
 
 def _last(tries: tuple[Try, ...]) -> str:
@@ -97,7 +81,8 @@ def _next(coming: NextStep, now_ms: int) -> str:
         )
     match coming.what:
         case NextKind.attempt:
-            return f"It is tried{when or ' now'}: {coming.why}."
+            now = " now" if coming.exact else " as soon as it can be"
+            return f"It is tried{when or now}: {coming.why}."
         case NextKind.probe:
             return f"Its next try comes{when or ' soon'}: {coming.why}."
         case NextKind.after:

@@ -22,6 +22,7 @@ PATH_MAX: Final = 4_096
 
 TEXTS_MAX: Final[Mapping[str, int]] = {
     "account": NAME_MAX,
+    "actor": NAME_MAX,
     "after": QUEUE_MAX,
     "box": ID_MAX,
     "callback": QUEUE_MAX,
@@ -30,6 +31,7 @@ TEXTS_MAX: Final[Mapping[str, int]] = {
     "encoding": ID_MAX,
     "error": ERROR_MAX,
     "form": ID_MAX,
+    "format": ID_MAX,
     "id": ID_MAX,
     "key": KEY_MAX,
     "kind": ID_MAX,
@@ -40,10 +42,12 @@ TEXTS_MAX: Final[Mapping[str, int]] = {
     "outcome": ID_MAX,
     "path": PATH_MAX,
     "prefix": QUEUE_MAX,
+    "provider": QUEUE_MAX,
     "queue": QUEUE_MAX,
     "rate": RATE_MAX,
     "reason": ID_MAX,
-    "recipient": NAME_MAX,
+    "recipient": QUEUE_MAX,
+    "role": ID_MAX,
     "secret": SECRET_MAX,
     "sender": NAME_MAX,
     "server": QUEUE_MAX,
@@ -55,6 +59,7 @@ TEXTS_MAX: Final[Mapping[str, int]] = {
     "to": QUEUE_MAX,
     "tz": ID_MAX,
     "url": QUEUE_MAX,
+    "verb": NAME_MAX,
     "what": QUEUE_MAX,
 }
 """Characters, by the name of a parameter, a field or an option."""

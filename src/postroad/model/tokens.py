@@ -1,4 +1,4 @@
-"""Access tokens: their scopes, and how their text is written and read."""
+"""Access tokens: their scopes and roles, and how their text is written and read."""
 
 from base64 import urlsafe_b64encode
 from enum import StrEnum
@@ -26,9 +26,30 @@ class Scope(StrEnum):
     manage = "manage"
     """Cancel, pause, resume, unblock, replay, purge."""
     admin = "admin"
-    """Make and revoke tokens."""
+    """Make and revoke tokens, read the audit log, export and erase."""
     bodies = "bodies"
     """See the bodies and headers of messages."""
+
+
+class Role(StrEnum):
+    """A set of scopes with a name, for tokens and people. What counts are the scopes."""
+
+    read = "read"
+    """Look at everything."""
+    operate = "operate"
+    """Everything but tokens, keys, the audit log and erasing."""
+    admin = "admin"
+    """Everything."""
+    tenant = "tenant"
+    """As operate, for one tenant and never for all."""
+
+
+SCOPES_OF: Final = {
+    Role.read: (Scope.read,),
+    Role.operate: tuple(scope for scope in Scope if scope is not Scope.admin),
+    Role.admin: tuple(Scope),
+    Role.tenant: tuple(scope for scope in Scope if scope is not Scope.admin),
+}
 
 
 class Token(Struct, frozen=True):
@@ -40,16 +61,20 @@ class Token(Struct, frozen=True):
     scopes: tuple[Scope, ...]
     created_at_ms: int
     expires_at_ms: int | None = None
+    role: Role | None = None
+    """The role that it was made with; None when its scopes were named."""
 
 
 class Caller(Struct, frozen=True):
-    """Who makes a request: for which tenant, and with which scopes."""
+    """Who makes a request: for which tenant, and with which scopes. `token` is the token's id, or
+    `local`; `name` is the token's, or the local user's."""
 
     tenant: str
     scopes: frozenset[Scope]
     token: str
     every_tenant: bool = False
     ends_at_ms: int | None = None
+    name: str = ""
 
 
 def write(identity: str, secret: bytes) -> str:

@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from postroad.model.ladder import Ladder
 from postroad.model.outcome import Kind
 from postroad.model.texts import HeaderName
 
@@ -61,6 +62,14 @@ class HookRow(Struct, frozen=True):
     hook: bytes
     key: str
     sealed: bytes
+
+
+class HookEntry(Struct, frozen=True):
+    """A webhook queue that something is set for, in a list."""
+
+    url: str
+    ladder: Ladder
+    row: HookRow
 
 
 class AttemptFacts(Struct, frozen=True):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from postroad.model.foreign import error_text
+from postroad.observe.log import LOGGER, OwnHandler
 from postroad.ports.clock import Clock, SystemClock
 from postroad.ports.log import Log
 
@@ -17,7 +18,7 @@ KINDS_MAX: Final = 256
 CHARACTERS_MAX: Final = 500
 
 
-class Relay(logging.Handler):
+class Relay(OwnHandler):
     """Writes a library's warning as one line. The same one is written again after a minute at the
     earliest, with how often it came meanwhile."""
 
@@ -31,6 +32,8 @@ class Relay(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Handle a record."""
+        if record.name == LOGGER.name:  # it came from the log that this one writes to
+            return
         first, _, rest = _message(record).partition("\n")
         again = self._again((record.name, first[:100]))
         if again is None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from postroad.model.errors import BadInput, StoreError
 from postroad.model.pace import AHEAD_US, GRACE_US, NEVER_US, SPREAD_US, Ask, Grant
+from postroad.observe.gathering import FirstTimes, Gathering
 from postroad.pacing.store_time import StoreTime
 from postroad.ports.clock import Clock, Timer
 from postroad.ports.log import Log
@@ -20,6 +21,7 @@ DOUBT_S: Final = SPREAD_US / 2e6
 AHEAD_S: Final = AHEAD_US / 1e6 * 0.6
 """So long before its last slot a reserver asks for more, so that no gap follows it."""
 RETRY_S: Final = 1.0
+RESERVE: Final = "reserve rate slots"
 AGAIN_MAX_S: Final = 30.0
 """During a long wait the store is asked this often: the limit may have been raised, and the ring
 lost."""
@@ -110,6 +112,8 @@ class Pacer:
         self._time = StoreTime()
         self._waiting: list[tuple[Ask, Answered]] = []
         self._work = asyncio.Event()
+        self._reached = FirstTimes(clock)
+        self._gathering = Gathering(clock)
 
     def reserver(
         self, ledgers: tuple[int, ...], name: str, wake: Callable[[], None]
@@ -145,10 +149,13 @@ class Pacer:
 
     async def run(self) -> None:
         """Ask the store, for as long as the process lives."""
-        while True:
-            await self._work.wait()
-            self._work.clear()
-            await self._answer_all()
+        try:
+            while True:
+                await self._work.wait()
+                self._work.clear()
+                await self._answer_all()
+        finally:
+            self._gathering.close()
 
     async def _answer_all(self) -> None:
         # Not in `run`, whose variables would keep the last ones that asked until others do.
@@ -171,12 +178,15 @@ class Pacer:
         try:
             reserved = await self._store.reserve(asks)
         except StoreError as error:
-            self._log.warning(
-                "no rate slots could be reserved: nothing that is limited starts", error=str(error)
-            )
+            self._log.store_failed(RESERVE, error)
             # Slots that the store reserved all the same are not used.
             return self._none(len(asks))
+        self._log.store_works(RESERVE)
         if self._time.learn(reserved.now_us, sent_s, self.clock.steady_s()):
+            for ask, grant in zip(asks, reserved.grants, strict=True):
+                if len(grant.at_us) < ask.starts and self._reached.is_first(ask.ledgers):
+                    event = "a limit is reached: starts wait for rate slots"
+                    self._gathering.add(self._log.info, event, {}, partial(dict, who=ask.name))
             return [self._block(grant) for grant in reserved.grants]
         self._log.warning("the store's clock was changed: the rate slots it gave are not used")
         return self._none(len(asks))

@@ -17,5 +17,8 @@ class Insight(Protocol):
     async def queue_facts(self, tenant: str, name: str) -> QueueFacts | None:
         """Read a queue, its lanes, and what waits in them by level."""
 
+    async def lane_backlog(self, lane: int, most: int) -> int:
+        """Count a lane's unfinished messages, up to a number."""
+
     async def lane_facts(self, number: int) -> LaneFacts | None:
         """Read a lane and what waits in it by level."""

@@ -23,3 +23,10 @@ class Log(Protocol):
 
     def exception(self, event: str, /, **facts: object) -> None:
         """Log an error with the exception that is being handled."""
+
+    def store_failed(self, doing: str, error: Exception, /) -> None:
+        """Log that something could not be done for want of the store: a line when the store goes
+        away, one a minute, and one when it is back, whoever fails how often meanwhile."""
+
+    def store_works(self, doing: str, /) -> None:
+        """Tell that something could be done; if it had failed, the store is back."""

@@ -18,6 +18,7 @@ from postroad.model.record import (
     View,
     Want,
 )
+from postroad.ports.audit import AuditLog
 from postroad.ports.bell import Bell
 from postroad.ports.bodies import Bodies
 from postroad.ports.clock import Clock
@@ -27,6 +28,7 @@ from postroad.ports.insight import Insight
 from postroad.ports.listing import Listings
 from postroad.ports.overview import Overviews
 from postroad.ports.pace import Slots
+from postroad.ports.privacy import PrivacyStore
 from postroad.ports.private_headers import HeaderStore
 from postroad.ports.tokens import Tokens
 from postroad.ports.usage import Usage
@@ -114,11 +116,15 @@ class Upkeep(Protocol):
         lanes that serve no other. Drafts for one that is gone are refused: QueueGone."""
 
 
-class Readers(Insight, Overviews, Listings, Bodies, Usage, Tokens, HookStore, Protocol):
-    """Queries, tokens and webhook settings: what is kept beside messages."""
+class Readers(Insight, Overviews, Listings, Bodies, Usage, Tokens, AuditLog, HookStore, Protocol):
+    """Queries, tokens, the audit log and webhook settings: what is kept beside messages."""
 
 
-class Store(Inbox, Leases, Upkeep, Control, DeadSet, Slots, Readers, HeaderStore, Protocol):
+class Kept(Readers, HeaderStore, PrivacyStore, Protocol):
+    """What is stored, beside the messages that wait."""
+
+
+class Store(Inbox, Leases, Upkeep, Control, DeadSet, Slots, Kept, Protocol):
     """The whole store, on one database."""
 
     @property

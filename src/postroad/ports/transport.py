@@ -79,8 +79,9 @@ class Vets(Protocol):
     """A transport whose queues are other people's servers. What was set for a queue stays when
     another process uses it."""
 
-    async def vet(self, queue: str, tenant: str) -> None:
-        """Check that a tenant may have a new queue; BadInput says why not."""
+    async def vet(self, queue: str, tenant: str, *, now: bool = False) -> None:
+        """Check that a tenant may have a new queue; BadInput says why not. With `now` its server
+        has to have an address at this moment."""
 
     def check(self, headers: Mapping[str, str]) -> None:
         """Check that a message's own headers can be sent; BadInput says why not."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from postroad.model.webhook import Attempt, HookRow
+from postroad.model.webhook import Attempt, HookEntry, HookRow
 
 
 class HookStore(Protocol):
@@ -15,7 +15,7 @@ class HookStore(Protocol):
     async def write_hook(self, row: HookRow, was: bytes | None = None) -> bool:
         """Set a queue's settings. With `was`: only if that is what is sealed there now."""
 
-    async def hook_page(self, tenant: str, after: str, limit: int) -> list[tuple[str, HookRow]]:
+    async def hook_page(self, tenant: str, after: str, limit: int) -> list[HookEntry]:
         """List a tenant's queues that have settings by name, from after a name on."""
 
     async def drop_hook(self, queue: int) -> None:

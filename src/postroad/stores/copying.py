@@ -17,11 +17,10 @@ from postroad.model.foreign import LOST
 from postroad.model.states import NEVER
 from postroad.stores.naming import keys_begun, keys_beside
 from postroad.stores.postgres import migration
-from postroad.stores.postgres.connections import QUERIES, Raw, dial, read_address
-from postroad.stores.postgres.errors import DRIVER_ERRORS, named
+from postroad.stores.postgres.connections import QUERIES, Raw, connected, read_address
 from postroad.stores.sqlite import leases
+from postroad.stores.sqlite.base import locked
 from postroad.stores.sqlite.database import Database, named_errors
-from postroad.stores.sqlite.file_lock import FileLock
 from postroad.stores.sqlite.migration import migrate
 
 BATCH: Final = 5_000
@@ -45,6 +44,8 @@ NOT_IN_SQLITE: Final = {
     "schema_version": "the version of this schema; SQLite has it in the file's header",
     "copying": "how far a copy is",
     "copied": "that a copy is whole",
+    "hold": "a view: what holds messages back",
+    "queue_hold": "the same, by queue and lane",
 }
 """Tables of the target that nothing is copied into, and why."""
 Told = Callable[[str, int, int], None]
@@ -110,26 +111,17 @@ def _keys_file(path: Path) -> str:
 @contextmanager
 def _source(path: Path) -> Iterator[Database]:
     """The source, locked: nobody runs it, and its lanes belong to nobody."""
-    lock = FileLock(path)
-    lock.take()
-    try:
-        db = Database(path)
-        try:
-            _ = migrate(db)  # how many steps it took does not matter
-            with named_errors(path), db.connection:
-                _ = leases.reap(db, NEVER)  # nobody else has this file open
-            yield db
-        finally:
-            db.close()
-    finally:
-        lock.drop()
+    with locked(path) as db:
+        _ = migrate(db)  # how many steps it took does not matter
+        with named_errors(path), db.connection:
+            _ = leases.reap(db, NEVER)  # nobody else has this file open
+        yield db
 
 
 @asynccontextmanager
 async def _target(dsn: str) -> AsyncIterator[Raw]:
     address = read_address(dsn)
-    raw = await dial(address, pooled=True)
-    try:
+    async with connected(address) as raw:
         found = await migration.versions(raw)
         if found.copying and found.version != migration.VERSION:
             raise CopyRefused(
@@ -138,10 +130,6 @@ async def _target(dsn: str) -> AsyncIterator[Raw]:
             )
         _ = await migration.move(raw, address.name)  # how many steps it took does not matter
         yield raw
-    except DRIVER_ERRORS as error:
-        raise named(error, address.name) from error
-    finally:
-        raw.terminate()
 
 
 async def _tables(db: Database, raw: Raw) -> list[Table]:

@@ -6,11 +6,12 @@ from pathlib import Path
 from postroad.model.errors import BadDsn
 from postroad.model.extras import Needing
 from postroad.ports.clock import Clock, SystemClock
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.stores.rabbitmq.options import read_options
 
 
-def open_store(dsn: str, clock: Clock) -> Store:
+def open_store(dsn: str, clock: Clock, log: Log | None = None) -> Store:
     """Make the store of a DSN. It is not opened yet."""
     if not isinstance(dsn, str):
         raise BadDsn(f"{dsn!r} is no address: give a text, as in 'sqlite:///road.db'")
@@ -22,23 +23,23 @@ def open_store(dsn: str, clock: Clock) -> Store:
         with Needing("a road on PostgreSQL"):
             from postroad.stores.postgres.store import PostgresStore
 
-        return PostgresStore(dsn, clock)
+        return PostgresStore(dsn, clock, log)
     if dsn.startswith(("amqp://", "amqps://")):
-        return _on_broker(dsn, clock)
+        return _on_broker(dsn, clock, log)
     told = repr(dsn) if "@" not in dsn else dsn.partition(":")[0]  # the rest has a password
     raise BadDsn(f"{told} is not understood: use sqlite:///FILE, postgresql://… or amqp://…")
 
 
-def _on_broker(dsn: str, clock: Clock) -> Store:
+def _on_broker(dsn: str, clock: Clock, log: Log | None) -> Store:
     with Needing("a road on RabbitMQ", "rabbitmq"):
         from postroad.stores.rabbitmq.base import StateStore
         from postroad.stores.rabbitmq.store import RabbitStore
 
     options = read_options(dsn)
-    state = open_store(options.state, clock)
+    state = open_store(options.state, clock, log)
     if not isinstance(state, StateStore):  # pragma: no cover - checked there
         raise BadDsn("state= cannot be a state store")
-    return RabbitStore(options, state)
+    return RabbitStore(options, state, log)
 
 
 def _file(dsn: str) -> Path:
@@ -80,18 +81,9 @@ async def migrate(dsn: str) -> tuple[int, int]:
 
 
 def _migrate_file(path: Path) -> tuple[int, int]:
-    from postroad.stores.sqlite.database import Database
-    from postroad.stores.sqlite.file_lock import FileLock
+    from postroad.stores.sqlite.base import locked
     from postroad.stores.sqlite.migration import VERSION
     from postroad.stores.sqlite.migration import migrate as migrate_tables
 
-    lock = FileLock(path)
-    lock.take()
-    try:
-        db = Database(path)
-        try:
-            return migrate_tables(db), VERSION
-        finally:
-            db.close()
-    finally:
-        lock.drop()
+    with locked(path) as db:
+        return migrate_tables(db), VERSION

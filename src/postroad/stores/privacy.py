@@ -11,7 +11,7 @@ from postroad.model.errors import UnsafeFile
 OWN: Final = 0o600
 OTHERS: Final = 0o077
 KEYS: Final = (".keys", ".keys.new", ".keys.new.part")
-BESIDE: Final = ("", "-wal", "-shm", ".lock", *KEYS, ".door", ".door.part")
+BESIDE: Final = ("", "-wal", "-shm", ".lock", *KEYS, ".door", ".door.part", ".token")
 """What lies beside a road's file, by how its name goes on."""
 ROOT: Final = 0
 

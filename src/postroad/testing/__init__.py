@@ -1,1 +1,1 @@
-"""Tools for tests: simulated time, scripted receivers, and a ledger that finds broken promises."""
+"""Simulated time, and the rehearsal that the pytest plugin gives to tests."""

@@ -47,7 +47,6 @@ class Node:
     def __init__(self, loop: "SimLoop", name: str) -> None:
         self.name = name
         self.alive = True
-        self.clock_skew_s = 0.0
         self.stopped_until = 0.0
         self.held: list[asyncio.Handle] = []
         self._loop = loop

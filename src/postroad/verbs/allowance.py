@@ -6,6 +6,7 @@ from typing import Final
 
 from postroad.model.errors import StoreError, TenantFull
 from postroad.model.tenant_limits import TenantLimits
+from postroad.observe.gathering import FirstTimes
 from postroad.observe.tasks import Tasks
 from postroad.ports.log import Log
 from postroad.ports.store import Store
@@ -35,12 +36,18 @@ class Allowance:
         self.tasks = Tasks(log)
         self._walk: asyncio.Task[None] | None = None
         self._used = False
+        self._log = log
+        self._reached = FirstTimes(store.clock)
+
+    def _tell(self, tenant: str, setting: str) -> None:
+        if self._reached.is_first((tenant, setting)):
+            self._log.warning("a tenant has as much as it may", tenant=tenant, limit=setting)
 
     async def one_more(self, kept: CountedKind, tenant: str) -> None:
         """Raise TenantFull if a tenant has as many as it may. They are counted each time."""
         most: int = getattr(self._limits, f"{kept}_max")
         if await self._store.tenant_has(kept, tenant, most) >= most:
-            raise TenantFull(_told(tenant, most, kept, f"{kept}_max"))
+            raise self.refusal(kept, tenant)
 
     async def has_room(self, kept: CountedKind, tenant: str, more: int) -> bool:
         """Whether a tenant may have `more`, which then count as made. The count is cached for
@@ -56,6 +63,7 @@ class Allowance:
     def refusal(self, kept: CountedKind, tenant: str) -> TenantFull:
         """The error for a tenant that may have no more of these."""
         most: int = getattr(self._limits, f"{kept}_max")
+        self._tell(tenant, f"tenants.{kept}_max")
         return TenantFull(_told(tenant, most, kept, f"{kept}_max"))
 
     def sends(self, tenants: Iterable[str]) -> None:
@@ -67,6 +75,7 @@ class Allowance:
         if self._full:
             for tenant in tenants:
                 if tenant in self._full:
+                    self._tell(tenant, "tenants.messages_max")
                     raise TenantFull(self._full[tenant])
 
     def stop(self) -> None:

@@ -15,6 +15,8 @@ from postroad.model.errors import (
 )
 from postroad.model.ids import to_number
 from postroad.model.pace import read_limit
+from postroad.model.wording import public_name
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.cancelling import CancelAll, LastTries
@@ -27,8 +29,9 @@ class Controls:
     """Controls by names instead of numbers. `last_tries` tells which of some messages an engine of
     this process, after it was asked to cancel them, is still trying."""
 
-    def __init__(self, store: Store, last_tries: LastTries) -> None:
+    def __init__(self, store: Store, last_tries: LastTries, log: Log) -> None:
         self._store = store
+        self._log = log
         self._last_tries = last_tries
 
     async def cancel(self, id: str, tenant: str, wait: Duration) -> Cancelled:  # noqa: A002 - the word that receipts use
@@ -76,14 +79,17 @@ class Controls:
     async def pause(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Pause a queue. Tries in flight end; new messages are accepted."""
         await self._store.pause_queue(await self._queue(queue, tenant), paused=True)
+        self._tell("queue paused", queue, tenant)
 
     async def resume(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Resume a paused queue."""
         await self._store.pause_queue(await self._queue(queue, tenant), paused=False)
+        self._tell("queue resumed", queue, tenant)
 
     async def unblock(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Lift a queue's block."""
         await self._store.unblock_queue(await self._queue(queue, tenant))
+        self._tell("queue unblocked", queue, tenant)
 
     async def limit(
         self, what: str | int, rate: str | None, *, cost: int = 1, tenant: str = DEFAULT_TENANT
@@ -91,10 +97,13 @@ class Controls:
         """Limit the tries of a queue, or, given a lane's number, of all lanes with its
         credential."""
         if isinstance(what, int):
-            await LaneControls(self._store).limit(what, rate, cost=cost, tenant=tenant)
+            await LaneControls(self._store, self._log).limit(what, rate, cost=cost, tenant=tenant)
             return
         limit = None if rate is None else read_limit(rate, cost)
         await self._store.limit_queue(await self._queue(what, tenant), limit)
+
+    def _tell(self, event: str, queue: str, tenant: str) -> None:
+        self._log.info(event, queue=public_name(queue), tenant=tenant)
 
     async def _queue(self, name: str, tenant: str) -> int:
         queue = await self._store.find_queue(tenant, name)
@@ -114,20 +123,24 @@ def _wait_s(wait: Duration) -> float:
 class LaneControls:
     """Pause, resume, unblock and limit whole lanes, by their number."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, log: Log) -> None:
         self._store = store
+        self._log = log
 
     async def pause(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
         """Pause all queues of a lane."""
         await self._store.pause_lane(await self._known(lane, tenant), paused=True)
+        self._log.info("lane paused", lane=lane)
 
     async def resume(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
         """Resume a paused lane."""
         await self._store.pause_lane(await self._known(lane, tenant), paused=False)
+        self._log.info("lane resumed", lane=lane)
 
     async def unblock(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
         """Close a lane's open circuit."""
         await self._store.unblock_lane(await self._known(lane, tenant))
+        self._log.info("circuit closed by hand", lane=lane)
 
     async def limit(
         self, lane: int, rate: str | None, *, cost: int = 1, tenant: str | None = DEFAULT_TENANT

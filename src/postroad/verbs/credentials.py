@@ -30,12 +30,13 @@ class CredentialView(Struct, frozen=True):
 
     name: str
     kind: str
-    server: str
+    provider: str
     account: str
     sender: str
     rate: str
     segments_max: int
     price: float
+    callback: str
     expires_at_ms: int
     blocked_until_ms: int
     block_reason: str
@@ -171,6 +172,7 @@ def _view(one: Credential) -> CredentialView:
         spec.rate,
         spec.segments_max,
         spec.price,
+        spec.callback,
         spec.expires_at_ms,
         one.blocked_until_ms,
         one.block_reason,

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from postroad.model.dead import TOP, DeadFilter, DeadLetter, Page, ReplayMode, cursor, place
 from postroad.model.entities import DEFAULT_TENANT
-from postroad.model.errors import BadInput, BadTime, UnknownMessage
+from postroad.model.errors import BadInput, UnknownMessage
 from postroad.model.ids import to_number
 from postroad.model.private_headers import shown
 from postroad.model.states import NEVER, DeadReason
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
-from postroad.verbs.paging import check_page
+from postroad.verbs.paging import check_page, moment_ms
 
 PAGE_MAX: Final = 1_000
 SLICE: Final = 500
@@ -171,15 +171,7 @@ def _filter(where: DeadWhere, ids: tuple[int, ...] | None = None) -> DeadFilter:
         queue=where.get("queue"),
         reason=None if reason is None else DeadReason(reason),
         error=where.get("error"),
-        since_ms=_moment_ms(where.get("since"), "since", 0),
-        until_ms=_moment_ms(where.get("until"), "until", NEVER),
+        since_ms=moment_ms(where.get("since"), "since", 0),
+        until_ms=moment_ms(where.get("until"), "until", NEVER),
         ids=ids,
     )
-
-
-def _moment_ms(moment: datetime | None, name: str, otherwise: int) -> int:
-    if moment is None:
-        return otherwise
-    if moment.tzinfo is None:
-        raise BadTime(f"{name} has no time zone: give one, for example datetime.now(timezone.utc)")
-    return int(moment.timestamp() * 1000)

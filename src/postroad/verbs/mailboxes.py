@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from postroad.hub.access import new_box
 from postroad.hub.pump import Hub
-from postroad.hub.status import HubStatus, MailboxExplanation
+from postroad.hub.status import HubStatus, MailboxExplanation, mailbox_explanation
 from postroad.model.durations import Duration, seconds_of
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, NoHubHere, UnknownMailbox
@@ -124,7 +124,7 @@ class MailboxAdmin:
         if self.hub is not None:
             return await self.hub.explain(box)
         text = f"{found.waiting} of {found.quota} messages wait; its hub runs in another process"
-        return MailboxExplanation(box, "stored", found.waiting, found.over, text)
+        return mailbox_explanation(found, "stored", text)
 
     async def delete(self, box: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Delete a mailbox and its messages; its subscriber is told."""

@@ -1,8 +1,9 @@
-"""Limits of pages."""
+"""Limits of pages, and the times that narrow them."""
 
+from datetime import datetime
 from typing import Final
 
-from postroad.model.errors import BadInput
+from postroad.model.errors import BadInput, BadTime
 
 PAGE_MAX: Final = 500
 
@@ -11,3 +12,12 @@ def check_page(limit: int, most: int = PAGE_MAX) -> None:
     """Raise BadInput if a page may not have this many rows."""
     if not 1 <= limit <= most:
         raise BadInput(f"limit={limit}: give 1 to {most}, and page with `after`")
+
+
+def moment_ms(moment: datetime | None, name: str, otherwise: int) -> int:
+    """A time in milliseconds since 1970; BadTime if it has no time zone."""
+    if moment is None:
+        return otherwise
+    if moment.tzinfo is None:
+        raise BadTime(f"{name} has no time zone: give one, for example datetime.now(timezone.utc)")
+    return int(moment.timestamp() * 1000)

@@ -37,8 +37,6 @@ from postroad.verbs.allowance import Allowance
 T = TypeVar("T")
 SCHEMES: Final = {"http": "webhook", "https": "webhook"}
 """Schemes whose transport has another name."""
-
-
 QUEUES_KNOWN_MAX: Final = 50_000
 """Queues that a sender caches, some hundred bytes each; a road may have millions."""
 AT_ONCE: Final = 64
@@ -80,6 +78,7 @@ class SendOptions(TypedDict, total=False):
     priority: int
     headers: dict[str, str] | None
     tenant: str
+    check: bool
 
 
 class Sending:
@@ -138,6 +137,7 @@ class Sending:
 
     async def _send_far(self, store: HandsOver, send: Send, *, confirm: bool) -> Receipt:
         intake = self.taking()
+        await self._check((send,))
         known = self._queues.get((send.tenant, send.queue))
         queue = known or await self._queue(send.tenant, send.queue)
         drafted = self._draft(send, queue, self._store.clock.now_ms())
@@ -159,6 +159,7 @@ class Sending:
     async def _send_many(self, asked: Sequence[Send]) -> list[Receipt]:
         intake = self.taking()
         self._allowance.sends(send.tenant for send in asked)
+        await self._check(asked)
         known = self._queues
         gone = 0
         while True:
@@ -224,6 +225,7 @@ class Sending:
     async def _queue_or_why(self, send: Send) -> Queue | PostroadError:
         try:
             self._allowance.sends((send.tenant,))
+            await self._check((send,))
             return await self._queue(send.tenant, send.queue)
         except PostroadError as error:
             return error
@@ -244,6 +246,7 @@ class Sending:
                 "your commit; or use a road on PostgreSQL or SQLite, which can"
             )
         self._allowance.sends((send.tenant,))
+        await self._check((send,))
         gone = 0
         while True:
             found = await self._queue_in(self._store, connection, send)
@@ -326,6 +329,13 @@ class Sending:
         transport = self._transport(name)
         if isinstance(transport, Vets):
             await transport.vet(name, tenant)
+
+    async def _check(self, sends: Sequence[Send]) -> None:
+        """Refuse messages that ask for a check and whose server cannot be called at this moment."""
+        for send in sends:
+            if send.check and isinstance(transport := self._transport(send.queue), Vets):
+                _ = checked("queue", send.queue), checked("tenant", send.tenant)  # short enough
+                await transport.vet(send.queue, send.tenant, now=True)
 
     async def _admit(self, name: str, tenant: str) -> None:
         transport = self._transport(name)

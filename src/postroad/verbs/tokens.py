@@ -10,8 +10,10 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, Forbidden, UnknownToken
 from postroad.model.tokens import (
     EVERY_TENANT,
+    SCOPES_OF,
     SECRET_BYTES,
     Caller,
+    Role,
     Scope,
     Token,
     digest,
@@ -45,13 +47,15 @@ class TokenAdmin:
         self,
         name: str,
         *,
-        scopes: Iterable[str] = tuple(Scope),
+        scopes: Iterable[str] | None = None,
+        role: str | None = None,
         tenant: str = DEFAULT_TENANT,
         lasts_s: Duration | None = None,
         by: Caller | None = None,
     ) -> NewToken:
-        """Make a token. Its secret is in the answer and cannot be read again. A token that is made
-        `by` the holder of another has no more rights, and expires no later."""
+        """Make a token with a role or with scopes, all of them unless given. Its secret is in the
+        answer and cannot be read again. A token that is made `by` the holder of another has no
+        more rights, and expires no later."""
         if not name or len(name) > NAME_CHARACTERS_MAX:
             raise BadInput("name: say in a few words who will use the token")
         life_s = CENTURY_S if lasts_s is None else seconds_of(lasts_s)
@@ -59,13 +63,17 @@ class TokenAdmin:
             raise BadInput(
                 f"lasts_s={lasts_s!r}: give seconds or a timedelta, from one second to a century"
             )
-        kinds = check_scopes(scopes)
         check_tenant(tenant)
+        named = check_role(role, tenant)
+        if named is not None and scopes is not None:
+            raise BadInput("a role names the scopes: give role or scopes, one of them")
+        asked = tuple(Scope) if scopes is None else scopes
+        kinds = check_scopes(asked) if named is None else SCOPES_OF[named]
         now_ms = self._clock.now_ms()
         until_ms = None if lasts_s is None else now_ms + int(life_s * 1000)
         if by is not None:
             until_ms = check_rank(by, tenant, kinds, until_ms)
-        token = Token(secret_bytes(4).hex(), tenant, name, kinds, now_ms, until_ms)
+        token = Token(secret_bytes(4).hex(), tenant, name, kinds, now_ms, until_ms, named)
         text = write(token.id, secret_bytes(SECRET_BYTES))
         await self._store.token_add(token, digest(text))
         return NewToken(token, text)
@@ -90,7 +98,8 @@ class TokenAdmin:
             return None
         every = token.tenant == EVERY_TENANT
         tenant = DEFAULT_TENANT if every else token.tenant
-        return Caller(tenant, frozenset(token.scopes), token.id, every, token.expires_at_ms)
+        scopes, until_ms = frozenset(token.scopes), token.expires_at_ms
+        return Caller(tenant, scopes, token.id, every, until_ms, token.name)
 
 
 def check_rank(
@@ -121,6 +130,17 @@ def check_scopes(scopes: Iterable[str]) -> tuple[Scope, ...]:
     if not given:
         raise BadInput(f"scopes: give at least one of {', '.join(Scope)}")
     return tuple(Scope(scope) for scope in given)
+
+
+def check_role(role: str | None, tenant: str) -> Role | None:
+    """The role, or BadInput."""
+    if role is None:
+        return None
+    if role not in set(Role):
+        raise BadInput(f"role: {role!r:.40} is none of {', '.join(Role)}")
+    if role == Role.tenant and tenant == EVERY_TENANT:
+        raise BadInput("role: `tenant` is for one tenant: name it; `operate` may be for all")
+    return Role(role)
 
 
 def check_tenant(tenant: str) -> None:

@@ -20,6 +20,7 @@ from postroad.model.webhook import (
     Attempt,
     HeaderNames,
     Hook,
+    HookEntry,
     HookRow,
     HookSecrets,
     WebhookRules,
@@ -72,6 +73,8 @@ class HookFacts(Struct, frozen=True):
     connect_timeout_ms: int
     timeout_ms: int
     names: HeaderNames
+    ladder: Ladder
+    """When a failed try is repeated."""
     fault: str = ""
     """Why its secrets cannot be opened; then they are not counted."""
 
@@ -132,7 +135,7 @@ class WebhookAdmin:
         queue = await self._store.find_queue(tenant, url)
         if queue is None:
             raise UnknownQueue(f"this road has no webhook {url!r} of tenant {tenant!r}")
-        return self._facts(url, *await self._known(queue))
+        return self._facts(url, queue.policy.ladder, *await self._known(queue))
 
     async def attempts(self, id: str, *, tenant: str = DEFAULT_TENANT) -> list[Attempt]:  # noqa: A002
         """Every try of a message: what was sent, where to, and what came back."""
@@ -144,7 +147,7 @@ class WebhookAdmin:
         """A page of the webhooks that something is set for, without their secrets."""
         check_page(limit)
         found = await self._store.hook_page(tenant, after, limit + 1)
-        shown = tuple(self._shown(url, row) for url, row in found[:limit])
+        shown = tuple(self._shown(entry) for entry in found[:limit])
         return HookPage(shown, shown[-1].url if len(found) > limit else "")
 
     async def delete(self, url: str, *, tenant: str = DEFAULT_TENANT) -> None:
@@ -181,14 +184,15 @@ class WebhookAdmin:
         rows = await self._store.read_hooks([queue.id]) if queue else []
         return open_row(rows[0], self._ring) if rows else (Hook(), HookSecrets())
 
-    def _shown(self, url: str, row: HookRow) -> HookFacts:
+    def _shown(self, entry: HookEntry) -> HookFacts:
+        url, ladder, row = entry.url, entry.ladder, entry.row
         try:
-            return self._facts(url, *open_row(row, self._ring))
+            return self._facts(url, ladder, *open_row(row, self._ring))
         except BadKey as error:
-            facts = self._facts(url, HOOK.decode(row.hook), HookSecrets())
+            facts = self._facts(url, ladder, HOOK.decode(row.hook), HookSecrets())
             return replace(facts, fault=str(error))
 
-    def _facts(self, url: str, hook: Hook, secret: HookSecrets) -> HookFacts:
+    def _facts(self, url: str, ladder: Ladder, hook: Hook, secret: HookSecrets) -> HookFacts:
         rules = self._transport.rules
         return HookFacts(
             url=url,
@@ -198,6 +202,7 @@ class WebhookAdmin:
             connect_timeout_ms=hook.connect_timeout_ms or rules.connect_timeout_ms,
             timeout_ms=hook.timeout_ms or rules.timeout_ms,
             names=hook.names,
+            ladder=ladder,
         )
 
     def _row(self, queue: Queue, hook: Hook, secret: HookSecrets) -> HookRow:

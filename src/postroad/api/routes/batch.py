@@ -57,7 +57,8 @@ class Summary(Struct, frozen=True):
     much=True,
     takes=SendRequest,
     takes_media=NDJSON,
-    gives_media=(NDJSON,),
+    lines=(LineAnswer, Summary),
+    audited=False,
 )
 async def batch(request: Request) -> Stream:
     """Send many: each line is a message, and is stored or refused for itself. Answers a line each,

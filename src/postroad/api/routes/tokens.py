@@ -7,16 +7,18 @@ from msgspec import Meta, Struct
 from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, give
 from postroad.model.texts import Name
-from postroad.model.tokens import Scope, Token
+from postroad.model.tokens import Role, Scope, Token
 from postroad.verbs.tokens import NewToken
 
 
 class TokenRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A token to be made. A token of every tenant may name another `tenant` than its own. The new
-    token expires no later than the one that makes it."""
+    """A token to be made, with a `role` or with `scopes`; with neither it has all
+    scopes. A token of every tenant may name another `tenant` than its own. The new token expires no
+    later than the one that makes it."""
 
     name: Annotated[Name, Meta(min_length=1)]
-    scopes: Annotated[tuple[Scope, ...], Meta(min_length=1)] = tuple(Scope)
+    scopes: Annotated[tuple[Scope, ...], Meta(min_length=1)] | None = None
+    role: Role | None = None
     tenant: Name = ""
     lasts_s: Annotated[float, Meta(ge=1, le=3_162_240_000)] | None = None
 
@@ -25,13 +27,16 @@ class TokenRequest(Struct, frozen=True, forbid_unknown_fields=True):
 async def token_make(request: Request, asked: TokenRequest) -> NewToken:
     """Make a token. Its `secret` is in this answer and nowhere else."""
     asker = request.who
-    return await request.road.tokens.make(
+    made = await request.road.tokens.make(
         asked.name,
         scopes=asked.scopes,
+        role=asked.role,
         tenant=asked.tenant or asker.tenant,
         lasts_s=asked.lasts_s,
         by=asker,
     )
+    request.noted["token"] = made.token.id
+    return made
 
 
 @fetch("/v1/tokens", scope=Scope.admin)

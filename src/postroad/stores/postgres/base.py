@@ -13,23 +13,25 @@ from postroad.observe.log import make_log
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
+from postroad.stores.bell import Ring
 from postroad.stores.postgres import migration
-from postroad.stores.postgres.bell import FleetBell, LaneRing
+from postroad.stores.postgres.bell import FleetBell
 from postroad.stores.postgres.clock import DatabaseClock
 from postroad.stores.postgres.connections import (
     ANSWER_S,
     QUERIES,
     Raw,
     StoreConnection,
-    dial,
+    connected,
     is_pooled,
     read_address,
 )
-from postroad.stores.postgres.errors import DRIVER_ERRORS, named
 from postroad.stores.postgres.floors import Floors
 from postroad.stores.postgres.listening import NotifyListener
+from postroad.stores.statements import Row, Statements, Value
 
 ARRIVALS_BATCH: Final = 500
+MOVE: Final = "move arrivals to their rungs"
 RETRY_S: Final = 1.0
 
 
@@ -37,7 +39,7 @@ class StoreAnswer(Struct, frozen=True):
     """What every function returns: the database's time, and whom to ring."""
 
     now: int
-    rings: list[LaneRing] = field(default_factory=list)
+    rings: list[Ring] = field(default_factory=list)
 
 
 class Moved(StoreAnswer, frozen=True):
@@ -49,7 +51,7 @@ class Moved(StoreAnswer, frozen=True):
 A = TypeVar("A", bound=StoreAnswer)
 
 
-class PostgresBase:
+class PostgresBase(Statements):
     """The connections of a store, and how statements reach them.
 
     `read` serves the owners of lanes, `write` takes their results, `accept` takes messages. `side`
@@ -103,21 +105,16 @@ class PostgresBase:
         else:
             pids = self._lines
             await self._listener.start(lambda pid: any(line.pid == pid for line in pids))
-        _ = self.tasks.start(self._move(), "mover")  # kept there
+        _ = self.tasks.start(self._move(), MOVE)  # kept there
 
     async def _check(self) -> bool:
-        raw = await dial(self.address, pooled=True)
-        try:
+        async with connected(self.address) as raw:
             pooled = await is_pooled(raw)
             async with raw.transaction():  # of a pooler's servers one answers the whole of it
                 await self._check_isolation(raw)
             await migration.check(raw, self.address.name)
             async with raw.transaction():
                 self.clock.heard(await raw.fetchval(QUERIES["now"]))
-        except DRIVER_ERRORS as error:
-            raise named(error, self.address.name) from error
-        finally:
-            raw.terminate()
         return pooled
 
     async def _check_isolation(self, raw: Raw) -> None:
@@ -160,6 +157,21 @@ class PostgresBase:
         self._check_open()
         return await line.one(label, query, values)
 
+    async def select(self, label: str, name: str, *values: Value) -> list[Row]:
+        """Run a statement; answers its rows."""
+        self._check_open()
+        return await self._side.select(label, name, *values)
+
+    async def changes(self, label: str, name: str, *values: Value) -> bool:
+        """Run a statement; answers whether it changed anything."""
+        self._check_open()
+        return await self._side.changes(label, name, *values)
+
+    async def insert(self, label: str, name: str, *values: Value) -> int:
+        """Run a statement that returns the number of its row."""
+        self._check_open()
+        return await self._side.insert(label, name, *values)
+
     def _check_open(self) -> None:
         if not self._open:
             raise NotOpen("the road is not open: use it inside `async with road:`")
@@ -190,8 +202,9 @@ class PostgresBase:
             try:
                 while await self.move_arrivals():
                     pass
+                self.log.store_works(MOVE)
             except StoreError as error:
-                self.log.warning("arrivals wait", error=str(error))
+                self.log.store_failed(MOVE, error)
                 await self.clock.sleep(RETRY_S)
                 self._arrivals.set()
 

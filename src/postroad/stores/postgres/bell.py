@@ -1,7 +1,6 @@
 """The bell of the fleet: rings in this process at once, to the others by NOTIFY."""
 
 import asyncio
-import contextvars
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
@@ -14,6 +13,7 @@ from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.observe.tasks import Tasks
 from postroad.ports.bell import Listener
 from postroad.ports.clock import Clock
+from postroad.stores.bell import LocalBell, Ring
 from postroad.stores.postgres.floors import Floors
 
 GATHER_MS: Final = 5
@@ -28,22 +28,10 @@ RINGS_EVERY_MS: Final = 10
 """Looking at tens of thousands of lanes at once would hold up everything else for a second."""
 
 
-class LaneRing(Struct, frozen=True, array_like=True, gc=False):
-    """One wake-up: for the owner of a lane, or (None) for all pollers."""
-
-    owner: int | None
-    lane: int
-    rung: int
-    level: int
-    at_ms: int
-    recall: int = 0
-    """A message to be cancelled; then only the lane counts."""
-
-
 class Notice(Struct, frozen=True, omit_defaults=True):
     """The payload of a notification."""
 
-    rings: list[LaneRing] = field(default_factory=list)
+    rings: list[Ring] = field(default_factory=list)
     expiry: int = 0
     arrivals: bool = False
     probe: int = 0
@@ -56,7 +44,7 @@ class Notice(Struct, frozen=True, omit_defaults=True):
 NOTICES: Final = msgspec.json.Decoder(Notice)
 
 
-class FleetBell:
+class FleetBell(LocalBell):
     """Rings in this process directly and in others by NOTIFY. The listener sets `alive`; rings
     inside the process are never lost."""
 
@@ -68,6 +56,7 @@ class FleetBell:
         floors: Floors,
         tasks: Tasks,
     ) -> None:
+        super().__init__()
         self.alive = False
         self.lanes: dict[int, set[int]] = {}
         """Lanes that owners of this process have, or had a moment ago."""
@@ -78,9 +67,7 @@ class FleetBell:
         self._arrived = arrived
         self._floors = floors
         self._tasks = tasks
-        # Each listener is called in its own context, not in that of whoever committed.
-        self._listeners: dict[int, tuple[Listener, contextvars.Context]] = {}
-        self._outgoing: dict[tuple[int | None, int, int, int], LaneRing] = {}
+        self._outgoing: dict[tuple[int | None, int, int, int], Ring] = {}
         self._expiry_ms = 0
         self._expiry_told_ms = 0
         self._flushing: asyncio.Task[None] | None = None
@@ -88,12 +75,8 @@ class FleetBell:
 
     def listen(self, owner: int, listener: Listener) -> None:
         """Add a listener."""
-        self._listeners[owner] = (listener, contextvars.copy_context())
+        super().listen(owner, listener)
         self._arrived()
-
-    def leave(self, owner: int) -> None:
-        """Remove a listener."""
-        self._listeners.pop(owner, None)
 
     @property
     def heard(self) -> bool:
@@ -102,7 +85,7 @@ class FleetBell:
 
     # In this process
 
-    def ring(self, rings: Sequence[LaneRing]) -> None:
+    def ring(self, rings: Sequence[Ring]) -> None:
         """Wake the owners and pollers that rings name, here and in other processes. (Pollers
         elsewhere were notified by the transaction itself.)"""
         self._ring_here(rings)
@@ -112,46 +95,28 @@ class FleetBell:
         if self._outgoing:
             self._flush_soon()
 
-    def _ring_here(self, rings: Sequence[LaneRing]) -> None:
-        loop = asyncio.get_running_loop()
+    def _ring_here(self, rings: Sequence[Ring]) -> None:
         for ring in rings:
             if ring.owner is None:
                 self._floors.ring(ring.level, ring.at_ms)
-                for listener, context in self._listeners.values():
-                    loop.call_soon(listener.on_ready, ring.level, ring.at_ms, context=context)
-            elif ring.owner in self._listeners:
-                listener, context = self._listeners[ring.owner]
-                if ring.recall:
-                    loop.call_soon(listener.on_recall, ring.lane, ring.recall, context=context)
-                else:
-                    call = listener.on_lane
-                    loop.call_soon(call, ring.lane, ring.rung, ring.at_ms, context=context)
+        super().ring(rings)
 
     def ring_expiry(self, at_ms: int) -> None:
         """Note when something expires. Others are told only of a time earlier than they know."""
-        self._expiry_here(at_ms)
+        super().ring_expiry(at_ms)
         now_ms = self._clock.now_ms()
         if at_ms < self._expiry_told_ms or self._expiry_told_ms <= now_ms:
             self._expiry_ms = self._expiry_told_ms = at_ms
             self._flush_soon()
 
-    def _expiry_here(self, at_ms: int) -> None:
-        loop = asyncio.get_running_loop()
-        for listener, context in self._listeners.values():
-            loop.call_soon(listener.on_expiry, at_ms, context=context)
-
     def ring_lanes(self) -> None:
         """Make the owners here look at all their lanes, some at a time where there are many: a ring
         may have been lost."""
         self._ring_some(
-            [
-                LaneRing(owner, lane, 0, 0, 0)
-                for owner, lanes in self.lanes.items()
-                for lane in lanes
-            ]
+            [Ring(owner, lane, 0, 0, 0) for owner, lanes in self.lanes.items() for lane in lanes]
         )
 
-    def _ring_some(self, rings: Sequence[LaneRing]) -> None:
+    def _ring_some(self, rings: Sequence[Ring]) -> None:
         self._ring_here(rings[:RINGS_AT_ONCE])
         if len(rings) > RINGS_AT_ONCE:
             # It is not taken back.
@@ -161,9 +126,9 @@ class FleetBell:
         """Wake all pollers and owners here: it is not known what was missed."""
         now_ms = self._clock.now_ms()
         self._floors.forget()
-        self._ring_here([LaneRing(None, 0, 0, n, now_ms) for n in range(LAST_POLLED_LEVEL + 1)])
+        self._ring_here([Ring(None, 0, 0, n, now_ms) for n in range(LAST_POLLED_LEVEL + 1)])
         self.ring_lanes()
-        self._expiry_here(now_ms)
+        super().ring_expiry(now_ms)
         self._arrived()
         self.on_own()
         self.on_hub()
@@ -185,10 +150,10 @@ class FleetBell:
         if not own:
             self._ring_here(notice.rings)
             if notice.expiry:
-                self._expiry_here(notice.expiry)
+                super().ring_expiry(notice.expiry)
         return notice.probe
 
-    def _keep(self, ring: LaneRing) -> None:
+    def _keep(self, ring: Ring) -> None:
         key = (ring.owner, ring.lane, ring.rung, ring.recall)
         known = self._outgoing.get(key)
         if known is None or ring.at_ms < known.at_ms:
@@ -196,7 +161,7 @@ class FleetBell:
 
     def _flush_soon(self) -> None:
         if self._flushing is None and not self._closed:
-            self._flushing = self._tasks.start(self._flush(), "bell, rings for others")
+            self._flushing = self._tasks.start(self._flush(), "wake-ups of other processes")
 
     async def _flush(self) -> None:
         try:
@@ -227,13 +192,13 @@ class FleetBell:
             await self._flushing
 
 
-def payloads(rings: list[LaneRing], expiry_ms: int) -> list[str]:
+def payloads(rings: list[Ring], expiry_ms: int) -> list[str]:
     """Rings for other processes, in payloads that NOTIFY accepts."""
     rungs: dict[int, int] = {}
     for ring in rings:
         rungs[ring.lane] = rungs.get(ring.lane, 0) + (ring.recall == 0)
     whole = {
-        ring.lane: LaneRing(ring.owner, ring.lane, 0, 0, 0)
+        ring.lane: Ring(ring.owner, ring.lane, 0, 0, 0)
         for ring in rings
         if rungs[ring.lane] > RUNGS_MAX
     }

@@ -8,7 +8,8 @@ import asyncpg
 
 from postroad.model.campaign import WrongState
 from postroad.ports.campaigns import Import, NewRows
-from postroad.stores.campaign_rows import CHANGED, NOT_OURS, read_import, same_file, text
+from postroad.stores.campaign_rows import CHANGED, NOT_OURS, same_file, text
+from postroad.stores.campaign_tables import CampaignTables
 from postroad.stores.postgres.base import PostgresBase
 from postroad.stores.postgres.connections import QUERIES, Raw
 
@@ -21,7 +22,7 @@ Rows = list[Any]
 Insert = Callable[[Raw, int, int, NewRows], Awaitable[list[int]]]
 
 
-class CampaignConnections:
+class CampaignConnections(CampaignTables):
     """Three connections of the store: for verbs, imports and logging; for what senders begin; for
     what came of it. Neither of the last two waits for the other."""
 
@@ -30,6 +31,7 @@ class CampaignConnections:
         self._side, self._hot, self._results = (
             store.own_line(name, ANSWER_S) for name in ("campaigns", "intents", "results")
         )
+        super().__init__(self._side)
 
     def hear(self, call: Callable[[], None]) -> None:
         """Call it when there may be something new to do, in any process."""
@@ -39,12 +41,11 @@ class CampaignConnections:
         """Tell all processes that there is something new to do."""
         await self._store.ring_own()
 
-    async def _all(self, name: str, *values: object) -> Rows:
-        return await self._side.rows("campaigns", name, values)
+    def _now(self) -> tuple[int, ...]:
+        return ()
 
     async def _one(self, name: str, *values: object) -> Any:
-        rows = await self._all(name, *values)
-        return rows[0] if rows else None
+        return (await self._side.rows("campaigns", name, values))[0]
 
 
 class PostgresImports(CampaignConnections):
@@ -52,8 +53,8 @@ class PostgresImports(CampaignConnections):
 
     async def open_import(self, new: Import) -> Import:
         """Begin an import, or go on with the one of the same file."""
-        # It gives no rows.
-        _ = await self._all("import_open", new.campaign, new.digest, text(new.columns))
+        columns = text(new.columns)
+        await self._sql.execute("campaigns", "import_open", new.campaign, new.digest, columns)
         current = await self.importing(new.campaign)
         if current is None:
             raise WrongState(CHANGED)
@@ -69,11 +70,6 @@ class PostgresImports(CampaignConnections):
         """End an import: keep all that it has brought, or delete it."""
         name = "import_end" if keep else "import_undo"
         return await self._side.work("campaigns", lambda raw: locked(raw, name, campaign))
-
-    async def importing(self, campaign: int) -> Import | None:
-        """The import that is under way."""
-        row = await self._one("import_find", campaign)
-        return read_import(row) if row else None
 
 
 async def locked(raw: Raw, name: str, campaign: int, *values: object) -> bool:

@@ -16,90 +16,21 @@ from postroad.model.campaign import (
     Counts,
     Job,
     Pulse,
-    Recipient,
     Row,
     RowState,
-    Spec,
     Verb,
     earlier,
 )
-from postroad.model.credential import Credential
 from postroad.stores.campaign_rows import (
     read_campaign,
-    read_credential,
-    read_exact,
-    read_recipient,
-    text,
 )
 from postroad.stores.postgres.campaign_imports import CampaignConnections, PostgresImports, locked
 
 COUNTS: Final = msgspec.json.Decoder(Counts)
 
 
-class PostgresCredentials(CampaignConnections):
-    """Credentials that campaigns send with."""
-
-    async def put_credential(self, credential: Credential) -> None:
-        """Keep a credential, in place of one of the same name."""
-        one = credential
-        values = (one.tenant, one.name, one.kind, text(one.spec), one.key, one.sealed)
-        _ = await self._all("credential_put", *values)  # it gives no rows
-
-    async def credential(self, tenant: str, name: str) -> Credential | None:
-        """The credential of a name."""
-        row = await self._one("credential_find", tenant, name)
-        return read_credential(row) if row else None
-
-    async def credential_of(self, campaign: int) -> Credential | None:
-        """The credential that a campaign sends with."""
-        row = await self._one("credential_of_campaign", campaign)
-        return read_credential(row) if row else None
-
-    async def credentials(self, tenant: str) -> list[Credential]:
-        """All credentials of a tenant."""
-        return [read_credential(row) for row in await self._all("credentials_of_tenant", tenant)]
-
-    async def delete_credential(self, tenant: str, name: str) -> bool:
-        """Delete a credential that no campaign names."""
-        return bool(await self._all("credential_delete", tenant, name))
-
-    async def not_under(self, key: str, after: int, limit: int) -> list[Credential]:
-        """Credentials that are not sealed with this key."""
-        rows = await self._all("credentials_not_under", key, after, limit)
-        return [read_credential(row) for row in rows]
-
-    async def reseal(self, credential: Credential, key: str, sealed: bytes) -> bool:
-        """Seal a credential with another key."""
-        return bool(
-            await self._all("credential_reseal", credential.id, key, sealed, credential.sealed)
-        )
-
-    async def block_credential(self, id: int, until_ms: int, reason: str, streak: int) -> None:  # noqa: A002
-        """Send nothing with a credential before a time."""
-        _ = await self._all("credential_block", id, until_ms, reason, streak)  # it gives no rows
-
-
 class PostgresCampaignStates(CampaignConnections):
     """Campaigns and their recipients."""
-
-    async def create(self, tenant: str, name: str, credential: int, spec: Spec) -> bool:
-        """Make a draft; False where there is a campaign of that name."""
-        return bool(await self._all("campaign_create", tenant, name, credential, text(spec)))
-
-    async def campaign(self, tenant: str, name: str) -> Campaign | None:
-        """The campaign of a name."""
-        row = await self._one("campaign_find", tenant, name)
-        return read_campaign(row) if row else None
-
-    async def campaign_by_id(self, id: int) -> Campaign | None:  # noqa: A002
-        """The campaign of a number."""
-        row = await self._one("campaign_by_id", id)
-        return read_campaign(row) if row else None
-
-    async def campaigns(self, tenant: str, after: int, limit: int) -> list[Campaign]:
-        """A page of a tenant's campaigns."""
-        rows = await self._all("campaigns_of_tenant", tenant, after, limit)
-        return [read_campaign(row) for row in rows]
 
     async def move(self, campaign: Campaign, verb: Verb, reason: str = "", at_ms: int = 0) -> bool:
         """Change the state of a campaign and of its jobs."""
@@ -110,33 +41,9 @@ class PostgresCampaignStates(CampaignConnections):
         name = "campaign_move_draft" if verb in FROM_DRAFT else "campaign_move"
         return await self._side.work("campaigns", lambda raw: locked(raw, name, *values))
 
-    async def override(self, campaign: int) -> None:
-        """Let a campaign run on where it would halt."""
-        _ = await self._all("campaign_override", campaign)  # it gives no rows
-
-    async def exact(self, campaign: int) -> Counts:
-        """Count the recipients row by row."""
-        return read_exact(await self._all("campaign_exact", campaign))
-
-    async def page(
-        self, campaign: int, state: RowState | None, after: int, limit: int
-    ) -> list[Recipient]:
-        """Recipients in order."""
-        rows = await self._all("recipient_page", campaign, state, after, limit)
-        return [read_recipient(row) for row in rows]
-
-    async def rows(
-        self, campaign: int, after: int, limit: int, *, unsent: bool = False
-    ) -> list[Row]:
-        """Recipients with their cells, in order."""
-        return [
-            Row(*row) for row in await self._all("recipient_rows", campaign, after, limit, unsent)
-        ]
-
     async def settle(self, campaign: int, state: RowState, ns: Sequence[int]) -> int:
         """Settle uncertain recipients as sent, or as unsent."""
-        row = await self._one("recipients_settle", campaign, state, list(ns))
-        return int(row[0])
+        return int((await self._one("recipients_settle", campaign, state, list(ns)))[0])
 
     async def callback(
         self, campaign: int, n: int, provider_id: str, status: str, code: str
@@ -152,7 +59,7 @@ class PostgresJobs(CampaignConnections):
 
     async def claim(self, owner: int, lease_ms: int) -> Job | None:
         """Own the oldest job that waits."""
-        row = await self._one("job_claim", owner, lease_ms)
+        row = await self._sql.first("campaigns", "job_claim", owner, lease_ms)
         return Job(*row) if row else None
 
     async def renew(self, owner: int, lease_ms: int, jobs: Sequence[int]) -> list[Pulse]:
@@ -185,10 +92,6 @@ class PostgresJobs(CampaignConnections):
         rows = await self._results.rows("campaigns", "ops_record", values)
         return COUNTS.decode(rows[0][0])
 
-    async def release(self, owner: int, job: Job) -> None:
-        """Give a job back: nothing of it is in flight."""
-        _ = await self._all("job_release", job.id, owner, job.epoch)  # it gives no rows
-
     async def reap(self, heirs: Sequence[int] = ()) -> int:  # noqa: ARG002 - leases alone count
         """Free the jobs of owners that were silent for too long."""
         return int((await self._one("jobs_reap"))[0])
@@ -201,7 +104,7 @@ class PostgresJobs(CampaignConnections):
         """Scheduled campaigns whose time has come, the next one's time, and whether there is
         anything to do."""
         row = await self._one("campaigns_outlook")
-        rows = await self._all("campaigns_due") if row["due"] else []
+        rows = await self._sql.select("campaigns", "campaigns_due") if row["due"] else []
         return [read_campaign(each) for each in rows], row["next"], row["live"]
 
 
@@ -216,5 +119,5 @@ def _values(one: CallResult) -> tuple[Any, ...]:
     return (one.n, one.tries, one.state, one.provider_id, one.code, one.sub_type, *times)
 
 
-class PostgresCampaigns(PostgresCredentials, PostgresCampaignStates, PostgresImports, PostgresJobs):
+class PostgresCampaigns(PostgresCampaignStates, PostgresImports, PostgresJobs):
     """The campaigns of a fleet on one database."""

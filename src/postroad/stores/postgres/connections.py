@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -14,6 +15,7 @@ from postroad.model.errors import BadDsn, ServerTooOld, StoreUnavailable
 from postroad.ports.clock import Chance, Clock
 from postroad.stores.postgres.errors import AGAIN, DRIVER_ERRORS, is_lost, named
 from postroad.stores.sql import load
+from postroad.stores.statements import Row, Statements, Value
 
 QUERIES: Final = load("postroad.stores.postgres", "queries")
 OLDEST_SERVER: Final = 15
@@ -84,6 +86,18 @@ async def dial(address: DatabaseAddress, *, direct: bool = False, pooled: bool =
     return raw
 
 
+@asynccontextmanager
+async def connected(address: DatabaseAddress) -> AsyncIterator[Raw]:
+    """A connection for a few statements, whose errors are raised as ours."""
+    raw = await dial(address, pooled=True)
+    try:
+        yield raw
+    except DRIVER_ERRORS as error:
+        raise named(error, address.name) from error
+    finally:
+        raw.terminate()
+
+
 async def is_pooled(raw: Raw) -> bool:
     """Whether there is a pooler like PgBouncer: then another server process answers than the one
     that was announced. (In session mode it would do no harm, but cannot be told apart.)"""
@@ -92,7 +106,7 @@ async def is_pooled(raw: Raw) -> bool:
     return pid != raw.get_server_pid()
 
 
-class StoreConnection:
+class StoreConnection(Statements):
     """A connection that is opened when it is needed, and again, at growing intervals, when it is
     lost. A statement that was under way then may have been done, or not."""
 
@@ -129,6 +143,18 @@ class StoreConnection:
         return await self._run(
             label, lambda raw: raw.fetch(QUERIES[query], *values, timeout=self.answer_s)
         )
+
+    async def select(self, label: str, name: str, *values: Value) -> list[Row]:
+        """Run a statement; answers its rows."""
+        return [tuple(row) for row in await self.rows(label, name, values)]
+
+    async def changes(self, label: str, name: str, *values: Value) -> bool:
+        """Run a statement that returns what it changed; answers whether there was any."""
+        return bool(await self.rows(label, name, values))
+
+    async def insert(self, label: str, name: str, *values: Value) -> int:
+        """Run a statement that returns the number of its row."""
+        return int(await self.one(label, name, values))
 
     async def together(self, label: str, work: Callable[[Raw], Awaitable[T]]) -> T:
         """Run several statements in one transaction. The work may be done a second time, after the

@@ -39,6 +39,12 @@ class PostgresInsight(PostgresBase):
             return facts
         return replace(facts, paces=await self._paces(facts.queue.id, facts.queue.lanes[0]))
 
+    async def lane_backlog(self, lane: int, most: int) -> int:
+        """Count a lane's unfinished messages, up to a number."""
+        self._check_open()
+        (row,) = await self._side.rows("insight", "lane_backlog", (lane, most))
+        return int(row["n"])
+
     async def lane_facts(self, number: int) -> LaneFacts | None:
         """A lane and what waits in it."""
         text = await self._one(self._side, "insight", "lane_facts", number)

@@ -63,7 +63,9 @@ class NotifyListener:
         try:
             await self._connect()
         except StoreError as error:
-            self._log.warning("the bell cannot be heard, levels are polled", error=str(error))
+            self._log.warning(
+                "notifications cannot be heard: retry levels are polled", error=str(error)
+            )
         self._task = self._tasks.start(self._run(), "bell")
 
     async def close(self) -> None:
@@ -90,10 +92,10 @@ class NotifyListener:
         try:
             await self._connect()
         except StoreError as error:
-            self._log.debug("the bell is still down", error=str(error))
+            self._log.debug("notifications are still down", error=str(error))
             return
         self._failures = 0
-        self._log.info("the bell is heard again")
+        self._log.info("notifications are heard again")
         self._bell.ring_all()
 
     async def _connect(self) -> None:
@@ -158,5 +160,5 @@ class NotifyListener:
         self._bell.alive = False
         if raw is not None:
             raw.terminate()
-        self._log.warning("the bell is down, levels are polled")
+        self._log.warning("notifications are down: retry levels are polled")
         self._bell.ring_all()

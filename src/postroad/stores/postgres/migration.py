@@ -8,8 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.errors import CopyUnfinished, SchemaTooNew, SchemaTooOld
-from postroad.stores.postgres.connections import QUERIES, DatabaseAddress, Raw, dial
-from postroad.stores.postgres.errors import DRIVER_ERRORS, MIGRATE, UNFINISHED, named
+from postroad.stores.postgres.connections import QUERIES, DatabaseAddress, Raw, connected
+from postroad.stores.postgres.errors import MIGRATE, UNFINISHED
 from postroad.stores.sql import number_of, read_scripts
 
 TABLES: Final = read_scripts("postroad.stores.postgres", "schema/tables")
@@ -46,13 +46,10 @@ def digest() -> str:
 
 async def check(raw: Raw, where: str) -> None:
     """Refuse a schema that this release cannot work with; in an empty database, make it."""
-    try:
-        found = await versions(raw)
-        if found.version == 0:
-            _ = await move(raw, where)  # how many steps it took does not matter
-            found = await versions(raw)  # another process may have made it
-    except DRIVER_ERRORS as error:
-        raise named(error, where) from error
+    found = await versions(raw)
+    if found.version == 0:
+        _ = await move(raw, where)  # how many steps it took does not matter
+        found = await versions(raw)  # another process may have made it
     check_released(found, where)
     if found.copying:
         raise CopyUnfinished(UNFINISHED.format(where=where))
@@ -75,26 +72,16 @@ def check_released(found: Versions, where: str) -> None:
 
 async def exists(address: DatabaseAddress) -> bool:
     """Whether there is a schema of ours, of whatever version."""
-    raw = await dial(address, pooled=True)
-    try:
+    async with connected(address) as raw:
         return (await versions(raw)).version > 0
-    except DRIVER_ERRORS as error:
-        raise named(error, address.name) from error
-    finally:
-        raw.terminate()
 
 
 async def migrate(address: DatabaseAddress) -> int:
     """Bring the schema to this release's version; returns how many steps were taken."""
-    raw = await dial(address, pooled=True)
-    try:
+    async with connected(address) as raw:
         if (await versions(raw)).copying:
             raise CopyUnfinished(UNFINISHED.format(where=address.name))
         return await move(raw, address.name)
-    except DRIVER_ERRORS as error:
-        raise named(error, address.name) from error
-    finally:
-        raw.terminate()
 
 
 async def move(raw: Raw, where: str) -> int:

@@ -6,9 +6,10 @@ from typing import Final
 import msgspec
 
 from postroad.model.errors import StoreError
-from postroad.model.ticks import Fate, Schedule, Tick, TickNote
+from postroad.model.ticks import Schedule, Tick
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder
 from postroad.stores.postgres.sending import columns
+from postroad.stores.ticks import TickNotes
 
 
 class Ticked(StoreAnswer, frozen=True):
@@ -21,7 +22,7 @@ TICKED: Final = decoder(Ticked)
 SCHEDULE: Final = msgspec.json.Decoder(Schedule)
 
 
-class PostgresTicks(PostgresBase):
+class PostgresTicks(TickNotes, PostgresBase):
     """Each tick is decided once in the whole fleet."""
 
     async def open_schedule(self, schedule: Schedule) -> Schedule:
@@ -49,9 +50,3 @@ class PostgresTicks(PostgresBase):
         if stored is None:
             raise StoreError(f"the schedule {schedule.name!r} is not in this road: open it first")
         return stored
-
-    async def tick_notes(self, name: str, after_ms: int, limit: int) -> list[TickNote]:
-        """What became of a schedule's ticks after a time, in order."""
-        self._check_open()
-        rows = await self._side.rows("insight", "tick_notes", (name, after_ms, limit))
-        return [TickNote(at, Fate(fate), message, decided) for at, fate, message, decided in rows]

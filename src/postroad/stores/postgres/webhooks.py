@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 
-from asyncpg import Record
-
-from postroad.model.outcome import Kind
 from postroad.model.record import Result
 from postroad.model.webhook import Attempt, HookRow
 from postroad.stores.postgres.base import PostgresBase, literal
+from postroad.stores.webhooks import HookTable, read_attempt
 
 
-class PostgresWebhooks(PostgresBase):
+class PostgresWebhooks(HookTable, PostgresBase):
     """Keeps settings of webhooks and the log of their tries."""
 
     async def read_hooks(self, queues: Sequence[int]) -> list[HookRow]:
@@ -21,41 +19,16 @@ class PostgresWebhooks(PostgresBase):
 
     async def write_hook(self, row: HookRow, was: bytes | None = None) -> bool:
         """Set a queue's settings; with `was` only if that is what is sealed there now."""
-        self._check_open()
         if was is not None:
-            values = (row.queue, row.key, row.sealed, was)
-            return bool(await self._side.rows("webhooks", "hook_reseal", values))
+            return await self.reseal_hook(row, was)
         settings = (row.queue, row.hook, row.key, row.sealed)
-        return bool(await self._side.rows("webhooks", "hook_write", settings))
-
-    async def hook_page(self, tenant: str, after: str, limit: int) -> list[tuple[str, HookRow]]:
-        """A tenant's queues that have settings, by name."""
-        self._check_open()
-        rows = await self._side.rows("webhooks", "hook_page", (tenant, after, limit))
-        return [(name, HookRow(*row)) for name, *row in rows]
-
-    async def drop_hook(self, queue: int) -> None:
-        """Delete a queue's settings."""
-        self._check_open()
-        _ = await self._side.rows("webhooks", "hook_delete", (queue,))  # it gives no rows
-
-    async def hooks_not_under(self, key: str, after: int, limit: int) -> list[HookRow]:
-        """Settings that are not sealed with this key, in order of queue."""
-        self._check_open()
-        rows = await self._side.rows("webhooks", "hooks_not_under", (key, after, limit))
-        return [HookRow(*row) for row in rows]
+        return await self.changes("webhooks", "hook_write", *settings)
 
     async def attempts(self, tenant: str, message: int) -> list[Attempt]:
         """The tries of a tenant's message, in order."""
         if not await self._one(self._side, "insight", "message_facts", tenant, message):
             return []
-        rows = await self._side.rows("insight", "tries_of", (message,))
-        return [_attempt(row) for row in rows]
-
-
-def _attempt(row: Record) -> Attempt:
-    number, started_at, level, outcome, *rest = row
-    return Attempt(number, started_at, level, Kind(outcome), *rest)
+        return [read_attempt(row) for row in await self.select("insight", "tries_of", message)]
 
 
 def note_columns(results: Sequence[Result]) -> tuple[object, ...]:

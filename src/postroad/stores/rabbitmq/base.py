@@ -12,6 +12,7 @@ from postroad.observe.tasks import HasTasks, Tasks
 from postroad.ports.bell import Listener
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
+from postroad.stores.bell import LocalBell
 from postroad.stores.postgres.store import PostgresStore
 from postroad.stores.rabbitmq.broker import Broker
 from postroad.stores.rabbitmq.consuming.arrivals import Arrivals
@@ -37,7 +38,6 @@ from postroad.stores.rabbitmq.publishing.routes import Routes
 from postroad.stores.rabbitmq.state.broker_state import BrokerState, DeadLetter
 from postroad.stores.rabbitmq.state.tables import PostgresTables, SqliteTables
 from postroad.stores.rabbitmq.topology.topology import Topology
-from postroad.stores.sqlite.bell import LocalBell
 from postroad.stores.sqlite.store import SqliteStore
 
 FRESH_S: Final = 2.0
@@ -147,10 +147,8 @@ class RabbitBase:
             try:
                 await self.queue_cache.refresh([(queue.tenant, queue.name) for queue in queues])
             except StoreError as error:
-                self.log.warning(
-                    "could not read the queues; a pause or block may take effect late",
-                    error=str(error),
-                )
+                # A pause or block may take effect late.
+                self.log.store_failed("read the queues", error)
             self.parking.look()
 
     def _check_open(self) -> None:

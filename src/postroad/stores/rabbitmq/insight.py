@@ -18,6 +18,7 @@ from postroad.ports.usage import CountedKind, Slice
 from postroad.stores.rabbitmq.base import RabbitBase
 from postroad.stores.rabbitmq.consuming.delivery import DeliveredMessage
 from postroad.stores.rabbitmq.state.broker_state import MessagePlace, WaitingGroup
+from postroad.stores.webhooks import read_attempt
 
 OTHERS_MAX: Final = 1_000
 Sum = tuple[int, int]
@@ -127,7 +128,9 @@ class RabbitInsight(RabbitWaiting):
         """The tries of a tenant's message, in order."""
         if await self.message_facts(tenant, message) is None:
             return []
-        return await self.broker_state.webhook_attempts(message)
+        return [
+            read_attempt(row) for row in await self.state.select("insight", "tries_of", message)
+        ]
 
     async def queue_facts(self, tenant: str, name: str) -> QueueFacts | None:
         """A queue, its lanes, and what is known to wait in them."""
@@ -137,6 +140,10 @@ class RabbitInsight(RabbitWaiting):
         waiting_groups = await self.waiting_groups(queue=facts.queue.id)
         lanes = tuple(self.owned(lane) for lane in facts.lanes)
         return replace(facts, lanes=lanes, tallies=facts.tallies + _tallies(waiting_groups))
+
+    async def lane_backlog(self, lane: int, most: int) -> int:
+        """Count what is known to wait in a lane, up to a number."""
+        return min(most, sum(group.count for group in await self.waiting_groups(lane=lane)))
 
     async def lane_facts(self, number: int) -> LaneFacts | None:
         """A lane and what is known to wait in it."""

@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
+from msgspec import structs
+
 from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.dead import DeadFilter, ReplayMode
 from postroad.model.entities import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.model.errors import NotDead, NotOnRabbitMQ, StoreError, Unroutable
 from postroad.model.ids import to_text
 from postroad.model.pace import Limit
+from postroad.model.privacy import Erasure
 from postroad.model.record import Collected, Swept
 from postroad.model.states import NEVER
 from postroad.model.ticks import Schedule, Tick
@@ -21,6 +24,10 @@ from postroad.stores.rabbitmq.options import RabbitOptions
 from postroad.stores.rabbitmq.publishing.publisher import PackedMessage
 from postroad.stores.rabbitmq.state.broker_state import StateBatch
 
+LEFT: Final = (
+    "messages in the broker's queues: nobody can take single ones out. They are delivered or "
+    "expire; purge their queue in the broker to lose all of it. Queues and their settings stay"
+)
 INSTEAD: Final = "a road on SQLite or PostgreSQL can"
 
 
@@ -200,6 +207,18 @@ class RabbitUpkeep(RabbitBase):
         await self._check_dead(which)
         return await self.state.dead_purge(which, count=count, dry_run=dry_run)
 
+    async def erase_slice(self, number: int) -> Erasure | None:
+        """Do the next part of an erasure in the state store. Queues stay: messages in the broker
+        may need them."""
+        return _told(await self.state.erase_slice(number, keeps_queues=True))
+
+    async def erasure_page(
+        self, tenant: str | None, number: int, after: int, limit: int
+    ) -> list[Erasure]:
+        """List erasures, each with what it does not reach."""
+        found = await self.state.erasure_page(tenant, number, after, limit)
+        return [structs.replace(each, left=LEFT) for each in found]
+
     async def _check_dead(self, which: DeadFilter) -> None:
         """Refuse ids of messages that are alive: the state store does not know them all."""
         for number in which.ids or ():
@@ -238,6 +257,12 @@ class RabbitStore(
         self.reserve, self.ledgers = state.reserve, state.ledgers
         self.token_add, self.token_find = state.token_add, state.token_find
         self.token_page, self.token_drop = state.token_page, state.token_drop
+        self.audit_add, self.audit_end = state.audit_add, state.audit_end
+        self.audit_page, self.audit_retain = state.audit_page, state.audit_retain
+        self.erasure_add, self.erasures_waiting = state.erasure_add, state.erasures_waiting
+        self.erasure_waits, self.erasure_cancelled = state.erasure_waits, state.erasure_cancelled
+        self.erasure_retain = state.erasure_retain
+        self.erasure_cancel, self.export_page = state.erasure_cancel, state.export_page
         self.read_hooks, self.write_hook = state.read_hooks, state.write_hook
         self.hook_page, self.drop_hook = state.hook_page, state.drop_hook
         self.hooks_not_under = state.hooks_not_under
@@ -248,6 +273,10 @@ class RabbitStore(
         self.box_look, self.box_commit = state.box_look, state.box_commit
         self.box_create, self.box_find = state.box_create, state.box_find
         self.box_old, self.box_page = state.box_old, state.box_page
+
+
+def _told(erasure: Erasure | None) -> Erasure | None:
+    return None if erasure is None else structs.replace(erasure, left=LEFT)
 
 
 def _no_cancel(*_asked: object) -> NoReturn:

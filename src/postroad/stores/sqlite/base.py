@@ -1,7 +1,8 @@
 """An open SQLite file: its one writer, its reader, and how work reaches them."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,18 +12,19 @@ from postroad.model.states import NEVER
 from postroad.observe.log import make_log
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
+from postroad.stores.bell import LocalBell
 from postroad.stores.privacy import make_private
 from postroad.stores.sqlite import control
-from postroad.stores.sqlite.bell import LocalBell
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.file_lock import FileLock
 from postroad.stores.sqlite.migration import migrate
 from postroad.stores.sqlite.writer import Drive, ThreadDrive, Writer
+from postroad.stores.statements import Row, Statements, Value
 
 T = TypeVar("T")
 
 
-class SqliteBase:
+class SqliteBase(Statements):
     """One file, one process. `drive` makes the thread that a writer or reader works in."""
 
     def __init__(self, path: Path, clock: Clock, drive: Callable[[], Drive] = ThreadDrive) -> None:
@@ -101,6 +103,30 @@ class SqliteBase:
         if self._reader is None:
             raise NotOpen("the road is not open: use it inside `async with road:`")
         return await self._reader.submit(_labelled(label, work))
+
+    async def select(self, label: str, name: str, *values: Value) -> list[Row]:
+        """Run a statement in the reader's transaction; answers its rows."""
+        return await self.read(label, lambda db: db.all(name, *values))
+
+    async def changes(self, label: str, name: str, *values: Value) -> bool:
+        """Run a statement; answers, when it is on the disk, whether it changed any row."""
+        return await self.write(label, lambda db: db.changed(name, *values) > 0, durable=True)
+
+    async def insert(self, label: str, name: str, *values: Value) -> int:
+        """Run a statement; answers, when it is on the disk, the number of its row."""
+        return await self.write(label, lambda db: db.number(name, *values) or 0, durable=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[Database]:
+    """A file that nobody runs, opened for one piece of work."""
+    lock = FileLock(path)
+    lock.take()
+    try:
+        with closing(Database(path)) as db:
+            yield db
+    finally:
+        lock.drop()
 
 
 def _labelled(label: str, work: Callable[[Database], T]) -> Callable[[Database], T]:

@@ -9,22 +9,15 @@ from postroad.model.campaign import (
     Counts,
     Job,
     Pulse,
-    Recipient,
     Row,
     RowState,
-    Spec,
     Verb,
 )
-from postroad.model.credential import Credential
 from postroad.ports.campaigns import Import, NewRows
 from postroad.stores.campaign_rows import (
     read_campaign,
-    read_credential,
-    read_exact,
-    read_import,
-    read_recipient,
-    text,
 )
+from postroad.stores.campaign_tables import CampaignTables
 from postroad.stores.sqlite import campaign_jobs, campaign_recipients
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database
@@ -33,10 +26,11 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-class CampaignTables:
+class CampaignFile(CampaignTables):
     """How work on the tables of campaigns reaches the open file."""
 
     def __init__(self, store: SqliteBase) -> None:
+        super().__init__(store)
         self._store = store
         self._wake: Callable[[], None] = lambda: None
 
@@ -52,6 +46,9 @@ class CampaignTables:
     def _now_ms(self) -> int:
         return self._store.clock.now_ms()
 
+    def _now(self) -> tuple[int, ...]:
+        return (self._now_ms,)
+
     async def _write(
         self, work: Callable[Concatenate[Database, P], T], *values: P.args, **named: P.kwargs
     ) -> T:
@@ -60,104 +57,14 @@ class CampaignTables:
 
         return await self._store.write("campaigns", run, durable=True)
 
-    async def _read(
-        self, work: Callable[Concatenate[Database, P], T], *values: P.args, **named: P.kwargs
-    ) -> T:
-        return await self._store.read("campaigns", lambda db: work(db, *values, **named))
 
-
-class SqliteCredentials(CampaignTables):
-    """Where credentials are kept."""
-
-    async def put_credential(self, credential: Credential) -> None:
-        """Store it, or replace the one of the same name."""
-        one = credential
-        values = (one.tenant, one.name, one.kind, text(one.spec), one.key, one.sealed)
-        await self._write(Database.run, "credential_put", *values, self._now_ms)
-
-    async def credential(self, tenant: str, name: str) -> Credential | None:
-        """The credential of that name."""
-        row = await self._read(Database.one, "credential_find", tenant, name)
-        return read_credential(row) if row else None
-
-    async def credential_of(self, campaign: int) -> Credential | None:
-        """The credential that a campaign sends with."""
-        row = await self._read(Database.one, "credential_of_campaign", campaign)
-        return read_credential(row) if row else None
-
-    async def credentials(self, tenant: str) -> list[Credential]:
-        """All credentials of a tenant, by name."""
-        rows = await self._read(Database.all, "credentials_of_tenant", tenant)
-        return [read_credential(row) for row in rows]
-
-    async def delete_credential(self, tenant: str, name: str) -> bool:
-        """Delete it, unless a campaign needs it."""
-        return bool(await self._write(Database.changed, "credential_delete", tenant, name))
-
-    async def not_under(self, key: str, after: int, limit: int) -> list[Credential]:
-        """Credentials that are not sealed with this key."""
-        rows = await self._read(Database.all, "credentials_not_under", key, after, limit)
-        return [read_credential(row) for row in rows]
-
-    async def reseal(self, credential: Credential, key: str, sealed: bytes) -> bool:
-        """Seal it with another key, unless it has changed meanwhile."""
-        values = (credential.id, key, sealed, credential.sealed)
-        return bool(await self._write(Database.changed, "credential_reseal", *values))
-
-    async def block_credential(self, id: int, until_ms: int, reason: str, streak: int) -> None:  # noqa: A002
-        """Block it until a time."""
-        await self._write(Database.run, "credential_block", id, until_ms, reason, streak)
-
-
-class SqliteCampaignRecords(CampaignTables):
+class SqliteCampaignRecords(CampaignFile):
     """Campaigns and their recipients."""
-
-    async def create(self, tenant: str, name: str, credential: int, spec: Spec) -> bool:
-        """Insert a draft, unless the name is taken."""
-        values = (tenant, name, credential, text(spec), self._now_ms)
-        return bool(await self._write(Database.changed, "campaign_create", *values))
-
-    async def campaign(self, tenant: str, name: str) -> Campaign | None:
-        """The campaign of that name."""
-        row = await self._read(Database.one, "campaign_find", tenant, name)
-        return read_campaign(row) if row else None
-
-    async def campaign_by_id(self, id: int) -> Campaign | None:  # noqa: A002
-        """The campaign of that number."""
-        row = await self._read(Database.one, "campaign_by_id", id)
-        return read_campaign(row) if row else None
-
-    async def campaigns(self, tenant: str, after: int, limit: int) -> list[Campaign]:
-        """A tenant's campaigns in the order in which they were made."""
-        rows = await self._read(Database.all, "campaigns_of_tenant", tenant, after, limit)
-        return [read_campaign(row) for row in rows]
 
     async def move(self, campaign: Campaign, verb: Verb, reason: str = "", at_ms: int = 0) -> bool:
         """Change its state and its jobs'."""
         values = (campaign, verb, self._now_ms, reason, at_ms)
         return await self._write(campaign_recipients.move, *values)
-
-    async def override(self, campaign: int) -> None:
-        """Let it no longer halt by itself."""
-        await self._write(Database.run, "campaign_override", campaign)
-
-    async def exact(self, campaign: int) -> Counts:
-        """Count its recipients one by one."""
-        return read_exact(await self._read(Database.all, "campaign_exact", campaign))
-
-    async def page(
-        self, campaign: int, state: RowState | None, after: int, limit: int
-    ) -> list[Recipient]:
-        """A page of recipients and their results, in order."""
-        rows = await self._read(Database.all, "recipient_page", campaign, state, after, limit)
-        return [read_recipient(row) for row in rows]
-
-    async def rows(
-        self, campaign: int, after: int, limit: int, *, unsent: bool = False
-    ) -> list[Row]:
-        """A page of recipients with their cells, in order."""
-        rows = await self._read(Database.all, "recipient_rows", campaign, after, limit, unsent)
-        return [Row(*row) for row in rows]
 
     async def settle(self, campaign: int, state: RowState, ns: Sequence[int]) -> int:
         """Settle uncertain recipients as sent or unsent."""
@@ -171,7 +78,7 @@ class SqliteCampaignRecords(CampaignTables):
         return await self._write(campaign_recipients.callback, campaign, n, said, self._now_ms)
 
 
-class SqliteImports(CampaignTables):
+class SqliteImports(CampaignFile):
     """How recipients get in."""
 
     async def open_import(self, new: Import) -> Import:
@@ -186,13 +93,8 @@ class SqliteImports(CampaignTables):
         """End the import, or undo it."""
         return await self._write(campaign_recipients.end_import, campaign, keep=keep)
 
-    async def importing(self, campaign: int) -> Import | None:
-        """The import that is under way."""
-        row = await self._read(Database.one, "import_find", campaign)
-        return read_import(row) if row else None
 
-
-class SqliteCampaignJobs(CampaignTables):
+class SqliteCampaignJobs(CampaignFile):
     """What senders do, and who finalises their campaigns."""
 
     async def claim(self, owner: int, lease_ms: int) -> Job | None:
@@ -211,7 +113,7 @@ class SqliteCampaignJobs(CampaignTables):
 
     async def queued(self, job: Job, after: int, limit: int) -> list[Row]:
         """The recipients of a job that wait to be sent to."""
-        rows = await self._read(Database.all, "ops_queued", job.id, after, limit)
+        rows = await self._sql.select("campaigns", "ops_queued", job.id, after, limit)
         return [Row(*row) for row in rows]
 
     async def intend(self, owner: int, job: Job, ns: Sequence[int]) -> dict[int, int]:
@@ -221,10 +123,6 @@ class SqliteCampaignJobs(CampaignTables):
     async def record(self, campaign: int, results: Sequence[CallResult]) -> Counts:
         """Write results of calls."""
         return await self._write(campaign_jobs.record, campaign, results)
-
-    async def release(self, owner: int, job: Job) -> None:
-        """Give the job back: none of its calls is under way."""
-        await self._write(Database.run, "job_release", job.id, owner, job.epoch)
 
     async def reap(self, heirs: Sequence[int] = ()) -> int:
         """Free the jobs of owners that were not heard from."""
@@ -245,8 +143,8 @@ class SqliteCampaignJobs(CampaignTables):
             start_ms = db.number("campaign_next_start", now_ms) or 0
             return found, start_ms, bool(db.number("jobs_live"))
 
-        return await self._read(look)
+        return await self._store.read("campaigns", look)
 
 
-class SqliteCampaigns(SqliteCredentials, SqliteCampaignRecords, SqliteImports, SqliteCampaignJobs):
+class SqliteCampaigns(SqliteCampaignRecords, SqliteImports, SqliteCampaignJobs):
     """The campaign store of one file."""

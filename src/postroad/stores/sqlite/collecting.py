@@ -19,7 +19,7 @@ def collect(db: Database, now_ms: int, unused_ms: int) -> Collected:
             continue
         db.run("unused_note", queue, now_ms, look)
         if db.one("unused_long", queue, now_ms - unused_ms):
-            _delete(db, queue)
+            delete_queue(db, queue)
             gone += 1
             if gone == DELETE_MOST:
                 last = queue
@@ -33,11 +33,13 @@ def collect(db: Database, now_ms: int, unused_ms: int) -> Collected:
     return Collected(gone, next_at_ms)
 
 
-def _delete(db: Database, queue: int) -> None:
+def delete_queue(db: Database, queue: int) -> None:
+    """Delete a queue that holds nothing, with its rungs, limits and keys, and the lanes that served
+    no other."""
     lanes = db.all("queue_lanes", queue)
     db.run("numbers_note", queue)
     ledger = db.number("pace_of_queue", queue)
-    if ledger is not None:  # without a limit, or the queue would be kept
+    if ledger is not None:
         db.run("pace_counts_drop", ledger)
         db.run("pace_shares_drop", ledger, NEVER)
         db.run("pace_drop", ledger)

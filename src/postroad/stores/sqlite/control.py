@@ -6,8 +6,8 @@ from typing import Final
 from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.entities import Lane
 from postroad.model.record import Reaped
+from postroad.stores.bell import Ring
 from postroad.stores.sqlite import leases, recording
-from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import check_queue, rung_of, wake
 

@@ -16,8 +16,8 @@ from postroad.model.errors import (
     StoreUnavailable,
 )
 from postroad.ports.sql import load
+from postroad.stores.bell import Ring
 from postroad.stores.privacy import create_private
-from postroad.stores.sqlite.bell import Ring
 
 QUERIES: Final = load("postroad.stores.sqlite", "queries")
 APPLICATION_ID: Final = 0x526F6164  # "Road"

@@ -11,7 +11,7 @@ from postroad.model.errors import QueueGone
 from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.states import NEVER
 from postroad.model.unused import GONE
-from postroad.stores.sqlite.bell import Ring
+from postroad.stores.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
 
 KEY_TTL_MS: Final = 24 * 3600 * 1000

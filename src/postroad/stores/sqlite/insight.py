@@ -44,6 +44,10 @@ class SqliteInsight(SqliteBase):
         now_ms = self.clock.now_ms()
         return await self.read("insight", lambda db: queue_facts(db, tenant, name, now_ms))
 
+    async def lane_backlog(self, lane: int, most: int) -> int:
+        """Count a lane's unfinished messages, up to a number."""
+        return await self.read("insight", lambda db: db.number("lane_backlog", lane, most) or 0)
+
     async def lane_facts(self, number: int) -> LaneFacts | None:
         """A lane and what waits in it."""
         now_ms = self.clock.now_ms()
@@ -63,11 +67,13 @@ def _live(db: Database, number: int, now_ms: int) -> MessageFacts | None:
     if row is None:
         return None
     queue_id, lane_id, accepted_at, level, attempts, due, expires_at, uncertain, held, *spot = row
-    order_group, rung, place = spot
+    starts, order_group, rung, place = spot
     before = db.number("order_group_before", rung, place, number) if order_group else None
     values = (lane_id, queue_id, max(due, now_ms), number, rung, OTHERS_MAX)
     others = db.number("others_due", *values) or 0
-    live = Live(level, attempts, due, expires_at, bool(uncertain), held, before or 0, others)
+    live = Live(
+        level, attempts, due, expires_at, bool(uncertain), held, before or 0, others, starts
+    )
     queue, paused_at = _queue(db, queue_id)
     lane = _lane(db, lane_id)
     log = tries(db, number)
@@ -100,7 +106,8 @@ def _finished(db: Database, number: int) -> MessageFacts | None:
     log = tries(db, number)
     if ended.state is State.delivered:  # the try that delivered is the history row itself
         started_at = finished_at - took_ms
-        log += (Try(attempts, started_at, level, Kind.delivered, 0, took_ms),)
+        status = db.number("delivered_status", number) or 0
+        log += (Try(attempts, started_at, level, Kind.delivered, status, took_ms),)
     queue, paused_at = _queue(db, queue_id)
     return MessageFacts(number, accepted_at, queue, paused_at, log, ended=ended)
 

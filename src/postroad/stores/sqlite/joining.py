@@ -13,9 +13,9 @@ from postroad.model.entities import Accepted, Draft, Queue, QueueSpec
 from postroad.model.errors import BadInput, NotOpen, StoreUnavailable
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
+from postroad.stores.bell import Ring
 from postroad.stores.sqlite import inbox
 from postroad.stores.sqlite.base import SqliteBase
-from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database, named_errors
 from postroad.stores.sqlite.writer import Drive, ThreadDrive
 

@@ -7,7 +7,7 @@ from postroad.model.circuit import Circuit
 from postroad.model.entities import Lane, LaneKey, Message, Rung
 from postroad.model.record import Look, Reading, Reaped, Release, View, Want
 from postroad.model.states import NEVER
-from postroad.stores.sqlite.bell import Ring
+from postroad.stores.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import read_queue
 

@@ -6,7 +6,7 @@ from postroad.model.block import Block
 from postroad.model.decide import Move
 from postroad.model.record import LaneChange, Record, Recorded, Result
 from postroad.model.states import State
-from postroad.stores.sqlite.bell import Ring
+from postroad.stores.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import rung_of, wake
 from postroad.stores.sqlite.leases import open_lane

@@ -22,22 +22,24 @@ from postroad.model.record import (
 )
 from postroad.model.states import NEVER
 from postroad.ports.store import Levels, Names
+from postroad.stores.audit import AuditTable
+from postroad.stores.private_headers import StoredHeaders
 from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.bodies import SqliteBodies
 from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.deadset import SqliteDeadSet
+from postroad.stores.sqlite.erasing import SqliteErasing
 from postroad.stores.sqlite.insight import SqliteInsight
 from postroad.stores.sqlite.joining import SqliteJoining
 from postroad.stores.sqlite.listing import SqliteListing
 from postroad.stores.sqlite.mailboxes import SqliteMailboxes
 from postroad.stores.sqlite.overview import SqliteOverview
 from postroad.stores.sqlite.pacing import SqlitePacing
-from postroad.stores.sqlite.private_headers import SqliteHeaders
 from postroad.stores.sqlite.ticks import SqliteTicks
-from postroad.stores.sqlite.tokens import SqliteTokens
 from postroad.stores.sqlite.usage import SqliteUsage
 from postroad.stores.sqlite.webhooks import SqliteWebhooks
+from postroad.stores.tokens import TokenTable
 
 RETAIN_SLICE: Final = 1_000
 
@@ -230,9 +232,11 @@ class SqliteStore(
     SqliteBodies,
     SqlitePacing,
     SqliteTicks,
-    SqliteHeaders,
+    AuditTable,
+    SqliteErasing,
+    StoredHeaders,
     SqliteMailboxes,
-    SqliteTokens,
+    TokenTable,
     SqliteUsage,
     SqliteWebhooks,
     SqliteJoining,

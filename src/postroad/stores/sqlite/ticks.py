@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from postroad.model.errors import StoreError
-from postroad.model.ticks import Fate, Schedule, Tick, TickNote
+from postroad.model.ticks import Fate, Schedule, Tick
 from postroad.stores.sqlite import inbox
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database
+from postroad.stores.ticks import TickNotes
 
 
-class SqliteTicks(SqliteBase):
+class SqliteTicks(TickNotes, SqliteBase):
     """Stores schedules; each tick is decided once."""
 
     async def open_schedule(self, schedule: Schedule) -> Schedule:
@@ -23,10 +24,6 @@ class SqliteTicks(SqliteBase):
         return await self.write(
             "cron", lambda db: _tick(db, schedule, ticks, until_ms, now_ms), durable=True
         )
-
-    async def tick_notes(self, name: str, after_ms: int, limit: int) -> list[TickNote]:
-        """What became of a schedule's ticks after a time, in order."""
-        return await self.read("insight", lambda db: _notes(db, name, after_ms, limit))
 
 
 def _open(db: Database, schedule: Schedule, now_ms: int) -> Schedule:
@@ -55,8 +52,3 @@ def _tick(
             db.run("tick_insert", schedule.name, tick.at_ms, Fate.sent, number, now_ms)
     db.run("schedule_decide", schedule.name, schedule.cron, schedule.tz, until_ms)
     return _find(db, schedule.name)
-
-
-def _notes(db: Database, name: str, after_ms: int, limit: int) -> list[TickNote]:
-    rows = db.all("tick_notes", name, after_ms, limit)
-    return [TickNote(at, Fate(fate), message, decided_at) for at, fate, message, decided_at in rows]

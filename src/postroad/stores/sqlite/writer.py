@@ -11,8 +11,8 @@ from typing import Final, Protocol, TypeVar, cast
 import apsw
 
 from postroad.model.errors import NotOpen
+from postroad.stores.bell import Ring
 from postroad.stores.sqlite import database
-from postroad.stores.sqlite.bell import Ring
 from postroad.stores.sqlite.database import Database, named_errors
 
 T = TypeVar("T")

@@ -34,26 +34,27 @@ class WebhookTransport:
         clock: Clock,
         *,
         resolve: Resolve | None = None,
-        policy: Policy | None = None,
     ) -> None:
         self.rules = rules
         self.endpoints = endpoints
         self.idle = IdleConnections()
         self._clock = clock
         self._guard = Guard(rules, resolve or SystemResolver())
-        self._policy = policy or Policy(timeout_ms=rules.timeout_ms + GRACE_MS)
+        self._policy = Policy(timeout_ms=rules.timeout_ms + GRACE_MS)
 
     def address(self, queue: str, tenant: str) -> LaneKey:
         """Return the lane of a URL."""
         return LaneKey(self.name, read(queue, self.rules).server, tenant=tenant)
 
-    async def vet(self, queue: str, tenant: str = "") -> None:
-        """Check that a URL may be called now; BadUrl says why not."""
+    async def vet(self, queue: str, tenant: str = "", *, now: bool = False) -> None:
+        """Check that a URL may be called; BadUrl says why not. A name without an address may have
+        one later, and is vetted at each try: only `now` refuses it."""
         target = read(queue, self.rules)
         try:
             _ = await self._guard.addresses(target, tenant)  # whether it may be called
         except Unresolved as error:
-            raise BadUrl(f"{target.server} cannot be a webhook: {error}") from None
+            if now:
+                raise BadUrl(f"{target.server} cannot be called now: {error}") from None
 
     def check(self, headers: Mapping[str, str]) -> None:
         """Check that a message's own headers can be sent."""

@@ -12,6 +12,11 @@ select postroad.queue_facts($1, $2)
 -- A lane and what waits in it.
 select postroad.lane_facts($1)
 
+-- name: lane_backlog
+-- A lane's unfinished messages, counted up to a number.
+select count(*) as n from (
+  select 1 from postroad.rung r join postroad.message m on m.rung_id = r.id where r.lane_id = $1 limit $2) x
+
 -- name: queue_page
 -- A page of a tenant's queues by name, with the messages of each by state and what holds them.
 with page as (

@@ -9,6 +9,7 @@ from msgspec import Struct
 from postroad.model.entities import Message, Queue
 from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
+from postroad.observe.gathering import Gathering
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.consuming.delivery import AckHandle, DeliveredMessage, is_suspect
@@ -24,6 +25,7 @@ from postroad.stores.rabbitmq.wire.properties import Delivery
 
 BATCH: Final = 500
 RETRY_S: Final = 1.0
+LOOK_UP: Final = "look up messages"
 UNKNOWN: Final = KnownMessage()
 
 
@@ -59,6 +61,7 @@ class Arrivals:
         self._republisher = republisher
         self._routes = routes
         self._clock = clock
+        self._gathering = Gathering(clock)
         self._log = log
         self._waiting: list[IncomingDelivery] = []
         self._republished: set[AckHandle] = set()
@@ -99,12 +102,13 @@ class Arrivals:
                 republish, fresh = plan
                 await self._republisher.run(republish)
             except StoreError as error:
-                self._log.warning("could not look up messages; trying again", error=str(error))
+                self._log.store_failed(LOOK_UP, error)
                 if plan is not None and plan[0].copies:
                     self._republished |= {e.ack_handle for e in plan[0].ended if e.republished}
                     plan = None  # otherwise everything is published, and only the write is repeated
                 await self._clock.sleep(RETRY_S)
             else:
+                self._log.store_works(LOOK_UP)
                 self._add(fresh)
                 return
 
@@ -189,6 +193,7 @@ class Arrivals:
             republish.back(entry, lane.key)  # its copy is published: only the state is written
         elif reason is not None:
             republish.die(entry, reason)
+            self._gathering.add(self._log.warning, "message died", {"reason": reason})
         elif min(entry.message.due_ms, entry.message.expires_at_ms) > now_ms + HOLD_MS:
             republish.back(entry, lane.key)
         elif (until_ms := gate_ms(entry.message, queue, lane)) > now_ms + HOLD_MS:

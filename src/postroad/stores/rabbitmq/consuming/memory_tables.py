@@ -24,9 +24,9 @@ from postroad.model.record import Claim, Look, Reading, View, Want
 from postroad.model.states import NEVER
 from postroad.model.tenant_turns import ReadyLane, in_turn
 from postroad.ports.store import Levels, Names
+from postroad.stores.bell import Ring
 from postroad.stores.rabbitmq.consuming.delivery import DeliveredMessage
 from postroad.stores.rabbitmq.delays.gates import lane_gate_ms, queue_gate_ms
-from postroad.stores.sqlite.bell import Ring
 
 READ_BYTES_MAX: Final = 4 << 20
 RungKey = tuple[int, int, int]

@@ -53,9 +53,7 @@ class Parking:
             try:
                 _ = await self.park()  # the count does not matter
             except StoreError as error:
-                log.warning(
-                    "could not park the messages of blocked queues; trying again", error=str(error)
-                )
+                log.store_failed("park the messages of held queues", error)
                 await self._clock.sleep(RETRY_S)
                 self._work.set()
 

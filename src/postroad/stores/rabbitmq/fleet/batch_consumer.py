@@ -62,9 +62,7 @@ class BatchConsumer:
                 channel.ack(delivery.tag)
             raise_first(answers)
         except PostroadError as error:
-            self._log.warning(
-                "could not handle messages", broker_queue=self._queue, error=str(error)
-            )
+            self._log.store_failed(f"handle messages of {self._queue}", error)
             await self._clock.sleep(PAUSE_S)
 
     def _arrive(self, delivery: Delivery) -> None:
@@ -81,5 +79,5 @@ async def consume_in_batches(
         try:
             await consumer.run(await connection.channel(on_lost=consumer.ended))
         except StoreError as error:
-            log.warning("could not consume", broker_queue=queue, error=str(error))
+            log.store_failed(f"consume {queue}", error)
         await clock.sleep(AGAIN_S)

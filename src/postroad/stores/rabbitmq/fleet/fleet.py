@@ -59,7 +59,7 @@ class Fleet:
     def connected(self) -> None:
         """Begin on a new connection, with no shard."""
         self._connected = True
-        self._broadcast(PresenceKind.hello)
+        self._broadcast("hello")
         self._changed.set()
 
     def disconnected(self) -> None:
@@ -76,8 +76,8 @@ class Fleet:
             return
         before = self._roster.alive
         self._roster.receive(message, self._clock.steady_s())
-        if message.word is PresenceKind.hello and message.worker != self._roster.me:
-            self._broadcast(PresenceKind.here)
+        if message.word == "hello" and message.worker != self._roster.me:
+            self._broadcast("here")
         if self._roster.alive != before:
             self._changed.set()
 
@@ -93,7 +93,7 @@ class Fleet:
             await self._changed.wait()
             self._changed.clear()
             timer.cancel()
-            self._broadcast(PresenceKind.here)
+            self._broadcast("here")
             await self._settle()
 
     async def leave(self) -> None:
@@ -102,7 +102,7 @@ class Fleet:
             *(self._give_back(shard) for shard in self.mine), *self._giving.values()
         )
         self.mine = frozenset()
-        self._broadcast(PresenceKind.bye)
+        self._broadcast("bye")
 
     async def _settle(self) -> None:
         if not self._connected:
@@ -118,13 +118,13 @@ class Fleet:
                 self._log.warning("could not take a shard", shard=shard, error=str(error))
                 return
             self.mine |= {shard}
-            self._log.info("took a shard", shard=shard, workers=len(self.workers))
+            self._log.debug("took a shard", shard=shard, workers=len(self.workers))
         self.settled.set()
 
     async def _give_back(self, shard: int) -> None:
         try:
             await self._consumer.give_back(f"shard.{shard}")
-            self._log.info("gave a shard back", shard=shard, workers=len(self.workers))
+            self._log.debug("gave a shard back", shard=shard, workers=len(self.workers))
         except StoreError as error:
             self._log.warning(
                 "could not give a shard back in good order", shard=shard, error=str(error)

@@ -1,7 +1,6 @@
 """Presence messages that workers send on the fanout exchange, and the roster of who is alive."""
 
-from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 from msgspec import Struct
@@ -10,15 +9,8 @@ BEAT_S: Final = 3.0
 SILENT_S: Final = 10.0
 """A worker that is silent for three intervals and a second is gone. Its shards move within 15 s:
 our own interval comes on top."""
-
-
-class PresenceKind(StrEnum):
-    """The kind of a presence message."""
-
-    hello = "hello"
-    """Sent by a new worker. All others answer `here`, so that it knows them at once."""
-    here = "here"
-    bye = "bye"
+PresenceKind = Literal["hello", "here", "bye"]
+"""A new worker sends `hello`. All others answer `here`, so that it knows them at once."""
 
 
 class PresenceMessage(Struct, frozen=True):
@@ -59,7 +51,7 @@ class Roster:
         """Take a presence message."""
         if message.worker == self.me:
             self._echo_s = now_s
-        elif message.word is PresenceKind.bye:
+        elif message.word == "bye":
             self._heard_s.pop(message.worker, None)
         else:
             self._heard_s[message.worker] = now_s

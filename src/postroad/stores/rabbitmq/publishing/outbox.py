@@ -74,7 +74,7 @@ class Outbox:
         try:
             _ = await self.empty()  # the count does not matter
         except StoreError as error:
-            self._log.warning("could not publish from the outbox; trying later", error=str(error))
+            self._log.store_failed("publish from the outbox", error)
 
     async def run(self) -> None:
         """Empty the outbox regularly."""

@@ -10,7 +10,6 @@ from postroad.model.entities import Draft, Lane, LaneKey, Message
 from postroad.model.outcome import Kind
 from postroad.model.record import LaneChange, Result
 from postroad.model.tries import Try
-from postroad.model.webhook import Attempt
 from postroad.stores.rabbitmq.envelope import Envelope
 from postroad.stores.rabbitmq.state.tables import Row, Step, Tables, listed
 
@@ -222,11 +221,6 @@ class BrokerState:
             Try(n, at, level, Kind(kind), status, took, error)
             for n, at, level, kind, status, took, error in rows
         )
-
-    async def webhook_attempts(self, number: int) -> list[Attempt]:
-        """The recorded tries of a webhook message, in order."""
-        rows = await self._tables.read("insight", "webhook_tries_of", number)
-        return [Attempt(n, at, level, Kind(kind), *rest) for n, at, level, kind, *rest in rows]
 
     async def retain(self, before_ms: int) -> None:
         """Delete a slice of the records of messages that were done before a time."""

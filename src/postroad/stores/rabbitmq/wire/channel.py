@@ -144,7 +144,6 @@ class AmqpChannel:
         on_delivery: OnDelivery,
         *,
         prefetch: int,
-        arguments: dict[str, Any] | None = None,
         on_cancel: OnCancel | None = None,
     ) -> str:
         """Start a consumer and return its tag. The broker delivers at most `prefetch` unacked
@@ -153,9 +152,7 @@ class AmqpChannel:
         tag = f"road.{self.number}.{self._consumed}"
         self._consumers[tag.encode()] = _Consumer(on_delivery, on_cancel)
         limited = self.ask(commands.Basic.Qos(prefetch_count=prefetch))
-        asked = self.ask(
-            commands.Basic.Consume(queue=queue, consumer_tag=tag, arguments=arguments or {})
-        )
+        asked = self.ask(commands.Basic.Consume(queue=queue, consumer_tag=tag))
         _ = await limited, await asked  # there is only one possible answer; a refusal is raised
         return tag
 

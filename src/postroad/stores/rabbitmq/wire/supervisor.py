@@ -51,6 +51,7 @@ class Supervisor:
         self.on_blocked: Callable[[str], None] = _nothing
         self._address = address
         self._name = name
+        self._connecting = f"connect to RabbitMQ ({name})"
         self._prepare = prepare
         self._clock = clock
         self._chance = chance
@@ -114,13 +115,12 @@ class Supervisor:
                     await self._clock.sleep(pause_s * (0.5 + self._chance.random()))
                 try:
                     await self._connect()
+                    self._log.store_works(self._connecting)
                 except StoreError as error:
                     # Wrong credentials are retried too: an operator may be changing them.
                     self.why = error
                     failures += 1
-                    self._log.warning(
-                        "could not connect to RabbitMQ", connection=self._name, error=str(error)
-                    )
+                    self._log.store_failed(self._connecting, error)
 
     async def _undone(self) -> None:
         if self.undo is not None and self.generation:
@@ -167,9 +167,7 @@ class Supervisor:
         self.connection = None
         self._ready.clear()
         self._down.set()
-        self._log.warning(
-            "lost the connection to RabbitMQ", connection=self._name, error=str(error)
-        )
+        self._log.store_failed(self._connecting, error)
         self.on_down(error)
 
     def _blocked(self, reason: str) -> None:

@@ -17,7 +17,7 @@ union all select 'dead', count(*) from dead
 -- name: message_facts
 -- Read where an unfinished message is and how it stands.
 select r.queue_id, r.lane_id, m.accepted_at, m.level, m.attempts, m.due, m.expires_at, r.level < 0,
-       r.held, r.order_group, r.id, m.place
+       r.held, m.marks, r.order_group, r.id, m.place
   from message m join rung r on r.id = m.rung_id where m.id = ?1
 
 -- name: dead_facts
@@ -28,6 +28,11 @@ select queue_id, lane_id, reason, accepted_at, died_at, level, attempts from dea
 -- Read what became of a delivered or cancelled message.
 select queue_id, state, late, accepted_at, finished_at, level, attempts, took_ms from history
  where id = ?1
+
+-- name: delivered_status
+-- Read the status that a webhook was delivered with.
+select status from webhook_try where message_id = ?1 and outcome = 'delivered'
+ order by number desc, started_at desc limit 1
 
 -- name: order_group_before
 -- Find the message right before a place in an order group.
@@ -73,6 +78,11 @@ select count(*) from dead where queue_id = ?1
 -- name: lane_queue_count
 -- Count the queues that a lane serves.
 select count(*) from queue_lane where lane_id = ?1
+
+-- name: lane_backlog
+-- Count a lane's unfinished messages, up to a number.
+select count(*) from (
+  select m.id from rung r cross join message m on m.rung_id = r.id where r.lane_id = ?1 limit ?2)
 
 -- name: lane_state
 -- Read a lane and its owner.

@@ -7,5 +7,6 @@ create table token (
   scopes     text not null,
   digest     blob not null check (length(digest) = 32),
   created_at integer not null,
-  expires_at integer not null
+  expires_at integer not null,
+  role       text not null default ''
 ) strict, without rowid;

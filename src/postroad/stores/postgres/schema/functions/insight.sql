@@ -12,7 +12,7 @@ begin
   select * into v_at from (
     select 'live' as kind, m.accepted_at, r.queue_id, r.lane_id, jsonb_build_object('live', jsonb_build_object(
              'level', m.level, 'attempts', m.attempts, 'due_ms', m.due, 'expires_at_ms', m.expires_at,
-             'uncertain', r.level < 0, 'held', r.held,
+             'uncertain', r.level < 0, 'held', r.held, 'starts', m.marks,
              'before', case when r.order_group = 0 then 0 else coalesce(
                 (select b.id from message b where b.rung_id = r.id and (b.place, b.id) < (m.place, m.id)
                   order by b.place desc, b.id desc limit 1), 0) end,
@@ -45,7 +45,9 @@ begin
     v_tries := v_tries::jsonb || jsonb_build_object(
       'number', v_at.rest -> 'ended' -> 'attempts', 'level', v_at.rest -> 'ended' -> 'level',
       'started_at_ms', (v_at.rest -> 'ended' ->> 'at_ms')::bigint - (v_at.rest ->> 'took')::bigint,
-      'outcome', 'delivered', 'status', 0, 'took_ms', v_at.rest -> 'took');
+      'outcome', 'delivered', 'took_ms', v_at.rest -> 'took',
+      'status', coalesce((select t.status from webhook_try t where t.message_id = p_id and t.outcome = 'delivered'
+                           order by t.number desc limit 1), 0));
   end if;
   return v_at.rest || jsonb_build_object(
     'id', p_id, 'accepted_at_ms', v_at.accepted_at, 'queue', queue_json(v_queue),

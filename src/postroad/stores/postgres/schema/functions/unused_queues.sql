@@ -79,14 +79,25 @@ language sql stable as $$
 $$;
 
 -- Delete those of these queues that are still unused, have been since before a time, and whose lanes nobody
--- owns. It locks exclusively all that an accept, a claim, a transaction of a caller or a new queue shares;
--- queues that somebody is writing are left for the next walk, so that no two wait for each other.
+-- owns.
 create or replace function delete_unused(p_queues bigint[], p_before bigint, p_now bigint) returns int
 language plpgsql as $$
 declare
+  v_queues bigint[] := lock_for_deletion(p_queues);
+begin
+  return drop_queues(array(
+    select u.queue from find_unused(v_queues, p_now) u
+      join unused_queue s on s.queue_id = u.queue and s.look = u.look and s.since <= p_before
+     where not exists (select from queue_lane ql join lane l on l.id = ql.lane_id
+                        where ql.queue_id = u.queue and l.owner is not null)));
+end $$;
+
+-- Lock queues and their lanes exclusively: all that an accept, a claim, a transaction of a caller or a new queue
+-- shares; returns the queues. Those that somebody is writing are left out, so that no two wait for each other.
+create or replace function lock_for_deletion(p_queues bigint[]) returns bigint[] language plpgsql as $$
+declare
   v_queues bigint[];
   v_lanes bigint[];
-  v_paces bigint[];
 begin
   perform pg_advisory_xact_lock(1383031140, 65);
   v_queues := array(select x.id from unnest(p_queues) x(id)
@@ -94,26 +105,29 @@ begin
   v_lanes := array(select distinct lane_id from queue_lane where queue_id = any (v_queues));
   perform lock_exclusive(v_lanes);
   perform from lane where id = any (v_lanes) order by id for update;
-  v_queues := array(select id from queue where id = any (v_queues) order by id for update skip locked);
-  v_queues := array(
-    select u.queue from find_unused(v_queues, p_now) u
-      join unused_queue s on s.queue_id = u.queue and s.look = u.look and s.since <= p_before
-     where not exists (select from queue_lane ql join lane l on l.id = ql.lane_id
-                        where ql.queue_id = u.queue and l.owner is not null));
-  v_paces := array(select id from pace where queue_id = any (v_queues));
+  return array(select id from queue where id = any (v_queues) order by id for update skip locked);
+end $$;
+
+-- Delete queues that are locked, with their rungs, limits and keys, and the lanes that served no other; returns
+-- how many.
+create or replace function drop_queues(p_queues bigint[]) returns int language plpgsql as $$
+declare
+  v_lanes bigint[] := array(select distinct lane_id from queue_lane where queue_id = any (p_queues));
+  v_paces bigint[] := array(select id from pace where queue_id = any (p_queues));
+begin
   delete from pace_count where ledger = any (v_paces);
   delete from pace_share where ledger = any (v_paces);
   delete from pace where id = any (v_paces);
-  delete from idempotency where queue_id = any (v_queues);
-  delete from unused_queue where queue_id = any (v_queues);
-  delete from rung where queue_id = any (v_queues);
-  delete from queue_lane where queue_id = any (v_queues);
-  delete from queue where id = any (v_queues);
+  delete from idempotency where queue_id = any (p_queues);
+  delete from unused_queue where queue_id = any (p_queues);
+  delete from rung where queue_id = any (p_queues);
+  delete from queue_lane where queue_id = any (p_queues);
+  delete from queue where id = any (p_queues);
   v_lanes := array(
     select l.id from lane l
      where l.id = any (v_lanes) and l.owner is null
        and not exists (select from queue_lane ql where ql.lane_id = l.id));
   delete from lane_level where lane_id = any (v_lanes);
   delete from lane where id = any (v_lanes);
-  return cardinality(v_queues);
+  return cardinality(p_queues);
 end $$;

@@ -7,5 +7,6 @@ create table token (
   scopes     text not null,
   digest     bytea not null check (length(digest) = 32),
   created_at bigint not null,
-  expires_at bigint not null
+  expires_at bigint not null,
+  role       text not null default ''
 );

@@ -19,12 +19,6 @@ select q.id, q.tenant, q.name, h.lane_id, h.transport, b.level,
 select number, started_at, level, kind, status, took_ms, error from attempt
  where message_id = ?1 order by number
 
--- name: webhook_tries_of
--- Reads the tries of a webhook message, in order.
-select number, started_at, level, outcome, status, took_ms, answered_ms, address, fault, error,
-       headers, answer
-  from webhook_try where message_id = ?1 order by id
-
 -- name: outbox
 -- Reads messages that the state store holds for the broker: replayed, settled as not sent, ticks.
 select m.id, q.tenant, q.name, ql.shard, coalesce(b.hop, 0) + 1, m.level, m.attempts, r.priority,

@@ -1,20 +1,17 @@
 """Stored headers of messages, read and replaced."""
 
 from postroad.ports.private_headers import HeaderRow, Kept
-from postroad.stores.sqlite.base import SqliteBase
+from postroad.stores.statements import Statements
 
 
-class SqliteHeaders(SqliteBase):
+class StoredHeaders(Statements):
     """Reads and replaces headers when keys change."""
 
     async def headers_page(self, kept: Kept, after: int, limit: int) -> list[HeaderRow]:
         """The headers of messages after an id."""
-        rows = await self.read("keys", lambda db: db.all(f"headers_{kept}", after, limit))
+        rows = await self.select("keys", f"headers_{kept}", after, limit)
         return [HeaderRow(*row) for row in rows]
 
     async def write_headers(self, kept: Kept, row: HeaderRow, was: bytes) -> bool:
         """Replace a message's headers, unless they have changed since they were read."""
-        values = (row.id, row.headers, was)
-        return await self.write(
-            "keys", lambda db: db.changed(f"headers_{kept}_write", *values) == 1, durable=True
-        )
+        return await self.changes("keys", f"headers_{kept}_write", row.id, row.headers, was)

@@ -18,11 +18,11 @@ from postroad.model.limits import Limits
 from postroad.model.states import NEVER, State
 from postroad.observe.log import make_log
 from postroad.ports.clock import LoopClock
-from postroad.testing.ledger import LIVE, DeliveryLedger, SentMessage
-from postroad.testing.rates import Rates
-from postroad.testing.receivers import QUICK, Behaviour, ReceivedTry, Receivers
 from postroad.testing.simloop import Node, SimLoop
-from postroad.testing.watched import WatchedStore
+from tests.rig.ledger import LIVE, DeliveryLedger, SentMessage
+from tests.rig.rates import Rates
+from tests.rig.receivers import QUICK, Behaviour, ReceivedTry, Receivers
+from tests.rig.watched import WatchedStore
 
 LIFE_S: Final = 60 * 86_400.0
 """A story that takes longer is stuck."""
@@ -51,6 +51,8 @@ class World:
         self.members: dict[str, Member] = {}
         self.equip: Callable[[str, Postroad], None] = lambda _name, _road: None
         """Called with each new engine's name and road before it starts, to register handlers."""
+        self.log = make_log("critical")
+        """The log of every engine that is started from now on."""
         self._settings = Settings(limits=limits or Limits())
         self._server = loop.node("store")
         self._client: Postroad | None = None
@@ -78,7 +80,7 @@ class World:
         return self._client
 
     def _road(self, receivers: Receivers) -> Postroad:
-        parts = Parts(store=self.store, chance=self.loop.rng, log=make_log("critical"))
+        parts = Parts(store=self.store, chance=self.loop.rng, log=self.log)
         return Postroad(settings=self._settings, transports=[receivers], parts=parts)
 
     def start(self, name: str) -> Member:
@@ -196,7 +198,7 @@ def simulate(
 ) -> str:
     """Run a story in simulated time; returns a digest of what happened."""
     # A file like any other, but on memory where there is some: fsync is real work for nobody here.
-    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as folder, SimLoop(seed) as loop:
 
         async def whole() -> None:

@@ -16,15 +16,18 @@ from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.stores.sqlite.writer import InlineDrive
-from postroad.testing.ledger import DeliveryLedger
+from tests.rig.ledger import DeliveryLedger
 
 T = TypeVar("T")
 PLACES: Final = frozenset({"message", "history", "dead"})
 STATES: Final = """
 with place (id, state) as (
   select m.id, case when r.level < 0 then 'uncertain'
-                    when r.blocked_until > ?1 then 'held' else 'waiting' end
-    from message m join rung r on r.id = m.rung_id
+                    when q.paused_at > 0 or l.paused_at > 0 or l.circuit_opened > 0
+                      or q.block_until > ?1 or r.held <> '' then 'held'
+                    else 'waiting' end
+    from message m join rung r on r.id = m.rung_id join queue q on q.id = r.queue_id
+    join lane l on l.id = r.lane_id
   union all select id, state from history
   union all select id, 'dead' from dead)
 select id, state from place"""

@@ -13,10 +13,10 @@ from postroad.model.errors import NotUncertain, StoreError, UnknownLane, Unknown
 from postroad.model.ids import to_text
 from postroad.model.pace import read_limit
 from postroad.model.states import State
-from postroad.testing import receivers
-from postroad.testing.ledger import LIVE
-from postroad.testing.receivers import Behaviour
-from postroad.testing.world import World
+from tests.rig import receivers
+from tests.rig.ledger import LIVE
+from tests.rig.receivers import Behaviour
+from tests.rig.world import World
 
 SERVERS: Final = ("ash", "birch", "cedar")
 RECIPIENTS: Final = ("a", "b", "c", "once")

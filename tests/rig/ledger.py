@@ -13,7 +13,7 @@ from postroad.model.ladder import JITTER
 from postroad.model.outcome import Kind
 from postroad.model.record import Result
 from postroad.model.states import FINAL, NEVER, State, is_legal
-from postroad.testing.receivers import ReceivedTry
+from tests.rig.receivers import ReceivedTry
 
 LIVE: Final = frozenset({State.waiting, State.held})
 """States of unfinished messages; in the tables a message in flight has one of these."""

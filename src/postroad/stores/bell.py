@@ -2,14 +2,16 @@
 
 import asyncio
 import contextvars
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from postroad.ports.bell import Listener
 
 
-class Ring(Struct, frozen=True):
-    """One wake-up, noted inside a transaction and sent after it."""
+class Ring(Struct, frozen=True, array_like=True, gc=False):
+    """One wake-up, sent after its transaction: for the owner of a lane, or (None) for all
+    pollers."""
 
     owner: int | None
     lane: int
@@ -21,7 +23,7 @@ class Ring(Struct, frozen=True):
 
 
 class LocalBell:
-    """All listeners live in this process, so a ring cannot be lost."""
+    """Wakes the listeners in this process: such a ring cannot be lost."""
 
     alive = True
 
@@ -37,7 +39,7 @@ class LocalBell:
         """Send this owner no more wake-ups."""
         self._listeners.pop(owner, None)
 
-    def ring(self, rings: list[Ring]) -> None:
+    def ring(self, rings: Sequence[Ring]) -> None:
         """Wake the listeners that are concerned."""
         loop = asyncio.get_running_loop()
         for ring in rings:

@@ -1,0 +1,105 @@
+"""Erasures as rows, and the rows of an export: what both databases do alike."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from postroad.model.audit import AuditLine, AuditOutcome
+from postroad.model.privacy import FIRST_STEP, Erasure, ErasureJob, Subject
+from postroad.model.states import NEVER
+from postroad.ports.privacy import Exported
+from postroad.stores.exported_rows import EXPORTS, read_page
+from postroad.stores.personal_data import ErasureNote, after_cancelling
+from postroad.stores.statements import Row, Statements, Value
+
+COUNTS: Final = msgspec.json.Decoder(dict[str, int])
+
+
+class ErasureTable(Statements):
+    """Stores erasures, and reads what is exported."""
+
+    async def erasure_add(self, subject: Subject, now_ms: int) -> int:
+        """Store a new job; answers its number."""
+        who = (subject.tenant, subject.recipient, subject.digest)
+        return await self.insert("erase", "erasure_insert", *who, now_ms, FIRST_STEP)
+
+    async def erasure_page(
+        self, tenant: str | None, number: int, after: int, limit: int
+    ) -> Sequence[Erasure]:
+        """Jobs, the newest first."""
+        values = (tenant, number, after or NEVER, limit)
+        return [read_erasure(row) for row in await self.select("erase", "erasure_page", *values)]
+
+    async def erasures_waiting(self) -> Sequence[ErasureJob]:
+        """The oldest jobs that are not done."""
+        return [read_job(row) for row in await self.select("erase", "erasures_waiting")]
+
+    async def erasure_waits(self, number: int, count: int) -> None:
+        """Note how many tries a job waits for."""
+        await self.execute("erase", "erasure_waits", number, count)
+
+    async def erasure_cancelled(self, number: int, now_ms: int) -> None:
+        """Begin the next step when no message is left."""
+        await self.execute("erase", "erasure_cancelled", number, after_cancelling(), now_ms)
+
+    async def erasure_retain(self, before_ms: int) -> None:
+        """Delete jobs that ended before a time."""
+        await self.execute("retain", "erasure_retain", before_ms)
+
+    def _walker(self) -> Statements:
+        """Where long reads run."""
+        return self
+
+    async def export_page(
+        self, kind: str, subject: Subject, after: tuple[int, int], limit: int
+    ) -> tuple[list[Exported], tuple[int, int] | None]:
+        """A page of rows of a kind."""
+        values = (subject.tenant, subject.recipient, *after, limit)
+        rows = await self._walker().select("export", f"export_{kind}", *values)
+        return read_page(EXPORTS[kind], rows, limit)
+
+
+def read_erasure(row: Row) -> Erasure:
+    """An erasure from its row, as people see it."""
+    number, tenant, digest, asked_ms, ended_ms, step, waits_for, erased, kept = row
+    counts = COUNTS.decode(erased)
+    return Erasure(
+        number, tenant, digest, asked_ms, ended_ms or None, step, waits_for, counts, kept
+    )
+
+
+def read_job(row: Row, *, keeps_queues: bool = False) -> ErasureJob:
+    """An erasure from its row, as its steps see it."""
+    number, tenant, recipient, asked_ms, step, step_ms, after, erased, kept = row
+    subject, counts = Subject(tenant, recipient), COUNTS.decode(erased)
+    place = (asked_ms, step, step_ms, after)
+    return ErasureJob(number, subject, *place, counts, kept, keeps_queues)
+
+
+def note_values(number: int, note: ErasureNote) -> tuple[Value, ...]:
+    """How far a job is, as the values of its row."""
+    erased = msgspec.json.encode(note.erased).decode()
+    place, counts = (note.step, note.step_at_ms, note.after), (note.waits_for, note.kept_queues)
+    return (number, *place, erased, *counts, note.recipient, note.ended_at_ms)
+
+
+def ended_line(job: ErasureJob, note: ErasureNote) -> AuditLine:
+    """The line of the audit log about the end of a job, written with it."""
+    what = {"erasure": str(job.id)}
+    if job.subject.recipient:
+        what["recipient_sha256"] = job.subject.digest
+    return AuditLine(
+        id=0,
+        at_ms=note.ended_at_ms,
+        ended_at_ms=note.ended_at_ms,
+        tenant=job.subject.tenant,
+        actor="erasure",
+        name="",
+        address="",
+        verb="privacy_erased",
+        what=what,
+        outcome=AuditOutcome.done,
+        status=0,
+        count=sum(note.erased.values()),
+    )

@@ -1,0 +1,106 @@
+"""Rows of an export, the same on both databases. Secrets are in none of the statements."""
+
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from postroad.model.ids import to_text
+from postroad.model.private_headers import shown
+from postroad.ports.privacy import Exported
+from postroad.stores.statements import Row
+
+HEADERS: Final = msgspec.json.Decoder(dict[str, str])
+JSON_COLUMNS: Final = frozenset(("columns", "fields", "policy", "settings", "spec", "what"))
+
+
+class Export(Struct, frozen=True):
+    """How rows of one kind are read. `walks`: the statement looks at so many rows, whosever they
+    are, and marks those that are meant; else it answers these alone."""
+
+    columns: str
+    """Their names, after those of the key."""
+    walks: bool = False
+
+
+EXPORTS: Final = {
+    "queue": Export("name transport policy paused_at block_kind block_until block_reason"),
+    "endpoint": Export("url settings"),
+    "limit": Export("queue transport server credential rate cost"),
+    "message": Export(
+        "id queue accepted_at due expires_at level attempts order_key headers body",
+        walks=True,
+    ),
+    "dead": Export(
+        "id queue accepted_at died_at reason level attempts order_key error status headers body",
+        walks=True,
+    ),
+    "history": Export("id queue state accepted_at finished_at level attempts took_ms", walks=True),
+    "attempt": Export(
+        "message_id number started_at level outcome status took_ms error",
+        walks=True,
+    ),
+    "webhook_try": Export(
+        "message_id number started_at level outcome status took_ms address fault error "
+        "headers answer",
+        walks=True,
+    ),
+    "campaign": Export(
+        "name state reason spec columns total sent failed uncertain created_at started_at ended_at"
+    ),
+    "recipient": Export(
+        "campaign n line recipient fields state tries provider_id error_code "
+        "sub_type sent_at answered_at status status_at"
+    ),
+    "credential": Export("name channel spec created_at"),
+    "mailbox": Export("name quota ttl_ms waiting"),
+    "letter": Export("mailbox position at expires_at body"),
+    "token": Export("id name scopes role created_at expires_at"),
+    "audit": Export("asked_at ended_at actor name address verb what outcome status count"),
+}
+"""The kinds of an export, in their order; each has a statement."""
+
+
+def read_page(
+    how: Export, rows: Sequence[Row], limit: int
+) -> tuple[list[Exported], tuple[int, int] | None]:
+    """The rows that are meant, and where the next page begins; None after the last."""
+    over = not rows if how.walks else len(rows) < limit
+    after = None if over else max((k1, k2) for k1, k2, *_ in rows)
+    meant = [row[3:] for row in rows if row[2]] if how.walks else [row[2:] for row in rows]
+    return [_row(how, row) for row in meant], after
+
+
+def _row(how: Export, row: Row) -> Exported:
+    found: Exported = {}
+    for name, value in zip(how.columns.split(), row, strict=True):
+        is_message = how.walks and name in ("id", "message_id")
+        found |= {name: to_text(value)} if is_message else _value(name, value)
+    return found
+
+
+def _value(name: str, value: Any) -> Exported:
+    if name == "headers":
+        return {name: _headers(value)}
+    if name in JSON_COLUMNS or name == "body":
+        return _json(name, value)
+    if isinstance(value, bytes):
+        return {name: value.decode(errors="replace")}
+    return {name: value}
+
+
+def _headers(value: bytes) -> dict[str, str] | str:
+    try:
+        return shown(HEADERS.decode(value)) if value else {}
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return value.decode(errors="replace")
+
+
+def _json(name: str, value: Any) -> Exported:
+    try:
+        return {name: msgspec.json.decode(value)}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        data = value if isinstance(value, bytes) else str(value).encode()
+        return {f"{name}_base64": b64encode(data).decode()}

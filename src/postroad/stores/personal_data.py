@@ -1,0 +1,291 @@
+"""Which tables hold something of a tenant or a recipient, and how it is erased: the one list for
+both databases. A test fails for a table that is on neither list."""
+
+from collections.abc import Generator, Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from postroad.model.audit import shown_text
+from postroad.model.entities import DEFAULT_TENANT
+from postroad.model.ids import first_after
+from postroad.model.privacy import CANCEL_STEP, LAST_STEP, ErasureJob
+from postroad.stores.statements import Value
+
+ERASED: Final[Mapping[str, str]] = {
+    "token": "access",
+    "message": "cancelled first, then in history",
+    "arrival": "moved to its queue first, as always",
+    "history": "history",
+    "history_batch": "history: batches are written anew without the erased messages",
+    "attempt": "with its message",
+    "webhook_try": "with its message",
+    "dead": "dead",
+    "idempotency": "keys",
+    "broker_message": "broker; what lies in the broker itself is not reached",
+    "job": "campaigns",
+    "campaign_op": "campaigns",
+    "campaign_message": "campaigns, recipients",
+    "campaign_import": "campaigns",
+    "campaign": "campaigns",
+    "credential": "campaigns",
+    "letter": "mailboxes",
+    "mailbox": "mailboxes",
+    "queue": "queues",
+    "queue_lane": "queues",
+    "rung": "queues",
+    "lane": "queues",
+    "lane_level": "queues",
+    "unused_queue": "queues",
+    "webhook": "queues",
+    "pace": "queues, limits",
+    "pace_count": "queues, limits",
+    "pace_share": "queues, limits",
+    "audit": "audit: the lines stay, without what they name",
+    "erasure": "its own row keeps a digest of the recipient",
+}
+"""Tables, and the step that erases them."""
+HOLDS_NOTHING: Final[Mapping[str, str]] = {
+    "process": "engines of the fleet",
+    "hub": "which process is the hub",
+    "schedule": "timetables of the program",
+    "tick": "when timetables were due",
+    "queue_walk": "how far a walk over all queues is",
+    "schema_version": "the version of the schema",
+    "sqlite_sequence": "SQLite's own numbers",
+    "copying": "how far a copy is",
+    "copied": "that a copy is whole",
+}
+"""Tables without anything of a tenant, and what they hold."""
+
+SLICE: Final = 1_000
+"""Rows that one transaction looks at: other writers go between two of them."""
+QUEUES_SLICE: Final = 100
+LANES_WAIT_MS: Final = 60_000
+"""How long queues are waited for whose lanes are in use; an idle lane is given back in ten
+seconds."""
+
+
+class Query(Struct, frozen=True):
+    """A statement that the store is to run. The answer is its rows if its name ends in `_find`,
+    else how many rows it changed."""
+
+    statement: str
+    values: tuple[Value, ...]
+
+
+class Erased(Struct, frozen=True):
+    """What one slice of a step did. `after` is where the step goes on, None when it is over."""
+
+    erased: dict[str, int]
+    after: int | None = None
+    waits_for: int = 0
+    kept_queues: int | None = None
+
+
+Slice = Generator[Query, Any, Erased]
+
+
+class ErasureNote(Struct, frozen=True):
+    """How a job stands after a slice."""
+
+    step: str
+    step_at_ms: int
+    after: int
+    erased: dict[str, int]
+    waits_for: int
+    kept_queues: int
+    recipient: str
+    ended_at_ms: int
+
+
+def next_step(job: ErasureJob, done: Erased, now_ms: int) -> ErasureNote:
+    """Add up a slice, and go on to the next step where one is over."""
+    erased = dict(job.erased)
+    for table, count in done.erased.items():
+        if count:
+            erased[table] = erased.get(table, 0) + count
+    step, step_at_ms, after = job.step, job.step_at_ms, done.after
+    if after is None:
+        names = [*STEPS, LAST_STEP]
+        step, step_at_ms, after = names[names.index(step) + 1], now_ms, 0
+    over = step == LAST_STEP
+    recipient = "" if over else job.subject.recipient
+    ended_ms = now_ms if over else 0
+    kept = job.kept_queues if done.kept_queues is None else done.kept_queues
+    return ErasureNote(step, step_at_ms, after, erased, done.waits_for, kept, recipient, ended_ms)
+
+
+def access(job: ErasureJob, now_ms: int) -> Slice:
+    """Tokens go first, so that nobody sends for the tenant; its campaigns are cancelled."""
+    if job.subject.recipient:
+        return Erased({})
+    tokens = yield Query("erase_tokens", (job.subject.tenant,))
+    yield Query("erase_stop_campaigns", (job.subject.tenant, now_ms))
+    yield Query("erase_stop_jobs", (job.subject.tenant,))
+    return Erased({"token": tokens})
+
+
+def messages(_job: ErasureJob, _now_ms: int) -> Slice:
+    """Waiting messages are cancelled by whoever runs the job, not here."""
+    return Erased({}, after=0)
+    yield
+
+
+def history(job: ErasureJob, _now_ms: int) -> Slice:
+    """Finished messages with their tries: all are walked over, in order of id."""
+    whose = (job.subject.tenant, job.subject.recipient)
+    rows = yield Query("erase_history_find", (*whose, job.after, SLICE, _before(job)))
+    ids = listed(number for number, place in rows if number is not None)
+    last = max((place for _, place in rows), default=None)
+    erased = yield from _with_tries(ids, "history")
+    return Erased(erased, last)
+
+
+def dead(job: ErasureJob, _now_ms: int) -> Slice:
+    """Dead messages with their tries."""
+    whose = (job.subject.tenant, job.subject.recipient)
+    rows = yield Query("erase_dead_find", (*whose, job.after, SLICE, _before(job)))
+    numbers = [number for (number,) in rows]
+    erased = yield from _with_tries(listed(numbers), "dead")
+    return Erased(erased, max(numbers) if len(numbers) == SLICE else None)
+
+
+def _with_tries(ids: str, table: str) -> Generator[Query, Any, dict[str, int]]:
+    erased: dict[str, int] = {}
+    for each in ("attempt", "webhook_try", table) if ids != "[]" else ():
+        erased[each] = yield Query(f"erase_{each}", (ids,))
+    return erased
+
+
+def keys(job: ErasureJob, _now_ms: int) -> Slice:
+    """Idempotency keys."""
+    whose = (job.subject.tenant, job.subject.recipient)
+    count = yield Query("erase_idempotency", (*whose, _before(job), SLICE))
+    return Erased({"idempotency": count}, 0 if count else None)
+
+
+def broker(job: ErasureJob, _now_ms: int) -> Slice:
+    """What is recorded about a broker's messages that are finished."""
+    whose = (job.subject.tenant, job.subject.recipient)
+    count = yield Query("erase_broker_message", (*whose, SLICE))
+    return Erased({"broker_message": count}, 0 if count else None)
+
+
+def campaigns(job: ErasureJob, now_ms: int) -> Slice:
+    """All campaigns of a tenant, once no sender works at them; then its credentials."""
+    tenant = job.subject.tenant
+    if job.subject.recipient:
+        return Erased({})
+    ((busy,),) = yield Query("erase_jobs_find", (tenant, now_ms))
+    if busy:
+        return Erased({}, 0, waits_for=busy)
+    # Without its jobs nobody finalises a campaign whose rows are half erased.
+    erased = {"job": (yield Query("erase_job", (tenant,)))}
+    for table in ("campaign_op", "campaign_message"):
+        erased[table] = yield Query(f"erase_{table}", (tenant, SLICE))
+        if erased[table]:
+            return Erased(erased, 0)
+    for table in ("campaign_import", "campaign", "credential"):
+        erased[table] = yield Query(f"erase_{table}", (tenant,))
+    return Erased(erased)
+
+
+def recipients(job: ErasureJob, now_ms: int) -> Slice:
+    """One recipient in all campaigns, and in their counts. A call that is under way is waited
+    for."""
+    if not job.subject.recipient:
+        return Erased({})
+    whose = (job.subject.tenant, job.subject.recipient)
+    rows = yield Query("erase_recipient_find", (*whose, job.after, now_ms))
+    if not rows:
+        return Erased({})
+    ((campaign, n, busy),) = rows
+    if busy:
+        return Erased({}, job.after, waits_for=1)
+    ops = yield Query("erase_recipient_op", (campaign, n, now_ms))
+    gone = yield Query("erase_recipient", (campaign, n))
+    # None: a call to it has begun just now.
+    return Erased({"campaign_op": ops, "campaign_message": gone}, campaign if gone else job.after)
+
+
+def mailboxes(job: ErasureJob, _now_ms: int) -> Slice:
+    """Mailboxes with their letters."""
+    whose = (job.subject.tenant, job.subject.recipient)
+    letters = yield Query("erase_letter", (*whose, SLICE))
+    if letters:
+        return Erased({"letter": letters}, 0)
+    return Erased({"mailbox": (yield Query("erase_mailbox", whose))})
+
+
+def queues(job: ErasureJob, now_ms: int) -> Slice:
+    """Queues that hold nothing any more, with their settings, limits and lanes. Those of handlers
+    of the default tenant stay: their names are the program's. A queue that is in use again after a
+    minute stays too, and is counted; so do all queues that messages in a broker may need."""
+    whose = (job.subject.tenant, job.subject.recipient)
+    if job.keeps_queues:
+        ((left,),) = yield Query("erase_queues_left_find", (*whose, DEFAULT_TENANT))
+        return Erased({}, kept_queues=left)
+    rows = yield Query("erase_queue_find", (*whose, job.after, QUEUES_SLICE, DEFAULT_TENANT))
+    numbers = [number for (number,) in rows]
+    gone = (yield Query("erase_queue", (listed(numbers),))) if numbers else 0
+    last = max(numbers) if len(numbers) == QUEUES_SLICE else None
+    if last is not None:
+        return Erased({"queue": gone}, last)
+    ((left,),) = yield Query("erase_queues_left_find", (*whose, DEFAULT_TENANT))
+    waits = left and now_ms < job.step_at_ms + LANES_WAIT_MS
+    return Erased({"queue": gone}, 0 if waits else None, left if waits else 0, left)
+
+
+def limits(job: ErasureJob, _now_ms: int) -> Slice:
+    """Limits of a tenant's lanes."""
+    if job.subject.recipient:
+        return Erased({})
+    erased = {}
+    for table in ("pace_count", "pace_share", "pace"):
+        erased[table] = yield Query(f"erase_{table}", (job.subject.tenant,))
+    return Erased(erased)
+
+
+def audit(job: ErasureJob, _now_ms: int) -> Slice:
+    """Lines of the audit log keep who, when and which verb, and lose what they name."""
+    recipient = job.subject.recipient
+    needle = msgspec.json.encode(shown_text(recipient)).decode()[1:-1] if recipient else ""
+    rows = yield Query("erase_audit_find", (job.subject.tenant, needle, job.after, SLICE))
+    ids = listed(number for number, meant in rows if meant)
+    count = (yield Query("erase_audit", (ids,))) if ids != "[]" else 0
+    return Erased({"audit": count}, rows[-1][0] if len(rows) == SLICE else None)
+
+
+STEPS: Final = {
+    "access": access,
+    CANCEL_STEP: messages,
+    "history": history,
+    "dead": dead,
+    "keys": keys,
+    "broker": broker,
+    "campaigns": campaigns,
+    "recipients": recipients,
+    "mailboxes": mailboxes,
+    "queues": queues,
+    "limits": limits,
+    "audit": audit,
+}
+"""The steps of an erasure in their order; each is one or many transactions."""
+
+
+def after_cancelling() -> str:
+    """The step that follows when no message waits any more."""
+    names = list(STEPS)
+    return names[names.index(CANCEL_STEP) + 1]
+
+
+def listed(numbers: Any) -> str:
+    """Numbers as one JSON value."""
+    return msgspec.json.encode(list(numbers)).decode()
+
+
+def _before(job: ErasureJob) -> int:
+    """A number above the ids of all messages that were sent before the job was asked for."""
+    return first_after(job.asked_at_ms + 1)

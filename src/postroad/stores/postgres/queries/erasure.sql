@@ -1,0 +1,221 @@
+-- Erasing what is stored about a tenant, or about one recipient of it.
+
+-- name: erasure_insert
+-- Insert a job; returns its number.
+insert into postroad.erasure (tenant, recipient, digest, asked_at, step, step_at)
+values ($1, $2, $3, $4, $5, $4) returning id
+
+-- name: erasure_page
+-- List jobs of a tenant or of all, the newest first; all, or one by its number.
+select id, tenant, digest, asked_at, ended_at, step, waits_for, erased, kept_queues from postroad.erasure
+ where ($1::text is null or tenant = $1) and ($2::bigint = 0 or id = $2) and id < $3 order by id desc limit $4
+
+-- name: erasures_waiting
+-- Find the oldest jobs that are not done.
+select id, tenant, recipient, asked_at, step, step_at, after, erased, kept_queues from postroad.erasure
+ where ended_at = 0 order by id limit 100
+
+-- name: erasure_lock
+-- Lock a job that is not done, unless somebody works at it.
+select id, tenant, recipient, asked_at, step, step_at, after, erased, kept_queues from postroad.erasure
+ where id = $1 and ended_at = 0 for update skip locked
+
+-- name: erasure_waits
+-- Note how many tries a job waits for.
+update postroad.erasure set waits_for = $2 where id = $1 and waits_for <> $2 returning 1
+
+-- name: erasure_cancelled
+-- Begin the next step when no message from before the job is left.
+update postroad.erasure e set step = $2, step_at = $3, waits_for = 0
+ where e.id = $1 and e.step = 'messages'
+   and not exists (select from postroad.queue q join postroad.rung r on r.queue_id = q.id
+                     join postroad.message m on m.rung_id = r.id
+                    where q.tenant = e.tenant and (e.recipient = '' or q.name = e.recipient)
+                      and m.accepted_at <= e.asked_at)
+   and not exists (select from postroad.queue q join postroad.arrival a on a.queue_id = q.id
+                    where q.tenant = e.tenant and (e.recipient = '' or q.name = e.recipient)
+                      and a.accepted_at <= e.asked_at)
+returning 1
+
+-- name: erasure_note
+-- Note how far a job is.
+update postroad.erasure
+   set step = $2, step_at = $3, after = $4, erased = $5, waits_for = $6, kept_queues = $7,
+       recipient = $8, ended_at = $9
+ where id = $1
+
+-- name: erasure_retain
+-- Delete jobs that ended before a time.
+delete from postroad.erasure where ended_at > 0 and ended_at < $1 returning 1
+
+-- name: erase_tokens
+-- Delete a tenant's tokens.
+delete from postroad.token where tenant = $1
+
+-- name: erase_stop_campaigns
+-- Cancel a tenant's campaigns.
+update postroad.campaign set state = 'cancelled', ended_at = $2 where tenant = $1 and state not in ('done', 'cancelled')
+
+-- name: erase_stop_jobs
+-- Stop the jobs of a tenant's campaigns.
+update postroad.job set state = 'STOPPED'
+ where state in ('READY', 'ENQUEUED', 'SENDING', 'SENT')
+   and campaign_id in (select id from postroad.campaign where tenant = $1)
+
+-- name: erase_history_find
+-- Walk over history row by row; returns the messages that are meant, and how far this went. Fewer rows than
+-- elsewhere: one may be hundreds of messages.
+with next as materialized (
+  select p.id, p.queue_id, p.ids, p.queues from postroad.history_batch p
+   where p.id > $3 and p.id < $5 order by p.id limit greatest(1, $4 / 20)),
+each as (
+  select coalesce((n.id >> 28 << 28) + x.id, n.id) as id, n.id as place, coalesce(x.queue, n.queue_id) as queue_id
+    from next n left join lateral unnest(n.ids, n.queues) x(id, queue) on true)
+select e.id, e.place from each e join postroad.queue q on q.id = e.queue_id
+ where q.tenant = $1 and ($2::text = '' or q.name = $2)
+union all
+select null, max(id) from next having max(id) is not null
+
+-- name: erase_dead_find
+-- Find dead messages.
+select d.id from postroad.dead d join postroad.queue q on q.id = d.queue_id
+ where q.tenant = $1 and ($2::text = '' or q.name = $2) and d.id > $3 and d.id < $5 order by d.id limit $4
+
+-- name: erase_attempt
+-- Delete the tries of messages by a JSON list of ids.
+delete from postroad.attempt where message_id in (select value::bigint from json_array_elements_text($1::json))
+
+-- name: erase_webhook_try
+-- Delete the log of tries of messages.
+delete from postroad.webhook_try where message_id in (select value::bigint from json_array_elements_text($1::json))
+
+-- name: erase_history
+-- Delete finished messages, also out of batches; returns how many.
+select postroad.erase_history(array(select value::bigint from json_array_elements_text($1::json)))
+
+-- name: erase_dead
+-- Delete dead messages.
+delete from postroad.dead where id in (select value::bigint from json_array_elements_text($1::json))
+
+-- name: erase_idempotency
+-- Delete idempotency keys.
+delete from postroad.idempotency
+ where (queue_id, key) in (
+   select i.queue_id, i.key from postroad.queue q join postroad.idempotency i on i.queue_id = q.id
+    where q.tenant = $1 and ($2::text = '' or q.name = $2) and i.message_id < $3 limit $4)
+
+-- name: erase_broker_message
+-- Delete what is recorded about finished messages of a broker.
+delete from postroad.broker_message
+ where id in (select b.id from postroad.broker_message b join postroad.queue q on q.id = b.queue_id
+               where b.done = 1 and q.tenant = $1 and ($2::text = '' or q.name = $2) limit $3)
+
+-- name: erase_jobs_find
+-- Count the jobs of a tenant's campaigns that a live sender works at.
+select count(*) from postroad.job j join postroad.campaign c on c.id = j.campaign_id
+ where c.tenant = $1 and j.owner is not null and j.lease_until > $2
+
+-- name: erase_job
+-- Delete the jobs of a tenant's campaigns.
+delete from postroad.job where campaign_id in (select id from postroad.campaign where tenant = $1)
+
+-- name: erase_campaign_op
+-- Delete operations of a tenant's campaigns.
+delete from postroad.campaign_op
+ where (campaign_id, n) in (select o.campaign_id, o.n from postroad.campaign c join postroad.campaign_op o on o.campaign_id = c.id
+                             where c.tenant = $1 limit $2)
+
+-- name: erase_campaign_message
+-- Delete recipients of a tenant's campaigns.
+delete from postroad.campaign_message
+ where (campaign_id, n) in (
+   select m.campaign_id, m.n from postroad.campaign c join postroad.campaign_message m on m.campaign_id = c.id
+    where c.tenant = $1 limit $2)
+
+-- name: erase_campaign_import
+-- Delete the imports into a tenant's campaigns.
+delete from postroad.campaign_import where campaign_id in (select id from postroad.campaign where tenant = $1)
+
+-- name: erase_campaign
+-- Delete a tenant's campaigns.
+delete from postroad.campaign where tenant = $1
+
+-- name: erase_credential
+-- Delete a tenant's credentials.
+delete from postroad.credential where tenant = $1
+
+-- name: erase_recipient_find
+-- Find the next campaign with a recipient, and whether a call to it is under way.
+select c.id, m.n, exists (select 1 from postroad.campaign_op o join postroad.job j on j.id = o.job_id
+                           where o.campaign_id = c.id and o.n = m.n and o.state = 'intent'
+                             and j.owner is not null and j.lease_until > $4)
+  from postroad.campaign c join postroad.campaign_message m on m.campaign_id = c.id and m.recipient = $2
+ where c.tenant = $1 and c.id > $3 order by c.id limit 1
+
+-- name: erase_recipient_op
+-- Delete the operation of a recipient, unless a call is under way.
+delete from postroad.campaign_op as o
+ where o.campaign_id = $1 and o.n = $2
+   and not (o.state = 'intent' and exists (select 1 from postroad.job j
+                                            where j.id = o.job_id and j.owner is not null and j.lease_until > $3))
+
+-- name: erase_recipient
+-- Delete a recipient of a campaign that has no operation, also from its counts.
+with gone as (
+  delete from postroad.campaign_message m
+   where m.campaign_id = $1 and m.n = $2
+     and not exists (select from postroad.campaign_op o where o.campaign_id = $1 and o.n = $2)
+  returning m.state, m.status)
+update postroad.campaign c
+   set total = c.total - 1, sent = c.sent - (g.state = 'sent')::int, failed = c.failed - (g.state = 'failed')::int,
+       uncertain = c.uncertain - (g.state = 'uncertain')::int,
+       undelivered = c.undelivered - (g.status in ('undelivered', 'failed', 'canceled'))::int
+  from gone g where c.id = $1
+
+-- name: erase_letter
+-- Delete letters in mailboxes.
+delete from postroad.letter
+ where (mailbox, position) in (
+   select l.mailbox, l.position from postroad.mailbox b join postroad.letter l on l.mailbox = b.number
+    where b.tenant = $1 and ($2::text = '' or b.name = $2) limit $3)
+
+-- name: erase_mailbox
+-- Delete mailboxes.
+delete from postroad.mailbox where tenant = $1 and ($2::text = '' or name = $2)
+
+-- name: erase_queue_find
+-- Find queues to delete, unless they hold something or their lanes are owned.
+select q.id from postroad.queue q
+ where q.tenant = $1 and ($2::text = '' or q.name = $2) and q.id > $3
+   and not (q.transport = 'handler' and q.tenant = $5)
+   and q.id in (select postroad.empty_queues(array[q.id]))
+ order by q.id limit $4
+
+-- name: erase_queue
+-- Delete queues that hold nothing, and whose lanes nobody owns; returns how many.
+select postroad.erase_queues(array(select value::bigint from json_array_elements_text($1::json)))
+
+-- name: erase_queues_left_find
+-- Count the queues that are left.
+select count(*) from postroad.queue q where q.tenant = $1 and ($2::text = '' or q.name = $2) and not (q.transport = 'handler' and q.tenant = $3)
+
+-- name: erase_pace_count
+-- Delete what limits of a tenant's lanes have used.
+delete from postroad.pace_count where ledger in (select id from postroad.pace where queue_id = 0 and tenant = $1)
+
+-- name: erase_pace_share
+-- Delete who reserves on limits of a tenant's lanes.
+delete from postroad.pace_share where ledger in (select id from postroad.pace where queue_id = 0 and tenant = $1)
+
+-- name: erase_pace
+-- Delete limits of a tenant's lanes.
+delete from postroad.pace where queue_id = 0 and tenant = $1
+
+-- name: erase_audit_find
+-- Walk over a tenant's lines of the audit log; returns which ones name the recipient.
+select id, $2::text = '' or strpos(what, $2) > 0 from postroad.audit
+ where tenant = $1 and id > $3 and verb not like 'privacy%' and what <> '{}' order by id limit $4
+
+-- name: erase_audit
+-- Take out of lines of the audit log what they name.
+update postroad.audit set what = '{}' where id in (select value::bigint from json_array_elements_text($1::json))

@@ -1,0 +1,122 @@
+-- Exporting what is stored about a tenant, or about one recipient of it. Statements get tenant, recipient, the
+-- key of the last row (two numbers) and a limit. Rows have their key as k1 and k2.
+
+-- name: export_queue
+-- queues.
+select q.id as k1, 0 as k2, q.name, q.transport, q.policy, q.paused_at, q.block_kind, q.block_until, q.block_reason
+  from postroad.queue q where q.tenant = $1 and ($2::text = '' or q.name = $2) and q.id > $3 and $4::bigint >= 0 order by q.id limit $5
+
+-- name: export_endpoint
+-- settings of webhooks, without their secrets.
+select q.id as k1, 0 as k2, q.name as url, w.settings from postroad.queue q join postroad.webhook w on w.queue_id = q.id
+ where q.tenant = $1 and ($2::text = '' or q.name = $2) and q.id > $3 and $4::bigint >= 0 order by q.id limit $5
+
+-- name: export_limit
+-- rate limits of queues and lanes.
+select p.id as k1, 0 as k2, coalesce(q.name, '') as queue, p.transport, p.server, p.credential, p.spec as rate, p.cost
+  from postroad.pace p left join postroad.queue q on q.id = p.queue_id
+ where ((q.id is not null and q.tenant = $1 and ($2::text = '' or q.name = $2)) or (p.queue_id = 0 and p.tenant = $1 and $2::text = ''))
+   and p.id > $3 and $4::bigint >= 0 order by p.id limit $5
+
+-- name: export_message
+-- Walk over unfinished messages.
+with next as materialized (select * from postroad.message where id > $3 and $4::bigint >= 0 order by id limit $5)
+select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2), false) as meant, n.id, q.name as queue, n.accepted_at, n.due,
+       n.expires_at, n.level, n.attempts, n.order_key, n.headers, n.body
+  from next n left join postroad.rung r on r.id = n.rung_id left join postroad.queue q on q.id = r.queue_id
+ where (q.tenant = $1 and ($2::text = '' or q.name = $2)) or n.id = (select max(id) from next)
+ order by k1, k2
+
+-- name: export_dead
+-- Walk over dead messages.
+with next as materialized (select * from postroad.dead where id > $3 and $4::bigint >= 0 order by id limit $5)
+select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2), false) as meant, n.id, q.name as queue, n.accepted_at, n.died_at,
+       n.reason, n.level, n.attempts, n.order_key, n.error, n.status, n.headers, n.body
+  from next n left join postroad.queue q on q.id = n.queue_id
+ where (q.tenant = $1 and ($2::text = '' or q.name = $2)) or n.id = (select max(id) from next)
+ order by k1, k2
+
+-- name: export_history
+-- Walk over history row by row; a row is one message or several.
+with next as materialized (
+  select * from postroad.history_batch where id > $3 and $4::bigint >= 0 order by id limit $5),
+each as (
+  select n.id as place, coalesce((n.id >> 28 << 28) + x.id, n.id) as id, coalesce(x.queue, n.queue_id) as queue_id,
+         n.state, coalesce(x.accepted, n.accepted_at) as accepted_at, n.finished_at, n.level, n.attempts,
+         coalesce(x.took, n.took_ms) as took_ms
+    from next n left join lateral unnest(n.ids, n.queues, n.accepted, n.took) x(id, queue, accepted, took) on true)
+select e.place as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2), false) as meant, e.id, q.name as queue, e.state, e.accepted_at,
+       e.finished_at, e.level, e.attempts, e.took_ms
+  from each e left join postroad.queue q on q.id = e.queue_id
+ where (q.tenant = $1 and ($2::text = '' or q.name = $2)) or e.place = (select max(id) from next)
+ order by e.place, e.id
+
+-- name: export_attempt
+-- Walk over tries that did not deliver.
+with next as materialized (
+  select a.*, coalesce((select r.queue_id from postroad.message m join postroad.rung r on r.id = m.rung_id where m.id = a.message_id),
+                       (select d.queue_id from postroad.dead d where d.id = a.message_id),
+                       (select h.queue_id from postroad.finished(array[a.message_id]) h limit 1)) as queue_id
+    from postroad.attempt a where (a.message_id, a.number) > ($3::bigint, $4::int) order by a.message_id, a.number limit $5)
+select n.message_id as k1, n.number as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2), false) as meant, n.message_id, n.number, n.started_at,
+       n.level, n.kind as outcome, n.status, n.took_ms, n.error
+  from next n left join postroad.queue q on q.id = n.queue_id
+ where (q.tenant = $1 and ($2::text = '' or q.name = $2)) or (n.message_id, n.number) = (select message_id, number from next
+                                                  order by message_id desc, number desc limit 1)
+ order by k1, k2
+
+-- name: export_webhook_try
+-- Walk over the log of tries of webhooks.
+with next as materialized (
+  select a.*, coalesce((select r.queue_id from postroad.message m join postroad.rung r on r.id = m.rung_id where m.id = a.message_id),
+                       (select d.queue_id from postroad.dead d where d.id = a.message_id),
+                       (select h.queue_id from postroad.finished(array[a.message_id]) h limit 1)) as queue_id
+    from postroad.webhook_try a where a.id > $3 and $4::bigint >= 0 order by a.id limit $5)
+select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2), false) as meant, n.message_id, n.number, n.started_at, n.level,
+       n.outcome, n.status, n.took_ms, n.address, n.fault, n.error, n.headers, n.answer
+  from next n left join postroad.queue q on q.id = n.queue_id
+ where (q.tenant = $1 and ($2::text = '' or q.name = $2)) or n.id = (select max(id) from next)
+ order by k1, k2
+
+-- name: export_campaign
+-- a tenant's campaigns.
+select c.id as k1, 0 as k2, c.name, c.state, c.reason, c.spec, c.columns, c.total, c.sent, c.failed, c.uncertain,
+       c.created_at, c.started_at, c.ended_at
+  from postroad.campaign c where c.tenant = $1 and $2::text = '' and c.id > $3 and $4::bigint >= 0 order by c.id limit $5
+
+-- name: export_recipient
+-- recipients of a tenant's campaigns.
+select m.campaign_id as k1, m.n as k2, c.name as campaign, m.n, m.line, m.recipient, m.fields, m.state, m.tries,
+       m.provider_id, m.error_code, m.sub_type, m.sent_at, m.answered_at, m.status, m.status_at
+  from postroad.campaign c join postroad.campaign_message m on m.campaign_id = c.id
+ where c.tenant = $1 and ($2::text = '' or m.recipient = $2) and (m.campaign_id, m.n) > ($3::bigint, $4::bigint)
+ order by m.campaign_id, m.n limit $5
+
+-- name: export_credential
+-- a tenant's credentials, without their secrets.
+select c.id as k1, 0 as k2, c.name, c.kind as channel, c.spec, c.created_at
+  from postroad.credential c where c.tenant = $1 and $2::text = '' and c.id > $3 and $4::bigint >= 0 order by c.id limit $5
+
+-- name: export_mailbox
+-- mailboxes.
+select b.number as k1, 0 as k2, b.name, b.quota, b.ttl_ms, b.next - b.first as waiting
+  from postroad.mailbox b where b.tenant = $1 and ($2::text = '' or b.name = $2) and b.number > $3 and $4::bigint >= 0
+ order by b.number limit $5
+
+-- name: export_letter
+-- letters in mailboxes.
+select l.mailbox as k1, l.position as k2, b.name as mailbox, l.position, l.at, l.expires_at, l.body
+  from postroad.mailbox b join postroad.letter l on l.mailbox = b.number
+ where b.tenant = $1 and ($2::text = '' or b.name = $2) and (l.mailbox, l.position) > ($3::bigint, $4::bigint)
+ order by l.mailbox, l.position limit $5
+
+-- name: export_token
+-- a tenant's tokens, which are stored without their secrets.
+select row_number() over (order by t.id) as k1, 0 as k2, t.id, t.name, t.scopes, t.role, t.created_at, t.expires_at
+  from postroad.token t where t.tenant = $1 and $2::text = '' order by t.id limit $5 offset $3::bigint + 0 * $4::bigint
+
+-- name: export_audit
+-- a tenant's lines of the audit log.
+select a.id as k1, 0 as k2, a.asked_at, a.ended_at, a.actor, a.name, a.address, a.verb, a.what, a.outcome,
+       a.status, a.count
+  from postroad.audit a where a.tenant = $1 and $2::text = '' and a.id > $3 and $4::bigint >= 0 order by a.id limit $5

@@ -1,0 +1,212 @@
+-- Erasing what is stored about a tenant, or about one recipient of it.
+
+-- name: erasure_insert
+-- Insert a job; answers its number.
+insert into erasure (tenant, recipient, digest, asked_at, step, step_at)
+values (?1, ?2, ?3, ?4, ?5, ?4) returning id
+
+-- name: erasure_page
+-- List jobs of a tenant or of all, the newest first; all, or one by its number.
+select id, tenant, digest, asked_at, ended_at, step, waits_for, erased, kept_queues from erasure
+ where (?1 is null or tenant = ?1) and (?2 = 0 or id = ?2) and id < ?3 order by id desc limit ?4
+
+-- name: erasures_waiting
+-- Find the oldest jobs that are not done.
+select id, tenant, recipient, asked_at, step, step_at, after, erased, kept_queues from erasure
+ where ended_at = 0 order by id limit 100
+
+-- name: erasure_lock
+-- Read a job that is not done.
+select id, tenant, recipient, asked_at, step, step_at, after, erased, kept_queues from erasure
+ where id = ?1 and ended_at = 0
+
+-- name: erasure_waits
+-- Note how many tries a job waits for.
+update erasure set waits_for = ?2 where id = ?1 and waits_for <> ?2
+
+-- name: erasure_cancelled
+-- Begin the next step when no message from before the job is left.
+update erasure set step = ?2, step_at = ?3, waits_for = 0
+ where id = ?1 and step = 'messages'
+   and not exists (select 1 from queue q join rung r on r.queue_id = q.id join message m on m.rung_id = r.id
+                    where q.tenant = erasure.tenant and (erasure.recipient = '' or q.name = erasure.recipient)
+                      and m.accepted_at <= erasure.asked_at)
+
+-- name: erasure_note
+-- Note how far a job is.
+update erasure
+   set step = ?2, step_at = ?3, after = ?4, erased = ?5, waits_for = ?6, kept_queues = ?7,
+       recipient = ?8, ended_at = ?9
+ where id = ?1
+
+-- name: erasure_retain
+-- Delete jobs that ended before a time.
+delete from erasure where ended_at > 0 and ended_at < ?1
+
+-- name: erase_tokens
+-- Delete a tenant's tokens.
+delete from token where tenant = ?1
+
+-- name: erase_stop_campaigns
+-- Cancel a tenant's campaigns.
+update campaign set state = 'cancelled', ended_at = ?2 where tenant = ?1 and state not in ('done', 'cancelled')
+
+-- name: erase_stop_jobs
+-- Stop the jobs of a tenant's campaigns.
+update job set state = 'STOPPED'
+ where state in ('READY', 'ENQUEUED', 'SENDING', 'SENT')
+   and campaign_id in (select id from campaign where tenant = ?1)
+
+-- name: erase_history_find
+-- Walk over finished messages; answers those that are meant, and how far this went.
+with next as materialized (
+  select id, queue_id from history where id > ?3 and id < ?5 order by id limit ?4)
+select n.id, n.id from next n join queue q on q.id = n.queue_id where q.tenant = ?1 and (?2 = '' or q.name = ?2)
+union all
+select null, max(id) from next having max(id) is not null
+
+-- name: erase_dead_find
+-- Find dead messages.
+select d.id from dead d join queue q on q.id = d.queue_id
+ where q.tenant = ?1 and (?2 = '' or q.name = ?2) and d.id > ?3 and d.id < ?5 order by d.id limit ?4
+
+-- name: erase_attempt
+-- Delete the tries of messages by a JSON list of ids.
+delete from attempt where message_id in (select value from json_each(?1))
+
+-- name: erase_webhook_try
+-- Delete the log of tries of messages.
+delete from webhook_try where message_id in (select value from json_each(?1))
+
+-- name: erase_history
+-- Delete finished messages.
+delete from history where id in (select value from json_each(?1))
+
+-- name: erase_dead
+-- Delete dead messages.
+delete from dead where id in (select value from json_each(?1))
+
+-- name: erase_idempotency
+-- Delete idempotency keys.
+delete from idempotency
+ where (queue_id, key) in (
+   select i.queue_id, i.key from queue q join idempotency i on i.queue_id = q.id
+    where q.tenant = ?1 and (?2 = '' or q.name = ?2) and i.message_id < ?3 limit ?4)
+
+-- name: erase_broker_message
+-- Delete what is recorded about finished messages of a broker.
+delete from broker_message
+ where id in (select b.id from broker_message b join queue q on q.id = b.queue_id
+               where b.done = 1 and q.tenant = ?1 and (?2 = '' or q.name = ?2) limit ?3)
+
+-- name: erase_jobs_find
+-- Count the jobs of a tenant's campaigns that a live sender works at.
+select count(*) from job j join campaign c on c.id = j.campaign_id
+ where c.tenant = ?1 and j.owner is not null and j.lease_until > ?2
+
+-- name: erase_job
+-- Delete the jobs of a tenant's campaigns.
+delete from job where campaign_id in (select id from campaign where tenant = ?1)
+
+-- name: erase_campaign_op
+-- Delete operations of a tenant's campaigns.
+delete from campaign_op
+ where (campaign_id, n) in (select o.campaign_id, o.n from campaign c join campaign_op o on o.campaign_id = c.id
+                             where c.tenant = ?1 limit ?2)
+
+-- name: erase_campaign_message
+-- Delete recipients of a tenant's campaigns.
+delete from campaign_message
+ where (campaign_id, n) in (
+   select m.campaign_id, m.n from campaign c join campaign_message m on m.campaign_id = c.id
+    where c.tenant = ?1 limit ?2)
+
+-- name: erase_campaign_import
+-- Delete the imports into a tenant's campaigns.
+delete from campaign_import where campaign_id in (select id from campaign where tenant = ?1)
+
+-- name: erase_campaign
+-- Delete a tenant's campaigns.
+delete from campaign where tenant = ?1
+
+-- name: erase_credential
+-- Delete a tenant's credentials.
+delete from credential where tenant = ?1
+
+-- name: erase_recipient_find
+-- Find the next campaign with a recipient, and whether a call to it is under way.
+select c.id, m.n, exists (select 1 from campaign_op o join job j on j.id = o.job_id
+                           where o.campaign_id = c.id and o.n = m.n and o.state = 'intent'
+                             and j.owner is not null and j.lease_until > ?4)
+  from campaign c join campaign_message m on m.campaign_id = c.id and m.recipient = ?2
+ where c.tenant = ?1 and c.id > ?3 order by c.id limit 1
+
+-- name: erase_recipient_count
+-- Take a recipient without an operation out of the counts of its campaign.
+update campaign
+   set total = total - 1, sent = sent - (m.state = 'sent'), failed = failed - (m.state = 'failed'),
+       uncertain = uncertain - (m.state = 'uncertain'),
+       undelivered = undelivered - (m.status in ('undelivered', 'failed', 'canceled'))
+  from campaign_message m
+ where campaign.id = ?1 and m.campaign_id = ?1 and m.n = ?2
+   and not exists (select 1 from campaign_op o where o.campaign_id = ?1 and o.n = ?2)
+
+-- name: erase_recipient_op
+-- Delete the operation of a recipient, unless a call is under way.
+delete from campaign_op as o
+ where o.campaign_id = ?1 and o.n = ?2
+   and not (o.state = 'intent' and exists (select 1 from job j
+                                            where j.id = o.job_id and j.owner is not null and j.lease_until > ?3))
+
+-- name: erase_recipient
+-- Delete a recipient of a campaign that has no operation.
+delete from campaign_message
+ where campaign_id = ?1 and n = ?2
+   and not exists (select 1 from campaign_op o where o.campaign_id = ?1 and o.n = ?2)
+
+-- name: erase_letter
+-- Delete letters in mailboxes.
+delete from letter
+ where (mailbox, position) in (
+   select l.mailbox, l.position from mailbox b join letter l on l.mailbox = b.number
+    where b.tenant = ?1 and (?2 = '' or b.name = ?2) limit ?3)
+
+-- name: erase_mailbox
+-- Delete mailboxes.
+delete from mailbox where tenant = ?1 and (?2 = '' or name = ?2)
+
+-- name: erase_queue_find
+-- Find queues that hold nothing, and whose lanes nobody owns.
+select q.id from queue q
+ where q.tenant = ?1 and (?2 = '' or q.name = ?2) and q.id > ?3
+   and not (q.transport = 'handler' and q.tenant = ?5)
+   and not exists (select 1 from rung r join message m on m.rung_id = r.id where r.queue_id = q.id)
+   and not exists (select 1 from dead d where d.queue_id = q.id)
+   and not exists (select 1 from queue_lane ql join lane l on l.id = ql.lane_id
+                    where ql.queue_id = q.id and l.owner is not null)
+ order by q.id limit ?4
+
+-- name: erase_queues_left_find
+-- Count the queues that are left.
+select count(*) from queue q where q.tenant = ?1 and (?2 = '' or q.name = ?2) and not (q.transport = 'handler' and q.tenant = ?3)
+
+-- name: erase_pace_count
+-- Delete what limits of a tenant's lanes have used.
+delete from pace_count where ledger in (select id from pace where queue_id = 0 and tenant = ?1)
+
+-- name: erase_pace_share
+-- Delete who reserves on limits of a tenant's lanes.
+delete from pace_share where ledger in (select id from pace where queue_id = 0 and tenant = ?1)
+
+-- name: erase_pace
+-- Delete limits of a tenant's lanes.
+delete from pace where queue_id = 0 and tenant = ?1
+
+-- name: erase_audit_find
+-- Walk over a tenant's lines of the audit log; answers which ones name the recipient.
+select id, ?2 = '' or instr(what, ?2) > 0 from audit
+ where tenant = ?1 and id > ?3 and verb not like 'privacy%' and what <> '{}' order by id limit ?4
+
+-- name: erase_audit
+-- Take out of lines of the audit log what they name.
+update audit set what = '{}' where id in (select value from json_each(?1))

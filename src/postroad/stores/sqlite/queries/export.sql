@@ -1,0 +1,116 @@
+-- Exporting what is stored about a tenant, or about one recipient of it. Statements get tenant, recipient, the
+-- key of the last row (two numbers) and a limit. Rows have their key as k1 and k2.
+
+-- name: export_queue
+-- Read queues.
+select q.id as k1, 0 as k2, q.name, q.transport, q.policy, q.paused_at, q.block_kind, q.block_until, q.block_reason
+  from queue q where q.tenant = ?1 and (?2 = '' or q.name = ?2) and q.id > ?3 and ?4 >= 0 order by q.id limit ?5
+
+-- name: export_endpoint
+-- Read settings of webhooks, without their secrets.
+select q.id as k1, 0 as k2, q.name as url, w.settings from queue q join webhook w on w.queue_id = q.id
+ where q.tenant = ?1 and (?2 = '' or q.name = ?2) and q.id > ?3 and ?4 >= 0 order by q.id limit ?5
+
+-- name: export_limit
+-- Read rate limits of queues and lanes.
+select p.id as k1, 0 as k2, coalesce(q.name, '') as queue, p.transport, p.server, p.credential, p.spec as rate, p.cost
+  from pace p left join queue q on q.id = p.queue_id
+ where ((q.id is not null and q.tenant = ?1 and (?2 = '' or q.name = ?2)) or (p.queue_id = 0 and p.tenant = ?1 and ?2 = ''))
+   and p.id > ?3 and ?4 >= 0 order by p.id limit ?5
+
+-- name: export_message
+-- Walk over unfinished messages.
+with next as materialized (select * from message where id > ?3 and ?4 >= 0 order by id limit ?5)
+select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2), false) as meant, n.id, q.name as queue, n.accepted_at, n.due,
+       n.expires_at, n.level, n.attempts, n.order_key, n.headers, n.body
+  from next n left join rung r on r.id = n.rung_id left join queue q on q.id = r.queue_id
+ where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
+ order by k1, k2
+
+-- name: export_dead
+-- Walk over dead messages.
+with next as materialized (select * from dead where id > ?3 and ?4 >= 0 order by id limit ?5)
+select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2), false) as meant, n.id, q.name as queue, n.accepted_at, n.died_at,
+       n.reason, n.level, n.attempts, n.order_key, n.error, n.status, n.headers, n.body
+  from next n left join queue q on q.id = n.queue_id
+ where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
+ order by k1, k2
+
+-- name: export_history
+-- Walk over finished messages.
+with next as materialized (select * from history where id > ?3 and ?4 >= 0 order by id limit ?5)
+select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2), false) as meant, n.id, q.name as queue, n.state, n.accepted_at,
+       n.finished_at, n.level, n.attempts, n.took_ms
+  from next n left join queue q on q.id = n.queue_id
+ where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
+ order by k1, k2
+
+-- name: export_attempt
+-- Walk over tries that did not deliver.
+with next as materialized (
+  select a.*, coalesce((select r.queue_id from message m join rung r on r.id = m.rung_id where m.id = a.message_id),
+                       (select d.queue_id from dead d where d.id = a.message_id),
+                       (select h.queue_id from history h where h.id = a.message_id)) as queue_id
+    from attempt a where (a.message_id, a.number) > (?3, ?4) order by a.message_id, a.number limit ?5)
+select n.message_id as k1, n.number as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2), false) as meant, n.message_id, n.number, n.started_at,
+       n.level, n.kind as outcome, n.status, n.took_ms, n.error
+  from next n left join queue q on q.id = n.queue_id
+ where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or (n.message_id, n.number) = (select message_id, number from next
+                                                  order by message_id desc, number desc limit 1)
+ order by k1, k2
+
+-- name: export_webhook_try
+-- Walk over the log of tries of webhooks.
+with next as materialized (
+  select a.*, coalesce((select r.queue_id from message m join rung r on r.id = m.rung_id where m.id = a.message_id),
+                       (select d.queue_id from dead d where d.id = a.message_id),
+                       (select h.queue_id from history h where h.id = a.message_id)) as queue_id
+    from webhook_try a where a.id > ?3 and ?4 >= 0 order by a.id limit ?5)
+select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2), false) as meant, n.message_id, n.number, n.started_at, n.level,
+       n.outcome, n.status, n.took_ms, n.address, n.fault, n.error, n.headers, n.answer
+  from next n left join queue q on q.id = n.queue_id
+ where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
+ order by k1, k2
+
+-- name: export_campaign
+-- Read a tenant's campaigns.
+select c.id as k1, 0 as k2, c.name, c.state, c.reason, c.spec, c.columns, c.total, c.sent, c.failed, c.uncertain,
+       c.created_at, c.started_at, c.ended_at
+  from campaign c where c.tenant = ?1 and ?2 = '' and c.id > ?3 and ?4 >= 0 order by c.id limit ?5
+
+-- name: export_recipient
+-- Read recipients of a tenant's campaigns.
+select m.campaign_id as k1, m.n as k2, c.name as campaign, m.n, m.line, m.recipient, m.fields, m.state, m.tries,
+       m.provider_id, m.error_code, m.sub_type, m.sent_at, m.answered_at, m.status, m.status_at
+  from campaign c join campaign_message m on m.campaign_id = c.id
+ where c.tenant = ?1 and (?2 = '' or m.recipient = ?2) and (m.campaign_id, m.n) > (?3, ?4)
+ order by m.campaign_id, m.n limit ?5
+
+-- name: export_credential
+-- Read a tenant's credentials, without their secrets.
+select c.id as k1, 0 as k2, c.name, c.kind as channel, c.spec, c.created_at
+  from credential c where c.tenant = ?1 and ?2 = '' and c.id > ?3 and ?4 >= 0 order by c.id limit ?5
+
+-- name: export_mailbox
+-- Read mailboxes.
+select b.number as k1, 0 as k2, b.name, b.quota, b.ttl_ms, b.next - b.first as waiting
+  from mailbox b where b.tenant = ?1 and (?2 = '' or b.name = ?2) and b.number > ?3 and ?4 >= 0
+ order by b.number limit ?5
+
+-- name: export_letter
+-- Read letters in mailboxes.
+select l.mailbox as k1, l.position as k2, b.name as mailbox, l.position, l.at, l.expires_at, l.body
+  from mailbox b join letter l on l.mailbox = b.number
+ where b.tenant = ?1 and (?2 = '' or b.name = ?2) and (l.mailbox, l.position) > (?3, ?4)
+ order by l.mailbox, l.position limit ?5
+
+-- name: export_token
+-- Read a tenant's tokens, which are stored without their secrets.
+select row_number() over (order by t.id) as k1, 0 as k2, t.id, t.name, t.scopes, t.role, t.created_at, t.expires_at
+  from token t where t.tenant = ?1 and ?2 = '' order by t.id limit ?5 offset ?3 + 0 * ?4
+
+-- name: export_audit
+-- Read a tenant's lines of the audit log.
+select a.id as k1, 0 as k2, a.asked_at, a.ended_at, a.actor, a.name, a.address, a.verb, a.what, a.outcome,
+       a.status, a.count
+  from audit a where a.tenant = ?1 and ?2 = '' and a.id > ?3 and ?4 >= 0 order by a.id limit ?5

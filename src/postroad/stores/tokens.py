@@ -1,0 +1,37 @@
+"""Access tokens: only a hash of each is kept."""
+
+from postroad.model.states import NEVER
+from postroad.model.tokens import Role, Scope, Token
+from postroad.stores.statements import Row, Statements
+
+
+class TokenTable(Statements):
+    """Stores access tokens."""
+
+    async def token_add(self, token: Token, digest: bytes) -> None:
+        """Store a new token."""
+        scopes, until_ms = " ".join(token.scopes), token.expires_at_ms or NEVER
+        whose = (token.id, token.tenant, token.name)
+        values = (*whose, scopes, digest, token.created_at_ms, until_ms, token.role or "")
+        await self.execute("tokens", "token_insert", *values)
+
+    async def token_find(self, identity: str) -> tuple[Token, bytes] | None:
+        """The token of that id, with its hash."""
+        row = await self.first("tokens", "token_find", identity)
+        return (_token(row[:7]), row[7]) if row else None
+
+    async def token_page(self, tenant: str | None) -> list[Token]:
+        """A tenant's tokens, or all of them."""
+        return [_token(row) for row in await self.select("tokens", "token_page", tenant)]
+
+    async def token_drop(self, tenant: str | None, identity: str) -> bool:
+        """Delete it."""
+        return await self.changes("tokens", "token_delete", tenant, identity)
+
+
+def _token(row: Row) -> Token:
+    identity, tenant, name, scopes, created_ms, expires_ms, role = row
+    kinds = tuple(Scope(scope) for scope in scopes.split())
+    until_ms = expires_ms if expires_ms < NEVER else None
+    named = Role(role) if role else None
+    return Token(identity, tenant, name, kinds, created_ms, until_ms, named)

@@ -1,0 +1,106 @@
+"""Export and erase what is stored about a tenant, or about one recipient of it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+import msgspec
+
+from postroad.engine.erasing import run_erasures
+from postroad.model.durations import Duration, seconds_of
+from postroad.model.entities import DEFAULT_TENANT
+from postroad.model.errors import BadInput, StoreError, UnknownErasure
+from postroad.model.privacy import Erasure, Subject
+from postroad.observe.tasks import Tasks
+from postroad.ports.log import Log
+from postroad.ports.store import Store
+from postroad.stores.exported_rows import EXPORTS
+from postroad.verbs.bounding import bounded
+from postroad.verbs.paging import check_page
+from postroad.verbs.tokens import check_tenant
+
+PAGE: Final = 500
+RETRY_S: Final = 5.0
+LOOK_S: Final = 0.1
+
+
+@bounded
+class PrivacyVerbs:
+    """Export or erase all that is stored about a tenant, or about one recipient of it: the name of
+    a queue (a URL), a recipient of campaigns, a mailbox."""
+
+    def __init__(self, store: Store, log: Log) -> None:
+        self._store = store
+        self._log = log
+        self.tasks = Tasks(log)
+        self._task: asyncio.Task[None] | None = None
+
+    async def erase(self, *, tenant: str | None = None, recipient: str | None = None) -> Erasure:
+        """Erase all of a tenant, or one recipient (of the tenant `default` unless given). The job
+        is stored when this returns, and goes on here or in any process that delivers; `erasure`
+        tells how far it is. It covers what was sent before it was asked for."""
+        subject = meant(tenant, recipient)
+        number = await self._store.erasure_add(subject, self._store.clock.now_ms())
+        if self._task is None or self._task.done():
+            self._task = self.tasks.start(self._work(), "erasing")
+        return await self.erasure(number, tenant=None)
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                await run_erasures(self._store, self._log)
+            except StoreError as error:
+                self._log.warning("erasing waits for the store", error=str(error))
+                await self._store.clock.sleep(RETRY_S)
+            else:
+                return
+
+    async def erasure(
+        self, number: int, *, tenant: str | None = DEFAULT_TENANT, wait: Duration = 0
+    ) -> Erasure:
+        """How far an erasure is. `wait`: for so many seconds at most until it is done."""
+        clock = self._store.clock
+        until_s = clock.steady_s() + seconds_of(wait)
+        while True:
+            found = await self._store.erasure_page(tenant, number, 0, 1)
+            if not found:
+                raise UnknownErasure(f"there is no erasure {number}: see `postroad privacy list`")
+            if found[0].is_done or clock.steady_s() >= until_s:
+                return found[0]
+            await clock.sleep(LOOK_S)
+
+    async def erasures(
+        self, *, after: int = 0, limit: int = 100, tenant: str | None = DEFAULT_TENANT
+    ) -> Sequence[Erasure]:
+        """Erasures, the newest first; of a tenant, or of all (None)."""
+        check_page(limit)
+        return await self._store.erasure_page(tenant, 0, after, limit)
+
+    async def export(
+        self, *, tenant: str | None = None, recipient: str | None = None
+    ) -> AsyncIterator[bytes]:
+        """Export the same as NDJSON, a page in each piece; secrets are left out. What moves
+        meanwhile, from waiting to delivered for example, may be in it twice."""
+        subject = meant(tenant, recipient)
+        for kind in EXPORTS:
+            after: tuple[int, int] | None = (0, 0)
+            while after is not None:
+                rows, after = await self._store.export_page(kind, subject, after, PAGE)
+                lines = [{"kind": kind, "tenant": subject.tenant, **row} for row in rows]
+                if lines:
+                    yield msgspec.json.Encoder().encode_lines(lines)
+
+    async def close(self) -> None:
+        """Stop working: another process, or the next start, goes on."""
+        await self.tasks.close()
+
+
+def meant(tenant: str | None, recipient: str | None) -> Subject:
+    """Whose data is meant; BadInput if nobody is named."""
+    if not tenant and not recipient:
+        raise BadInput("say whose: recipient=…, or tenant=… for all that is stored of a tenant")
+    named = tenant or DEFAULT_TENANT
+    check_tenant(named)
+    if named == "*":
+        raise BadInput("the tenant '*' is every tenant: name one")
+    return Subject(named, recipient or "")

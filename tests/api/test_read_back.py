@@ -1,0 +1,162 @@
+"""Whatever can be set over HTTP can be read back over HTTP; of secrets, that they are there."""
+
+from typing import Any
+
+from msgspec import structs
+
+from postroad.api.app import ROUTES
+from postroad.api.routing import Route
+from tests.api.stand import Stand
+
+QUEUE = {"queue": "good"}
+URL = "https://93.184.216.34/hook"
+STEPS = {"type": "steps", "retries": 2, "delays_ms": [1_000, 60_000]}
+ENDPOINT = {
+    "url": URL,
+    "secrets": ["whsec_MTExMTExMTExMTExMTExMTExMTExMTEx"],
+    "headers": {"x-shop": "7"},
+    "reject": [404, 418],
+    "connect_timeout": 2.5,
+    "timeout": 9,
+    "names": {"id": "x-id", "timestamp": "x-time", "signature": "x-sign"},
+    "ladder": STEPS,
+}
+CREDENTIAL: dict[str, Any] = {
+    "name": "main",
+    "secret": "whsec_MTExMTExMTExMTExMTExMTExMTExMTEx",
+    "kind": "webhook",
+    "provider": "",
+    "account": "",
+    "sender": "",
+    "rate": "50/s",
+    "segments_max": 1,
+    "price": 0.5,
+    "callback": "",
+    "expires_at": "2199-01-31T12:00:00Z",
+}
+TOKEN = {"name": "ci", "scopes": ["send", "read"], "tenant": "shop", "lasts_s": 3_600}
+MAILBOX = {"quota": 7, "ttl_s": 3_600}
+MESSAGE = {
+    "queue": "good",
+    "delay": 3_600,
+    "deliver_at": None,
+    "expires_at": "2199-01-31T12:00:00Z",
+}
+LIMIT = {"rate": "50/s,1000/h", "cost": 2}
+
+SET: dict[str, dict[str, Any]] = {
+    "/v1/endpoints": ENDPOINT,
+    "/v1/credentials": CREDENTIAL,
+    "/v1/tokens": TOKEN,
+    "/v1/mailboxes": MAILBOX,
+    "/v1/queues:limit": QUEUE | LIMIT,
+    "/v1/lanes:limit": {"lane": 1, **LIMIT},
+    "/v1/queues:pause": QUEUE,
+    "/v1/queues:resume": QUEUE,
+    "/v1/lanes:pause": {"lane": 1},
+    "/v1/lanes:resume": {"lane": 1},
+    "/v1/messages": MESSAGE,
+}
+"""Routes that set something, each with all of its fields: a test below reads each of them."""
+DO = (
+    "/v1/messages:cancel", "/v1/messages/{id}/settle", "/v1/dead:replay", "/v1/dead:purge",
+    "/v1/queues:unblock", "/v1/lanes:unblock", "/v1/campaigns/{name}/test",
+    "/v1/campaigns/{name}/schedule", "/v1/campaigns/{name}/resume", "/v1/campaigns/{name}/settle",
+)  # fmt: skip
+"""Routes that do something once: their fields say to what and how, and none is an option."""
+ELSEWHERE = {
+    "/v1/messages": {"body", "body_base64", "headers", "key", "order_key", "priority", "check"},
+}
+"""Fields of a message: what it is, not how something is set up."""
+
+
+def of_a_body() -> dict[str, Route]:
+    return {route.path: route for route in ROUTES if route.decoder is not None}
+
+
+def unread(path: str) -> set[str]:
+    """The fields of a route's body that no test reads back."""
+    fields = {each.encode_name for each in structs.fields(of_a_body()[path].takes)}
+    return fields - set(SET[path]) - ELSEWHERE.get(path, set())
+
+
+def test_every_field_that_can_be_set_is_read_back_below() -> None:
+    campaigns = {"/v1/campaigns"}  # read back in tests/campaigns
+    assert set(of_a_body()) == {*SET, *DO, *campaigns}
+    assert {path: unread(path) for path in SET if unread(path)} == {}
+    del SET["/v1/endpoints"]["ladder"]
+    assert unread("/v1/endpoints") == {"ladder"}
+    SET["/v1/endpoints"]["ladder"] = STEPS
+
+
+async def test_an_endpoint(stand: Stand) -> None:
+    said = (await stand.say("POST", "/v1/endpoints", ENDPOINT)).json()
+    shown = (await stand.say("GET", "/v1/endpoints", query={"url": URL})).json()
+    (listed,) = (await stand.say("GET", "/v1/endpoints")).json()["endpoints"]
+    assert said == shown == listed
+    for name in ("url", "reject", "names", "ladder"):
+        assert shown[name] == ENDPOINT[name]
+    assert (shown["connect_timeout_ms"], shown["timeout_ms"]) == (2_500, 9_000)
+    assert (shown["secrets"], shown["headers"]) == (1, ["x-shop"])
+    again = {"type": "exponential", "retries": 3, "base_ms": 500, "cap_ms": 9_000}
+    assert (await stand.say("POST", "/v1/endpoints", {"url": URL, "ladder": again})).status == 200
+    assert (await stand.say("GET", "/v1/endpoints", query={"url": URL})).json()["ladder"] == again
+
+
+async def test_a_credential(stand: Stand) -> None:
+    assert (await stand.say("POST", "/v1/credentials", CREDENTIAL)).status == 201
+    answer = await stand.say("GET", "/v1/credentials")
+    (shown,) = answer.json()
+    for name in CREDENTIAL.keys() - {"secret", "expires_at"}:
+        assert shown[name] == CREDENTIAL[name], name
+    assert shown["expires_at_ms"] == 7_229_217_600_000
+    assert b"whsec_" not in answer.content
+
+
+async def test_a_token(stand: Stand) -> None:
+    made = (await stand.say("POST", "/v1/tokens", TOKEN)).json()
+    listed = (await stand.say("GET", "/v1/tokens")).json()
+    (shown,) = [each for each in listed if each["id"] == made["token"]["id"]]
+    assert (shown["name"], shown["tenant"]) == ("ci", "shop")
+    assert sorted(shown["scopes"]) == ["read", "send"]
+    assert shown["expires_at_ms"] - shown["created_at_ms"] == 3_600_000
+
+
+async def test_a_mailbox(stand: Stand) -> None:
+    box = (await stand.say("POST", "/v1/mailboxes", MAILBOX)).json()["box"]
+    shown = (await stand.say("GET", f"/v1/mailboxes/{box}")).json()
+    assert (shown["quota"], shown["ttl_s"]) == (7, 3_600)
+
+
+async def test_a_queue_and_its_lane(stand: Stand) -> None:
+    async def queue() -> Any:
+        return (await stand.say("GET", "/v1/queues:explain", query=QUEUE)).json()
+
+    lane = (await queue())["lanes"][0]["id"]
+
+    async def of_lane() -> Any:
+        return (await stand.say("GET", "/v1/lanes:explain", query={"lane": lane})).json()
+
+    for path in ("/v1/queues:limit", "/v1/queues:pause"):
+        assert (await stand.say("POST", path, SET[path])).status == 200
+    shown = await queue()
+    assert (shown["limits"][0]["limit"], shown["limits"][0]["cost"]) == (LIMIT["rate"], 2)
+    assert shown["paused"] is True
+    assert shown["policy"]["ladder"]["retries"] == 2  # as its handler has it
+    assert shown["policy"]["at_most_once"] is False
+    assert (await stand.say("POST", "/v1/queues:resume", QUEUE)).status == 200
+    assert (await queue())["paused"] is False
+    for path in ("/v1/lanes:limit", "/v1/lanes:pause"):
+        assert (await stand.say("POST", path, {**SET[path], "lane": lane})).status == 200
+    shown = await of_lane()
+    assert (shown["limits"][0]["limit"], shown["limits"][0]["cost"]) == (LIMIT["rate"], 2)
+    assert shown["paused"] is True
+    assert (await stand.say("POST", "/v1/lanes:resume", {"lane": lane})).status == 200
+    assert (await of_lane())["paused"] is False
+
+
+async def test_a_message(stand: Stand) -> None:
+    sent = (await stand.say("POST", "/v1/messages", {**MESSAGE, "body": 1})).json()
+    shown = (await stand.say("GET", f"/v1/messages/{sent['id']}")).json()
+    assert (shown["queue"], shown["expires_at_ms"]) == ("good", 7_229_217_600_000)
+    assert shown["next"]["not_before_ms"] - shown["accepted_at_ms"] == 3_600_000

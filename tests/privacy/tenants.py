@@ -1,0 +1,106 @@
+"""A road with tenants that have something in every table, and what is in the tables."""
+
+from pathlib import Path
+from typing import Any
+
+import apsw
+import asyncpg
+import msgspec
+
+from postroad import Message, Postroad, Reject
+from postroad.engine.drafting import Send
+from postroad.model.audit import AuditLine, AuditOutcome
+from postroad.model.credential import CredentialSpec
+from postroad.model.mailbox import Post, digest
+from tests.campaigns.stories import local, write_csv
+
+HOOK = "http://127.0.0.1:9/hook"
+"""Nobody listens there: tries of it are logged."""
+SECRET = "whsec_" + "c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0"
+PERSON = "https://127.0.0.1:8/person"
+TABLES = """
+select c.relname::text from pg_class c
+ where c.relnamespace = 'postroad'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+"""
+
+
+def new_road(dsn: str) -> Postroad:
+    """A road with a handler that takes what is good and rejects what is bad."""
+    road = local(dsn)
+
+    @road.handler("job", retries=2)
+    async def job(message: Message[Any]) -> None:
+        if message.body == "bad":
+            raise Reject("never")
+        if message.body == "later":
+            raise ValueError("not now")
+
+    return road
+
+
+async def move_in(road: Postroad, tenant: str, folder: Path) -> None:
+    """Give a tenant all that it can have beside messages."""
+    await road.tokens.make(f"token of {tenant}", tenant=tenant)
+    await road.webhooks.set(HOOK, secrets=[SECRET], tenant=tenant)
+    await road.limit(HOOK, "100/s,1000/h", tenant=tenant)
+    box = await road.mailboxes.create(tenant=tenant)
+    store: Any = road.store
+    await store.hub_lead()
+    await store.box_commit([Post(box.box, digest(box.sender_token), text=True, body=b"a letter")])
+    await store.hub_unlead()
+    await road.credentials.put("main", CredentialSpec(""), SECRET, tenant=tenant, kind="webhook")
+    await road.campaigns.create(
+        "c", credential="main", template='{"to": "{{ name }}"}', tenant=tenant
+    )
+    people = [PERSON, "https://127.0.0.1:8/other"]
+    await road.campaigns.import_file(
+        "c", write_csv(folder / f"{tenant}.csv", people), tenant=tenant
+    )
+    now_ms = road.store.clock.now_ms()
+    who = (tenant, "token", "name", "192.0.2.1")
+    what = {"queue": HOOK}
+    line = AuditLine(0, now_ms, None, *who, "pause_queue", what, AuditOutcome.asked, 0)
+    await road.store.audit_add(line)
+
+
+async def send_all(road: Postroad, *tenants: str) -> None:
+    """Messages of all tenants in one commit, so that they are recorded together; then run."""
+    bodies = ("good", "bad", "later", "good", "good")
+    sends = [
+        Send("job", body, key=f"{tenant} {n}", order_key=body, tenant=tenant)
+        for n, body in enumerate(bodies)
+        for tenant in tenants
+    ]
+    sends += [Send(HOOK, n, tenant=tenant) for n in range(2) for tenant in tenants]
+    await road.send_many(sends)
+    await road.run(until_idle=True)
+
+
+async def exported(road: Postroad, tenant: str, recipient: str = "") -> list[dict[str, Any]]:
+    """The lines of an export."""
+    pieces = [piece async for piece in road.privacy.export(tenant=tenant, recipient=recipient)]
+    return [msgspec.json.decode(line) for line in b"".join(pieces).splitlines()]
+
+
+async def counted(dsn: str) -> dict[str, int]:
+    """How many rows each table has."""
+    if dsn.startswith("sqlite"):
+        db = apsw.Connection(dsn.removeprefix("sqlite:///"))
+        names = [
+            row[0] for row in db.execute("select name from sqlite_schema where type = 'table'")
+        ]
+        found = {name: _number(db, f"select count(*) from {name}") for name in names}
+        db.close()
+        return found
+    raw = await asyncpg.connect(dsn)
+    try:
+        names = [row[0] for row in await raw.fetch(TABLES)]
+        query = "select count(*) from postroad.{}"
+        return {name: await raw.fetchval(query.format(name)) for name in names}
+    finally:
+        await raw.close()
+
+
+def _number(db: apsw.Connection, query: str) -> int:
+    rows: list[Any] = db.execute(query).fetchall()
+    return int(rows[0][0])
