@@ -23,7 +23,7 @@ from postroad.model.ids import EPOCH_MS, IdSequence, first_after
 NAME = "lists"
 SECONDS = 60.0
 """For measuring; building the roads takes about as long again."""
-MESSAGES = int(os.environ.get("LM", "1000000"))
+MESSAGES = 1_000_000
 """So many wait, and so many are in history."""
 QUEUES = 1_000
 DAYS = 7
@@ -54,9 +54,10 @@ select min(id), min(q), 'delivered', min(t), min(t) + 50, 0, 1, 12, array_agg((i
                generate_series(1, {mixed}) k) y
  group by b;
 create table public.plain as
-select {columns} from history
+select {columns}, 0::bigint as rung_id, ''::text as order_key from history
 union all
-select m.id, r.queue_id, 'waiting', m.accepted_at, 0, m.level, m.attempts, 0 from message m join rung r on r.id = m.rung_id;
+select m.id, r.queue_id, 'waiting', m.accepted_at, 0, m.level, m.attempts, 0, m.rung_id, m.order_key
+  from message m join rung r on r.id = m.rung_id;
 create index on public.plain (queue_id, id);
 """
 FILL_SQLITE = """
@@ -71,12 +72,20 @@ select ((t - {epoch}) << 22) | (n % 512 << 13) | 9, {first} + pick(n + 7), 'deli
   from (select n, {start} + n * {span} / {messages} as t from number);
 commit;
 create table plain as
-select {columns} from history
+select {columns}, 0 as rung_id, '' as order_key from history
 union all
-select m.id, r.queue_id, 'waiting', m.accepted_at, 0, m.level, m.attempts, 0 from message m join rung r on r.id = m.rung_id;
+select m.id, r.queue_id, 'waiting', m.accepted_at, 0, m.level, m.attempts, 0, m.rung_id, m.order_key
+  from message m join rung r on r.id = m.rung_id;
 create index plain_queue on plain (queue_id, id);
 """
-SELECT = f"select {COLUMNS} from {{}} where queue_id = {{}} and id >= {{}} and id < {{}} order by id desc limit {{}}"
+SELECT = """
+select p.id, q.tenant, q.name, p.state, (select h.because from {schema}hold h where h.rung_id = p.rung_id),
+       p.accepted_at, p.finished_at, p.level, p.attempts, p.order_key,
+       (select a.error from {schema}attempt a where a.message_id = p.id order by a.number desc limit 1)
+  from {table} p join {schema}queue q on q.id = p.queue_id
+ where q.tenant = 'default' and q.name = {v}1 and p.id >= {v}2 and p.id < {v}3 order by p.id desc limit {v}4
+"""
+"""The same rows with what a list shows of them, from a table with an index for this alone."""
 Clock = Callable[[], float]
 """CPU seconds so far."""
 Ask = Callable[[int, int, int], Awaitable[object]]
@@ -121,8 +130,8 @@ async def _sqlite(folder: Path, seconds: float, say: Say) -> dict[str, float]:
 
         async def select(queue: int, since_ms: int, until_ms: int) -> object:
             span = (first_after(since_ms), first_after(until_ms))
-            sql = SELECT.format("plain", "?1", "?2", "?3", "?4")
-            return reading.execute(sql, (first + queue, *span, PAGE)).fetchall()
+            sql = SELECT.format(table="plain", schema="", v="?")
+            return reading.execute(sql, (NAMES.format(queue), *span, PAGE)).fetchall()
 
         while await road.store.list_index(start=True) is not None:
             pass
@@ -142,12 +151,12 @@ async def _postgres(seconds: float, say: Say) -> dict[str, float]:
             for table in ("public.plain", "postroad.message", "postroad.history_batch"):
                 await raw.execute(f"vacuum analyze {table}")
             say("PostgreSQL is filled")
-            sql = SELECT.format("public.plain", "$1", "$2", "$3", "$4")
+            sql = SELECT.format(table="public.plain", schema="postroad.", v="$")
             prepared = await raw.prepare(sql)
 
             async def select(queue: int, since_ms: int, until_ms: int) -> object:
                 span = (first_after(since_ms), first_after(until_ms))
-                return await prepared.fetch(first + queue, *span, PAGE)
+                return await prepared.fetch(NAMES.format(queue), *span, PAGE)
 
             _ = await road.messages.list(limit=1)  # its connection is open
             pids = await raw.fetch(

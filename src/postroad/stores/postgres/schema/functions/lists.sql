@@ -246,7 +246,7 @@ begin
   end if;
 end $$;
 
--- Finished messages of some queues in rows of history that have several. The first 64 rows tell whether these
+-- Finished messages of some queues in rows of history that have several. The first 16 rows tell whether these
 -- queues are in many of them: then it reads row after row, else by the index of queues.
 create or replace function list_history_of_many(p_queues bigint[], p_low bigint, p_high bigint, p_newest boolean, p_limit int)
 returns setof listed language plpgsql stable as $$
@@ -261,33 +261,33 @@ begin
       select h.id >> 28 as moment, h.queues && p_queues as hit from history_batch h
        where h.ids is not null and h.queues is not null and h.id >> 28 between p_low >> 28 and p_high >> 28
          and h.finished_at >= (p_low >> 22) + 1704067199936
-       order by h.id >> 28 desc fetch first 64 rows with ties) x;
-    v_rare := v_looked >= 64 and v_hits < 16;
-    if v_looked >= 64 and not v_rare then
+       order by h.id >> 28 desc fetch first 16 rows with ties) x;
+    v_rare := v_looked >= 16 and v_hits < 4;
+    if v_looked >= 16 and not v_rare then
       v_edge := (select h.id >> 28 from history_batch h
                   where h.ids is not null and h.queues is not null and h.id >> 28 between p_low >> 28 and p_high >> 28
                     and h.finished_at >= (p_low >> 22) + 1704067199936
-                  order by h.id >> 28 desc offset least(4096, 64 * p_limit / v_hits + 64) limit 1);
+                  order by h.id >> 28 desc offset least(4096, 16 * p_limit / v_hits + 16) limit 1);
     end if;
   else
     select count(*), count(*) filter (where x.hit), max(x.moment) into v_looked, v_hits, v_edge from (
       select h.id >> 28 as moment, h.queues && p_queues as hit from history_batch h
        where h.ids is not null and h.queues is not null and h.id >> 28 between p_low >> 28 and p_high >> 28
          and h.finished_at >= (p_low >> 22) + 1704067199936
-       order by h.id >> 28 fetch first 64 rows with ties) x;
-    v_rare := v_looked >= 64 and v_hits < 16;
-    if v_looked >= 64 and not v_rare then
+       order by h.id >> 28 fetch first 16 rows with ties) x;
+    v_rare := v_looked >= 16 and v_hits < 4;
+    if v_looked >= 16 and not v_rare then
       v_edge := (select h.id >> 28 from history_batch h
                   where h.ids is not null and h.queues is not null and h.id >> 28 between p_low >> 28 and p_high >> 28
                     and h.finished_at >= (p_low >> 22) + 1704067199936
-                  order by h.id >> 28 offset least(4096, 64 * p_limit / v_hits + 64) limit 1);
+                  order by h.id >> 28 offset least(4096, 16 * p_limit / v_hits + 16) limit 1);
     end if;
   end if;
   if v_rare then
     return query select * from list_history_of_rare(p_queues, p_low, p_high, p_newest, p_limit);
     return;
   end if;
-  if v_looked >= 64 and v_edge is not null then
+  if v_looked >= 16 and v_edge is not null then
     if p_newest then
       p_low := greatest(p_low, v_edge << 28);
     else
@@ -379,29 +379,44 @@ begin
      where h.id between v_from and v_to and y.id between p_low and p_high;
 end $$;
 
--- What is asked for, from some shelves. p_queues null: of all queues.
+-- What is asked for, from some shelves; p_queues null: of all queues. Behind the last row of a full shelf, or behind
+-- where a search stopped, others may be missing: such rows are not returned.
 create or replace function list_messages(p_queues bigint[], p_rungs bigint[], p_shelves text[], p_low bigint, p_high bigint, p_newest boolean, p_limit int)
 returns setof listed language plpgsql stable
 set search_path = postroad, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_memoize = off
 set jit = off set plan_cache_mode = force_generic_plan as $$
+declare
+  v_found listed[];
+  v_full bigint[];
+  v_edge bigint;
 begin
-  if 'message' = any (p_shelves) and (p_queues is null or cardinality(p_rungs) > 0) then
-    return query select * from list_unfinished(p_rungs, p_low, p_high, p_newest, p_limit);
+  v_found := array(
+    select f from list_unfinished(p_rungs, p_low, p_high, p_newest, p_limit) f
+     where 'message' = any (p_shelves) and (p_queues is null or cardinality(p_rungs) > 0)
+    union all
+    select f from list_noted(p_queues, p_low, p_high, p_newest, p_limit) f where 'broker' = any (p_shelves)
+    union all
+    select f from list_dead(p_queues, p_low, p_high, p_newest, p_limit) f where 'dead' = any (p_shelves)
+    union all
+    select f from list_history_of_one(p_queues, p_low, p_high, p_newest, p_limit) f
+     where 'history' = any (p_shelves) and p_queues is not null
+    union all
+    select f from list_history_of_many(p_queues, p_low, p_high, p_newest, p_limit) f
+     where 'history' = any (p_shelves) and p_queues is not null
+    union all
+    select f from walk_finished(p_low, p_high, p_newest, p_limit) f
+     where 'history' = any (p_shelves) and p_queues is null);
+  select array_agg(s.ids[p_limit]) into v_full from (
+    select case when p_newest then array_agg(f.id order by f.id desc) else array_agg(f.id order by f.id) end as ids
+      from unnest(v_found) f where f.owner is not null group by f.shelf having count(*) >= p_limit) s;
+  select case when p_newest then max(x.id) else min(x.id) end into v_edge from (
+    select unnest(v_full) as id union all select f.id from unnest(v_found) f where f.owner is null) x;
+  if v_edge is not null then
+    return next (v_edge, null, '', '', '', 0, 0, 0, 0, 0, '', '', 0)::listed;
   end if;
-  if 'broker' = any (p_shelves) then
-    return query select * from list_noted(p_queues, p_low, p_high, p_newest, p_limit);
-  end if;
-  if 'dead' = any (p_shelves) then
-    return query select * from list_dead(p_queues, p_low, p_high, p_newest, p_limit);
-  end if;
-  if 'history' = any (p_shelves) then
-    if p_queues is null then
-      return query select * from walk_finished(p_low, p_high, p_newest, p_limit);
-    else
-      return query select * from list_history_of_one(p_queues, p_low, p_high, p_newest, p_limit);
-      return query select * from list_history_of_many(p_queues, p_low, p_high, p_newest, p_limit);
-    end if;
-  end if;
+  return query select f.* from unnest(v_found) f
+   where f.owner is not null
+     and (v_edge is null or case when p_newest then f.id >= v_edge else f.id <= v_edge end);
 end $$;
 
 -- Queues, also those of rungs, and their rungs or these, with what holds their messages.

@@ -9,3 +9,4 @@ create table kept_body (
   ends_at   bigint not null
 );
 create index kept_body_ends on kept_body (ends_at);
+create index kept_body_queue on kept_body (queue_id, id);
