@@ -19,6 +19,7 @@ from bench import (
     idle,
     ingest,
     lanes,
+    lists,
     rabbitmq,
     report,
     webhooks,
@@ -34,7 +35,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     for module in (engine_sqlite, engine_postgres, blocked, webhooks, ingest, campaign, rabbitmq)
 }
 # Those that have no rounds: a module with NAME, SECONDS and watch.
-WATCHES: dict[str, Watch] = {each.NAME: cast("Watch", each) for each in (idle, lanes, hub)}
+WATCHES: dict[str, Watch] = {each.NAME: cast("Watch", each) for each in (idle, lanes, lists, hub)}
 
 
 def main(arguments: list[str]) -> int:

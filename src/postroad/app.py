@@ -6,6 +6,7 @@ from typing import Literal, Self, Unpack
 
 import apsw
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.config import Settings, checked
 from postroad.engine.drafting import Send
@@ -16,6 +17,7 @@ from postroad.model.durations import Duration
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
+from postroad.model.kept_bodies import kept_ms
 from postroad.model.rollup import Rollup
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
@@ -44,6 +46,7 @@ from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
+from postroad.verbs.messages import Messages
 from postroad.verbs.own_keys import own_keys
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
@@ -81,6 +84,7 @@ class Postroad:
 
     defaults = Settings()
     dead = VerbGroup(DeadMessages)
+    messages = VerbGroup(Messages)
     lanes = VerbGroup(LaneControls)
     inspect = VerbGroup(Inspection)
     rollups = VerbGroup(FleetRollups)
@@ -136,6 +140,7 @@ class Postroad:
         self._explainer = Explainer(store, store.clock, self._sends)
         self.lanes = LaneControls(store, log)
         self.dead = DeadMessages(store)
+        self.messages = Messages(store, self._in_flight, keys, self._sending.send_many)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.rollups = FleetRollups(store, self._unwritten_figures)
         self.workers = FleetWorkers(store)
@@ -186,7 +191,8 @@ class Postroad:
 
     def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
         """Register a function, plain or async, as the recipient of a queue. Options: `retries`,
-        `ladder`, `timeout`, `concurrency`, `ordered`, `on_exhausted`, `at_most_once`."""
+        `ladder`, `timeout`, `concurrency`, `ordered`, `on_exhausted`, `at_most_once`,
+        `keep_bodies`."""
         return self.registry.handler(name, options)
 
     def every(
@@ -333,7 +339,9 @@ class Postroad:
         if not until_idle:
             log_levels(self.log, self.settings.limits.poll_intervals_s)
             log_guard(self.log, self.settings.webhooks)
-        limits, log, store = self.settings.limits, self.log, self.store
+        log, store = self.log, self.store
+        kept = kept_ms(self.settings.keep_bodies)
+        limits = replace(self.settings.limits, keep_bodies_ms=kept)
         scheduler = self.registry.scheduler(store, store.clock, self._sending.draft_tick, log)
         pace = Pacer(store, store.clock, log)
         transports = watched(self._transports, self.meter, store.clock)
@@ -378,6 +386,9 @@ class Postroad:
 
     def _unwritten_figures(self) -> Sequence[Rollup]:
         return () if self.engine is None else self.engine.figures.unwritten()
+
+    def _in_flight(self) -> list[int]:
+        return [] if self.engine is None else self.engine.in_flight()
 
     def _sends(self, number: int) -> bool:
         return self.engine is not None and self.engine.sends(number)

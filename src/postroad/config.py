@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, structs
 
+from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.errors import BadSetting
 from postroad.model.hubs import KnownHub, known_hub
 from postroad.model.limits import Limits, Tuning
@@ -22,6 +23,7 @@ FILE: Final = "postroad.toml"
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 WATCHDOG_S: Final = (0.1, 86_400.0)
+MAY_BE_ZERO: Final = ("limits.keep_bodies_ms", "limits.linger_ms", "watchdog_s")
 DEFAULT: Final = "default"
 PREFIX: Final = "POSTROAD_"
 TOKEN_CHARACTERS_MIN: Final = 24
@@ -37,6 +39,7 @@ class Settings(Struct, metaclass=NamesChecked, frozen=True):
 
     dsn: str = "sqlite:///road.db"
     body_bytes_max: int = 1 << 20
+    keep_bodies: Duration = 0.0
     log_level: str = "info"
     log_format: str = "text"
     listen: str = "127.0.0.1:8600"
@@ -160,7 +163,7 @@ def _convert(name: str, value: Any, label: str, known: Mapping[str, Any]) -> Any
         raise BadSetting(f"{label} is empty: give a value, or leave it out")
     if isinstance(value, str) and known[name] in (int, float):
         value = value.replace("_", "")
-    elif isinstance(value, str) and known[name] not in (str, bool):
+    elif isinstance(value, str) and known[name] not in (str, bool, Duration):
         value = [part.strip() for part in value.split(",") if part.strip()]
     try:
         return msgspec.convert(value, known[name], strict=False)
@@ -220,9 +223,14 @@ def check(settings: Settings) -> None:
     _check_hubs(settings)
     _check_network(settings)
     for name, number in _numbers(settings):
-        may_be_zero = name in ("limits.linger_ms", "watchdog_s") and number == 0
+        may_be_zero = name in MAY_BE_ZERO and number == 0
         if not number > 0 and not may_be_zero:  # so that NaN is none
             raise BadSetting(f"{name} = {number}: give a number above zero")
+    if not 0 <= seconds_of(settings.keep_bodies) <= CENTURY_S:
+        raise BadSetting(
+            f"keep_bodies = {settings.keep_bodies}: give seconds or a timedelta, 0 for none, at "
+            "most a century"
+        )
     if settings.watchdog_s and not WATCHDOG_S[0] <= settings.watchdog_s <= WATCHDOG_S[1]:
         least, most = WATCHDOG_S
         raise BadSetting(

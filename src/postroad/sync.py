@@ -37,6 +37,7 @@ from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxAdmin
+from postroad.verbs.messages import Messages
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.registering import F, G, HandlerOptions
 from postroad.verbs.sending import Receipt
@@ -76,6 +77,13 @@ class BlockingDead(Verbs):
 
     list, show = blocking(DeadMessages.list), blocking(DeadMessages.show)
     replay, purge = blocking(DeadMessages.replay), blocking(DeadMessages.purge)
+
+
+class BlockingMessages(Verbs):
+    """List and search messages, and send finished ones again."""
+
+    list, body = blocking(Messages.list), blocking(Messages.body)
+    send_again = blocking(Messages.send_again)
 
 
 class BlockingLanes(Verbs):
@@ -175,6 +183,7 @@ class Face(ABC):
                 setattr(self, name, group.kind(getattr(road, name), self._wait))
 
     dead = VerbGroup(BlockingDead)
+    messages = VerbGroup(BlockingMessages)
     lanes = VerbGroup(BlockingLanes)
     inspect = VerbGroup(BlockingInspection)
     rollups = VerbGroup(BlockingRollups)

@@ -11,8 +11,14 @@ from typing import Any
 import pytest
 
 from postroad import CredentialSpec, HaltRule, Postroad
-from postroad.campaigns.template import BadTemplate
-from postroad.model.campaign import CallResult, Counts, RowState, UnknownCampaign, WrongState
+from postroad.model.campaign import (
+    BadTemplate,
+    CallResult,
+    Counts,
+    RowState,
+    UnknownCampaign,
+    WrongState,
+)
 from postroad.model.errors import BadInput, StoreUnavailable
 from postroad.verbs import campaign_drafts
 from tests.campaigns.provider import TOKEN, Provider

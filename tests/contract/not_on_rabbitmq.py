@@ -95,8 +95,12 @@ STATEMENTS: Final = (
     # Claims and looks are no statements: they are answered from memory.
     "test_finished::test_statements_are_counted_by_what_they_were_for",
 )
+LISTS: Final = (
+    # Messages that wait are in the broker, which cannot list them: tests/rabbitmq/test_lists.py.
+    "test_lists",
+)
 NOT_ON_RABBITMQ: Final = frozenset(
-    KEYS + ORDER + CANCEL + AHEAD + LEASES + DEATHS + COUNTS + QUEUES + STATEMENTS
+    KEYS + ORDER + CANCEL + AHEAD + LEASES + DEATHS + COUNTS + QUEUES + STATEMENTS + LISTS
 )
 
 

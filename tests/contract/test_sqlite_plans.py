@@ -76,6 +76,21 @@ WALKS: Final = {
     "trouble": "asked by people and for metrics, never by the engine",
     "unused_queues": "the walk is over one slice",
     "walk_due": "stops at the first row of a broker",
+    "bodies": "the walk is over the messages that are asked for",
+    "export_kept_body": "one slice",
+    "list_edge_newest": "over so many entries of an index",
+    "list_edge_oldest": "over so many entries of an index",
+    "list_mark": "the only row is its answer",
+    "list_queue_names": "the walk is over the queues that are asked for",
+    "list_queues_of_all": "asked by people, over queues",
+    "list_rows_broker": "the walk is over the messages that are asked for",
+    "list_rows_dead": "the walk is over the messages that are asked for",
+    "list_rows_history": "the walk is over the messages that are asked for",
+    "list_rows_message": "the walk is over the messages that are asked for",
+    "list_rung_newest": "of one page",
+    "list_rung_oldest": "of one page",
+    "list_rungs": "the walk is over the rungs that are asked for",
+    "list_slice": "three rows",
     "unwanted": "walks a partial index that holds only what is to be cancelled",
 }
 SORTS: Final = {
@@ -91,6 +106,11 @@ SORTS: Final = {
     "queue_tally": "asked by people, never by the engine",
     "stored": "of one slice, by tenant",
     "token_page": "asked by people, over access tokens",
+    "export_kept_body": "one page or slice",
+    "list_put": "one page or slice",
+    "list_queue_names": "one page or slice",
+    "list_rung_newest": "one page or slice",
+    "list_rung_oldest": "one page or slice",
     "tries_of": "of one message",
 }
 

@@ -66,7 +66,7 @@ def unreachable(scripts: Mapping[str, str]) -> set[str]:
 
 def test_no_definition_stands_twice() -> None:
     kinds = Counter(kind for kind, _ in definitions(TABLES))
-    assert kinds.keys() == {"table", "index", "view"}
+    assert kinds.keys() == {"table", "index", "view", "type"}
     assert {kind for kind, _ in definitions(FUNCTIONS)} == {"function", "trigger"}
     names = Counter(definitions(TABLES) + definitions(FUNCTIONS))
     assert {name for name, count in names.items() if count > 1} == set()

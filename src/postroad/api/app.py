@@ -25,6 +25,7 @@ from postroad.api.routes import (
     figures,
     health,
     keys,
+    lists,
     mailboxes,
     messages,
     metrics,
@@ -73,6 +74,7 @@ async def docs_style() -> Response[bytes]:
 
 ROUTES: Final = (
     *messages.ROUTES,
+    *lists.ROUTES,
     *batch.ROUTES,
     *dead.ROUTES,
     *queues.ROUTES,

@@ -77,6 +77,7 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownQueue: 404,
     errors.UnknownLane: 404,
     errors.UnknownMessage: 404,
+    errors.NoBody: 404,
     errors.UnknownToken: 404,
     errors.UnknownMailbox: 404,
     errors.UnknownErasure: 404,

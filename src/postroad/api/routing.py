@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
-from msgspec import NODEFAULT, Struct
+from msgspec import NODEFAULT, Struct, structs
 
 from postroad.api.problems import BadRequest, FieldError, NotFound, UnsupportedMediaType
 from postroad.api.reading import bad_field, decode
@@ -26,6 +26,10 @@ class Header(Struct, frozen=True):
     name: str
 
 
+class Query(Struct, frozen=True):
+    """Marks a parameter whose type is a struct: its fields are parameters of the query."""
+
+
 class Parameter(Struct, frozen=True):
     """One parameter of a route, by the name that the client uses."""
 
@@ -38,7 +42,8 @@ class Parameter(Struct, frozen=True):
 
 class Route:
     """One method of one path, and the function that answers it. Its parameters are those of the
-    function: named in the path, marked as a header, or else of the query; a struct is the body."""
+    function: named in the path, marked as a header, or else of the query. A struct is the body, or,
+    marked as such, several parameters of the query."""
 
     def __init__(self, method: str, path: str, handler: Callable[..., Any], facts: "Facts") -> None:
         self.method = method
@@ -55,10 +60,16 @@ class Route:
         self.takes = hints[self._bodies[0]] if self._bodies else facts.takes
         self.decoder = msgspec.json.Decoder(self.takes) if self._bodies else None
         self._takes_request = "request" in signature
-        self._names = [name for name in signature if name not in ("request", *self._bodies)]
-        found = [
-            self._parameter(name, hints[name], signature[name].default) for name in self._names
+        self._groups = {name: get_args(hint)[0] for name, hint in hints.items() if _is_query(hint)}
+        own = [
+            (name, hints[name], signature[name].default)
+            for name in signature
+            if name not in ("request", *self._bodies, *self._groups)
         ]
+        for group in self._groups.values():
+            own += [(field.name, field.type, field.default) for field in structs.fields(group)]
+        self._names = [name for name, *_ in own]
+        found = [self._parameter(*each) for each in own]
         self.parameters: dict[str, Parameter] = {each.name: each for each in found}
         self._query = {each.name for each in found if each.place == "query"}
         self._headers = [each.name for each in found if each.place == "header"]
@@ -117,7 +128,10 @@ class Route:
             if wrong.fields and wrong.fields[0].field in path:
                 raise nothing_at(request.path) from None
             raise wrong from None
-        return {name: getattr(read, name) for name in self._names}
+        told = {name: getattr(read, name) for name in self._names}
+        for name, group in self._groups.items():
+            told[name] = group(**{field: told.pop(field) for field in group.__struct_fields__})
+        return told
 
 
 def _check_json(given: str) -> None:
@@ -133,6 +147,10 @@ def _check_json(given: str) -> None:
 def _bad_parameter(name: str, text: str, short: str) -> BadRequest:
     shown = name[:CHARACTERS_SHOWN]
     return BadRequest(f"{shown}: {text}", (FieldError(shown, short),))
+
+
+def _is_query(hint: Any) -> bool:
+    return any(isinstance(mark, Query) for mark in get_args(hint)[1:])
 
 
 def _is_struct(hint: Any) -> bool:

@@ -9,6 +9,7 @@ from click.exceptions import Exit
 from msgspec import structs
 
 from postroad.api.in_process import part
+from postroad.cli import lists
 from postroad.cli.command import (
     Commands,
     Invocation,
@@ -32,7 +33,10 @@ def add(app: Group) -> None:
     """Add the commands for messages."""
     command(app, "send", panel="Messages")(send)
     commands: Commands = {"show": show, "explain": explain, "cancel": cancel, "settle": settle}
-    add_group(app, "message", "Messages", "One message: show, explain, cancel, settle.", commands)
+    text = "One message: show, explain, cancel, settle, send again."
+    commands |= {"body": lists.body, "send-again": lists.send_again}
+    add_group(app, "message", "Messages", text, commands)
+    command(app, "messages", panel="Messages")(lists.messages)
     command(app, "cancel-all", panel="Messages")(cancel_all)
 
 

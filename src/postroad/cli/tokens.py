@@ -20,7 +20,7 @@ def make(
     name: Annotated[str, Argument(help="Who will use it, in a few words.")],
     scope: Annotated[
         list[str] | None,
-        Option(help="send, read, manage or admin; may be repeated; all unless given."),
+        Option(help="send, read, manage, admin or bodies; may be repeated; all unless given."),
     ] = None,
     role: Annotated[str, Option(help="read, operate, admin or tenant, in place of scopes.")] = "",
     lasts: Annotated[

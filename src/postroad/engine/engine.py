@@ -106,6 +106,11 @@ class Engine:
         """Whether a try of this message is under way here."""
         return any(lane.open_messages.is_in_flight(number) for lane in self.lanes.values())
 
+    def in_flight(self) -> list[int]:
+        """The messages of which a try is under way here."""
+        every = [lane.open_messages for lane in self.lanes.values()]
+        return [number for each in every for number in each.ids if each.is_in_flight(number)]
+
     def last_tries(self, numbers: Collection[int]) -> set[int]:
         """Those of these messages, which are to be cancelled, that are on their last try here."""
         return {

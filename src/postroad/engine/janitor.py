@@ -116,6 +116,8 @@ class Janitor:
                 while await store.dead_trim(limits.dead_max):
                     await store.clock.sleep(0)
                 await self._collect(unused_ms)
+                while await store.list_index(start=False) is not None:
+                    await store.clock.sleep(0)
                 await self._trim_audit()
             except StoreError as error:
                 self._log.store_failed("delete old messages", error)

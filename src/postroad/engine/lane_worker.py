@@ -53,6 +53,7 @@ class LaneWorker(Struct, gc=False, eq=False):
     probation: CrashProbation
     cache: LaneCache
     schedule: LaneSchedule
+    keep_bodies_ms: int = 0
     open_messages: OpenMessages = field(default_factory=OpenMessages)
     early_probe: EarlyProbe = field(default_factory=EarlyProbe)
     reservers: dict[tuple[int, ...], SlotReserver] = field(default_factory=dict)
@@ -75,7 +76,8 @@ class LaneWorker(Struct, gc=False, eq=False):
         """The worker of a lane that was just claimed."""
         cache = LaneCache(lane.id, limits.buffer, limits.buffer // 4)
         probation = CrashProbation(lane.crashes, lane.crashes > 0)
-        return cls(lane, lane.circuit, probation, cache, LaneSchedule(cache, limits.window))
+        schedule = LaneSchedule(cache, limits.window)
+        return cls(lane, lane.circuit, probation, cache, schedule, limits.keep_bodies_ms)
 
     @property
     def in_flight(self) -> int:
@@ -223,7 +225,9 @@ class LaneWorker(Struct, gc=False, eq=False):
             if lane_queue.ramp:
                 self.schedule.delivered(lane_queue)
             after = Next(Move.deliver, message.level)
-            return AttemptEffects(result_of(self.lane, rung, message, outcome, after, times))
+            return AttemptEffects(
+                self._kept(result_of(self.lane, rung, message, outcome, after, times), lane_queue)
+            )
         at = Situation(
             policy=lane_queue.queue.policy,
             rung=rung,
@@ -240,12 +244,19 @@ class LaneWorker(Struct, gc=False, eq=False):
             self.schedule.delivered(lane_queue)
         self._place(message, after)
         return AttemptEffects(
-            result_of(self.lane, rung, message, outcome, after, times),
+            self._kept(result_of(self.lane, rung, message, outcome, after, times), lane_queue),
             self._change_queue(lane_queue, after),
             self._change_lane(after, now_ms),
             old_block=at.block,
             old_circuit=at.circuit,
         )
+
+    def _kept(self, result: Result, lane_queue: LaneQueue) -> Result:
+        """The result, with how long the body of a delivered message is kept."""
+        keep_ms = lane_queue.queue.policy.keep_bodies_ms or self.keep_bodies_ms
+        if not keep_ms or result.move is not Move.deliver:
+            return result
+        return replace(result, keep_ms=keep_ms)
 
     def abandon(self, message: Message, started_ms: int) -> AttemptEffects | None:
         """A try was stopped from our side, or (0) did not start: it spends nothing. Answers what

@@ -48,6 +48,8 @@ class Policy(Struct, frozen=True, gc=False):
     at_most_once: bool = False
     """Mark before sending; a doubtful send becomes `uncertain` and is never repeated by itself."""
     timeout_ms: int = 30_000
+    keep_bodies_ms: int = 0
+    """How long the bodies of delivered messages are kept; 0 is as the road says."""
     quota_ttl_ms: int = 7 * DAY_MS
     unreachable_ttl_ms: int = 2 * DAY_MS
 

@@ -56,6 +56,20 @@ class BadTime(BadInput):
     zone."""
 
 
+class BadCursor(BadInput):
+    """The `after` of a list is not one that a page gave. Give it unchanged, or leave it out."""
+
+
+class CursorOfAnotherQuery(BadCursor):
+    """The `after` of a list belongs to a list with other filters. Give the filters of the page
+    before, or begin anew without it."""
+
+
+class NoBody(BadInput):
+    """The message has no stored body, so that it cannot be sent again. Set `keep_bodies` for its
+    queue or its road, for messages that are delivered from then on."""
+
+
 class UnknownQueue(BadInput):
     """No handler of that name is registered, and the road has no such queue. Register it, or start
     its worker once."""

@@ -33,6 +33,9 @@ class Tuning(Struct, metaclass=NamesChecked, frozen=True):
     """Expired messages moved by one transaction."""
     retain_every_s: float = 3_600.0
     """How often finished work past its time is deleted."""
+    keep_bodies_ms: int = 0
+    """How long the bodies of delivered messages are kept, unless their queue says so: the setting
+    keep_bodies."""
     audit_max: int = 1_000_000
     """Lines that the audit log keeps of one tenant, some 300 MB; its oldest go first."""
 

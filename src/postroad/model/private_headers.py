@@ -54,13 +54,18 @@ def sealed(draft: Draft, queue: Queue, ring: KeyRing) -> Draft:
 def opened(message: Message, queue: Queue, ring: KeyRing) -> Message:
     """The message as it is sent; a BadKey when a header does not open. Headers that cannot be read
     are a stranger's, and stay as they are: whoever sends them says so."""
-    headers, to = _read(message.headers), (queue.tenant, queue.name)
-    if headers is None:
-        return message
-    for name, value in headers.items():
-        if _is_sealed(name, value):
-            headers[name] = _opened(value, ring, _place(to, message.id, name))
-    return replace(message, headers=ENCODE(headers))
+    to = (queue.tenant, queue.name)
+    headers = opened_headers(message.headers, to, message.id, ring)
+    return message if headers is None else replace(message, headers=ENCODE(headers))
+
+
+def opened_headers(packed: bytes, to: Address, number: int, ring: KeyRing) -> dict[str, str] | None:
+    """The headers of a stored message as they are sent; None when they cannot be read."""
+    headers = _read(packed)
+    for name, value in (headers or {}).items():
+        if headers is not None and _is_sealed(name, value):
+            headers[name] = _opened(value, ring, _place(to, number, name))
+    return headers
 
 
 def resealed(

@@ -34,6 +34,8 @@ class Result(Struct, frozen=True, gc=False):
     order_group: int = 0
     priority: int = 0
     details: TryDetails | None = None
+    keep_ms: int = 0
+    """How long the body of a delivered message is kept."""
 
 
 class QueueChange(Struct, frozen=True, gc=False):

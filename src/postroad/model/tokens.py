@@ -27,6 +27,8 @@ class Scope(StrEnum):
     """Cancel, pause, resume, unblock, replay, purge."""
     admin = "admin"
     """Make and revoke tokens, read the audit log, export and erase."""
+    bodies = "bodies"
+    """See the bodies and headers of messages."""
 
 
 class Role(StrEnum):

@@ -4,8 +4,8 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-Kept = Literal["message", "dead"]
-"""Where messages with headers lie: not finished yet, or dead."""
+Kept = Literal["message", "dead", "kept_body"]
+"""Where messages with headers lie: not finished yet, dead, or delivered with their bodies kept."""
 
 
 class HeaderRow(Struct, frozen=True):

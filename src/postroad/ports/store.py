@@ -20,10 +20,12 @@ from postroad.model.record import (
 )
 from postroad.ports.audit import AuditLog
 from postroad.ports.bell import Bell
+from postroad.ports.bodies import Bodies
 from postroad.ports.clock import Clock
 from postroad.ports.control import Control
 from postroad.ports.deadset import DeadSet
 from postroad.ports.insight import Insight
+from postroad.ports.listing import Listings
 from postroad.ports.overview import Overviews
 from postroad.ports.pace import Slots
 from postroad.ports.privacy import PrivacyStore
@@ -115,7 +117,11 @@ class Upkeep(Protocol):
         lanes that serve no other. Drafts for one that is gone are refused: QueueGone."""
 
 
-class Readers(Insight, Overviews, Rollups, Usage, Tokens, AuditLog, HookStore, Protocol):
+class Lists(Insight, Overviews, Listings, Bodies, Protocol):
+    """Queries about messages, queues and lanes."""
+
+
+class Readers(Lists, Rollups, Usage, Tokens, AuditLog, HookStore, Protocol):
     """Queries, figures, tokens, the audit log, webhook settings: what is kept beside messages."""
 
 

@@ -29,6 +29,8 @@ LEFT_OUT: Final = {
     "process": "owners are processes, and all of them have ended; their numbers go on",
     "queue_walk": "how far a walk over this road's queues is",
     "unused_queue": "since when queues are seen unused; the target looks by itself",
+    "listed": "the index of lists, which PostgreSQL has in its history",
+    "list_mark": "how far the index of lists is",
     "sqlite_sequence": "SQLite's own: the last number of a process is taken from it",
 }
 """Tables of the source that are not copied, and why."""

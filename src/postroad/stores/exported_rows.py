@@ -40,6 +40,7 @@ EXPORTS: Final = {
         "id queue accepted_at died_at reason level attempts order_key error status headers body",
         walks=True,
     ),
+    "kept_body": Export("id queue order_key ends_at headers body", walks=True),
     "history": Export("id queue state accepted_at finished_at level attempts took_ms", walks=True),
     "attempt": Export(
         "message_id number started_at level outcome status took_ms error",

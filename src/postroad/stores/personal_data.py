@@ -24,6 +24,7 @@ ERASED: Final[Mapping[str, str]] = {
     "webhook_try": "with its message",
     "dead": "dead",
     "idempotency": "keys",
+    "kept_body": "keys",
     "broker_message": "broker; what lies in the broker itself is not reached",
     "job": "campaigns",
     "campaign_op": "campaigns",
@@ -54,6 +55,8 @@ HOLDS_NOTHING: Final[Mapping[str, str]] = {
     "schedule": "timetables of the program",
     "tick": "when timetables were due",
     "queue_walk": "how far a walk over all queues is",
+    "listed": "numbers of messages and queues, for lists",
+    "list_mark": "how far the index of lists is",
     "schema_version": "the version of the schema",
     "sqlite_sequence": "SQLite's own numbers",
     "copying": "how far a copy is",
@@ -167,10 +170,11 @@ def _found(rows: list[tuple[int | None, int]]) -> tuple[list[int], int | None]:
 
 
 def keys(job: ErasureJob, _now_ms: int) -> Slice:
-    """Idempotency keys."""
+    """Idempotency keys, and bodies of delivered messages."""
     whose = (job.subject.tenant, job.subject.recipient)
     count = yield Query("erase_idempotency", (*whose, _before(job), SLICE))
-    return Erased({"idempotency": count}, 0 if count else None)
+    bodies = yield Query("erase_kept_body", (*whose, _before(job), SLICE))
+    return Erased({"idempotency": count, "kept_body": bodies}, 0 if count or bodies else None)
 
 
 def campaigns(job: ErasureJob, now_ms: int) -> Slice:

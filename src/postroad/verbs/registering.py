@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.entities import Policy
 from postroad.model.errors import BadInput
+from postroad.model.kept_bodies import kept_ms
 from postroad.model.ladder import DEFAULT_LADDER, Ladder, check_ladder, with_retries
 from postroad.model.ticks import Missed, Schedule
 from postroad.ports.clock import Clock
@@ -33,6 +34,7 @@ class HandlerOptions(TypedDict, total=False):
     ordered: bool
     on_exhausted: str
     at_most_once: bool
+    keep_bodies: Duration
 
 
 class Registry:
@@ -158,5 +160,6 @@ def _policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:
         skip_exhausted=exhausted == "skip",
         at_most_once=options.get("at_most_once", False),
         timeout_ms=int(timeout_s * 1000),
+        keep_bodies_ms=kept_ms(options.get("keep_bodies", 0.0)),
     )
     return policy, concurrency

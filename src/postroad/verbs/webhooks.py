@@ -13,6 +13,7 @@ from postroad.model.durations import Duration, seconds_of
 from postroad.model.entities import DEFAULT_TENANT, LaneKey, Policy, Queue, QueueSpec
 from postroad.model.errors import BadInput, BadKey, BadUrl, UnknownQueue
 from postroad.model.ids import to_number
+from postroad.model.kept_bodies import kept_ms
 from postroad.model.keyring import UNSEALED, KeyRing
 from postroad.model.ladder import Ladder, check_ladder
 from postroad.model.webhook import (
@@ -57,6 +58,9 @@ class HookOptions(TypedDict, total=False):
     names: HeaderNames
     ladder: Ladder
     """When a failed try is repeated; else the default ladder."""
+    keep_bodies: Duration
+    """How long the bodies of delivered messages are kept, so that they can be sent again; 0 is as
+    the road says."""
 
 
 class HookFacts(Struct, frozen=True):
@@ -115,6 +119,8 @@ class WebhookAdmin:
         policy = queue.policy if queue else self._transport.policy(url)
         ladder = check_ladder(options.get("ladder", policy.ladder))
         policy = replace(policy, ladder=ladder, timeout_ms=total_ms + GRACE_MS)
+        if "keep_bodies" in options:
+            policy = replace(policy, keep_bodies_ms=kept_ms(options["keep_bodies"]))
         if queue is None or policy != queue.policy:
             # A queue keeps the lane that it was made on (decision 037).
             authorization = "" if queue else secret.headers.get("authorization", "")

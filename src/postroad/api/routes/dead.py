@@ -1,17 +1,16 @@
 """The dead set: list, show, replay, purge."""
 
-from base64 import b64encode
 from datetime import datetime
 from typing import Annotated, Any, Final
 
-import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Struct
 
+from postroad.api.bodies import HIDDEN, sees_bodies, shown_body
 from postroad.api.paging import After
 from postroad.api.progress import Answered, answer_in_steps
 from postroad.api.request import Request
 from postroad.api.routing import fetch, give
-from postroad.model.dead import DeadLetter, DeadMessage, Page, ReplayMode
+from postroad.model.dead import DeadMessage, Page, ReplayMode
 from postroad.model.states import DeadReason
 from postroad.model.texts import ERROR_MAX, QUEUE_MAX, ErrorText, Id, QueueName
 from postroad.model.tokens import Scope
@@ -61,6 +60,8 @@ class DeadLetterView(Struct, frozen=True):
     body: Any
     body_base64: str
     tries: tuple[Try, ...]
+    hidden: str = ""
+    """Why body and headers are not shown."""
 
 
 @fetch("/v1/dead", scope=Scope.read)
@@ -82,19 +83,12 @@ async def dead_list(
 
 @fetch("/v1/dead/{id}", scope=Scope.read)
 async def dead_show(request: Request, id: str) -> DeadLetterView:  # noqa: A002
-    """Show a dead message with its body, headers and all tries."""
+    """Show a dead message with its body, headers and all tries; body and headers to tokens with
+    the scope `bodies`."""
     letter = await request.road.dead.show(id, tenant=request.tenant)
-    return _letter(letter)
-
-
-def _letter(letter: DeadLetter) -> DeadLetterView:
-    try:
-        letter.body.decode()
-        msgspec.json.decode(letter.body)
-        body, other = Raw(letter.body), ""
-    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
-        body, other = Raw(b"null"), b64encode(letter.body).decode()
-    return DeadLetterView(letter.message, letter.headers, body, other, letter.tries)
+    if not sees_bodies(request):
+        return DeadLetterView(letter.message, {}, None, "", letter.tries, HIDDEN)
+    return DeadLetterView(letter.message, letter.headers, *shown_body(letter.body), letter.tries)
 
 
 @give("/v1/dead:replay", scope=Scope.manage, much=True)

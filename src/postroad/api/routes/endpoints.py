@@ -4,6 +4,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
+from postroad.api.bodies import HIDDEN, sees_bodies
 from postroad.api.paging import After, Limit
 from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, give
@@ -34,6 +35,7 @@ class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
     timeout: float | UnsetType = UNSET
     names: HeaderNames | UnsetType = UNSET
     ladder: Ladder | UnsetType = UNSET
+    keep_bodies: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
 
 
 class AttemptView(AttemptFacts, frozen=True):
@@ -42,6 +44,8 @@ class AttemptView(AttemptFacts, frozen=True):
     headers: dict[str, str]
     answer: str
     """The beginning of it, as far as it is text."""
+    hidden: str = ""
+    """Why headers and answer are not shown."""
 
 
 @give("/v1/endpoints", scope=Scope.manage)
@@ -75,17 +79,20 @@ async def endpoint_delete(request: Request, url: Address) -> None:
 
 @fetch("/v1/messages/{id}/attempts", scope=Scope.read)
 async def attempts(request: Request, id: str) -> list[AttemptView]:  # noqa: A002
-    """List every try of a webhook's message, from the log, without secrets."""
+    """List every try of a webhook's message, from the log, without secrets. What was sent and
+    answered is shown to tokens with the scope `bodies`."""
     road, tenant = request.road, request.tenant
     found = await road.webhooks.attempts(id, tenant=tenant)
     if not found:
         _ = await road.explain(id, tenant=tenant)  # whether there is such a message
-    return [_view(one) for one in found]
+    return [_view(one, whole=sees_bodies(request)) for one in found]
 
 
-def _view(one: Attempt) -> AttemptView:
+def _view(one: Attempt, *, whole: bool) -> AttemptView:
     told: dict[str, Any] = structs.asdict(one)
     del told["request"]
+    if not whole:
+        return AttemptView(**told | {"answer": ""}, headers={}, hidden=HIDDEN)
     told["answer"] = one.answer.decode(errors="replace")
     return AttemptView(**told, headers=one.headers)
 

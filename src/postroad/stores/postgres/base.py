@@ -57,7 +57,8 @@ class PostgresBase(Statements):
     `read` serves the owners of lanes, `write` takes their results, `accept` takes messages. `side`
     does everything else and helps to accept. Claims run there too: they wait for transactions that
     accept, and must not hold up readings or results. `pace` is opened by the first reservation: a
-    slot must not wait for other work."""
+    slot must not wait for other work. `lists` is opened by the first list: claims must not wait for
+    it."""
 
     def __init__(self, dsn: str, clock: Clock, log: Log | None = None) -> None:
         self.address = read_address(dsn)
@@ -66,9 +67,9 @@ class PostgresBase(Statements):
         self.tasks = Tasks(self.log)
         self._counts: Counter[str] = Counter()
         chance = system_chance()
-        self._read, self._write, self._accept, self._side, self._pace = self._lines = [
+        self._read, self._write, self._accept, self._side, self._pace, self._lists = self._lines = [
             StoreConnection(name, self.address, self._counts, clock, chance)
-            for name in ("read", "write", "accept", "side", "pace")
+            for name in ("read", "write", "accept", "side", "pace", "lists")
         ]
         self._floors = Floors()
         self._turns: dict[int, str] = {}

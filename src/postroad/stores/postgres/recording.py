@@ -10,6 +10,7 @@ from postroad.model.decide import Move
 from postroad.model.record import LaneChange, QueueChange, Record, Recorded, Result
 from postroad.model.states import NEVER
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, literal, once
+from postroad.stores.postgres.connections import ANSWER_S, QUERIES, Raw
 from postroad.stores.postgres.webhooks import note_columns
 
 UNCERTAIN_LEVEL: Final = -1
@@ -73,10 +74,28 @@ class PostgresRecording(PostgresBase):
         notes = note_columns(record.results)
         query = "record_noted" if notes else "record"
         values = (record.owner, *batch.columns(), *notes)
-        text = await self._one(self._write, "record", query, *values)
+        if kept := [r for r in record.results if r.keep_ms]:
+            text = await self._keep_and_record(kept, query, values)
+        else:
+            text = await self._one(self._write, "record", query, *values)
         held = self._read_answer(text, APPLIED).held
         lanes = zip(batch.lanes, held, strict=True)
         return Recorded(frozenset(lane for lane, ours in lanes if not ours))
+
+    async def _keep_and_record(
+        self, kept: Sequence[Result], query: str, values: tuple[object, ...]
+    ) -> str:
+        """Keep bodies before the record deletes their messages, in its transaction."""
+        self._check_open()
+        now_ms = self.clock.now_ms()
+        ids, ends = [r.message.id for r in kept], [now_ms + r.keep_ms for r in kept]
+
+        async def work(raw: Raw) -> str:
+            await raw.execute(QUERIES["keep_bodies"], ids, ends)
+            text: str = await raw.fetchval(QUERIES[query], *values, timeout=ANSWER_S)
+            return text
+
+        return await self._write.together("record", work)
 
 
 class RecordBatch:

@@ -1,10 +1,12 @@
 """The PostgreSQL store: what engines do, what users ask, what is kept beside messages."""
 
 from postroad.stores.audit import AuditTable
+from postroad.stores.postgres.bodies import PostgresBodies
 from postroad.stores.postgres.deadset import PostgresDeadSet
 from postroad.stores.postgres.erasing import PostgresErasing
 from postroad.stores.postgres.insight import PostgresInsight
 from postroad.stores.postgres.leases import PostgresLeases
+from postroad.stores.postgres.listing import PostgresListing
 from postroad.stores.postgres.mailboxes import PostgresMailboxes
 from postroad.stores.postgres.overview import PostgresOverview
 from postroad.stores.postgres.pacing import PostgresPacing
@@ -30,6 +32,8 @@ class PostgresStore(
     PostgresInsight,
     PostgresOverview,
     PostgresRollups,
+    PostgresListing,
+    PostgresBodies,
     PostgresTicks,
     AuditTable,
     StoredHeaders,

@@ -228,6 +228,12 @@ class RabbitUpkeep(RabbitBase):
             ):
                 raise NotDead(f"{to_text(number)} is not dead: nothing was changed")
 
+    async def list_index(self, *, start: bool) -> int | None:
+        """Build no index by queue: it is built in order of acceptance, and the state store learns
+        of most messages when they are finished. Lists of finished messages walk."""
+        del start
+        return None
+
     async def tick(self, schedule: Schedule, ticks: Sequence[Tick], until_ms: int) -> Schedule:
         """Decide ticks in one transaction, and publish their messages."""
         stored = await self.state.tick(schedule, ticks, until_ms)
@@ -244,6 +250,10 @@ class RabbitStore(
         super().__init__(options, state, log)
         self.dead_page, self.dead_letter = state.dead_page, state.dead_letter
         self.dead_trim = state.dead_trim
+        self.list_scope, self.list_names = state.list_scope, state.list_names
+        self.list_messages, self.list_rows = state.list_messages, state.list_rows
+        self.list_indexed_ms = state.list_indexed_ms
+        self.bodies, self.body_of_unfinished = state.bodies, state.body_of_unfinished
         self.reserve, self.ledgers = state.reserve, state.ledgers
         self.add_rollups, self.rollups = state.add_rollups, state.rollups
         self.token_add, self.token_find = state.token_add, state.token_find

@@ -56,6 +56,7 @@ class SqliteBase(Statements):
             db = Database(self.path)
             self._databases.append(db)
             _ = migrate(db)  # how many steps it took does not matter
+            db.listed_until = db.number("list_mark") or 0
             reader = Database(self.path, readonly=True)
             self._databases.append(reader)
             self._writer = Writer(db, self._drive(), self.bell.ring)

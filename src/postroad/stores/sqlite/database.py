@@ -43,6 +43,8 @@ class Database:
         self.rings: list[Ring] = []
         self.rungs: dict[RungKey, int] = {}
         """Rung numbers by (lane, queue, level, priority, order group); cleared on rollback."""
+        self.listed_until = 0
+        """Up to this id the index of finished messages has come in this process."""
         self.turn = ""
         """The tenant after which the next claim, of several tenants, goes on."""
         if connection is not None:

@@ -12,7 +12,7 @@ from postroad.model.tries import Try
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import POLICY_DECODER, rung_of, wake
-from postroad.stores.sqlite.recording import settle_order_group
+from postroad.stores.sqlite.recording import forget, settle_order_group
 
 TRIM_SLICE: Final = 1_000
 
@@ -128,16 +128,16 @@ def _revive(db: Database, dead: list[ReplayTarget], levels: dict[int, int], now_
 
 def purge(db: Database, which: DeadFilter, count: int) -> int:
     """Delete the chosen messages; answers how many."""
-    gone = [(one.number,) for one in _dead(db, which, count)]
-    db.many("dead_delete", gone)
-    db.many("attempt_delete", gone)
+    gone = [(one.number, one.queue) for one in _dead(db, which, count)]
+    db.many("dead_delete", [(number,) for number, _ in gone])
+    forget(db, gone)
     return len(gone)
 
 
 def trim(db: Database, keep: int) -> int:
     """Delete the longest dead beyond so many, a slice at a time."""
     gone = db.all("dead_trim", keep, TRIM_SLICE)
-    db.many("attempt_delete", gone)
+    forget(db, gone)
     return len(gone)
 
 

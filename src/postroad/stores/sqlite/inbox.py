@@ -110,6 +110,8 @@ def accept(db: Database, drafts: Sequence[Draft]) -> list[Accepted]:
         wakes[rung] = min(wakes.get(rung, NEVER), draft.due_ms)
         answers.append(Accepted(draft.id))
     db.many("message_insert", rows)
+    if rows and rows[0][0] <= db.listed_until:  # the clock was set back
+        db.many("list_put_one", [(draft.queue, draft.id) for draft in drafts])
     for rung, due_ms in wakes.items():
         wake(db, rung, due_ms)
     return answers

@@ -20,6 +20,8 @@ def record(db: Database, batch: Record, now_ms: int) -> Recorded:
     epochs = _epochs(db, batch)
     current = [r for r in batch.results if epochs.get(r.message.lane) == r.epoch]
     late = [r for r in batch.results if epochs.get(r.message.lane) != r.epoch]
+    if kept := [(r.message.id, now_ms + r.keep_ms) for r in batch.results if r.keep_ms]:
+        db.many("body_keep", kept)
     _deliver(db, [r for r in current if r.move is Move.deliver], now_ms)
     _fail(db, [r for r in current if r.move is not Move.deliver], now_ms)
     for result in late:
@@ -180,6 +182,13 @@ def finish(db: Database, number: int) -> None:
     if row is not None:
         db.run("message_delete", number)
         settle_order_group(db, *row)
+
+
+def forget(db: Database, gone: Sequence[Row]) -> None:
+    """Delete what else is stored of finished messages (id, queue) that were deleted."""
+    db.many("attempt_delete", [(number,) for number, _ in gone])
+    if db.listed_until:
+        db.many("list_forget", gone)
 
 
 def settle_order_group(db: Database, rung: int, place: int) -> None:

@@ -24,11 +24,13 @@ from postroad.stores.audit import AuditTable
 from postroad.stores.private_headers import StoredHeaders
 from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import SqliteBase
+from postroad.stores.sqlite.bodies import SqliteBodies
 from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.deadset import SqliteDeadSet
 from postroad.stores.sqlite.erasing import SqliteErasing
 from postroad.stores.sqlite.insight import SqliteInsight
 from postroad.stores.sqlite.joining import SqliteJoining
+from postroad.stores.sqlite.listing import SqliteListing
 from postroad.stores.sqlite.mailboxes import SqliteMailboxes
 from postroad.stores.sqlite.overview import SqliteOverview
 from postroad.stores.sqlite.pacing import SqlitePacing
@@ -220,6 +222,8 @@ class SqliteStore(
     SqliteInsight,
     SqliteOverview,
     SqliteRollups,
+    SqliteListing,
+    SqliteBodies,
     SqlitePacing,
     SqliteTicks,
     AuditTable,

@@ -11,7 +11,7 @@ from postroad.model.rollup import KEPT_MS
 from postroad.model.states import NEVER, DeadReason
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.inbox import POLICY_DECODER
-from postroad.stores.sqlite.recording import die
+from postroad.stores.sqlite.recording import die, forget
 
 SPELL_RECHECK_MS: Final = 600_000
 """How often a queue in an overlong spell is searched: each message has its own start."""
@@ -57,14 +57,15 @@ def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int)
     edge = first_after(now_ms - history_ms)
     gone = db.all("history_retain", edge, now_ms - history_ms, limit)
     gone += db.all("dead_retain", now_ms - dead_ms, limit)
-    db.many("attempt_delete", gone)
+    forget(db, gone)
     # Counted as well, or an hour with more than a slice of them would never be caught up with.
     keys = db.changed("keys_retain", now_ms, limit)
     ticks = db.changed("ticks_retain", now_ms - history_ms, limit)
     tries = db.changed("tries_retain", now_ms - history_ms, limit)
+    bodies = db.changed("bodies_retain", now_ms, limit)
     db.run("forget_idle", now_ms - DAY_MS)
     rollups = sum(
         db.changed("rollups_retain", step.seconds, now_ms - kept_ms, limit)
         for step, kept_ms in KEPT_MS.items()
     )
-    return len(gone) + keys + ticks + tries + rollups
+    return len(gone) + keys + ticks + tries + bodies + rollups

@@ -106,6 +106,13 @@ delete from postroad.idempotency
    select i.queue_id, i.key from postroad.queue q join postroad.idempotency i on i.queue_id = q.id
     where q.tenant = $1 and ($2::text = '' or q.name = $2) and i.message_id < $3 limit $4)
 
+-- name: erase_kept_body
+-- Delete the bodies of delivered messages.
+delete from postroad.kept_body
+ where id in (
+   select b.id from postroad.queue q join postroad.kept_body b on b.queue_id = q.id
+    where q.tenant = $1 and ($2::text = '' or q.name = $2) and b.id < $3 limit $4)
+
 -- name: erase_broker_message
 -- Delete what is recorded about messages of a broker.
 delete from postroad.broker_message where id in (select value::bigint from json_array_elements_text($1::json))

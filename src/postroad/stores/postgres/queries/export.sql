@@ -42,6 +42,15 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name 
  where (q.tenant = $1 and ($2::text = '' or q.name = $2)) or n.id = (select max(id) from next)
  order by k1, k2
 
+-- name: export_kept_body
+-- Walk over bodies of delivered messages.
+with next as materialized (select * from postroad.kept_body where id > $3 and $4::bigint >= 0 order by id limit $5)
+select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2), false) as meant, n.id, q.name as queue, n.order_key,
+       n.ends_at, n.headers, n.body
+  from next n left join postroad.queue q on q.id = n.queue_id
+ where (q.tenant = $1 and ($2::text = '' or q.name = $2)) or n.id = (select max(id) from next)
+ order by k1, k2
+
 -- name: export_history
 -- Walk over history row by row; a row is one message or several.
 with next as materialized (

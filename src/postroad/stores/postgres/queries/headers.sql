@@ -18,3 +18,13 @@ select d.id, q.tenant, q.name, d.headers from postroad.dead d join postroad.queu
 -- name: headers_dead_write
 -- Write the same headers under another key, unless the dead message is gone.
 update postroad.dead set headers = $2 where id = $1 and headers = $3 returning id
+
+-- name: headers_kept_body
+-- Read headers of delivered messages whose bodies are kept, with the queues that they were sent to.
+select b.id, q.tenant, q.name, b.headers
+  from postroad.kept_body b join postroad.queue q on q.id = b.queue_id
+ where b.id > $1 order by b.id limit $2
+
+-- name: headers_kept_body_write
+-- Replace the headers of a kept body, unless they have changed meanwhile.
+update postroad.kept_body set headers = $2 where id = $1 and headers = $3 returning id

@@ -90,6 +90,9 @@ class StateBatch:
         m = result.message
         row = (m.id, m.queue, m.accepted_at_ms, self._now_ms, m.level, m.attempts + 1)
         self._add("history_insert", *row, result.took_ms)
+        if result.keep_ms:
+            ends_at_ms = self._now_ms + result.keep_ms
+            self._add("body_insert", m.id, m.queue, result.priority, m.headers, m.body, ends_at_ms)
         self._add("dead_delete", m.id)
         self._add("message_delete", m.id)
         self._add("finish", m.id, hop, self._now_ms)

@@ -79,4 +79,4 @@ delete from dead where id = ?1
 delete from dead
  where id in (select id from dead order by died_at, id
                limit max(0, min(?2, (select count(*) from dead) - ?1)))
-returning id
+returning id, queue_id

@@ -95,6 +95,13 @@ delete from idempotency
    select i.queue_id, i.key from queue q join idempotency i on i.queue_id = q.id
     where q.tenant = ?1 and (?2 = '' or q.name = ?2) and i.message_id < ?3 limit ?4)
 
+-- name: erase_kept_body
+-- Delete the bodies of delivered messages.
+delete from kept_body
+ where id in (
+   select b.id from queue q join kept_body b on b.queue_id = q.id
+    where q.tenant = ?1 and (?2 = '' or q.name = ?2) and b.id < ?3 limit ?4)
+
 -- name: erase_broker_message
 -- Delete what is recorded about messages of a broker.
 delete from broker_message where id in (select value from json_each(?1))

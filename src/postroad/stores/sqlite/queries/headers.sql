@@ -18,3 +18,12 @@ select d.id, q.tenant, q.name, d.headers from dead d join queue q on q.id = d.qu
 -- name: headers_dead_write
 -- Replace a dead message's headers, unless they have changed meanwhile.
 update dead set headers = ?2 where id = ?1 and headers = ?3
+
+-- name: headers_kept_body
+-- Read headers of delivered messages whose bodies are kept, with the queues that they were sent to.
+select b.id, q.tenant, q.name, b.headers from kept_body b join queue q on q.id = b.queue_id
+ where b.id > ?1 order by b.id limit ?2
+
+-- name: headers_kept_body_write
+-- Replace the headers of a kept body, unless they have changed meanwhile.
+update kept_body set headers = ?2 where id = ?1 and headers = ?3

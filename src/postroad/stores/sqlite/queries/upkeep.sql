@@ -33,12 +33,12 @@ select m.id from message m cross join rung r on r.id = m.rung_id
 -- needed.
 delete from history
  where id in (select id from history where id < ?1 and finished_at < ?2 order by id limit ?3)
-returning id
+returning id, queue_id
 
 -- name: dead_retain
 -- Delete dead messages older than a time.
 delete from dead where id in (select id from dead where died_at < ?1 order by died_at limit ?2)
-returning id
+returning id, queue_id
 
 -- name: keys_retain
 -- Delete expired idempotency keys.

@@ -18,5 +18,5 @@ create table broker_message (
   expires_at  integer not null,
   noted_at    integer not null
 ) strict;
-create index broker_waiting on broker_message (queue_id) where done = 0;
+create index broker_waiting on broker_message (queue_id, id) where done = 0;
 create index broker_done on broker_message (noted_at) where done = 1;

@@ -95,6 +95,7 @@ declare
   v_today bigint := v_now / 86400000;
   v_edge bigint := v_now - p_history_ms;
   v_gone int;
+  v_bodies int;
   v_dead bigint[];
 begin
   perform set_config('synchronous_commit', 'off', true);
@@ -111,5 +112,8 @@ begin
     select schedule, at from tick where decided_at < v_edge limit p_limit);
   delete from process p where greatest(p.beat_at, p.asked_at) <= v_now - 86400000
      and not exists (select from lane l where l.owner = p.id);
-  return v_gone + cardinality(v_dead);
+  delete from kept_body where id in (
+    select id from kept_body where ends_at <= v_now order by ends_at limit p_limit);
+  get diagnostics v_bodies = row_count;
+  return v_gone + cardinality(v_dead) + v_bodies;
 end $$;

@@ -127,6 +127,10 @@ create table message (
 create index message_place on message (rung_id, place, id);
 create index message_expiry on message (expires_at) where expires_at < 4611686018427387904;
 create index message_unwanted on message (rung_id) where unwanted = 1;
+-- For lists, which go by id. Messages that were sent to be tried at once are not in it: their place is the time
+-- that their id names, up to 64 ms before it (docs/decisions/075-lists-without-a-plain-index.md).
+create index message_moved on message (rung_id, id)
+ where level > 0 or place - (id >> 22) not between 1704067199936 and 1704067200000;
 
 -- Tries that did not deliver. The try that delivered a message is its row in history.
 create table attempt (

@@ -29,6 +29,11 @@ alter table history_batch
 create index history_batch_id on history_batch (id);
 create index history_batch_finished on history_batch using brin (finished_at);
 create index history_batch_moment on history_batch ((id >> 28)) where ids is not null;
+-- What lists are read by: an entry for each row, not for each message. A row with several queues is found by any
+-- of them; its entries wait in a short list and are sorted in together
+-- (docs/decisions/075-lists-without-a-plain-index.md).
+create index history_batch_queue on history_batch (queue_id, (id >> 28)) where queues is null;
+create index history_batch_queues on history_batch using gin (queues) with (gin_pending_list_limit = 128);
 
 -- One row for each message. A search by id reads all of it: use the function finished instead.
 create view history as

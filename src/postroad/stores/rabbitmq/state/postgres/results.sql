@@ -67,3 +67,8 @@ on conflict do nothing
 -- name: dead_delete
 -- Deletes a dead message that was delivered after all.
 delete from postroad.dead where id = $1
+
+-- name: body_insert
+-- Keeps the body of a delivered message.
+insert into postroad.kept_body (id, queue_id, priority, order_key, headers, body, ends_at)
+values ($1, $2, $3, '', $4, $5, $6) on conflict do nothing

@@ -47,3 +47,8 @@ select ?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, '', ?11, ?12, ?13, ?14
 -- name: dead_delete
 -- Deletes a dead message that was delivered after all.
 delete from dead where id = ?1
+
+-- name: body_insert
+-- Keeps the body of a delivered message.
+insert into kept_body (id, queue_id, priority, order_key, headers, body, ends_at)
+values (?1, ?2, ?3, '', ?4, ?5, ?6) on conflict do nothing

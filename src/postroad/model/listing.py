@@ -1,0 +1,262 @@
+"""Lists of messages: filters, rows, pages and cursors."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from postroad.model.entities import DEFAULT_TENANT
+from postroad.model.errors import BadCursor, CursorOfAnotherQuery
+from postroad.model.ids import to_text
+from postroad.model.states import NEVER, DeadReason, State
+
+CURSOR_CHARACTERS_MAX: Final = 64
+LAST_ID: Final = (1 << 63) - 1
+
+
+class ListOrder(StrEnum):
+    """Which end of a list comes first, by acceptance."""
+
+    newest = "newest"
+    oldest = "oldest"
+
+
+class Shelf(StrEnum):
+    """Where the store keeps a message."""
+
+    message = "message"
+    """Unfinished."""
+    broker = "broker"
+    """Unfinished, in a broker; the state store knows something about it."""
+    dead = "dead"
+    history = "history"
+
+
+STATES: Final = {str(state): state for state in State}
+"""To look one up costs a third of `State(text)`."""
+SHELVES: Final[dict[State, tuple[Shelf, ...]]] = {
+    State.waiting: (Shelf.message, Shelf.broker),
+    State.held: (Shelf.message, Shelf.broker),
+    State.sending: (Shelf.message, Shelf.broker),
+    State.uncertain: (Shelf.message,),
+    State.dead: (Shelf.dead,),
+    State.delivered: (Shelf.history,),
+    State.cancelled: (Shelf.history,),
+}
+
+
+class ListFilter(Struct, frozen=True):
+    """Selects messages: all that is given must hold. Tenant None is every tenant."""
+
+    tenant: str | None = DEFAULT_TENANT
+    queue: str | None = None
+    prefix: str = ""
+    """What the queue's name begins with."""
+    state: State | None = None
+    level: int | None = None
+    order_key: str | None = None
+    text: str = ""
+    """Contained in the last error, in upper or lower case."""
+    since_ms: int = 0
+    """Accepted at this time or later."""
+    until_ms: int = NEVER
+    """Accepted before this time."""
+    order: ListOrder = ListOrder.newest
+
+    @property
+    def newest(self) -> bool:
+        """Whether the list goes backwards in time."""
+        return self.order is ListOrder.newest
+
+    @property
+    def shelves(self) -> tuple[Shelf, ...]:
+        """Where such messages are."""
+        found = SHELVES[self.state] if self.state else tuple(Shelf)
+        if self.order_key is not None:  # history does not have it
+            found = tuple(shelf for shelf in found if shelf is not Shelf.history)
+        return found
+
+    @property
+    def unindexed(self) -> tuple[str, ...]:
+        """The filters that are compared row by row, because no index has them."""
+        given = {"text": bool(self.text), "order_key": self.order_key is not None}
+        given["level"] = self.level is not None
+        given["state"] = self.state in (State.cancelled, State.sending)
+        return tuple(name for name, used in given.items() if used)
+
+
+class RungFacts(Struct, frozen=True):
+    """What is the same for all messages of a rung. `because`: what holds them; "" is nothing."""
+
+    id: int
+    queue: int
+    level: int
+    priority: int
+    order_group: int
+    because: str
+
+
+class ListScope(Struct, frozen=True):
+    """Queues by number, with tenant and name, and their rungs."""
+
+    queues: dict[int, tuple[str, str]]
+    rungs: dict[int, RungFacts]
+
+
+class ListRequest(Struct, frozen=True):
+    """What a store is to look for: ids from `low` to `high` on some shelves. Without queues it
+    walks over all of them."""
+
+    shelves: tuple[Shelf, ...]
+    queues: tuple[int, ...] | None
+    rungs: tuple[int, ...]
+    low: int
+    high: int
+    newest: bool
+    limit: int
+
+
+class ListRow(Struct, frozen=True, gc=False):
+    """A message as a store found it. `owner` is its queue, or its rung while it is unfinished."""
+
+    id: int
+    owner: int
+    shelf: Shelf
+    state: State
+    because: str
+    accepted_at_ms: int
+    due_ms: int
+    finished_at_ms: int
+    level: int
+    attempts: int
+    order_key: str
+    error: str
+    status: int
+
+
+class FoundRows(Struct, frozen=True):
+    """Rows in order. `until`: all ids from the start of the request to there were searched; None is
+    its end."""
+
+    rows: list[ListRow]
+    until: int | None
+
+
+class ListedMessage(Struct, frozen=True, gc=False):
+    """A message in a list, without its body."""
+
+    id: str
+    tenant: str
+    queue: str
+    state: State
+    because: str
+    """What holds it; never empty when it is held."""
+    reason: DeadReason | None
+    """Of a dead one."""
+    level: int
+    attempts: int
+    order_key: str
+    accepted_at_ms: int
+    due_ms: int | None
+    """Of an unfinished one."""
+    finished_at_ms: int | None
+    error: str
+    """Of the last try that failed."""
+    status: int
+
+
+class MessagePage(Struct, frozen=True):
+    """A page of messages. `after` is for the next page; "" is the end."""
+
+    messages: tuple[ListedMessage, ...]
+    after: str = ""
+    unindexed: tuple[str, ...] = ()
+    """The filters that no index serves: they were compared message by message."""
+    looked_at: int = 0
+    """How many messages were looked at for this page. It ends at a limit, full or not."""
+    searched_until_ms: int | None = None
+    """A page that is not the last one has all that match from its start to this acceptance
+    time."""
+    indexed_until_ms: int = 0
+    """Up to which acceptance time finished messages are in the index by queue. Later ones are
+    looked through."""
+    note: str = ""
+    """What this list cannot know."""
+
+
+def gather(rows: Iterable[ListRow], bounds: Iterable[int], request: ListRequest) -> FoundRows:
+    """Put what several shelves gave in order. Each gave its first `limit` rows, so behind the last
+    one of a full shelf, or behind a bound, others may be missing."""
+    newest, limit = request.newest, request.limit
+    by_shelf: dict[Shelf, dict[int, ListRow]] = {}
+    for row in rows:
+        by_shelf.setdefault(row.shelf, {})[row.id] = row
+    full = [sorted(ids, reverse=newest) for ids in by_shelf.values() if len(ids) >= limit]
+    edges = [*bounds, *(ids[limit - 1] for ids in full)]
+    every = {number: row for found in by_shelf.values() for number, row in found.items()}
+    if not edges:
+        return FoundRows([every[number] for number in sorted(every, reverse=newest)], None)
+    until = max(edges) if newest else min(edges)
+    kept = [number for number in every if (number >= until if newest else number <= until)]
+    last = until <= request.low if newest else until >= request.high
+    ordered = [every[number] for number in sorted(kept, reverse=newest)]
+    return FoundRows(ordered, None if last else until)
+
+
+def fingerprint(which: ListFilter) -> str:
+    """Identify a query, so that its cursors are not used for another one."""
+    return blake2b(msgspec.json.encode(which), digest_size=6).hexdigest()
+
+
+def cursor(which: ListFilter, start: int) -> str:
+    """Return the cursor of a page that starts at an id, as users see it."""
+    return f"{start:x}.{fingerprint(which)}"
+
+
+def start_of(which: ListFilter, text: str) -> int:
+    """Return the id at which a cursor's page starts."""
+    head, mark, query = text[:CURSOR_CHARACTERS_MAX].partition(".")
+    try:
+        start = int(head, 16) if head.isalnum() else -1
+    except ValueError:
+        start = -1
+    if not mark or not 0 <= start <= LAST_ID or len(text) > CURSOR_CHARACTERS_MAX:
+        raise BadCursor(
+            f"after={text[:CURSOR_CHARACTERS_MAX]!r} is not a cursor: give the `after` of the page "
+            "before, or leave it out"
+        )
+    if query != fingerprint(which):
+        raise CursorOfAnotherQuery(
+            "after= belongs to a list with other filters: give the filters of the page before, or "
+            "leave it out to begin anew"
+        )
+    return start
+
+
+def shown(row: ListRow, tenant: str, queue: str, rung: RungFacts | None) -> ListedMessage:
+    """Return a row as people see it. `rung` is that of an unfinished message."""
+    state, because = row.state, row.because
+    if rung is not None and rung.level < 0:
+        state, because = State.uncertain, ""
+    elif rung is not None and state is State.waiting and rung.because:
+        state, because = State.held, rung.because
+    dead = row.shelf is Shelf.dead
+    return ListedMessage(  # by place: a page has hundreds, and names cost 1 µs each
+        to_text(row.id),
+        tenant,
+        queue,
+        state,
+        "" if dead else because,
+        DeadReason(because) if dead else None,
+        row.level,
+        row.attempts,
+        row.order_key,
+        row.accepted_at_ms,
+        row.due_ms or None,
+        row.finished_at_ms or None,
+        row.error,
+        row.status,
+    )
