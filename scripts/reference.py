@@ -120,14 +120,17 @@ def metrics() -> str:
         NOTE,
         "",
         "`GET /metrics`, for Prometheus. Names and labels are stable. No queue, tenant, address or message",
-        "is ever a label. Sums over the store are at most five seconds old.",
+        "is ever a label. Those of the *fleet* come from the store and are the same from every process: scrape one,",
+        "or take the maximum. They are at most five seconds old; rates and lateness lag by up to twelve seconds,",
+        "since each process adds its figures every ten. Those of a *process* are summed up by Prometheus.",
         "",
-        "| name | kind | labels | meaning |",
-        "| --- | --- | --- | --- |",
+        "| name | of | kind | labels | meaning |",
+        "| --- | --- | --- | --- | --- |",
     ]
     for each in METRICS:
         labels = ", ".join(f"`{label}`" for label in each.labels) or "–"
-        lines.append(f"| `{each.name}` | {each.kind} | {labels} | {each.text} |")
+        whose = "fleet" if each.fleet else "process"
+        lines.append(f"| `{each.name}` | {whose} | {each.kind} | {labels} | {each.text} |")
     return "\n".join(lines) + "\n"
 
 

@@ -16,6 +16,7 @@ from postroad.model.durations import Duration
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
+from postroad.model.rollup import Rollup
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tasks import Broke, HasTasks
@@ -39,6 +40,7 @@ from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.credentials import CredentialAdmin
 from postroad.verbs.dead import DeadMessages
 from postroad.verbs.explaining import Explainer
+from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
@@ -81,6 +83,8 @@ class Postroad:
     dead = VerbGroup(DeadMessages)
     lanes = VerbGroup(LaneControls)
     inspect = VerbGroup(Inspection)
+    rollups = VerbGroup(FleetRollups)
+    workers = VerbGroup(FleetWorkers)
     webhooks = VerbGroup(WebhookAdmin)
     campaigns = VerbGroup(CampaignAdmin)
     credentials = VerbGroup(CredentialAdmin)
@@ -133,6 +137,8 @@ class Postroad:
         self.lanes = LaneControls(store, log)
         self.dead = DeadMessages(store)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
+        self.rollups = FleetRollups(store, self._unwritten_figures)
+        self.workers = FleetWorkers(store)
         self.tokens = TokenAdmin(store, store.clock)
         self.audit = AuditVerbs(store)
         self.privacy = PrivacyVerbs(store, log)
@@ -167,7 +173,7 @@ class Postroad:
         self._sending.close()
         self._failure_log.close()
         await self._reopening.close()
-        await self.privacy.close()
+        await self.privacy.tasks.close()
         try:
             await self.store.leave(self.owner)
         except StoreError as gone:
@@ -211,7 +217,9 @@ class Postroad:
         Conflict of a key, or a refusal by a broker, `error.stored` has the ids of the others."""
         return await self._sending.send_many(sends)
 
-    async def send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
+    async def send_each(
+        self, sends: Sequence[Send | tuple[str, object]]
+    ) -> list[Receipt | PostroadError]:
         """Store many messages, each on its own: the answer has a receipt or an error for each."""
         return await self._sending.send_each(sends)
 
@@ -266,7 +274,7 @@ class Postroad:
         wait: Duration = 40.0,
     ) -> AsyncIterator[CancelledAll]:
         """As `cancel_all`, step by step: the counts so far after each slice."""
-        return self._controls.cancelling(queue, order_key, tenant, wait)
+        return self._controls.cancelling(queue, order_key, tenant=tenant, wait=wait)
 
     async def settle(
         self,
@@ -304,9 +312,9 @@ class Postroad:
         """Explain a message: what happened, what holds it back, what comes next and when."""
         return await self._explainer.explain(id, tenant=tenant)
 
-    async def explain_queue(self, name: str, *, tenant: str = DEFAULT_TENANT) -> QueueExplanation:
+    async def explain_queue(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> QueueExplanation:
         """Explain a queue: what waits in it, what holds it back, what comes next."""
-        return await self._explainer.explain_queue(name, tenant=tenant)
+        return await self._explainer.explain_queue(queue, tenant=tenant)
 
     async def explain_lane(
         self, lane: int, *, tenant: str | None = DEFAULT_TENANT
@@ -341,7 +349,7 @@ class Postroad:
             if self._stop_asked:
                 engine.ask_to_stop()
             async with self.campaign_service.sending(
-                self.owner, pace, limits.drain_s, self.stop
+                self.owner, pace, engine.figures, limits.drain_s, self.stop
             ) as worker:
                 try:
                     with trap, log_when_stuck(self.watchdog_s, log):
@@ -350,6 +358,7 @@ class Postroad:
                     worker.stop()  # both begin nothing more, and end together
                     self.stopped = await engine.stop()
         finally:
+            await engine.figures.end()
             await engine.close()
             self._tell_broken(None)
             self.engine = None
@@ -366,6 +375,9 @@ class Postroad:
 
     def _last_tries(self, numbers: Collection[int]) -> set[int]:
         return set() if self.engine is None else self.engine.last_tries(numbers)
+
+    def _unwritten_figures(self) -> Sequence[Rollup]:
+        return () if self.engine is None else self.engine.figures.unwritten()
 
     def _sends(self, number: int) -> bool:
         return self.engine is not None and self.engine.sends(number)

@@ -33,6 +33,7 @@ from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import LaneControls
 from postroad.verbs.credentials import CredentialAdmin
 from postroad.verbs.dead import DeadMessages
+from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxAdmin
@@ -91,6 +92,18 @@ class BlockingInspection(Verbs):
     overview, levels = blocking(Inspection.overview), blocking(Inspection.levels)
 
 
+class BlockingRollups(Verbs):
+    """Read figures of the whole fleet."""
+
+    list, recent = blocking(FleetRollups.list), blocking(FleetRollups.recent)
+
+
+class BlockingWorkers(Verbs):
+    """List the processes that deliver."""
+
+    list = blocking(FleetWorkers.list)
+
+
 class BlockingTokens(Verbs):
     """Make, list and revoke access tokens."""
 
@@ -131,6 +144,8 @@ class BlockingCampaigns(Verbs):
     """Send one template to many recipients."""
 
     create, list = blocking(CampaignAdmin.create), blocking(CampaignAdmin.list)
+    edit, clone = blocking(CampaignAdmin.edit), blocking(CampaignAdmin.clone)
+    delete, details = blocking(CampaignAdmin.delete), blocking(CampaignAdmin.details)
     show, exact = blocking(CampaignAdmin.show), blocking(CampaignAdmin.exact)
     import_file = blocking(CampaignAdmin.import_file)
     discard_import = blocking(CampaignAdmin.discard_import)
@@ -162,6 +177,8 @@ class Face(ABC):
     dead = VerbGroup(BlockingDead)
     lanes = VerbGroup(BlockingLanes)
     inspect = VerbGroup(BlockingInspection)
+    rollups = VerbGroup(BlockingRollups)
+    workers = VerbGroup(BlockingWorkers)
     webhooks = VerbGroup(BlockingWebhooks)
     campaigns = VerbGroup(BlockingCampaigns)
     credentials = VerbGroup(BlockingCredentials)

@@ -30,6 +30,11 @@ def test_every_recipient_gets_it_once_and_the_counts_add_up(
             sent = await road.campaigns.recipients("c", state="sent", limit=1)
             assert sent[0].provider_id.startswith("SM")
             assert 0 < sent[0].sent_at_ms <= sent[0].answered_at_ms
+        async with local(dsn) as after:  # the run has written its figures
+            points = (await after.rollups.list(by="family")).points
+            assert {point.name for point in points} == {"campaign:c"}
+            kinds = [Counter(point.tries) for point in points]
+            assert sum(kinds, Counter()) == {"delivered": 300, "failed": 3}
 
     within(story())
     assert provider.taken() == Counter(numbers(300))

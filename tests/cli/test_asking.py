@@ -179,7 +179,7 @@ def test_top_draws_everything_once(road: str) -> None:
     look = data("top", "--once")
     assert look["stats"]["waiting"] == 1
     drawn = postroad("top", "--once").stdout
-    for word in ("1 waiting", "level", "queue", "good"):
+    for word in ("1 waiting", "nobody delivers", "lanes to", "queue", "good"):
         assert word in drawn
 
 

@@ -78,7 +78,8 @@ class Template:
                 line._raw = None
 
     def _keep(self, name: str, raw: Connection) -> None:
-        if raw.is_closed() or raw.is_in_transaction():
+        # One that a store opens when it is first needed is not lent to the next store.
+        if raw.is_closed() or raw.is_in_transaction() or name in self._idle:
             raw.terminate()
         else:
             self._idle[name] = raw

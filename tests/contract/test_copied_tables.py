@@ -36,6 +36,7 @@ FITTING: dict[str, dict[str, Any]] = {
     "campaign_op": {"state": "intent"},
     "job": {"state": "SENDING", "owner": None},
     "lane": {"owner": None},
+    "rollup": {"step": 10},
     "audit": {"outcome": "cut"},
 }
 """What the checks of a table ask for; everything else is made from the column's type."""

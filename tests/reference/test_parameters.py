@@ -9,8 +9,8 @@ from postroad.cli.shared_options import PANEL
 from tests.cli.test_options import commands
 from tests.reference.test_capabilities import PAGE, rows
 
-HERE = {"yes", "watch", "once", "every", "text", "sign", "file", "with"}
-"""Options about the command itself: what it reads, asks and prints. --with NAME=VALUE
+HERE = {"yes", "watch", "once", "every", "last", "text", "sign", "file", "with"}
+"""Options about the command itself: what it reads, asks and prints (`plot --last week`). --with NAME=VALUE
 names a field itself, and `sign` reads the keys from the environment."""
 UNITS = ("_s", "_ms")
 """In HTTP a number has its unit in its name; on the command line the unit is in the value: 30d."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from postroad.model.entities import DEFAULT_TENANT, LaneKey, Message, Queue
+from postroad.model.entities import LaneKey, Message, Queue
 from postroad.model.errors import StoreUnavailable
 from postroad.model.limits import Limits
 from postroad.model.outcome import Kind, Outcome
@@ -174,7 +174,7 @@ def test_a_session_that_hangs_on_open_ends_as_unreachable() -> None:
         await world.send("sim://ash/a")
         await asyncio.sleep(receivers.QUICK.timeout_ms / 1000 + 1)
         assert member.road.engine is not None
-        assert member.road.engine.recorder.outcomes == {(DEFAULT_TENANT, Kind.unreachable): 1}
+        assert member.road.engine.figures.tries == {Kind.unreachable: 1}
 
     simulate(5, story)
 

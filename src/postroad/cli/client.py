@@ -70,6 +70,7 @@ class RoadClient:
         self._local = not server
         self._runner: asyncio.Runner | None = None
         self._road: Postroad | None = None
+        self._found = False
         self._unheard = ""  # what came of asking the owner of the file
         self._ask: Callable[[ApiRequest], ApiAnswer] = self._over_http
         self._app: ASGI | None = None
@@ -77,8 +78,10 @@ class RoadClient:
 
     def __enter__(self) -> Self:
         try:
-            if not self._server and not self._find_owner():
-                self._open_store()
+            if not self._server:
+                self._found = self._find_owner()
+                if not self._found:
+                    self._open_store()
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -89,6 +92,17 @@ class RoadClient:
             if self._road is not None:
                 self._runner.run(self._road.__aexit__(None, None, None))
             self._runner.close()
+
+    @property
+    def is_found(self) -> bool:
+        """Whether its server was found by the note beside the file, and not named."""
+        return self._found
+
+    def find_again(self) -> None:
+        """Look for the server again: one that was restarted may have another address and token. The
+        file is not opened instead: its server is about to."""
+        if self._found:
+            _ = self._find_owner()  # whether it is there already, the next request tells
 
     def ask(self, method: str, path: str, query: Query = None, data: object = None) -> Any:
         """Make a request and return the answer's data. `data` is sent as JSON, bytes as they are.
@@ -145,6 +159,7 @@ class RoadClient:
             noted = self._audit.around(who, "campaign_import", {"name": name}, work)
             return msgspec.to_builtins(self._runner.run(noted))
         headers = {"content-type": "text/csv"}
+        query = {**query, "file": path.name}
         asked = ApiRequest("POST", f"/v1/campaigns/{part(name)}/import", query, b"", headers)
         size = path.stat().st_size
         with path.open("rb") as file:

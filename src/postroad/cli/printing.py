@@ -166,13 +166,13 @@ def _narrow(widths: list[int], columns: Sequence[str], room: int) -> None:
 def _joined(parts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
     padded = []
     for part, width, last in zip(parts, widths, right, strict=True):
-        text = _cut(part, width)
+        text = cut(part, width)
         space = " " * (width - wide(text))
         padded.append(space + text if last else text + space)
     return (" " * GAP).join(padded).rstrip()
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
     """The beginning of a text that fits, with … in place of the rest."""
     if wide(text) <= width:
         return text

@@ -3,6 +3,7 @@
 from postroad.cli.command import Listing, command
 from postroad.cli.options import Group
 from postroad.cli.printing import ago
+from postroad.cli.top_view import late_text
 
 
 def add(app: Group) -> None:
@@ -21,5 +22,9 @@ def stats(call: Listing) -> None:
     shown.append(("oldest due", ago(said["oldest_due_ms"], said["now_ms"])))
     trouble = ("open_circuits", "blocked_queues", "paused_queues")
     shown += [(name.replace("_", " "), said[name]) for name in trouble]
-    shown += [(f"tries, {outcome}", count) for outcome, count in said["tries"].items()]
+    for span in ("minute", "hour"):
+        tries, figures = f"tries in the last {span}", said[span]
+        shown += [(f"{tries}, {kind}", count) for kind, count in figures["tries"].items()]
+        late = (late_text(figures[name]) for name in ("late_p50_ms", "late_p99_ms"))
+        shown.append((f"lateness in the last {span}, p50 and p99", ", ".join(late)))
     call.facts(shown)

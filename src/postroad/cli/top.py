@@ -1,14 +1,22 @@
 """`postroad top`: a live view of the road."""
 
-import threading
-from typing import Annotated, Any
+import shutil
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final
 
-from postroad.cli.client import RoadClient
+from postroad.cli.client import RequestRefused, RoadClient
 from postroad.cli.command import Invocation, command
 from postroad.cli.options import Group, Option
-from postroad.cli.printing import ago, as_json, grid, out
+from postroad.cli.printing import as_json, cut, err, out
+from postroad.cli.top_view import Look, drawn
+from postroad.cli.watching import answered, pause
+from postroad.model.terminal_text import escaped_line
 
-SHOWN_MAX = 15
+MINUTES: Final = 20
+"""How far back its sparkline reaches on the widest terminal."""
+FIGURES_MS: Final = 5_000
+"""A bucket has ten seconds: figures are asked for no more often than this."""
+REFUSED: Final = 403
 
 
 def add(app: Group) -> None:
@@ -21,80 +29,77 @@ def top(
     once: Annotated[bool, Option("--once", help="Print it once, and exit.")] = False,
     every: Annotated[float, Option(help="Seconds between two updates.", min=0.1)] = 1.0,
 ) -> None:
-    """Show a live view of the road: tries a second, what waits, what is held and why, retry levels.
-    Ctrl+C ends it. With --json it prints a snapshot a line."""
-    pause = threading.Event()
+    """Show a live view of the whole fleet: what is in trouble and why, lanes and queues, tries a
+    second, workers. Ctrl+C ends it. While its server is restarted it waits, and says so. With
+    --json it prints a snapshot a line."""
     with call.connect() as road:
-        before: dict[str, Any] | None = None
-        if once or call.json:
-            while True:
-                look = snapshot(road)
-                as_json(look) if call.json else out().print("\n".join(drawn(look, None)))
-                if once:
-                    return
-                pause.wait(every)
+        look = snapshot(road, None)
+        if once:
+            as_json(look) if call.json else out().print("\n".join(_lines(look)))
+            return
+        view = LiveView(as_lines=call.json)
         try:
             while True:
-                look = snapshot(road)
-                out().redraw(drawn(look, before))
+                view.show(look)
+                pause(every)
                 before = look
-                pause.wait(every)
+                look = answered(road, lambda: snapshot(road, before), view.away)  # noqa: B023
         except KeyboardInterrupt:
             return
 
 
-def snapshot(road: RoadClient) -> dict[str, Any]:
+class LiveView:
+    """Draws one look after the other; while there are none the last one, and why."""
+
+    def __init__(self, *, as_lines: bool) -> None:
+        self._as_lines = as_lines
+        self._look: Look | None = None
+
+    def show(self, look: Look) -> None:
+        """Draw a look."""
+        self._look = look
+        as_json(look) if self._as_lines else out().redraw(_lines(look))
+
+    def away(self, why: str) -> None:
+        """Say why there is no news."""
+        if self._as_lines:
+            err().print(why)
+        elif self._look is not None:
+            first = cut(escaped_line(f"! {why}"), shutil.get_terminal_size().columns)
+            out().redraw([first, *_lines(self._look)[:-1]])
+
+
+def _lines(look: Look) -> list[str]:
+    size = shutil.get_terminal_size()
+    return drawn(look, size.columns, size.lines - 1)
+
+
+def snapshot(road: RoadClient, before: Look | None) -> dict[str, Any]:
     """Ask the road for everything that is shown."""
+    stats = road.ask("GET", "/v1/stats")
     return {
-        "stats": road.ask("GET", "/v1/stats"),
+        "stats": stats,
         "levels": road.ask("GET", "/v1/levels"),
         "queues": road.ask("GET", "/v1/queues", {"limit": 500})["queues"],
+        "lanes": road.ask("GET", "/v1/lanes", {"limit": 500})["lanes"],
+        "workers": _workers(road),
+        "figures": _figures(road, before, stats["now_ms"]),
     }
 
 
-def drawn(look: dict[str, Any], before: dict[str, Any] | None) -> list[str]:
-    """The lines of the view."""
-    stats = look["stats"]
-    counts = [f"{stats[name]} {name}" for name in ("waiting", "held", "uncertain")]
-    counts.append(f"{sum(stats['dead'].values())} dead")
-    oldest = ago(stats["oldest_due_ms"], stats["now_ms"])
-    trouble = f"{stats['open_circuits']} circuits open, {stats['blocked_queues']} queues blocked"
-    second = [f"oldest due {oldest}", trouble, *_rates(stats, before)]
-    return [
-        "   ".join(["postroad", *counts]),
-        "   ".join(second),
-        "",
-        *_levels(look),
-        "",
-        *_queues(look["queues"]),
-    ]
+def _figures(road: RoadClient, before: Look | None, now_ms: int) -> Any:
+    if before is not None and now_ms - before["figures"]["now_ms"] < FIGURES_MS:
+        return before["figures"]
+    since = datetime.fromtimestamp(now_ms / 1000, UTC) - timedelta(minutes=MINUTES)
+    query = {"since": since.isoformat(), "by": "family", "names": 20}
+    return road.ask("GET", "/v1/rollups", query)
 
 
-def _rates(stats: dict[str, Any], before: dict[str, Any] | None) -> list[str]:
-    if before is None:
-        return [f"{outcome} {count}" for outcome, count in stats["tries"].items()][:3]
-    old = before["stats"]
-    seconds = max(0.001, (stats["now_ms"] - old["now_ms"]) / 1000)
-    tries = sum(stats["tries"].values()) - sum(old["tries"].values())
-    asked = sum(stats["queries"].values()) - sum(old["queries"].values())
-    return [f"{tries / seconds:,.0f} tries/s", f"{asked / seconds:,.0f} queries/s"]
-
-
-def _levels(look: dict[str, Any]) -> list[str]:
-    names = ("level", "waiting", "held", "queries")
-    now_ms = look["stats"]["now_ms"]
-    rows = [
-        [*(row[name] for name in names), ago(row["oldest_due_ms"], now_ms)]
-        for row in look["levels"]
-    ]
-    return grid(("level#", "waiting#", "held#", "queries#", "oldest due"), rows)
-
-
-def _queues(rows: list[dict[str, Any]]) -> list[str]:
-    names = ("waiting", "held", "dead")
-    trouble = sorted(rows, key=lambda row: (-row["held"], -row["waiting"]))
-    shown = [
-        [row["queue"], *(row[name] for name in names), row["because"]]
-        for row in trouble[:SHOWN_MAX]
-    ]
-    return grid(("queue~", *(f"{name}#" for name in names), "because~"), shown)
+def _workers(road: RoadClient) -> Any:
+    """None for a tenant's token, which may not see them."""
+    try:
+        return road.ask("GET", "/v1/workers")["workers"]
+    except RequestRefused as refused:
+        if refused.problem.status != REFUSED:
+            raise
+        return None

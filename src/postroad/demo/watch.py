@@ -149,11 +149,8 @@ class RoadObserver:
         return flying
 
     def _outcomes(self) -> dict[str, int]:
-        kinds: Counter[str] = Counter()
-        if self._road.engine is not None:
-            for (_, kind), count in self._road.engine.recorder.outcomes.items():
-                kinds[kind] += count
-        return dict(kinds)
+        engine = self._road.engine
+        return {} if engine is None else {str(k): n for k, n in engine.figures.tries.items()}
 
     def _rate(self, delivered: int) -> float:
         now_s = self._real.steady_s()

@@ -25,6 +25,7 @@ from postroad.model.errors import StoreError
 from postroad.model.keyring import KeyRing
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
+from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Chance
 from postroad.ports.log import Log
@@ -55,6 +56,7 @@ class Engine:
         self._store = store
         self._log = log
         self._pace = pace
+        self.figures = figures = FigureGatherer(store, store.clock, log)
         self._loops: list[asyncio.Task[None]] = []
         self._claimers: list[asyncio.Task[None]] = []
         self._pacing_task: asyncio.Task[None] | None = None
@@ -72,7 +74,7 @@ class Engine:
             store, owner, limits, sessions, busy_lanes, events, self._pump
         )
         self.janitor = Janitor(store, owner, limits, events)
-        self.recorder = Recorder(store, owner, limits, events, self._recorded, owned.lost)
+        self.recorder = Recorder(store, owner, limits, events, figures, self._recorded, owned.lost)
         self._recaller = Recaller(store, owner, log, self._pump)
         self._reader = LaneReader(store, log, self._pump, self.recorder.put)
         self._pacing = LanePacing(pace, limits.window, self._slot_came)
@@ -121,6 +123,7 @@ class Engine:
         self._store.bell.listen(self.owner, self)
         self.spawn(self.recorder.run(), "recorder")
         self.spawn(self._reader.run(), "reader")
+        self.spawn(self.figures.run(), "figures")
         self.spawn(self._recaller.run(), "recaller")
         self._pacing_task = self._task(self._pace.run(), "pace")
         self.spawn(self.janitor.run_sweep(), "sweep")

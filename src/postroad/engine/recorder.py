@@ -7,15 +7,22 @@ from collections.abc import Callable, Iterable
 from postroad.engine.attempt_effects import AttemptEffects
 from postroad.engine.engine_log import EngineLog, has_news
 from postroad.engine.lane_worker import LaneWorker
+from postroad.model.decide import Move
 from postroad.model.errors import StoreError, is_about_store
 from postroad.model.foreign import error_text
 from postroad.model.ids import to_text
 from postroad.model.limits import Limits
+from postroad.model.outcome import Kind
 from postroad.model.record import LaneChange, Record, split_up, without_texts
+from postroad.observe.figures import FigureGatherer, Name
 from postroad.ports.store import Store
 
 RETRY_S = 1.0
 RECORD = "record results"
+LATER, UNSTARTED = -1, 40
+"""In place of a lateness (the power of two above it, in ms): a later try; and no try at all: its
+start, 0, is more than 2^40 ms before it was due."""
+NAMES_MAX = 10_000
 
 
 class Recorder:
@@ -27,6 +34,7 @@ class Recorder:
         owner: int,
         limits: Limits,
         events: EngineLog,
+        figures: FigureGatherer,
         after: Callable[[Iterable[LaneWorker]], None],
         lost: Callable[[LaneWorker], None],
     ) -> None:
@@ -35,6 +43,8 @@ class Recorder:
         self._limits = limits
         self._log = events.log
         self._events = events
+        self._figures = figures
+        self._names: dict[int, Name] = {}
         self._after = after
         self._lost = lost
         self._waiting: list[tuple[LaneWorker, AttemptEffects]] = []
@@ -43,8 +53,6 @@ class Recorder:
         self._empty = asyncio.Event()
         self._empty.set()
         self.unrecorded = 0
-        self.outcomes: Counter[tuple[str, str]] = Counter()
-        """Attempts so far, by (tenant, outcome)."""
 
     def put(self, lane: LaneWorker, effects: AttemptEffects) -> None:
         """Take over the effects of a try that has ended."""
@@ -129,12 +137,50 @@ class Recorder:
                 return recorded.lost
 
     def _tell(self, batch: list[tuple[LaneWorker, AttemptEffects]]) -> None:
-        self.outcomes.update([(lane.lane.key.tenant, done.result.kind) for lane, done in batch])
+        self._count(batch)
         for lane, effects in batch:
             change = lane.recorded(effects)
             if change is not None:
                 self._changes.append(change)
         self._after(dict.fromkeys(lane for lane, _ in batch))
+
+    def _count(self, batch: list[tuple[LaneWorker, AttemptEffects]]) -> None:
+        # Alike ones are counted in C first, by what is at hand: one by one, with their names, they
+        # cost 2 µs a message, which is a tenth of all that SQLite needs for one.
+        alike = Counter(
+            [
+                (
+                    m.queue,
+                    r.kind,
+                    (r.started_ms - m.due_ms).bit_length()
+                    if not m.attempts
+                    else (LATER if r.started_ms else UNSTARTED),
+                )
+                for _, effects in batch
+                for r in (effects.result,)
+                for m in (r.message,)
+            ]
+        )
+        figures = self._figures
+        figures.turn()
+        for (queue, kind, late), count in alike.items():
+            if late < UNSTARTED:
+                figures.add(self._name(queue, batch), kind, late, count)
+        if any(kind is not Kind.delivered for _, kind, _ in alike):
+            dead = [one.result.message.queue for _, one in batch if one.result.move is Move.die]
+            for queue, count in Counter(dead).items():
+                figures.add_dead(self._name(queue, batch), count)
+
+    def _name(self, queue: int, batch: list[tuple[LaneWorker, AttemptEffects]]) -> Name:
+        name = self._names.get(queue)
+        if name is None:
+            lane = next(lane for lane, one in batch if one.result.message.queue == queue)
+            key, named = lane.lane.key, lane.cache.queue(queue).queue.name
+            if len(self._names) >= NAMES_MAX:
+                self._names.clear()
+            name = (key.tenant, f"{key.transport}:{key.server}", named)
+            self._names[queue] = name
+        return name
 
 
 def _losers(

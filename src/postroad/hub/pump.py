@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
@@ -11,15 +12,21 @@ from postroad.hub.core import Core
 from postroad.hub.state import BoxTokens, OnAnswer
 from postroad.hub.status import HubStatus, MailboxExplanation, explain, hub_status
 from postroad.model.errors import HubInUse, StoreError, StoreUnavailable, UnknownMailbox
-from postroad.model.mailbox import Answer, Drop, HubLimits, Looked, Op, RefusalCode, Refused
+from postroad.model.mailbox import Answer, Drop, HubLimits, Looked, Op, RefusalCode, Refused, Taken
+from postroad.model.outcome import Kind
+from postroad.model.rollup import Step
+from postroad.observe.figures import FigureGatherer
 from postroad.ports.clock import Clock, Timer
 from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
+from postroad.ports.rollups import Rollups
 
 TICK_MS = 1_000
 LEAD_MS = 10_000
 """A store that was away is asked again after this."""
 SWEEP_BATCH = 500
+FAMILY = "hub:mailboxes"
+"""What recipients take from mailboxes is counted under this name."""
 LEAD = "renew the lead of the hub"
 
 
@@ -52,6 +59,7 @@ class Hub:
         self._timers: dict[str, Timer] = {}
         self._due: set[str] = set()
         self._task: asyncio.Task[None] | None = None
+        self._figures = FigureGatherer(store, clock, log) if isinstance(store, Rollups) else None
 
     async def open(self) -> None:
         """Become the store's hub, and start."""
@@ -71,6 +79,8 @@ class Hub:
             self._due.add("stop")
             self._wake.set()
             await task
+            if self._figures is not None:
+                await self._figures.end()
             await self._store.hub_unlead()
 
     async def delete(self, name: str) -> None:
@@ -178,7 +188,20 @@ class Hub:
             return [self._failure(error, "commit")] * len(ops)
         self.commits += 1
         self.log.store_works("commit of the hub")
+        if self._figures is not None:
+            self._count(self._figures, answers)
         return answers
+
+    def _count(self, figures: FigureGatherer, answers: Iterable[Answer]) -> None:
+        """Count what recipients took."""
+        taken = Counter([answer.tenant for answer in answers if isinstance(answer, Taken)])
+        if not taken:
+            return
+        figures.turn()
+        for tenant, count in taken.items():
+            figures.add((tenant, FAMILY, FAMILY), Kind.delivered, count=count)
+        if "figures" not in self._timers:
+            self._later("figures", Step.ten_seconds.ms)
 
     def _failure(self, error: Exception, operation: str) -> Refused:
         """Log why an operation failed, and return the answer to those who asked for it."""
@@ -204,6 +227,8 @@ class Hub:
             await self._lead()
         if "sweep" in due:
             await self._sweep()
+        if "figures" in due and self._figures is not None:
+            await self._figures.end()
 
     async def _lead(self) -> None:
         again_s = LEAD_MS / 1000

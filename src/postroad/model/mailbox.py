@@ -173,6 +173,8 @@ class Taken(Struct):
     next: Letter | None = None
     reopened: bool = False
     stale: bool = False
+    tenant: str = ""
+    """Whose mailbox it is."""
 
 
 class Watched(Struct, frozen=True):

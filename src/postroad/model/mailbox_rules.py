@@ -125,7 +125,7 @@ def _take(op: Take, work: Work) -> Answer:
     if op.position > box.first or op.position >= box.next:
         return WRONG_ID
     # One that is gone already (expired, or taken by another way) was received all the same.
-    taken = Taken(reopened=_remove(work, box, op.position))
+    taken = Taken(reopened=_remove(work, box, op.position), tenant=box.tenant)
     if box.waiting:
         work.heads.append((box, box.first, taken, 0))
     return taken

@@ -1,14 +1,15 @@
 """The metrics of one process, in a registry of their own."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from msgspec import structs
 
 from postroad.model.broker import BrokerFacts
 from postroad.model.extras import Needing
-from postroad.model.outcome import Outcome
+from postroad.model.outcome import Kind, Outcome
 from postroad.model.overview import Overview
+from postroad.model.rollup import Total, Worker, WorkerState
 from postroad.model.states import State
 from postroad.observe import names
 from postroad.observe.names import METRICS, Metric
@@ -109,6 +110,19 @@ class Meter:
         self._of(names.CIRCUITS).set(said.open_circuits)
         self._of(names.BLOCKED).set(said.blocked_queues)
         self._of(names.PAUSED).set(said.paused_queues)
+
+    def fleet(self, minute: Total, workers: Iterable[Worker]) -> None:
+        """Set the gauges of all processes together."""
+        tries, lateness = self._of(names.FLEET_TRIES), self._of(names.FLEET_LATENESS)
+        lateness.clear()
+        for kind in Kind:
+            tries.labels(kind).set(minute.tries.get(kind, 0) / minute.seconds)
+        for quantile, late_ms in (("0.5", minute.late_p50_ms), ("0.99", minute.late_p99_ms)):
+            if late_ms is not None:
+                lateness.labels(quantile).set(late_ms / 1000)
+        states = [worker.state for worker in workers]
+        for state in WorkerState:
+            self._of(names.WORKERS).labels(state).set(states.count(state))
 
     def works(self, lanes: int, asked: Mapping[str, int]) -> None:
         """Set what this process does: lanes that it owns, statements so far."""

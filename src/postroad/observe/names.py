@@ -13,6 +13,8 @@ class Metric(Struct, frozen=True):
     kind: Literal["counter", "gauge", "histogram"]
     labels: tuple[str, ...]
     text: str
+    fleet: bool = False
+    """Of the whole road, the same from whichever process; else of one process, to be summed up."""
 
 
 MESSAGES: Final = Metric(
@@ -20,19 +22,52 @@ MESSAGES: Final = Metric(
     "gauge",
     ("transport", "level", "state"),
     "Unfinished messages by kind of lane, retry level and state: waiting, held, uncertain",
+    fleet=True,
 )
 OLDEST: Final = Metric(
     "postroad_oldest_due_age_seconds",
     "gauge",
     ("transport", "state"),
     "How long the message that is due for longest has been due, by state; 0 when none is due",
+    fleet=True,
 )
-DEAD: Final = Metric("postroad_dead", "gauge", ("reason",), "Messages in the dead set by reason")
-CIRCUITS: Final = Metric("postroad_open_circuits", "gauge", (), "Lanes whose circuit is open")
+DEAD: Final = Metric(
+    "postroad_dead", "gauge", ("reason",), "Messages in the dead set by reason", fleet=True
+)
+CIRCUITS: Final = Metric(
+    "postroad_open_circuits", "gauge", (), "Lanes whose circuit is open", fleet=True
+)
 BLOCKED: Final = Metric(
-    "postroad_blocked_queues", "gauge", (), "Queues with a block: quota, unreachable or disabled"
+    "postroad_blocked_queues",
+    "gauge",
+    (),
+    "Queues with a block: quota, unreachable or disabled",
+    fleet=True,
 )
-PAUSED: Final = Metric("postroad_paused_queues", "gauge", (), "Queues that somebody paused")
+PAUSED: Final = Metric(
+    "postroad_paused_queues", "gauge", (), "Queues that somebody paused", fleet=True
+)
+FLEET_TRIES: Final = Metric(
+    "postroad_fleet_tries_per_second",
+    "gauge",
+    ("outcome",),
+    "Tries a second of all processes in the last minute, by outcome",
+    fleet=True,
+)
+FLEET_LATENESS: Final = Metric(
+    "postroad_fleet_lateness_seconds",
+    "gauge",
+    ("quantile",),
+    "How late messages were first tried in the last minute, by all processes: 0.5 and 0.99",
+    fleet=True,
+)
+WORKERS: Final = Metric(
+    "postroad_fleet_workers",
+    "gauge",
+    ("state",),
+    "Processes that deliver: working, idle; and lost within the last day",
+    fleet=True,
+)
 TRIES: Final = Metric(
     "postroad_tries_total",
     "counter",
@@ -78,6 +113,7 @@ BROKER: Final = Metric(
 BUILD: Final = Metric("postroad_build_info", "gauge", ("version",), "Always 1")
 
 METRICS: Final = (
-    MESSAGES, OLDEST, DEAD, CIRCUITS, BLOCKED, PAUSED, TRIES, TRY_SECONDS, QUERIES, LANES,
+    MESSAGES, OLDEST, DEAD, CIRCUITS, BLOCKED, PAUSED, FLEET_TRIES, FLEET_LATENESS, WORKERS, TRIES,
+    TRY_SECONDS, QUERIES, LANES,
     ACCEPTED, SHED, REQUESTS, REQUEST_SECONDS, HUB, BROKER, BUILD,
 )  # fmt: skip

@@ -28,6 +28,7 @@ from postroad.ports.overview import Overviews
 from postroad.ports.pace import Slots
 from postroad.ports.privacy import PrivacyStore
 from postroad.ports.private_headers import HeaderStore
+from postroad.ports.rollups import Rollups
 from postroad.ports.tokens import Tokens
 from postroad.ports.usage import Usage
 from postroad.ports.webhooks import HookStore
@@ -114,8 +115,8 @@ class Upkeep(Protocol):
         lanes that serve no other. Drafts for one that is gone are refused: QueueGone."""
 
 
-class Readers(Insight, Overviews, Usage, Tokens, AuditLog, HookStore, Protocol):
-    """Queries, tokens, the audit log and webhook settings: what is kept beside messages."""
+class Readers(Insight, Overviews, Rollups, Usage, Tokens, AuditLog, HookStore, Protocol):
+    """Queries, figures, tokens, the audit log, webhook settings: what is kept beside messages."""
 
 
 class Kept(Readers, HeaderStore, PrivacyStore, Protocol):

@@ -39,6 +39,11 @@ class LocalBell:
         """Send this owner no more wake-ups."""
         self._listeners.pop(owner, None)
 
+    @property
+    def owners(self) -> frozenset[int]:
+        """Whose engines run in this process."""
+        return frozenset(self._listeners)
+
     def ring(self, rings: Sequence[Ring]) -> None:
         """Wake the listeners that are concerned."""
         loop = asyncio.get_running_loop()

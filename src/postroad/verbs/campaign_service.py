@@ -11,6 +11,7 @@ from postroad.model.credential import Credential
 from postroad.model.errors import BadInput, Overloaded
 from postroad.model.keyring import KeyRing
 from postroad.model.webhook import WebhookRules
+from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.pacing.pacer import Pacer
 from postroad.ports.campaigns import CampaignStore
@@ -59,11 +60,16 @@ class CampaignService:
 
     @asynccontextmanager
     async def sending(
-        self, owner: int, pace: Pace, drain_s: float, ended: Callable[[], None]
+        self,
+        owner: int,
+        pace: Pace,
+        figures: FigureGatherer,
+        drain_s: float,
+        ended: Callable[[], None],
     ) -> AsyncIterator[CampaignWorker]:
         """Run the campaign worker of this process meanwhile. `ended` is called if it fails.
         `drain_s`: how long its end waits for a store that is away."""
-        deps = SenderDeps(self.store, pace, self._road.clock, self._log, owner, drain_s)
+        deps = SenderDeps(self.store, pace, figures, self._road.clock, self._log, owner, drain_s)
         worker = CampaignWorker(deps, self.credentials.open, self._road.ledgers)
         tasks = Tasks(self._log, lambda _: ended())
         task = tasks.start(worker.run(), "campaigns")

@@ -43,11 +43,14 @@ async def _look(here: Context) -> None:
     try:
         async with asyncio.timeout(LOOK_S):
             said = await here.road.inspect.overview(tenant=None)
+            recent = await here.road.rollups.recent(tenant=None)
+            workers = (await here.road.workers.list()).workers
     except (StoreError, TimeoutError) as error:
         # What this process counts itself is most wanted just then.
         here.log.warning("metrics without the store's sums", error=str(error))
         return
     here.meter.stands(said, clock.now_ms())
+    here.meter.fleet(recent.minute, workers)
 
 
 ROUTES: Final = (metrics,)

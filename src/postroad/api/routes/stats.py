@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from postroad.api.request import Request
 from postroad.api.routing import fetch
-from postroad.engine.engine import Engine
 from postroad.model.overview import MessageCount
+from postroad.model.rollup import Total
 from postroad.model.states import State
 from postroad.model.tokens import Scope
 
@@ -27,8 +27,10 @@ class Stats(Struct, frozen=True):
     """Since when the first message is due that nothing holds back."""
     counts: tuple[MessageCount, ...]
     """The same by transport, retry level and state."""
-    tries: dict[str, int]
-    """Tries of this process so far for the tenant, by outcome."""
+    minute: Total
+    """Tries of the whole fleet in the last minute, and how late messages were first tried."""
+    hour: Total
+    """The same of the last hour."""
     queries: dict[str, int]
     """Statements of this process so far, by what for; only for a token of every tenant."""
     delivers: bool
@@ -39,6 +41,7 @@ async def stats(request: Request) -> Stats:
     """Count messages by state, and what holds them back."""
     here = request.context
     said = await here.road.inspect.overview(tenant=request.tenant)
+    recent = await here.road.rollups.recent(tenant=request.tenant)
     dues = [each.oldest_due_ms for each in said.counts if each.state is State.waiting]
     return Stats(
         now_ms=here.road.store.clock.now_ms(),
@@ -51,15 +54,11 @@ async def stats(request: Request) -> Stats:
         paused_queues=said.paused_queues,
         oldest_due_ms=min(dues, default=None),
         counts=said.counts,
-        tries=_tries(here.road.engine, request.tenant),
+        minute=recent.minute,
+        hour=recent.hour,
         queries=here.road.store.queries if request.who.every_tenant else {},
         delivers=here.delivers,
     )
-
-
-def _tries(engine: Engine | None, tenant: str) -> dict[str, int]:
-    outcomes = engine.recorder.outcomes if engine else {}
-    return {kind: count for (owner, kind), count in outcomes.items() if owner == tenant}
 
 
 ROUTES: Final = (stats,)

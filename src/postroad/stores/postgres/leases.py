@@ -18,6 +18,7 @@ from postroad.model.tenant_turns import soon_again
 from postroad.ports.store import Levels, Names
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, flat, literal
 from postroad.stores.postgres.readings import first_in, found_in
+from postroad.version import VERSION
 
 LOOK_WHOLE_S: Final = 60.0
 """How often owners look at their whole lanes: a ring from another process may have been lost."""
@@ -144,7 +145,8 @@ class PostgresLeases(PostgresBase):
 
     async def join(self) -> int:
         """A new owner number for this process."""
-        return int(await self._one(self._side, "join", "join", socket.gethostname(), os.getpid()))
+        who = (socket.gethostname(), os.getpid(), VERSION)
+        return int(await self._one(self._side, "join", "join", *who))
 
     async def claim(
         self, owner: int, levels: Levels, pools: Names, limit: int, without: Names = ()

@@ -9,6 +9,7 @@ from postroad.stores.postgres.mailboxes import PostgresMailboxes
 from postroad.stores.postgres.overview import PostgresOverview
 from postroad.stores.postgres.pacing import PostgresPacing
 from postroad.stores.postgres.recording import PostgresRecording
+from postroad.stores.postgres.rollups import PostgresRollups
 from postroad.stores.postgres.sending import PostgresSending
 from postroad.stores.postgres.ticks import PostgresTicks
 from postroad.stores.postgres.upkeep import PostgresUpkeep
@@ -28,6 +29,7 @@ class PostgresStore(
     PostgresDeadSet,
     PostgresInsight,
     PostgresOverview,
+    PostgresRollups,
     PostgresTicks,
     AuditTable,
     StoredHeaders,

@@ -10,6 +10,7 @@ from postroad.model.decide import spell_expiry
 from postroad.model.entities import Policy
 from postroad.model.ids import first_after
 from postroad.model.record import Collected, Swept
+from postroad.model.rollup import KEPT_MS
 from postroad.model.states import NEVER
 from postroad.model.unused import ASK_AGAIN_MS, DELETE_MOST, WALK_EVERY_MS, WALK_SLICE
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder
@@ -76,7 +77,7 @@ class PostgresUpkeep(PostgresBase):
 
     async def retain(self, history_ms: int, dead_ms: int) -> int:
         """Delete finished work older than these."""
-        values = (history_ms, dead_ms, RETAIN_SLICE)
+        values = (history_ms, dead_ms, RETAIN_SLICE, *KEPT_MS.values())
         return int(await self._one(self._side, "retain", "retain", *values))
 
     async def collect(self, unused_ms: int) -> Collected:

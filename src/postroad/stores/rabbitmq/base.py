@@ -103,6 +103,8 @@ class RabbitBase:
         self.recent = RecentMessages()
         self._owners: dict[int, int] = {}
         self._reaped: set[int] = set()
+        self._told_s: dict[int, float] = {}
+        """When the state store was last told that an owner is alive."""
         self._open = False
 
     @property

@@ -18,10 +18,10 @@ from postroad.model.record import (
     Want,
 )
 from postroad.ports.store import Levels, Names
-from postroad.stores.rabbitmq.base import RabbitBase
+from postroad.stores.rabbitmq.workers import RabbitWorkers
 
 
-class RabbitLeases(RabbitBase):
+class RabbitLeases(RabbitWorkers):
     """The engine's calls. Lanes are owned within this process only."""
 
     async def join(self) -> int:
@@ -38,6 +38,7 @@ class RabbitLeases(RabbitBase):
         self._check_open()
         await self.serving.start(owner, pools)
         self._owners[owner] = now_ms = self.clock.now_ms()
+        await self.tell_heard(owner)
         ask = (levels, pools, limit, without)
         claim = self.delivered.claim(owner, *ask, now_ms)
         if claim.lanes or len(levels) <= LAST_POLLED_LEVEL:
@@ -107,6 +108,7 @@ class RabbitLeases(RabbitBase):
         known = owner in self._owners and owner not in self._reaped
         self._owners[owner] = self.clock.now_ms()
         self._reaped.discard(owner)
+        await self.tell_heard(owner)
         return known
 
     async def held(self, owner: int) -> set[tuple[int, int]]:

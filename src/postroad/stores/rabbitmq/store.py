@@ -245,6 +245,7 @@ class RabbitStore(
         self.dead_page, self.dead_letter = state.dead_page, state.dead_letter
         self.dead_trim = state.dead_trim
         self.reserve, self.ledgers = state.reserve, state.ledgers
+        self.add_rollups, self.rollups = state.add_rollups, state.rollups
         self.token_add, self.token_find = state.token_add, state.token_find
         self.token_page, self.token_drop = state.token_page, state.token_drop
         self.audit_add, self.audit_end = state.audit_add, state.audit_end

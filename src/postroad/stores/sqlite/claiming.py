@@ -13,6 +13,7 @@ from postroad.model.states import NEVER
 from postroad.model.tenant_turns import ReadyLane, in_turn, soon_again
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.leases import read_lane
+from postroad.version import VERSION
 
 TENANTS_MAX: Final = 256
 """Maximum tenants in one claim of a level and pool; the next claim goes on after them."""
@@ -42,7 +43,7 @@ def claim(db: Database, owner: int, request: ClaimRequest) -> Claim:
     found = _look(db, request)
     taken = in_turn(found.ready, request.limit)
     if taken:
-        db.run("beat_new", owner, request.now_ms, socket.gethostname(), os.getpid())
+        db.run("beat_new", owner, request.now_ms, socket.gethostname(), os.getpid(), VERSION)
     lanes = [_take(db, owner, lane) for lane in taken]
     return Claim(lanes, found.next_at_ms, found.more, db.one("any_owned") is not None)
 

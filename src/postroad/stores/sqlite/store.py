@@ -1,7 +1,5 @@
 """The SQLite store: each verb is one piece of work for the writer or the reader."""
 
-import os
-import socket
 from collections.abc import Sequence
 from typing import Final
 
@@ -34,6 +32,7 @@ from postroad.stores.sqlite.joining import SqliteJoining
 from postroad.stores.sqlite.mailboxes import SqliteMailboxes
 from postroad.stores.sqlite.overview import SqliteOverview
 from postroad.stores.sqlite.pacing import SqlitePacing
+from postroad.stores.sqlite.rollups import SqliteRollups
 from postroad.stores.sqlite.ticks import SqliteTicks
 from postroad.stores.sqlite.usage import SqliteUsage
 from postroad.stores.sqlite.webhooks import SqliteWebhooks
@@ -64,12 +63,6 @@ class SqliteInbox(SqliteBase):
 
 class SqliteLeases(SqliteBase):
     """Owns lanes, reads their messages and records results."""
-
-    async def join(self) -> int:
-        """Give this process a new owner number."""
-        host, pid = socket.gethostname(), os.getpid()
-        now_ms = self.clock.now_ms()
-        return await self.write("join", lambda db: db.number("join", now_ms, host, pid) or 0)
 
     async def claim(
         self, owner: int, levels: Levels, pools: Names, limit: int, without: Names = ()
@@ -226,6 +219,7 @@ class SqliteStore(
     SqliteDeadSet,
     SqliteInsight,
     SqliteOverview,
+    SqliteRollups,
     SqlitePacing,
     SqliteTicks,
     AuditTable,

@@ -7,6 +7,7 @@ from postroad.model.decide import spell_expiry
 from postroad.model.entities import DAY_MS
 from postroad.model.ids import first_after
 from postroad.model.record import Swept
+from postroad.model.rollup import KEPT_MS
 from postroad.model.states import NEVER, DeadReason
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.inbox import POLICY_DECODER
@@ -62,4 +63,8 @@ def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int)
     ticks = db.changed("ticks_retain", now_ms - history_ms, limit)
     tries = db.changed("tries_retain", now_ms - history_ms, limit)
     db.run("forget_idle", now_ms - DAY_MS)
-    return len(gone) + keys + ticks + tries
+    rollups = sum(
+        db.changed("rollups_retain", step.seconds, now_ms - kept_ms, limit)
+        for step, kept_ms in KEPT_MS.items()
+    )
+    return len(gone) + keys + ticks + tries + rollups

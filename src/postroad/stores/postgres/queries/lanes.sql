@@ -2,7 +2,8 @@
 
 -- name: join
 -- A new owner number for a process.
-insert into postroad.process (beat_at, host, pid) values (postroad.now_ms(), $1, $2) returning id
+insert into postroad.process (beat_at, host, pid, version, started_at)
+values (postroad.now_ms(), $1, $2, $3, postroad.now_ms()) returning id
 
 -- name: beat
 -- The heartbeat of a process; returns how often its lanes were taken away, or nothing.

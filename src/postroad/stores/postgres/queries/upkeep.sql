@@ -11,3 +11,4 @@ select postroad.sweep_spell($1, $2, $3, $4, $5, $6)
 -- name: retain
 -- Delete finished work that is past its retention.
 select postroad.retain($1, $2, $3) + postroad.forget_tries($1, $3)
+     + postroad.forget_rollups(10, $4, $3) + postroad.forget_rollups(3600, $5, $3)

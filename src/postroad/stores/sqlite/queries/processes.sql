@@ -2,7 +2,7 @@
 
 -- name: join
 -- Give a process a new owner number.
-insert into process (beat_at, host, pid) values (?1, ?2, ?3) returning id
+insert into process (beat_at, host, pid, version, started_at) values (?1, ?2, ?3, ?4, ?1) returning id
 
 -- name: beat
 -- Renew a process's heartbeat; answers no row if it was declared dead.
@@ -14,7 +14,7 @@ update process set beat_at = ?2, reaped = 0 where id = ?1
 
 -- name: beat_new
 -- Write the heartbeat of a process that takes lanes; an idle one may have been deleted meanwhile.
-insert into process (id, beat_at, host, pid) values (?1, ?2, ?3, ?4)
+insert into process (id, beat_at, host, pid, version, started_at) values (?1, ?2, ?3, ?4, ?5, ?2)
 on conflict (id) do update set beat_at = excluded.beat_at
 
 -- name: leave

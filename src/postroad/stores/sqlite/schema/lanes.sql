@@ -2,11 +2,13 @@
 
 -- An engine process, and when it was last heard from. Numbers are never used again.
 create table process (
-  id       integer primary key autoincrement,
-  beat_at  integer not null,
-  reaped   integer not null default 0,   -- its lanes were taken away, and it has not been told yet
-  host     text not null,
-  pid      integer not null
+  id         integer primary key autoincrement,
+  beat_at    integer not null,
+  reaped     integer not null default 0,   -- its lanes were taken away, and it has not been told yet
+  host       text not null,
+  pid        integer not null,
+  version    text not null,
+  started_at integer not null
 ) strict;
 
 -- A session to a server: owner and epoch (the fence), lost leases, circuit.
