@@ -159,7 +159,7 @@ def test_an_outage_of_the_store_is_a_line_one_a_minute_and_one_at_its_end() -> N
     with SimLoop(1) as loop:
         loop.run(story())
     away, minute, two, back = lines.getvalue().splitlines()
-    assert 'level=warning event="the store is away" doing="claim lanes" error="away 0"' in away
+    assert 'level=warning event="the store is away" could_not="claim lanes" error="away 0"' in away
     assert 'event="the store is still away"' in minute
     assert "away_s=60 failures=121" in minute
     assert "away_s=120" in two
