@@ -71,14 +71,14 @@ def test_a_long_transaction_blocks_nobody(fleet: Fleet) -> None:
             for key in ("", "a"):
                 queue = "keys" if key else "quick"
                 mine = Parcel(tag(queue, 9, 0, key or "-"))
-                await road.send_in(long, queue, mine, order_key=key)
+                await road.send_in(long, queue, mine, order_key=key or None)
                 for turn in range(5):
                     parcel = Parcel(tag(queue, turn, 0, key or "-"))
                     async with asyncio.timeout(5):
-                        await road.send(queue, parcel, order_key=key)
+                        await road.send(queue, parcel, order_key=key or None)
                     async with asyncio.timeout(5), on_asyncpg(fleet.dsn) as short:
                         parcel = Parcel(tag(queue, turn, 1, key or "-"))
-                        await road.send_in(short, queue, parcel, order_key=key)
+                        await road.send_in(short, queue, parcel, order_key=key or None)
             await asyncio.to_thread(
                 fleet.wait, lambda: len(fleet.said("done")) == 20, "the others arrive", 5.0
             )

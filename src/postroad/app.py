@@ -173,7 +173,7 @@ class Postroad:
         self._sending.close()
         self._failure_log.close()
         await self._reopening.close()
-        await self.privacy.close()
+        await self.privacy.tasks.close()
         try:
             await self.store.leave(self.owner)
         except StoreError as gone:
@@ -217,7 +217,9 @@ class Postroad:
         Conflict of a key, or a refusal by a broker, `error.stored` has the ids of the others."""
         return await self._sending.send_many(sends)
 
-    async def send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
+    async def send_each(
+        self, sends: Sequence[Send | tuple[str, object]]
+    ) -> list[Receipt | PostroadError]:
         """Store many messages, each on its own: the answer has a receipt or an error for each."""
         return await self._sending.send_each(sends)
 
@@ -272,7 +274,7 @@ class Postroad:
         wait: Duration = 40.0,
     ) -> AsyncIterator[CancelledAll]:
         """As `cancel_all`, step by step: the counts so far after each slice."""
-        return self._controls.cancelling(queue, order_key, tenant, wait)
+        return self._controls.cancelling(queue, order_key, tenant=tenant, wait=wait)
 
     async def settle(
         self,
@@ -310,9 +312,9 @@ class Postroad:
         """Explain a message: what happened, what holds it back, what comes next and when."""
         return await self._explainer.explain(id, tenant=tenant)
 
-    async def explain_queue(self, name: str, *, tenant: str = DEFAULT_TENANT) -> QueueExplanation:
+    async def explain_queue(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> QueueExplanation:
         """Explain a queue: what waits in it, what holds it back, what comes next."""
-        return await self._explainer.explain_queue(name, tenant=tenant)
+        return await self._explainer.explain_queue(queue, tenant=tenant)
 
     async def explain_lane(
         self, lane: int, *, tenant: str | None = DEFAULT_TENANT

@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 from postroad.model.errors import BadSetting
 from postroad.model.hubs import KnownHub, known_hub
 from postroad.model.limits import Limits, Tuning
+from postroad.model.near_names import NamesChecked, nearest
 from postroad.model.tenant_limits import TenantLimits
 from postroad.model.webhook import WebhookRules
 
@@ -31,7 +32,7 @@ OTHERS: Final = re.compile(r"TEST_|(.*_)?(SERVICE_(HOST|PORT)|PORT)(_|$)")
 """Variables of the tests, and those that Kubernetes sets for a service named postroad."""
 
 
-class Settings(Struct, frozen=True):
+class Settings(Struct, metaclass=NamesChecked, frozen=True):
     """The settings of a road; docs/reference/settings.md explains each."""
 
     dsn: str = "sqlite:///road.db"
@@ -151,8 +152,7 @@ def _in_file(file: Path | None) -> Iterator[tuple[str, Any]]:
 
 def _convert(name: str, value: Any, label: str, known: Mapping[str, Any]) -> Any:
     if name not in known:
-        near = get_close_matches(name, known, 1)
-        hint = f": did you mean {near[0]}?" if near else "; see `postroad config show`"
+        hint = nearest(name, known) or "; see `postroad config show`"
         raise BadSetting(f"{label}: there is no setting {name!r}{hint}")
     if name == "hubs":
         return _hubs(value, label)

@@ -144,6 +144,8 @@ class BlockingCampaigns(Verbs):
     """Send one template to many recipients."""
 
     create, list = blocking(CampaignAdmin.create), blocking(CampaignAdmin.list)
+    edit, clone = blocking(CampaignAdmin.edit), blocking(CampaignAdmin.clone)
+    delete, details = blocking(CampaignAdmin.delete), blocking(CampaignAdmin.details)
     show, exact = blocking(CampaignAdmin.show), blocking(CampaignAdmin.exact)
     import_file = blocking(CampaignAdmin.import_file)
     discard_import = blocking(CampaignAdmin.discard_import)

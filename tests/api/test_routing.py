@@ -207,7 +207,7 @@ async def ask_twice(
 
 @pytest.mark.parametrize("error", [HubError("s3cret"), ValueError("s3cret")])
 async def test_what_the_log_is_said_to_tell_is_in_the_log(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], error: Exception
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
     async def broken(**_options: object) -> None:
         raise error
@@ -217,7 +217,7 @@ async def test_what_the_log_is_said_to_tell_is_in_the_log(
         answer = await stand.say("GET", "/v1/levels")
     assert (answer.status, kind(answer)) == (500, "internal")
     assert b"s3cret" not in answer.content
-    assert "request failed" in capfd.readouterr().err
+    assert "request failed" in caplog.text
 
 
 async def test_an_answer_that_cannot_be_written_is_a_problem_too(stand: Stand) -> None:

@@ -34,7 +34,7 @@ async def drip(line: Line, piece: bytes, every_s: float = 0.05) -> bytes:
 
 
 async def test_heads_that_never_end_are_ended_and_said_in_one_line(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with Served(tmp_path, limits=QUICK) as stand:
         silent, half, slow, blank = [await stand.line() for _ in range(4)]
@@ -50,7 +50,7 @@ async def test_heads_that_never_end_are_ended_and_said_in_one_line(
         assert (await second.answer())[0] == 200
         assert b" 200 " not in await drip(second, b"\r\n")
         assert await stand.works()
-    assert capfd.readouterr().err.count(TOLD) == 1
+    assert caplog.text.count(TOLD) == 1
 
 
 async def test_a_body_that_stands_still_is_ended_and_one_that_moves_is_not(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ async def test_without_the_deadlines_they_stay(
 
 
 async def test_an_answer_that_nobody_reads_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(listening, "STALL_S", 0.2)
     monkeypatch.setattr(listening, "LEAST_BYTES_S", 1 << 30)
@@ -102,7 +102,7 @@ async def test_an_answer_that_nobody_reads_is_ended(
         with pytest.raises(ConnectionError):
             await ask()
         assert await stand.works()
-    assert "answer not read" in capfd.readouterr().err
+    assert "answer not read" in caplog.text
 
 
 async def test_the_last_answer_is_read_whole_by_one_who_reads_slowly(
@@ -130,7 +130,7 @@ async def test_the_last_answer_is_read_whole_by_one_who_reads_slowly(
 
 
 async def test_silent_ones_make_room_for_those_who_speak(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with Served(tmp_path, limits=ConnectionLimits(per_address=5)) as stand:
         lines = [await stand.line() for _ in range(40)]
@@ -149,11 +149,11 @@ async def test_silent_ones_make_room_for_those_who_speak(
         for line in busy:
             assert line.is_open()
             line.close()
-    assert capfd.readouterr().err.count(TOLD) == 1
+    assert caplog.text.count(TOLD) == 1
 
 
 async def test_handshakes_that_never_end_are_counted_and_ended(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     cert, key = certify(tmp_path)
     files: dict[str, Any] = {"tls_cert_file": cert, "tls_key_file": key}
@@ -171,7 +171,7 @@ async def test_handshakes_that_never_end_are_counted_and_ended(
             writer.write(b"GET /healthz HTTP/1.1\r\nHost:")
             assert b" 408 " in await both.ended()
             writer.close()
-    assert capfd.readouterr().err.count(TOLD) == 1
+    assert caplog.text.count(TOLD) == 1
 
 
 async def test_a_handshake_does_not_count_beside_its_own_connection(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from postroad import Postroad
 from postroad.config import Settings
 from postroad.model.webhook import WebhookRules
-from postroad.verbs.campaigns import CampaignStatus
+from postroad.verbs.campaign_status import CampaignStatus
 from tests.campaigns.provider import TOKEN, Provider
 
 WAIT_S = 45.0

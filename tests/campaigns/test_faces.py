@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from postroad.api.routes.campaigns import file_name
 from postroad.cli import campaigns, root
 from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
 from tests.campaigns.stories import numbers, write_csv
@@ -182,3 +183,75 @@ def test_what_is_refused_ends_with_its_reason_and_code(folder: Path, provider: P
         assert (refused.exit_code, "is draft" in refused.stderr) == (1, True)
         refused = postroad("campaign", "schedule", "c", "2001-01-01T00:00+00:00")
         assert (refused.exit_code, "is past" in refused.stderr) == (2, True)
+
+
+def test_a_slip_is_mended_from_the_command_line(folder: Path, provider: Provider) -> None:
+    path = write_csv(folder / "people.csv", ["+6591234567"])
+    with running(folder, *UP):
+        put(provider)
+        template = folder / "text.txt"
+        template.write_text("Hi {{ nmae }}")
+        words = ("--credential", "main", "--template", f"@{template}")
+        data("campaign", "create", "c", *words)
+        refused = postroad("campaign", "import", "c", str(path))
+        assert "template line 1: there is no column 'nmae'" in refused.stderr
+        template.write_text("Hi {{ name }}")
+        assert data("campaign", "edit", "c", "--template", f"@{template}", "--jobs", "2")
+        assert data("campaign", "edit", "c", "--failures-min", "3")["state"] == "draft"
+        told = data("campaign", "details", "c")
+        assert (told["template"], told["jobs"]) == ("Hi {{ name }}", 2)
+        assert told["halt"] == {"failures_min": 3, "percent": 10.0}
+        assert "Hi {{ name }}" in postroad("campaign", "details", "c").stdout
+        assert data("campaign", "import", "c", str(path))["rows"] == 1
+        assert data("campaign", "clone", "c", "d", "--recipients")["counts"]["unsent"] == 1
+        refused = postroad("campaign", "edit", "d")
+        assert (refused.exit_code, "nothing to change" in refused.stderr) == (2, True)
+        assert data("campaign", "delete", "c") == {"deleted": "c"}
+        refused = postroad("campaign", "clone", "c", "e")
+        assert (refused.exit_code, "no campaign 'c'" in refused.stderr) == (2, True)
+        data("campaign", "schedule", "d", "2099-01-01T00:00+00:00")
+        refused = postroad("campaign", "delete", "d")
+        assert (refused.exit_code, "cancel it first" in refused.stderr) == (1, True)
+
+
+def test_a_refused_import_names_the_users_file_and_the_first_hundred_lines(
+    folder: Path, provider: Provider
+) -> None:
+    """Over HTTP, where the file is a temporary one, and in the command's own process."""
+    path = write_csv(folder / "my people.csv", [f"nobody {n}" for n in range(120)])
+
+    def check() -> None:
+        refused = postroad("campaign", "import", "c", str(path))
+        assert "my people.csv, line 2: 'nobody 0' is no telephone number" in refused.stderr
+        assert "(and 119 more)" in refused.stderr
+        assert "line 101: 'nobody 99' is no" in refused.stderr
+        refused = postroad("campaign", "import", "c", str(path), "--json")
+        told = json.loads(refused.stderr)
+        assert "my people.csv, line 2" in told["detail"]
+        assert [one["field"] for one in told["errors"]] == [f"line {n}" for n in range(2, 102)]
+        assert told["errors"][0]["message"].startswith("'nobody 0' is no telephone number")
+
+    with running(folder, *UP):
+        put(provider)
+        data("campaign", "create", "c", "--credential", "main", "--template", "Hi")
+        check()
+    check()
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ("people.csv", "people.csv"),
+        ("../../etc/a.csv", "a.csv"),
+        ("C:\\Users\\me\\b.csv", "b.csv"),
+        ("..", "recipients.csv"),
+        ("", "recipients.csv"),
+        ("a\0\nb\x1b[31m.csv", "a\ufffd b\ufffd[31m.csv"),
+        ("\U0001f4c4" * 200, "\U0001f4c4" * 62),
+    ],
+)
+def test_whatever_a_file_is_called_it_is_a_name_in_one_folder(
+    given: str, named: str, tmp_path: Path
+) -> None:
+    assert file_name(given) == named
+    (tmp_path / named).write_text("")

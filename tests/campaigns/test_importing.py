@@ -14,8 +14,7 @@ import pytest
 from postroad import Postroad
 from postroad.campaigns import importing, reading
 from postroad.campaigns.reading import BadFile
-from postroad.campaigns.template import BadTemplate
-from postroad.model.campaign import WrongState
+from postroad.model.campaign import BadTemplate, WrongState
 from tests.campaigns.provider import ROOT, TOKEN, Provider
 from tests.campaigns.stories import local, numbers, write_csv
 
@@ -183,21 +182,23 @@ def test_invalid_lines_can_be_skipped_and_are_reported(
     within(story())
 
 
-def test_a_template_that_asks_for_what_is_not_there_is_refused_before_the_start(
+def test_a_template_that_asks_for_what_is_not_there_is_refused_at_the_import(
     dsn: str, provider: Provider, tmp_path: Path, within: Within
 ) -> None:
     path = write_csv(tmp_path / "a.csv", ["+6591234567"])
 
     async def story() -> None:
         async with local(dsn) as road:
-            await make(road, provider, "Hi {{ name }}, {{ amount }}")
+            await make(road, provider, "Hi {{ name }},\n{{ nmae }} {{ amount }}")
+            says = (
+                r"template line 2: there is no column 'nmae' \(nor amount\): did you mean 'name'\?; "
+                "the columns are: recipient, name"
+            )
+            with pytest.raises(BadTemplate, match=says):
+                await road.campaigns.import_file("c", path)
+            assert (await road.campaigns.show("c")).counts.total == 0
+            await road.campaigns.edit("c", template="Hi {{ name }}")
             await road.campaigns.import_file("c", path)
-            for verb in (road.campaigns.start, road.campaigns.dry_run, road.campaigns.preview):
-                with pytest.raises(
-                    BadTemplate, match="asks for amount; the columns are: recipient, name"
-                ):
-                    await verb("c")
-            assert (await road.campaigns.show("c")).state == "draft"
 
     within(story())
 

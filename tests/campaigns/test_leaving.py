@@ -12,8 +12,11 @@ from msgspec.structs import replace
 from postroad import Message, Postroad
 from postroad.campaigns import worker
 from postroad.campaigns.worker import CampaignWorker
+from postroad.model.credential import Credential
 from postroad.model.entities import LaneKey
+from postroad.model.errors import StoreUnavailable
 from postroad.model.limits import Limits
+from postroad.ports.channel import Channel
 from postroad.verbs import campaign_service
 from tests.campaigns.provider import Provider
 from tests.campaigns.stories import LOCAL, local, numbers, prepare, reaches, running, until
@@ -172,3 +175,54 @@ def test_a_run_whose_campaigns_were_cut_returns(
     monkeypatch.setattr(campaign_service, "LEAVE_S", 0.0)
     within(leave())
     assert cut == [True]
+
+
+@pytest.mark.parametrize("verb", ["renew", "ledgers"])
+def test_a_store_that_fails_after_a_channel_was_opened_leaves_none_open(
+    tmp_path: Path,
+    provider: Provider,
+    within: Within,
+    monkeypatch: pytest.MonkeyPatch,
+    verb: str,
+) -> None:
+    """The job is taken again when the store is back, with a channel of its own."""
+    monkeypatch.setattr(worker, "LEASE_MS", 1_000)
+    channels: list[Channel] = []
+    closed: list[Channel] = []
+
+    async def story() -> None:
+        road = local(f"sqlite:///{tmp_path}/road.db")
+        store = road.store if verb == "ledgers" else road.campaign_service.store
+        real_open, real_verb = road.credentials.open, getattr(store, verb)
+        failed: list[str] = []
+
+        async def opening(credential: Credential) -> Channel:
+            channel = await real_open(credential)
+            channels.append(channel)
+            real_close = channel.close
+
+            async def close() -> None:
+                closed.append(channel)
+                await real_close()
+
+            channel.close = close  # type: ignore[method-assign]
+            return channel
+
+        async def fails_once(*given: object) -> object:
+            if not failed:
+                failed.append(verb)
+                raise StoreUnavailable("away")
+            return await real_verb(*given)
+
+        async with road:
+            await prepare(road, provider, tmp_path, numbers(1))
+        monkeypatch.setattr(road.credentials, "open", opening)
+        monkeypatch.setattr(store, verb, fails_once)
+        async with running(road):
+            await road.campaigns.start("c")
+            await reaches(road, "done")
+        assert failed
+
+    within(story())
+    assert len(channels) > 1
+    assert closed == channels

@@ -140,7 +140,7 @@ def certificate_files(folder: Path, days: int) -> tuple[Path, Path]:
 
 def test_tokens_that_end_soon_are_told(road: str) -> None:
     assert road
-    _ = data("token", "make", "weekly", "--days", "7")
+    _ = data("token", "make", "weekly", "--lasts", "7d")
     (found,) = [each for each in data("doctor") if each["part"] == "tokens"]
     assert (found["state"], "'weekly' ends at" in found["found"]) == ("warn", True)
 

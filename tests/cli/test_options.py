@@ -3,6 +3,7 @@
 import ast
 import inspect
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
@@ -125,3 +126,16 @@ def test_a_command_reads_each_of_its_own_options() -> None:
         }
         own = list(inspect.signature(function).parameters)[1:]
         assert [each for each in own if each not in names] == [], words
+
+
+def test_rows_are_printed_by_the_invocation_which_knows_whether_they_are_plain() -> None:
+    folder = Path(inspect.getfile(BareInvocation)).parent
+    found = {
+        file.name
+        for file in folder.glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        and node.module == "postroad.cli.printing"
+        and {each.name for each in node.names} & {"table", "facts"}
+    }
+    assert found == {"command.py", "stores.py"}  # what a copy has done is no list

@@ -70,5 +70,5 @@ def test_one_accepts_another_delivers_and_commands_need_neither(
         assert ready["delivers"] is False
     assert data("message", "show", number, "--dsn", dsn)["state"] == "delivered"
     found = {each["part"]: each["state"] for each in data("doctor", "--dsn", dsn)}
-    assert {found[part] for part in ("store", "schema", "clock", "bell")} == {"ok"}
+    assert {found[part] for part in ("store", "schema", "clock", "notifications")} == {"ok"}
     assert dsn.partition("@")[0].rpartition(":")[2] not in postroad("doctor", "--dsn", dsn).output

@@ -111,7 +111,7 @@ async def send(road: Postroad, teller: Teller, parcels: Sequence[Parcel]) -> lis
         Send(
             parcel.queue,
             parcel,
-            order_key="" if parcel.key == "-" else parcel.key,
+            order_key=None if parcel.key == "-" else parcel.key,
             delay=parcel.delay_ms / 1000,
         )
         for parcel in parcels

@@ -18,7 +18,8 @@ from postroad.campaigns.checking import PHONES, URLS, RowChecker, problem_in
 from postroad.campaigns.reading import BadFile, CsvReader, open_source
 from postroad.campaigns.rendering import FIELDS
 from postroad.campaigns.signature import signed
-from postroad.campaigns.template import BadTemplate, Template
+from postroad.campaigns.template import Template
+from postroad.model.campaign import BadTemplate
 from postroad.model.dead import place
 from postroad.model.errors import BadInput, BadKey, BadSetting, PostroadError, Reject
 from postroad.model.ids import to_number

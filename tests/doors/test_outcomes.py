@@ -13,10 +13,10 @@ from postroad.api.problems import BadRequest
 from postroad.api.reading import decode
 from postroad.api.routes.messages import SEND
 from postroad.campaigns.reading import BadFile, open_source
-from postroad.campaigns.template import NESTED_MAX, BadTemplate, Template
+from postroad.campaigns.template import NESTED_MAX, Template
 from postroad.config import address
 from postroad.hub.http import HttpProtocol
-from postroad.model.campaign import RowState
+from postroad.model.campaign import BadTemplate, RowState
 from postroad.model.errors import BadDsn, BadInput, BadSetting, Reject
 from postroad.model.foreign import CHARACTERS_MAX
 from postroad.model.outcome import Kind

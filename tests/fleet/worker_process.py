@@ -93,8 +93,8 @@ async def _try(
         Send(
             queue_name(parcel),
             parcel,
-            key=parcel.tag if order.sure else "",
-            order_key="" if parcel.key == "-" else parcel.key,
+            key=parcel.tag if order.sure else None,
+            order_key=None if parcel.key == "-" else parcel.key,
             delay=parcel.delay_ms / 1000,
         )
         for parcel in parcels

@@ -100,8 +100,8 @@ def test_without_buckets_and_locks_its_first_message_would_be_lost(
 ) -> None:
     async def story() -> None:
         async with stand(dsn) as on:
-            await on.without("delete_unused", "perform lock_exclusive(v_lanes);")
-            await on.without("delete_unused", " for update skip locked")
+            await on.without("lock_for_deletion", "perform lock_exclusive(v_lanes);")
+            await on.without("lock_for_deletion", " for update skip locked")
             await long_unused(on.one)
             assert await sends_beside_the_walk(on) == 1
 

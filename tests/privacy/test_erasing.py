@@ -10,6 +10,7 @@ import pytest
 from postroad import Message, Postroad
 from postroad.engine.drafting import Send
 from postroad.engine.erasing import run_erasures
+from postroad.model.campaign import CallResult, RowState
 from postroad.model.errors import BadInput, UnknownErasure
 from postroad.model.privacy import Erasure, Subject
 from postroad.stores import personal_data
@@ -172,6 +173,47 @@ async def test_a_try_in_flight_is_waited_for_and_told(dsn: str) -> None:
         assert {line["kind"] for line in await exported(road, "acme")} == {"audit"}
         road.stop()
         await running
+
+
+async def waits(road: Postroad, number: int, step: str) -> None:
+    """Until an erasure waits in a step."""
+    while True:
+        found = await road.privacy.erasure(number, tenant=None)
+        assert not found.is_done
+        if (found.step, bool(found.waits_for)) == (step, True):
+            return
+        await asyncio.sleep(0.02)
+
+
+async def test_a_call_of_a_campaign_is_waited_for(dsn: str, folder: Path) -> None:
+    async with new_road(dsn) as road:
+        await move_in(road, "default", folder)
+        await road.campaigns.start("c")
+        store, owner = road.campaign_service.store, road.owner
+        job = await store.claim(owner, 60_000)
+        assert job is not None
+        assert await store.enqueue(owner, job, 10) == 2
+        ((n, tries),) = (await store.intend(owner, job, [1])).items()
+        asked = await road.privacy.erase(recipient=PERSON)
+        await waits(road, asked.id, "recipients")
+        now_ms = road.store.clock.now_ms()
+        result = CallResult(n, tries, RowState.sent, "id", started_at_ms=now_ms)
+        await store.record(job.campaign, [result])
+        done = await road.privacy.erasure(asked.id, tenant=None, wait=30)
+        assert done.erased["campaign_message"] == 1
+        counts = (await road.campaigns.show("c")).counts
+        assert (counts.total, counts.sent, counts.unsent) == (1, 0, 1)
+        assert await road.campaigns.exact("c") == counts
+        everything = await road.privacy.erase(tenant="default")
+        await waits(road, everything.id, "campaigns")
+        await store.release(owner, job)
+        done = await road.privacy.erasure(everything.id, tenant=None, wait=30)
+        assert done.is_done
+        assert {name: done.erased[name] for name in ("job", "campaign_op", "campaign_message")} == {
+            "job": 1,
+            "campaign_op": 1,
+            "campaign_message": 1,
+        }
 
 
 async def test_what_is_sent_after_the_question_stays_and_its_queue_is_told(

@@ -124,10 +124,10 @@ def _fault(rng: random.Random, share: float) -> str:
 
 async def _send(world: World, count: int) -> None:
     rng = world.loop.rng
-    keys = ["", "", "red", "blue"]
+    keys = [None, None, "red", "blue"]
     for _ in range(count):
         delay = rng.choice([0.0, 0.0, 0.0, rng.uniform(0, 120)])
-        key = rng.choice(keys) if not delay else ""
+        key = rng.choice(keys) if not delay else None
         expires_at = _deadline(world, delay) if rng.random() < 0.2 else None
         try:
             # The world knows it.

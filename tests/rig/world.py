@@ -157,7 +157,7 @@ class World:
                 queue=queue,
                 body=body,
                 due_ms=now_ms + int(seconds_of(send.delay) * 1000),
-                order_key=send.order_key,
+                order_key=send.order_key or "",
                 expires_ms=int(send.expires_at.timestamp() * 1000) if send.expires_at else NEVER,
                 once=queue.endswith("/once"),
             )

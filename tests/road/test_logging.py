@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from postroad.observe.gathering import FIRSTS_MAX, KINDS_MAX, WINDOW_S, FirstTimes, Gathering
+from postroad.observe.gathering import FIRSTS_MAX, KINDS_MAX, WINDOW_S, EventGathering, FirstTimes
 from postroad.observe.log import OwnHandler, make_log
 from postroad.ports.clock import LoopClock
 from postroad.testing.simloop import SimLoop
@@ -109,7 +109,7 @@ def test_a_handler_of_ours_does_not_count_as_the_programs(
 def in_simulated_time(lines: io.StringIO, count: int) -> None:
     async def story() -> None:
         log = make_log("info", lines)
-        gathering = Gathering(LoopClock())
+        gathering = EventGathering(LoopClock())
         for number in range(count):
             gathering.add(log.info, "strange", {"name": number}, full=1)
         await asyncio.sleep(WINDOW_S + 1)

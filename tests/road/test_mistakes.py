@@ -103,12 +103,12 @@ def test_a_limit_and_a_webhook_of_the_wrong_type_are_refused_by_name(
     bad: list[tuple[dict[str, Any], str]] = [
         ({"secrets": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, "give a list"),
         ({"headers": {"x-shop": number}}, "'x-shop': its name and its value must be texts"),
-        ({"retries": 3}, "retries= cannot be set for a webhook; give secrets, headers"),
+        ({"retries": 3}, "set: there is no retries=: give url, tenant, secrets, headers"),
     ]
 
     async def story() -> None:
         async with road:
-            with pytest.raises(BadInput, match="limit 20: write it as a text, '50/s'"):
+            with pytest.raises(BadInput, match="rate= is a int: give a text"):
                 await road.limit("work", limit)  # type: ignore[arg-type]
             for options, told in bad:
                 with pytest.raises(BadInput, match=told):

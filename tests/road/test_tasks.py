@@ -33,7 +33,7 @@ def test_a_task_that_dies_is_told_and_one_that_is_cut_is_not() -> None:
 
 
 def test_a_store_whose_task_dies_ends_the_run(
-    server: PrivatePostgres, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    server: PrivatePostgres, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Arrivals would wait for ever, and nobody would know why."""
 
@@ -52,7 +52,7 @@ def test_a_store_whose_task_dies_ends_the_run(
                 await running
 
     asyncio.run(story())
-    assert "a part of the road broke" in capfd.readouterr().err
+    assert "a part of the road broke" in caplog.text
 
 
 def test_an_engine_whose_loop_dies_ends_the_run(

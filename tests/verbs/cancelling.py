@@ -31,7 +31,7 @@ def cancel_races(first_seed: int, worlds: int, messages: int) -> tuple[int, list
 
             tasks = []
             for n in range(messages):
-                key = rng.choice(["", "", "red"])
+                key = rng.choice([None, None, "red"])
                 number = await world.send(f"sim://ash/{n % 5}", order_key=key)
                 tasks.append(asyncio.get_running_loop().create_task(race(number)))
                 await asyncio.sleep(rng.choice([0.0, 0.0, 0.005]))

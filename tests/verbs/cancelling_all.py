@@ -62,7 +62,7 @@ async def cancel_under_traffic(dsn: str, held: int) -> Seen:
 
 
 def _send(n: int) -> Send:
-    return Send("work", n, order_key=f"key {n % 7}" if n % 3 == 0 else "", priority=n % 4)
+    return Send("work", n, order_key=f"key {n % 7}" if n % 3 == 0 else None, priority=n % 4)
 
 
 async def _traffic(road: Postroad, stop: asyncio.Event) -> tuple[list[str], float]:

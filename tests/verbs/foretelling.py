@@ -231,7 +231,7 @@ async def _send(world: World, seer: Seer) -> None:
     delay = rng.choice([0.0, 0.0, rng.uniform(0, 300)])
     options: dict[str, object] = {"delay": delay, "priority": rng.choice([0, 0, 5])}
     if not delay:
-        options["order_key"] = rng.choice(["", "", "red", "blue"])
+        options["order_key"] = rng.choice([None, None, "red", "blue"])
     if rng.random() < 0.2:
         ttl_s = delay + rng.uniform(1, 400)
         now = datetime.fromtimestamp(world.clock.now_ms() / 1000, UTC)

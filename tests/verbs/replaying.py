@@ -57,7 +57,7 @@ async def _die(world: World, count: int) -> list[int]:
 async def _send_one(world: World) -> int:
     rng = world.loop.rng
     queue = f"sim://{rng.choice(SERVERS)}/{rng.choice('abc')}"
-    return await world.send(queue, order_key=rng.choice(["", "", f"key {rng.randrange(100)}"]))
+    return await world.send(queue, order_key=rng.choice([None, None, f"key {rng.randrange(100)}"]))
 
 
 async def _send(world: World, count: int) -> None:

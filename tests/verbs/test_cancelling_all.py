@@ -72,7 +72,7 @@ def test_what_was_there_is_counted_once_and_what_comes_later_is_left_alone(seed:
 
 
 async def _send(world: World, n: int) -> int:
-    key = "red" if n % 5 == 0 else ""
+    key = "red" if n % 5 == 0 else None
     return await world.send("sim://ash/a", order_key=key, priority=n % 3)
 
 

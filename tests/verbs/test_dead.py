@@ -118,7 +118,7 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda dead: dead.list(since=datetime(2026, 1, 1)), BadTime, "time zone"),  # noqa: DTZ001
     (lambda dead: dead.replay(), BadInput, "say which"),
     (lambda dead: dead.purge(tenant="default"), BadInput, "say which"),
-    (lambda dead: dead.replay(ids="msg_0000000000001"), BadInput, "a list of ids"),
+    (lambda dead: dead.replay(ids="msg_0000000000001"), BadInput, "ids= is a str: give a list"),
     (lambda dead: dead.replay(ids=[], queue="a"), BadInput, "leave out queue"),
     (lambda dead: dead.replay(ids=[], count=1), BadInput, "leave out count"),
     (lambda dead: dead.replay(count=0), BadInput, "one or more"),

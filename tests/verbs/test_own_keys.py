@@ -57,9 +57,10 @@ def unseal(path: Path) -> None:
 
 
 def test_a_new_road_makes_a_key_that_only_its_user_reads_and_says_so_once(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path, keys = tmp_path / "road.db", tmp_path / "road.db.keys"
+    caplog.set_level("INFO", logger="postroad")
 
     async def story() -> None:
         for _ in range(2):
@@ -67,7 +68,7 @@ def test_a_new_road_makes_a_key_that_only_its_user_reads_and_says_so_once(
                 await road.webhooks.set(URL, secrets=[SECRET])
 
     asyncio.run(story())
-    said = capfd.readouterr().err
+    said = caplog.text
     assert said.count("made a key for secrets at rest") == 1
     assert str(keys) in said
     name, _, secret = keys.read_text().strip().partition(":")
@@ -313,7 +314,7 @@ def test_a_road_that_is_half_sealed_is_not_copied(tmp_path: Path) -> None:
 
 
 def test_files_that_others_could_read_are_made_private_and_that_is_said(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "road.db"
 
@@ -330,4 +331,4 @@ def test_files_that_others_could_read_are_made_private_and_that_is_said(
     asyncio.run(opened())
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o644
-    assert "others could read this file" in capfd.readouterr().err
+    assert "others could read this file" in caplog.text

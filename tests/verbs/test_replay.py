@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from postroad.model.errors import NotDead, UnknownMessage
+from postroad.model.errors import BadInput, NotDead, UnknownMessage, UnknownQueue
 from postroad.model.ids import to_text
 from postroad.model.limits import Limits
 from postroad.model.outcome import rejected
@@ -190,7 +190,13 @@ def test_a_replay_of_something_else_changes_nothing_and_says_what_it_is() -> Non
             with pytest.raises(UnknownMessage, match="not a message id"):
                 await change(ids=["7"])
             assert await change(ids=[]) == 0
-            assert await change(queue="sim://nobody/x") == 0
+            with pytest.raises(
+                UnknownQueue, match=r"no queue 'sim://ash/aa'.* mean 'sim://ash/a'\?"
+            ):
+                await change(queue="sim://ash/aa")
+            with pytest.raises(BadInput, match=r"there is no quue=: did you mean 'queue'\?"):
+                await change(quue="sim://ash/a")  # type: ignore[call-arg]
+            assert await change(queue="sim://ash/b") == 0
         assert ids_of(await dead.list()) == [good]
         assert await dead.replay(ids=[good, good]) == 1
         assert await dead.replay(ids=[foreign], tenant="acme") == 1
@@ -209,7 +215,7 @@ def test_what_is_replayed_while_its_old_try_is_under_way_is_tried_again(
         world.behaviours["sim://ash/a"] = lambda _now_ms, _draw: (15.0, False, rejected("410"))
         world.start("one")
         deadline = now_of(world) + timedelta(seconds=5)
-        sent = await world.send("sim://ash/a", expires_at=deadline, order_key=order_key)
+        sent = await world.send("sim://ash/a", expires_at=deadline, order_key=order_key or None)
         await asyncio.sleep(7)
         number = to_text(sent)
         assert (await world.client.dead.show(number)).message.reason == "expired"

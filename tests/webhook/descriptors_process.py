@@ -66,7 +66,9 @@ async def watch(counts: list[int]) -> None:
 
 
 async def live(folder: str, port: str, story: Story) -> Told:
-    settings = Settings(webhooks=LOCAL, limits=Limits(in_flight_max=story.room))
+    # On a slow machine too no lane is given back meanwhile: that closes its connection.
+    limits = Limits(in_flight_max=story.room, linger_ms=600_000)
+    settings = Settings(webhooks=LOCAL, limits=limits)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (story.descriptors, hard))
     connections.IDLE_S = 60.0  # type: ignore[misc]  # also on a slow machine none goes by itself

@@ -1,6 +1,7 @@
 """Webhooks from `road.send` to the receiver's own log, on real servers."""
 
 import asyncio
+import io
 import json
 from base64 import b64decode, b64encode
 from pathlib import Path
@@ -17,7 +18,7 @@ from postroad.model.errors import BadUrl
 from postroad.model.ladder import Exponential
 from postroad.model.webhook import HeaderNames, WebhookRules
 from postroad.observe.log import make_log
-from postroad.transports.webhook.resolving import Unresolved
+from postroad.transports.webhook.resolving import Resolve, Unresolved
 from tests.servers.nginx import PrivateNginx
 from tests.webhook.conftest import LOCAL, Receiver
 from tests.webhook.test_faults import Within
@@ -253,6 +254,12 @@ def test_connect_timeout_and_total_deadline_are_apart(
     within(story())
 
 
+def road_that_resolves(folder: Path, resolve: Resolve) -> Postroad:
+    """A road that may call this machine, and asks for addresses as the test says."""
+    settings, parts = Settings(webhooks=LOCAL), Parts(resolve=resolve)
+    return Postroad(f"sqlite:///{folder}/road.db", settings=settings, parts=parts)
+
+
 def test_a_name_that_has_no_address_yet_is_stored_and_tried_unless_a_check_is_asked_for(
     tmp_path: Path, faults: dict[str, int], within: Within
 ) -> None:
@@ -263,11 +270,7 @@ def test_a_name_that_has_no_address_yet_is_stored_and_tried_unless_a_check_is_as
             raise Unresolved(f"{name} has no address: not yet")
         return answers
 
-    road = Postroad(
-        f"sqlite:///{tmp_path}/road.db",
-        settings=Settings(webhooks=LOCAL),
-        parts=Parts(resolve=resolve),
-    )
+    road = road_that_resolves(tmp_path, resolve)
 
     async def story() -> None:
         async with road:
@@ -283,7 +286,7 @@ def test_a_name_that_has_no_address_yet_is_stored_and_tried_unless_a_check_is_as
             await road.webhooks.set(url, reject=[418])
             await road.run(until_idle=True)
             said = await road.explain(receipt.id)
-            assert (said.state, said.level) == ("waiting", 0)
+            assert (said.state, said.level) == ("held", 0)
             assert [each.outcome for each in said.tries][:1] == ["unreachable"]
             with pytest.raises(BadUrl, match="cannot be called now"):  # also of a known queue
                 await road.send(url, 2, check=True)
@@ -309,11 +312,7 @@ def test_a_name_that_turns_bad_later_is_an_outcome_with_the_reason(
     async def resolve(_name: str) -> list[str]:
         return answers
 
-    road = Postroad(
-        f"sqlite:///{tmp_path}/road.db",
-        settings=Settings(webhooks=LOCAL),
-        parts=Parts(resolve=resolve),
-    )
+    road = road_that_resolves(tmp_path, resolve)
 
     async def story() -> None:
         async with road:
@@ -349,22 +348,22 @@ def test_lanes_are_told_apart_by_server_credential_and_tenant(
     within(story())
 
 
-def test_the_guards_allow_list_is_printed_at_start(
-    tmp_path: Path, within: Within, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_guards_allow_list_is_printed_at_start(tmp_path: Path, within: Within) -> None:
+    lines = io.StringIO()
+
     async def story(rules: WebhookRules) -> None:
         road = Postroad(
             f"sqlite:///{tmp_path}/road.db",
             settings=Settings(webhooks=rules),
-            parts=Parts(log=make_log("info")),
+            parts=Parts(log=make_log("info", lines)),
         )
         async with road:
             road.stop()
             await road.run()
 
     within(story(replace(LOCAL, deny=("8.8.8.0/24",))))
-    told = capsys.readouterr().err
+    told = lines.getvalue()
     assert 'event="webhook guard" allow="127.0.0.0/8, ::1/128" deny=8.8.8.0/24' in told
     assert 'schemes="http, https" ports=all' in told
     within(story(WebhookRules()))
-    assert 'allow="no private or special network"' in capsys.readouterr().err
+    assert 'allow="no private or special network"' in lines.getvalue()

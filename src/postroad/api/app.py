@@ -17,6 +17,7 @@ from postroad.api.request import Request, Response, Stream, head
 from postroad.api.routes import (
     audit,
     batch,
+    campaign_drafts,
     campaigns,
     credentials,
     dead,
@@ -79,6 +80,7 @@ ROUTES: Final = (
     *stats.ROUTES,
     *figures.ROUTES,
     *campaigns.ROUTES,
+    *campaign_drafts.ROUTES,
     *credentials.ROUTES,
     *tokens.ROUTES,
     *audit.ROUTES,

@@ -39,6 +39,8 @@ PARAMETERS: Final = {
     "step": "How long a bucket is",
     "by": "What figures are shown by, beside the time",
     "format": "How the file is written",
+    "actor": "Only what this token did, by its id; `local` is commands on the server's machine",
+    "verb": "Only this verb, as the list names it",
     "row": "The recipient's number in its campaign",
     "wait_s": "How long to wait for the process that may be sending it",
     "Idempotency-Key": "Within a day the same key and body give the first receipt again",

@@ -120,4 +120,6 @@ def problem(error: Exception) -> Problem:
         return Problem("urn:postroad:problem:internal", "Internal error", status, detail)
     title = WORDS.sub(" ", type(error).__name__).capitalize()
     fields: tuple[FieldError, ...] = getattr(error, "fields", ())
+    lines = getattr(error, "problems", ())  # of a file of recipients
+    fields += tuple(FieldError(f"line {one.line}", one.reason) for one in lines)
     return Problem(kind(type(error)), title, status, str(error), fields)

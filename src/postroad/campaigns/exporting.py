@@ -2,38 +2,95 @@
 
 import csv
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
-from postroad.model.campaign import Recipient, RowState
+from postroad.model.campaign import Campaign, Recipient, RowState
 from postroad.model.errors import BadInput
 from postroad.ports.campaigns import CampaignRecords
 
 PAGE: Final = 1_000
 FORMATS: Final = ("csv", "ndjson")
-NAMES: Final = Recipient.__struct_fields__
+CELLS: Final = msgspec.json.Decoder(list[str])
+
+
+class ExportedRecipient(Struct, frozen=True):
+    """One recipient and its result. Times are as ISO 8601 writes them; empty ones are not known."""
+
+    n: int
+    line: int
+    recipient: str
+    state: str
+    provider_id: str
+    code: str
+    sub_type: str
+    error: str
+    sent_at: str
+    answered_at: str
+    status: str
+    status_at: str
+    columns: dict[str, str]
+    """The cells of the file, by its own columns."""
+
+
+NAMES: Final = ExportedRecipient.__struct_fields__[:-1]
 
 
 async def export(
-    store: CampaignRecords, campaign: int, form: str, state: RowState | None
+    store: CampaignRecords, campaign: Campaign, form: str, state: RowState | None
 ) -> AsyncIterator[str]:
     """Export in pieces, a page of recipients each."""
     if form not in FORMATS:
         raise BadInput(f"format {form!r}: there are {', '.join(FORMATS)}")
+    own = _own_columns(campaign)
     if form == "csv":
-        yield ",".join(NAMES) + "\r\n"
+        yield _csv([[*NAMES, *(f"csv_{name}" if name in NAMES else name for name in own)]])
     after = 0
-    while page := await store.page(campaign, state, after, PAGE):
-        after = page[-1].n
-        yield _csv(page) if form == "csv" else _ndjson(page)
+    while page := await store.page_with_cells(campaign.id, state, after, PAGE):
+        after = page[-1][0].n
+        rows = [_exported(campaign, *one) for one in page]
+        yield _csv(_row(one, own) for one in rows) if form == "csv" else _ndjson(rows)
 
 
-def _csv(page: list[Recipient]) -> str:
+def _own_columns(campaign: Campaign) -> tuple[str, ...]:
+    """The file's columns in a CSV; the recipient is there already."""
+    return tuple(name for name in campaign.columns if name != campaign.spec.recipient)
+
+
+def _exported(campaign: Campaign, one: Recipient, cells: str) -> ExportedRecipient:
+    return ExportedRecipient(
+        one.n,
+        one.line,
+        one.recipient,
+        one.state,
+        one.provider_id,
+        one.code,
+        one.sub_type,
+        one.error,
+        _iso(one.sent_at_ms),
+        _iso(one.answered_at_ms),
+        one.status,
+        _iso(one.status_at_ms),
+        dict(zip(campaign.columns, CELLS.decode(cells), strict=False)),
+    )
+
+
+def _iso(at_ms: int) -> str:
+    moment = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03}Z" if at_ms else ""
+
+
+def _row(one: ExportedRecipient, own: Sequence[str]) -> list[object]:
+    return [*msgspec.structs.astuple(one)[:-1], *(one.columns.get(name, "") for name in own)]
+
+
+def _csv(rows: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerows([_safe(value) for value in msgspec.structs.astuple(one)] for one in page)
+    csv.writer(text).writerows([_safe(value) for value in row] for row in rows)
     return text.getvalue()
 
 
@@ -45,5 +102,5 @@ def _safe(value: object) -> object:
     return f"'{text}" if text and formula else value
 
 
-def _ndjson(page: list[Recipient]) -> str:
-    return "".join(msgspec.json.encode(one).decode() + "\n" for one in page)
+def _ndjson(rows: Sequence[ExportedRecipient]) -> str:
+    return "".join(msgspec.json.encode(one).decode() + "\n" for one in rows)

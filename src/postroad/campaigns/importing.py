@@ -18,6 +18,7 @@ from postroad.campaigns.reading import (
     open_source,
     stamp_of,
 )
+from postroad.campaigns.rendering import template_of
 from postroad.model.campaign import Campaign, WrongState
 from postroad.ports.campaigns import CampaignRecords, Import, NewRows
 
@@ -89,6 +90,7 @@ class Importer:
         column = campaign.spec.recipient
         source = await asyncio.to_thread(self._open, path, column, encoding)
         _same_columns(campaign, source)
+        template_of(campaign.spec.template).check(source.columns)
         checked = CsvReader(source, column, self._check)
         count = await asyncio.to_thread(
             _count,

@@ -140,5 +140,5 @@ class ResultRecorder:
                 "why": error_text(error),
             }
             self._log.error("the store refuses a result's texts: written without them", **facts)
-        bare = replace(result, provider_id="", code="", sub_type=UNSTORABLE)
+        bare = replace(result, provider_id="", code="", sub_type=UNSTORABLE, error="")
         return await self._store.record(self._campaign.id, [bare])

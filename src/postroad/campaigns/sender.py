@@ -11,7 +11,7 @@ from postroad.campaigns.rendering import RenderedMessage, Renderer
 from postroad.model.campaign import CallResult, Campaign, Job, Pulse, RowState, Verb
 from postroad.model.credential import Credential
 from postroad.model.errors import BadInput, StoreError
-from postroad.model.foreign import error_text
+from postroad.model.foreign import clean, error_text
 from postroad.model.outcome import Kind
 from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
@@ -30,6 +30,8 @@ BLOCK: Final = 128
 REPEATS: Final = 3
 """How often a recipient that recognises a repeated call by its id is called without an answer."""
 RETRY_S: Final = 1.0
+ERROR_CHARACTERS_MAX: Final = 500
+"""Of an error that is kept with its recipient: ten million may fail."""
 TURN: Final = "queue recipients"
 
 
@@ -204,8 +206,11 @@ class Sender:
             answer = ChannelAnswer(
                 RowState.failed, Kind.failed, sub_type="bad_text", error=message.problem
             )
-        elif message.cost > self._context.credential.spec.segments_max:
-            answer = ChannelAnswer(RowState.failed, Kind.failed, sub_type="too_many_segments")
+        elif message.cost > (most := self._context.credential.spec.segments_max):
+            why = f"{message.cost} segments: the credential allows {most}"
+            answer = ChannelAnswer(
+                RowState.failed, Kind.failed, sub_type="too_many_segments", error=why
+            )
         else:
             answer = await self._sent(message.parcel)
         self._count(answer.kind)
@@ -218,6 +223,7 @@ class Sender:
                 answer.provider_id,
                 answer.code,
                 answer.sub_type,
+                clean(answer.error, ERROR_CHARACTERS_MAX),
                 started_ms,
                 clock.now_ms(),
             )

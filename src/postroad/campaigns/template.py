@@ -1,14 +1,16 @@
 """Templates: sandboxed Jinja2 with columns, some filters and `if`, without loops and calls."""
 
 from collections.abc import Mapping
+from operator import itemgetter
 from types import TracebackType
 from typing import Final
 
-from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
+from jinja2 import StrictUndefined, TemplateSyntaxError, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from postroad.model.errors import BadInput
+from postroad.model.campaign import BadTemplate
 from postroad.model.foreign import error_text
+from postroad.model.near_names import nearest
 from postroad.model.texts import TEMPLATE_MAX
 
 RENDERED_CHARACTERS_MAX: Final = 100_000
@@ -31,10 +33,6 @@ ALLOWED: Final = (
 BEGINS: Final = ("variable_begin", "block_begin")
 NAME: Final = "<template>"
 """What Jinja2 calls a template that came from a text, in traces."""
-
-
-class BadTemplate(BadInput):
-    """The template cannot be used; its place and what to write instead are said."""
 
 
 def _or_else(value: str, other: str = "") -> str:
@@ -63,7 +61,7 @@ class Template:
             parsed = JINJA.parse(text)
             _check(parsed)
             self._compiled = JINJA.from_string(text)
-            self.variables = frozenset(meta.find_undeclared_variables(parsed))
+            self.variables = _variables(parsed)
         except TemplateSyntaxError as error:
             raise BadTemplate(f"template line {error.lineno}: {error.message}") from None
         except (RecursionError, MemoryError, SyntaxError):  # of Python's compiler, too
@@ -74,11 +72,15 @@ class Template:
 
     def check(self, columns: tuple[str, ...]) -> None:
         """Raise BadTemplate if a variable is not a column."""
-        missing = sorted(self.variables - set(columns))
+        missing = [name for name in self.variables if name not in columns]
         if missing:
+            first = missing[0]
+            near = nearest(first, columns)
+            others = f" (nor {', '.join(missing[1:])})" if missing[1:] else ""
             have = ", ".join(columns) or "none"
             raise BadTemplate(
-                f"the template asks for {', '.join(missing)}; the columns are: {have}"
+                f"template line {self.variables[first]}: there is no column {first!r}{others}"
+                f"{near}; the columns are: {have}"
             )
 
     def render(self, values: Mapping[str, str]) -> str:
@@ -96,6 +98,14 @@ class Template:
         if size > RENDERED_CHARACTERS_MAX:
             raise BadTemplate(f"the message has over {RENDERED_CHARACTERS_MAX} characters")
         return "".join(parts)
+
+
+def _variables(parsed: nodes.Template) -> dict[str, int]:
+    """The columns that a template asks for, each with the first line that does."""
+    found: dict[str, int] = {}
+    for node in parsed.find_all(nodes.Name):
+        found.setdefault(node.name, node.lineno)
+    return dict(sorted(found.items(), key=itemgetter(1)))
 
 
 def _line_of(trace: TracebackType | None) -> int:

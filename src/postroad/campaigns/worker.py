@@ -160,16 +160,17 @@ class CampaignWorker:
             raise StoreError(f"job {job.id} has no campaign or credential")
         try:
             channel = await self._open(credential)
-            ledgers = await self._ledgers(credential.lane)
-            sender = Sender(self._deps, JobContext(job, campaign, credential, ledgers), channel)
+            try:
+                sender = await self._prepare(job, campaign, credential, channel)
+            except BaseException:
+                await channel.close()
+                raise
         except StoreError:
             raise
         except PostroadError as error:
             await halt(self._deps, campaign, error_text(error))
             await store.release(self._deps.owner, job)
             return
-        for pulse in await store.renew(self._deps.owner, LEASE_MS, [job.id]):
-            sender.hear(pulse)  # its lane may be paused
         task = self._tasks.start(self._send(sender, channel, campaign), "sender")
         self._senders[job.id] = (sender, task)
         if job.campaign not in self._served:
@@ -178,6 +179,15 @@ class CampaignWorker:
             self._deps.log.info("campaign started", campaign=campaign.name, unsent=unsent)
         if self._stopping:  # since the job was claimed
             sender.leave()
+
+    async def _prepare(
+        self, job: Job, campaign: Campaign, credential: Credential, channel: Channel
+    ) -> Sender:
+        ledgers = await self._ledgers(credential.lane)
+        sender = Sender(self._deps, JobContext(job, campaign, credential, ledgers), channel)
+        for pulse in await self._deps.store.renew(self._deps.owner, LEASE_MS, [job.id]):
+            sender.hear(pulse)  # its lane may be paused
+        return sender
 
     async def _send(self, sender: Sender, channel: Channel, campaign: Campaign) -> None:
         try:

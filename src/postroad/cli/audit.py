@@ -10,7 +10,7 @@ from postroad.cli.client import RoadClient
 from postroad.cli.command import (
     After,
     Commands,
-    Invocation,
+    ExportInvocation,
     Limit,
     Listing,
     SharedOptions,
@@ -58,12 +58,12 @@ def list_lines(
         )
         for row in said["lines"]
     ]
-    columns = ("when", "who", "from", "tenant", "verb", "what", "outcome", "count#")
+    columns = ("when", "who~", "from~", "tenant", "verb", "what~", "outcome", "count#")
     call.table(columns, rows, "the audit log has no such lines")
     more(said["after"])
 
 
-def export(call: Invocation, *, which: AuditOptions) -> None:
+def export(call: ExportInvocation, *, which: AuditOptions) -> None:
     """Print all lines as NDJSON, the newest first."""
     with call.connect() as road:
         pieces(_lines(road, structs.asdict(which)))

@@ -29,7 +29,20 @@ PLAIN: Final = {
 
 def add(app: Group) -> None:
     """Add the commands for campaigns."""
-    own = (create, show, counts, preview, estimate, schedule, resume, settle)
+    own = (
+        create,
+        edit,
+        clone,
+        delete,
+        details,
+        show,
+        counts,
+        preview,
+        estimate,
+        schedule,
+        resume,
+        settle,
+    )
     more = (discard, lookup, recipients, export)
     commands: Commands = {each.__name__: each for each in (*own, *more)}
     commands |= {"test": try_message, "list": list_campaigns, "import": import_file}
@@ -72,6 +85,60 @@ def _text(given: str) -> str:
         return Path(given[1:]).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"cannot read {given[1:]}: {error}") from None
+
+
+def edit(
+    call: Listing,
+    name: Name,
+    credential: Annotated[str, Option(help="The credential to send with.")] = "",
+    template: Annotated[str, Option(help="The template's text, or @FILE.")] = "",
+    recipient: Annotated[str, Option(help="The column that holds the recipient.")] = "",
+    jobs: Annotated[int | None, Option(help="How many senders work on it at once.")] = None,
+    failures_min: Annotated[int | None, Option(help="It halts only above so many.")] = None,
+    failures_percent: Annotated[float | None, Option(help="And above so many %.")] = None,
+) -> None:
+    """Change a draft or a scheduled campaign; what is not given stays."""
+    data = {
+        "credential": credential or None,
+        "template": _text(template) if template else None,
+        "recipient": recipient or None,
+        "jobs": jobs,
+        "failures_min": failures_min,
+        "failures_percent": failures_percent,
+    }
+    given = {key: value for key, value in data.items() if value is not None}
+    if not given:
+        raise BadInput("nothing to change: give --template, --credential or another option")
+    _tell(call, _ask(call, "POST", _path(name, "edit"), given))
+
+
+def clone(
+    call: Listing,
+    name: Name,
+    to: Annotated[str, Argument(help="The name of the new campaign.")],
+    recipients: Annotated[bool, Option(help="Copy the recipients, none of them sent to.")] = False,
+) -> None:
+    """Create a draft with the credential, template and options of a campaign."""
+    _tell(call, _ask(call, "POST", _path(name, "clone"), {"to": to, "recipients": recipients}))
+
+
+def delete(call: Invocation, name: Name) -> None:
+    """Delete a draft, a cancelled or a done campaign with its recipients and results."""
+    _ = _ask(call, "DELETE", _path(name))  # a refusal is raised
+    call.reply({"deleted": name}, f"deleted: {name}")
+
+
+def details(call: Listing, name: Name) -> None:
+    """Show its template and options."""
+    said = _ask(call, "GET", _path(name, "details"))
+    if call.printed(said):
+        return
+    halt = said.pop("halt")
+    said["columns"] = ", ".join(said["columns"])
+    said["halts"] = f"above {halt['failures_min']} failures and {halt['percent']:g} %"
+    template = said.pop("template")
+    call.facts(said.items())
+    out().print(template)
 
 
 def list_campaigns(call: Listing) -> None:
@@ -275,7 +342,7 @@ def recipients(
     said = _ask(call, "GET", _path(name, "recipients"), state=state, limit=limit, after=after)
     if call.printed(said):
         return
-    columns = ("n#", "line#", "recipient", "state", "status", "code", "why~", "sent")
+    columns = ("n#", "line#", "recipient", "state", "status", "code", "why", "error~", "sent")
     rows = [
         (
             one["n"],
@@ -285,6 +352,7 @@ def recipients(
             one["status"],
             one["code"],
             one["sub_type"],
+            one["error"],
             when(one["sent_at_ms"]),
         )
         for one in said

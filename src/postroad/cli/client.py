@@ -159,6 +159,7 @@ class RoadClient:
             noted = self._audit.around(who, "campaign_import", {"name": name}, work)
             return msgspec.to_builtins(self._runner.run(noted))
         headers = {"content-type": "text/csv"}
+        query = {**query, "file": path.name}
         asked = ApiRequest("POST", f"/v1/campaigns/{part(name)}/import", query, b"", headers)
         size = path.stat().st_size
         with path.open("rb") as file:

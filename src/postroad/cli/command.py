@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from postroad.api.problems import Problem, problem
 from postroad.cli.client import Query, RequestRefused, RoadClient
 from postroad.cli.options import SETTINGS, Group, Option, PanelCommand, made
-from postroad.cli.printing import as_json, facts, failed, out, table
+from postroad.cli.printing import as_json, err, facts, failed, out, table
 from postroad.cli.shared_options import OUTPUT, REQUEST, ROWS, SETTING, Names, shared_parameters
 from postroad.config import FILE, Loaded, Settings, load
 from postroad.model.entities import DEFAULT_TENANT
@@ -129,6 +129,12 @@ class Invocation(SettingsInvocation):
         """Make one request to the road, and return the answer's data."""
         with self.connect() as road:
             return road.ask(method, path, query, data)
+
+
+class ExportInvocation(Invocation):
+    """Of a command that makes requests and writes a file, which is NDJSON in any case."""
+
+    OPTIONS: ClassVar[Names] = (*SETTING, *REQUEST)
 
 
 class Listing(Invocation):
@@ -277,4 +283,6 @@ def give_up(call: BareInvocation, told: Problem, code: int) -> NoReturn:
         as_json(told, error=True)
     else:
         failed(told.detail)
+        for one in told.errors if len(told.errors) > 1 else ():
+            err().print(f"{one.field}: {one.message}")
     raise Exit(code)

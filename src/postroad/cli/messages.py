@@ -40,9 +40,11 @@ class SendFields(SharedOptions, frozen=True):
     """How a message is sent."""
 
     key: Annotated[
-        str, Option(help="Idempotency key: within a day the same key is stored once.")
-    ] = ""
-    order_key: Annotated[str, Option(help="Deliver in order with other messages of this key.")] = ""
+        str | None, Option(help="Idempotency key: within a day the same key is stored once.")
+    ] = None
+    order_key: Annotated[
+        str | None, Option(help="Deliver in order with other messages of this key.")
+    ] = None
     delay: Annotated[
         timedelta, Option(help="Wait so long before the first try, as 90s or 12h.")
     ] = timedelta()

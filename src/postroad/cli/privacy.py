@@ -3,7 +3,15 @@
 from typing import Annotated, Any
 
 from postroad.cli.client import RoadClient
-from postroad.cli.command import Commands, Invocation, Limit, Listing, Yes, add_group, confirmed
+from postroad.cli.command import (
+    Commands,
+    ExportInvocation,
+    Limit,
+    Listing,
+    Yes,
+    add_group,
+    confirmed,
+)
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, pieces, when
 from postroad.cli.progress import show_progress
@@ -23,7 +31,9 @@ def add(app: Group) -> None:
     add_group(app, "privacy", "Look after it", text, commands)
 
 
-def export(call: Invocation, recipient: Recipient = "", *, everything: Everything = False) -> None:
+def export(
+    call: ExportInvocation, recipient: Recipient = "", *, everything: Everything = False
+) -> None:
     """Print as NDJSON all that is stored about a recipient, or with --everything about the
     tenant. Secrets are left out."""
     data = _whose(recipient, everything=everything)

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from postroad.model.bodies import encode_body
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.entities import PRIORITIES, Draft, Queue, order_group_of, shard_of
 from postroad.model.errors import BadBody, BadInput, BadTime, BodyTooLarge
@@ -14,7 +15,8 @@ from postroad.model.states import NEVER
 from postroad.model.texts import checked
 
 HEADERS_BYTES_MAX: Final = 16 << 10
-TEXTS: Final = (str, str, str, str)
+PLAIN: Final = (str, str, int)
+KEYS: Final = ("key", "order_key")
 RAW: Final = {"content-type": "application/octet-stream"}
 
 
@@ -23,9 +25,9 @@ class Send(Struct, frozen=True):
 
     queue: str
     body: object
-    key: str = ""
+    key: str | None = None
     """Idempotency key: within a day the same key and body give the first receipt again."""
-    order_key: str = ""
+    order_key: str | None = None
     """Messages of one key go one after the other, in order of acceptance."""
     deliver_at: datetime | None = None
     delay: Duration = 0.0
@@ -39,15 +41,30 @@ class Send(Struct, frozen=True):
     """Refuse the message if its server has no address now; else it is stored and tried."""
 
     def __post_init__(self) -> None:
-        kinds = type(self.queue), type(self.tenant), type(self.key), type(self.order_key)
-        if kinds != TEXTS or self.headers or type(self.priority) is not int:
+        named = self.key is not None or self.order_key is not None
+        kinds = type(self.queue), type(self.tenant), type(self.priority)
+        if kinds != PLAIN or named or self.headers:
             _check_types(self)  # half a microsecond, which most sends are spared
+
+
+def as_send(given: object) -> Send:
+    """Return what a sender gives, a Send or a pair of queue and body, as a Send."""
+    if isinstance(given, Send):
+        return given
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise BadInput(f"{given!r:.100} is neither a Send(…) nor a (queue, body)")
+    return Send(*given)
 
 
 def _check_types(send: Send) -> None:
     for name in ("queue", "tenant", "key", "order_key"):
-        if not isinstance(given := getattr(send, name), str):
-            raise BadInput(f"{name}={given!r}: give a text")
+        given = getattr(send, name)
+        if given is None and name in KEYS:
+            continue
+        if not isinstance(given, str):
+            raise BadInput(f"{name}={given!r:.100}: give a text")
+        if not given and name in KEYS:
+            raise BadInput(f"{name} is empty: give one, or leave it out")
     if not isinstance(send.priority, int):
         raise BadInput(f"priority={send.priority!r}: give a whole number")
     if not isinstance(send.headers or {}, Mapping):
@@ -70,25 +87,27 @@ def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: in
     expires_ms = NEVER if send.expires_at is None else _moment_ms(send.expires_at, "expires_at")
     if expires_ms <= max(due_ms, now_ms):
         raise BadTime("expires_at is not after the time of delivery: it could never be sent")
-    shard = shard_of(queue.policy, len(queue.lanes), send.order_key, number)
+    order_key = send.order_key or ""
+    shard = shard_of(queue.policy, len(queue.lanes), order_key, number)
     return Draft(
         id=number,
         queue=queue.id,
         lane=queue.lanes[shard],
-        order_group=order_group_of(queue.policy, send.order_key),
+        order_group=order_group_of(queue.policy, order_key),
         priority=send.priority,
         accepted_at_ms=now_ms,
         due_ms=due_ms,
         expires_at_ms=expires_ms,
         body=body,
         headers=headers,
-        key=send.key,
-        order_key=send.order_key,
+        key=send.key or "",
+        order_key=order_key,
     )
 
 
 def _check_keys(send: Send) -> None:
-    _ = checked("key", send.key), checked("order_key", send.order_key)  # stores take them
+    for name, text in (("key", send.key), ("order_key", send.order_key)):
+        _ = checked(name, text or "")  # whether stores take it
 
 
 def _encode(send: Send, body_bytes_max: int) -> tuple[bytes, bytes]:
@@ -98,12 +117,9 @@ def _encode(send: Send, body_bytes_max: int) -> tuple[bytes, bytes]:
         headers = RAW | headers
     else:
         try:
-            body = msgspec.json.encode(send.body)
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise BadBody(
-                f"the body for {send.queue!r} cannot be written as JSON ({error}): send plain "
-                "data, a dataclass or a msgspec Struct, or bytes"
-            ) from None
+            body = encode_body(send.body)
+        except BadBody as error:
+            raise BadBody(f"{send.queue!r}: {error}") from None
     if len(body) > body_bytes_max:
         raise BodyTooLarge(
             f"the body for {send.queue!r} has {len(body)} bytes, the limit is {body_bytes_max}: "

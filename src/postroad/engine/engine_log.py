@@ -11,10 +11,10 @@ from postroad.model.decide import Move
 from postroad.model.entities import DEFAULT_TENANT, Lane, Queue
 from postroad.model.errors import StoreError
 from postroad.model.ids import to_text
-from postroad.model.record import Result
+from postroad.model.record import Record, Result
 from postroad.model.states import DeadReason
 from postroad.model.wording import duration_text, moment, public_name
-from postroad.observe.gathering import Gathering, Tell
+from postroad.observe.gathering import EventGathering, Tell
 from postroad.observe.tasks import Tasks
 from postroad.ports.log import Log
 from postroad.ports.store import Store
@@ -25,10 +25,11 @@ BACKLOG_MAX: Final = 10_000
 ERROR_MAX: Final = 200
 
 
-def is_news(effects: AttemptEffects) -> bool:
-    """Whether a try did more than deliver its message."""
-    delivered = effects.result.move is Move.deliver
-    return not delivered or effects.lane is not None or effects.queue is not None
+def has_news(record: Record) -> bool:
+    """Whether a record does more than deliver messages."""
+    return bool(record.queues or record.lanes) or any(
+        result.move is not Move.deliver for result in record.results
+    )
 
 
 class EngineLog:
@@ -37,7 +38,7 @@ class EngineLog:
     def __init__(self, store: Store, log: Log) -> None:
         self._store = store
         self.log = log
-        self._gathering = Gathering(store.clock)
+        self._gathering = EventGathering(store.clock)
         self._tasks = Tasks(log)
 
     async def close(self) -> None:

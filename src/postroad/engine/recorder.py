@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from postroad.engine.attempt_effects import AttemptEffects
-from postroad.engine.engine_log import EngineLog, is_news
+from postroad.engine.engine_log import EngineLog, has_news
 from postroad.engine.lane_worker import LaneWorker
 from postroad.model.decide import Move
 from postroad.model.errors import StoreError, is_about_store
@@ -94,9 +94,8 @@ class Recorder:
         if lost:
             for worker in _losers(batch, lost):
                 self._lost(worker)
-        news = [(worker, effects) for worker, effects in batch if is_news(effects)]
-        if news:
-            self._events.recorded([pair for pair in news if pair[0].lane.id not in lost])
+        if has_news(record):
+            self._events.recorded([pair for pair in batch if pair[0].lane.id not in lost])
         self._tell(batch)
 
     async def _written(self, record: Record) -> frozenset[int]:

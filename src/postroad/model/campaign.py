@@ -12,6 +12,10 @@ class WrongState(BadInput):
     """The campaign is in a state in which this cannot be asked for; nothing was changed."""
 
 
+class BadTemplate(BadInput):
+    """The template cannot be used; its place and what to write instead are said."""
+
+
 class UnknownCampaign(BadInput):
     """No campaign of that name is known."""
 
@@ -195,6 +199,7 @@ class CallResult(Struct, frozen=True):
     provider_id: str = ""
     code: str = ""
     sub_type: str = ""
+    error: str = ""
     started_at_ms: int = 0
     answered_at_ms: int = 0
 
@@ -209,6 +214,7 @@ class Recipient(Struct, frozen=True):
     provider_id: str
     code: str
     sub_type: str
+    error: str
     sent_at_ms: int
     answered_at_ms: int
     status: str

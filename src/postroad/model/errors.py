@@ -28,7 +28,8 @@ class BadSetting(BadInput):
 
 
 class BadBody(BadInput):
-    """The body cannot be serialised. Give JSON values, a msgspec Struct, a dataclass, or bytes."""
+    """The body cannot be written as JSON. Give JSON values, a msgspec Struct, a dataclass, a
+    pydantic model, or bytes; no NaN and no infinity."""
 
 
 class BodyTooLarge(BadInput):

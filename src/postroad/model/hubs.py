@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadSetting
+from postroad.model.near_names import NamesChecked
 
 PORTS: Final = {"wss": 443, "ws": 80}
 HOST: Final = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63}){0,126}")
@@ -16,7 +17,7 @@ OPTIONS: Final = ("allow", "tenants", "ca_file")
 HOW: Final = "give wss://:TOKEN@HOST:PORT"
 
 
-class KnownHub(Struct, frozen=True, forbid_unknown_fields=True):
+class KnownHub(Struct, metaclass=NamesChecked, frozen=True, forbid_unknown_fields=True):
     """A hub that messages may be sent to. Its token is shown to this hub and to nobody else."""
 
     url: str

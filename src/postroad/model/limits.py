@@ -3,9 +3,10 @@
 from msgspec import Struct
 
 from postroad.model.ladder import POLL_INTERVALS_S
+from postroad.model.near_names import NamesChecked
 
 
-class Tuning(Struct, frozen=True):
+class Tuning(Struct, metaclass=NamesChecked, frozen=True):
     """Numbers that were chosen by measurement. They are no settings: tests change them."""
 
     level_workers: int = 128

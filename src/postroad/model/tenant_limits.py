@@ -2,8 +2,10 @@
 
 from msgspec import Struct
 
+from postroad.model.near_names import NamesChecked
 
-class TenantLimits(Struct, frozen=True):
+
+class TenantLimits(Struct, metaclass=NamesChecked, frozen=True):
     """The limits of one tenant. Above them its requests are refused; others are not affected."""
 
     queues_max: int = 1_000_000

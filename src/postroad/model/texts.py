@@ -64,6 +64,7 @@ TEXTS_MAX: Final[Mapping[str, int]] = {
 Name = Annotated[str, Meta(max_length=NAME_MAX)]
 QueueName = Annotated[str, Meta(max_length=QUEUE_MAX)]
 Key = Annotated[str, Meta(max_length=KEY_MAX)]
+GivenKey = Annotated[str, Meta(min_length=1, max_length=KEY_MAX)]
 Id = Annotated[str, Meta(max_length=ID_MAX)]
 Rate = Annotated[str, Meta(max_length=RATE_MAX)]
 ErrorText = Annotated[str, Meta(max_length=ERROR_MAX)]

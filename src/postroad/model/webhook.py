@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from postroad.model.ladder import Ladder
+from postroad.model.near_names import NamesChecked
 from postroad.model.outcome import Kind
 from postroad.model.texts import HeaderName
 
@@ -13,7 +14,7 @@ ANSWER_KEPT_BYTES: Final = 16 << 10
 HEADERS: Final = msgspec.json.Decoder(dict[str, str])
 
 
-class WebhookRules(Struct, frozen=True):
+class WebhookRules(Struct, metaclass=NamesChecked, frozen=True):
     """What webhooks of a road may reach, and how long they may take unless a queue says so."""
 
     allow: tuple[str, ...] = ()

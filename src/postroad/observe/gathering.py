@@ -29,7 +29,7 @@ class _Kind:
         self.timer: Timer | None = None
 
 
-class Gathering:
+class EventGathering:
     """Tells events in full up to a number in ten seconds. When these are over, one line says how
     many more came; while they keep coming, it is one line every ten seconds."""
 

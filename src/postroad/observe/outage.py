@@ -35,7 +35,7 @@ class Outage:
             return
         still = {"away_s": round(now_s - self._since_s), "failures": self._failures}
         event = "the store is still away" if self._told else "the store is away"
-        self._warning(event, doing=doing, error=str(error), **(still if self._told else {}))
+        self._warning(event, could_not=doing, error=str(error), **(still if self._told else {}))
         self._told_s, self._told = now_s, True
 
     def works(self, doing: str) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from postroad.model.errors import BadInput, StoreError
 from postroad.model.pace import AHEAD_US, GRACE_US, NEVER_US, SPREAD_US, Ask, Grant
-from postroad.observe.gathering import FirstTimes, Gathering
+from postroad.observe.gathering import EventGathering, FirstTimes
 from postroad.pacing.store_time import StoreTime
 from postroad.ports.clock import Clock, Timer
 from postroad.ports.log import Log
@@ -113,7 +113,7 @@ class Pacer:
         self._waiting: list[tuple[Ask, Answered]] = []
         self._work = asyncio.Event()
         self._reached = FirstTimes(clock)
-        self._gathering = Gathering(clock)
+        self._gathering = EventGathering(clock)
 
     def reserver(
         self, ledgers: tuple[int, ...], name: str, wake: Callable[[], None]

@@ -87,6 +87,14 @@ class CampaignRecords(Protocol):
     async def move(self, campaign: Campaign, verb: Verb, reason: str = "", at_ms: int = 0) -> bool:
         """Change its state and its jobs'; False when it is not in a state for that any more."""
 
+    async def edit(self, campaign: Campaign, credential: int, spec: Spec) -> bool:
+        """Replace its credential and its spec; False when it may not be edited any more, has
+        changed since it was read, or an import is under way."""
+
+    async def delete_some(self, campaign: int, limit: int) -> bool | None:
+        """Delete up to so many of its recipients; it is cancelled from the first call on, and goes
+        with the last recipient. True when it is gone, None when it may not be deleted."""
+
     async def override(self, campaign: int) -> None:
         """Let it no longer halt by itself."""
 
@@ -97,6 +105,11 @@ class CampaignRecords(Protocol):
         self, campaign: int, state: RowState | None, after: int, limit: int
     ) -> list[Recipient]:
         """A page of recipients and their results, in order."""
+
+    async def page_with_cells(
+        self, campaign: int, state: RowState | None, after: int, limit: int
+    ) -> list[tuple[Recipient, str]]:
+        """The same page, each recipient with its cells as a JSON list."""
 
     async def rows(
         self, campaign: int, after: int, limit: int, *, unsent: bool = False

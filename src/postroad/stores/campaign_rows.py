@@ -67,10 +67,10 @@ def read_credential(row: Sequence[Any]) -> Credential:
     return Credential(number, tenant, name, kind, CREDENTIAL_SPECS.decode(spec), *rest)
 
 
-def read_recipient(row: Sequence[Any]) -> Recipient:
-    """A recipient from its row."""
-    n, line, recipient, state, *rest = row
-    return Recipient(n, line, recipient, RowState(state), *rest)
+def read_recipient(row: Sequence[Any]) -> tuple[Recipient, str]:
+    """A recipient and its cells from its row."""
+    n, line, recipient, state, *rest, fields = row
+    return Recipient(n, line, recipient, RowState(state), *rest), fields
 
 
 def read_import(row: Sequence[Any]) -> Import:

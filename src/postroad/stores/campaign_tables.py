@@ -101,6 +101,12 @@ class CampaignTables(CredentialTable):
         self, campaign: int, state: RowState | None, after: int, limit: int
     ) -> list[Recipient]:
         """A page of recipients and their results, in order."""
+        return [one for one, _ in await self.page_with_cells(campaign, state, after, limit)]
+
+    async def page_with_cells(
+        self, campaign: int, state: RowState | None, after: int, limit: int
+    ) -> list[tuple[Recipient, str]]:
+        """The same page, each recipient with its cells."""
         rows = await self._sql.select("campaigns", "recipient_page", campaign, state, after, limit)
         return [read_recipient(row) for row in rows]
 

@@ -56,7 +56,8 @@ class ErasureTable(Statements):
     ) -> tuple[list[Exported], tuple[int, int] | None]:
         """A page of rows of a kind."""
         values = (subject.tenant, subject.recipient, *after, limit)
-        rows = await self._walker().select("export", f"export_{kind}", *values)
+        one = "_one" if subject.recipient and kind == "recipient" else ""
+        rows = await self._walker().select("export", f"export_{kind}{one}", *values)
         return read_page(EXPORTS[kind], rows, limit)
 
 

@@ -13,6 +13,7 @@ from postroad.ports.privacy import Exported
 from postroad.stores.statements import Row
 
 HEADERS: Final = msgspec.json.Decoder(dict[str, str])
+MESSAGE_IDS: Final = ("id", "message_id")
 JSON_COLUMNS: Final = frozenset(("columns", "fields", "policy", "settings", "spec", "what"))
 
 
@@ -26,8 +27,10 @@ class Export(Struct, frozen=True):
 
 
 EXPORTS: Final = {
-    "queue": Export("name transport policy paused_at block_kind block_until block_reason"),
-    "endpoint": Export("url settings"),
+    "queue": Export(
+        "name transport policy paused_at block_kind block_until block_reason", walks=True
+    ),
+    "endpoint": Export("url settings", walks=True),
     "limit": Export("queue transport server credential rate cost"),
     "message": Export(
         "id queue accepted_at due expires_at level attempts order_key headers body",
@@ -55,10 +58,12 @@ EXPORTS: Final = {
         "sub_type sent_at answered_at status status_at"
     ),
     "credential": Export("name channel spec created_at"),
-    "mailbox": Export("name quota ttl_ms waiting"),
-    "letter": Export("mailbox position at expires_at body"),
+    "mailbox": Export("name quota ttl_ms waiting", walks=True),
+    "letter": Export("mailbox position at expires_at body", walks=True),
     "token": Export("id name scopes role created_at expires_at"),
-    "audit": Export("asked_at ended_at actor name address verb what outcome status count"),
+    "audit": Export(
+        "asked_at ended_at actor name address verb what outcome status count", walks=True
+    ),
 }
 """The kinds of an export, in their order; each has a statement."""
 
@@ -76,8 +81,9 @@ def read_page(
 def _row(how: Export, row: Row) -> Exported:
     found: Exported = {}
     for name, value in zip(how.columns.split(), row, strict=True):
-        is_message = how.walks and name in ("id", "message_id")
-        found |= {name: to_text(value)} if is_message else _value(name, value)
+        found |= (
+            {name: to_text(value)} if name in MESSAGE_IDS and how.walks else _value(name, value)
+        )
     return found
 
 

@@ -136,29 +136,34 @@ def messages(_job: ErasureJob, _now_ms: int) -> Slice:
 
 
 def history(job: ErasureJob, _now_ms: int) -> Slice:
-    """Finished messages with their tries: all are walked over, in order of id."""
-    whose = (job.subject.tenant, job.subject.recipient)
-    rows = yield Query("erase_history_find", (*whose, job.after, SLICE, _before(job)))
-    ids = listed(number for number, place in rows if number is not None)
-    last = max((place for _, place in rows), default=None)
-    erased = yield from _with_tries(ids, "history")
-    return Erased(erased, last)
+    """Finished messages with their tries."""
+    return (yield from _walk(job, "erase_history_find", ("attempt", "webhook_try", "history")))
 
 
 def dead(job: ErasureJob, _now_ms: int) -> Slice:
     """Dead messages with their tries."""
+    return (yield from _walk(job, "erase_dead_find", ("attempt", "webhook_try", "dead")))
+
+
+def broker(job: ErasureJob, _now_ms: int) -> Slice:
+    """What is recorded about a broker's messages that are finished."""
+    return (yield from _walk(job, "erase_broker_find", ("broker_message",)))
+
+
+def _walk(job: ErasureJob, find: str, tables: tuple[str, ...]) -> Slice:
+    """Look at the next rows in order of id, whosever they are; delete those that are meant."""
     whose = (job.subject.tenant, job.subject.recipient)
-    rows = yield Query("erase_dead_find", (*whose, job.after, SLICE, _before(job)))
-    numbers = [number for (number,) in rows]
-    erased = yield from _with_tries(listed(numbers), "dead")
-    return Erased(erased, max(numbers) if len(numbers) == SLICE else None)
-
-
-def _with_tries(ids: str, table: str) -> Generator[Query, Any, dict[str, int]]:
+    ids, last = _found((yield Query(find, (*whose, job.after, SLICE, _before(job)))))
     erased: dict[str, int] = {}
-    for each in ("attempt", "webhook_try", table) if ids != "[]" else ():
-        erased[each] = yield Query(f"erase_{each}", (ids,))
-    return erased
+    for table in tables if ids else ():
+        erased[table] = yield Query(f"erase_{table}", (_listed(ids),))
+    return Erased(erased, last)
+
+
+def _found(rows: list[tuple[int | None, int]]) -> tuple[list[int], int | None]:
+    """The ids that are meant, and the last one that was looked at; None when there was none."""
+    ids = [number for number, _ in rows if number is not None]
+    return ids, max((place for _, place in rows), default=None)
 
 
 def keys(job: ErasureJob, _now_ms: int) -> Slice:
@@ -166,13 +171,6 @@ def keys(job: ErasureJob, _now_ms: int) -> Slice:
     whose = (job.subject.tenant, job.subject.recipient)
     count = yield Query("erase_idempotency", (*whose, _before(job), SLICE))
     return Erased({"idempotency": count}, 0 if count else None)
-
-
-def broker(job: ErasureJob, _now_ms: int) -> Slice:
-    """What is recorded about a broker's messages that are finished."""
-    whose = (job.subject.tenant, job.subject.recipient)
-    count = yield Query("erase_broker_message", (*whose, SLICE))
-    return Erased({"broker_message": count}, 0 if count else None)
 
 
 def campaigns(job: ErasureJob, now_ms: int) -> Slice:
@@ -229,15 +227,14 @@ def queues(job: ErasureJob, now_ms: int) -> Slice:
     if job.keeps_queues:
         ((left,),) = yield Query("erase_queues_left_find", (*whose, DEFAULT_TENANT))
         return Erased({}, kept_queues=left)
-    rows = yield Query("erase_queue_find", (*whose, job.after, QUEUES_SLICE, DEFAULT_TENANT))
-    numbers = [number for (number,) in rows]
-    gone = (yield Query("erase_queue", (listed(numbers),))) if numbers else 0
-    last = max(numbers) if len(numbers) == QUEUES_SLICE else None
+    values = (*whose, job.after, QUEUES_SLICE, DEFAULT_TENANT)
+    ids, last = _found((yield Query("erase_queue_find", values)))
+    gone = (yield Query("erase_queue", (_listed(ids),))) if ids else 0
     if last is not None:
         return Erased({"queue": gone}, last)
     ((left,),) = yield Query("erase_queues_left_find", (*whose, DEFAULT_TENANT))
     waits = left and now_ms < job.step_at_ms + LANES_WAIT_MS
-    return Erased({"queue": gone}, 0 if waits else None, left if waits else 0, left)
+    return Erased({}, 0 if waits else None, left if waits else 0, left)
 
 
 def limits(job: ErasureJob, _now_ms: int) -> Slice:
@@ -261,10 +258,10 @@ def audit(job: ErasureJob, _now_ms: int) -> Slice:
     """Lines of the audit log keep who, when and which verb, and lose what they name."""
     recipient = job.subject.recipient
     needle = msgspec.json.encode(shown_text(recipient)).decode()[1:-1] if recipient else ""
-    rows = yield Query("erase_audit_find", (job.subject.tenant, needle, job.after, SLICE))
-    ids = listed(number for number, meant in rows if meant)
-    count = (yield Query("erase_audit", (ids,))) if ids != "[]" else 0
-    return Erased({"audit": count}, rows[-1][0] if len(rows) == SLICE else None)
+    values = (job.subject.tenant, needle, job.after, SLICE)
+    ids, last = _found((yield Query("erase_audit_find", values)))
+    count = (yield Query("erase_audit", (_listed(ids),))) if ids else 0
+    return Erased({"audit": count}, last)
 
 
 STEPS: Final = {
@@ -291,9 +288,9 @@ def after_cancelling() -> str:
     return names[names.index(CANCEL_STEP) + 1]
 
 
-def listed(numbers: Any) -> str:
+def _listed(numbers: list[int]) -> str:
     """Numbers as one JSON value."""
-    return msgspec.json.encode(list(numbers)).decode()
+    return msgspec.json.encode(numbers).decode()
 
 
 def _before(job: ErasureJob) -> int:

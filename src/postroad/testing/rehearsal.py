@@ -14,6 +14,7 @@ from msgspec import Struct
 from postroad import app
 from postroad.app import Parts
 from postroad.config import Settings
+from postroad.model.bodies import encode_body
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.errors import BadInput
 from postroad.model.ids import to_text
@@ -237,7 +238,7 @@ class Rehearsal(Face):
 
 
 def _as_read(body: object) -> object:
-    return body if isinstance(body, bytes) else msgspec.json.decode(msgspec.json.encode(body))
+    return body if isinstance(body, bytes) else msgspec.json.decode(encode_body(body))
 
 
 def _sent(row: Row) -> Sent:

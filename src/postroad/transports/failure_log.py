@@ -5,7 +5,7 @@ from functools import partial
 from postroad.model.entities import Message
 from postroad.model.foreign import CHARACTERS_MAX, error_text
 from postroad.model.ids import to_text
-from postroad.observe.gathering import Gathering
+from postroad.observe.gathering import EventGathering
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 
@@ -16,7 +16,7 @@ class FailureLog:
 
     def __init__(self, log: Log, clock: Clock) -> None:
         self._log = log
-        self._gathering = Gathering(clock)
+        self._gathering = EventGathering(clock)
 
     def raised(self, queue: str, message: Message, error: Exception) -> None:
         """A handler raised."""

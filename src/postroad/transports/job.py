@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import partial
-from typing import Any, Final, Generic, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 import msgspec.inspect
@@ -13,13 +13,20 @@ from postroad.model import entities
 from postroad.model.errors import BadInput, Reject
 from postroad.model.ids import to_text
 from postroad.ports.transport import Beat
+from postroad.transports import pydantic_models
 
-T = TypeVar("T")
+if TYPE_CHECKING:  # so that `Message` alone is a Message[Any], also to a strict checker
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    T = TypeVarWithDefault("T", default=Any)
+else:
+    T = TypeVar("T")
 RAW: Final = "application/octet-stream"
 UNREAD: Final = object()
 
 Reads = Callable[[bytes, dict[str, str]], Any]
 """How a body is read, by its bytes and the message's headers."""
+Decode = Callable[[bytes], Any]
 
 
 def plain(body: bytes, headers: dict[str, str]) -> Any:
@@ -108,17 +115,19 @@ def body_reader(function: Callable[..., object]) -> Reads:
     if decoder is None:
         raise BadInput(
             f"{_named(function)}: Message[{_named(kind)}] cannot be read from JSON: give a msgspec "
-            "Struct, a dataclass, or plain types like dict[str, int]"
+            "Struct, a dataclass, a pydantic model, or plain types like dict[str, int]"
         )
     return partial(_typed, decoder, _named(kind))
 
 
-def _decoder(kind: Any) -> "msgspec.json.Decoder[Any] | None":
+def _decoder(kind: Any) -> Decode | None:
     try:
+        if pydantic_models.is_in(kind):
+            return pydantic_models.decoder(kind)
         # A class that msgspec does not know would be found out by every single message.
         if isinstance(msgspec.inspect.type_info(kind), msgspec.inspect.CustomType):
             return None
-        return msgspec.json.Decoder(kind)
+        return msgspec.json.Decoder(kind, dec_hook=pydantic_models.convert).decode
     except (TypeError, ValueError):
         return None
 
@@ -133,12 +142,18 @@ def _body_kind(function: Callable[..., object]) -> Any:
     hint = _resolve(function, first.annotation)
     if get_origin(hint) is Message:
         return get_args(hint)[0]
-    if isinstance(hint, type) and (issubclass(hint, msgspec.Struct) or is_dataclass(hint)):
+    if isinstance(hint, type) and _is_body(hint):
         raise BadInput(
             f"{_named(function)} takes the message, not its body: write Message[{_named(hint)}], "
             f"and message.body is a {_named(hint)}"
         )
     return Any
+
+
+def _is_body(hint: type) -> bool:
+    records = ("__attrs_attrs__", pydantic_models.VALIDATOR)
+    known = any(hasattr(hint, mark) for mark in records)
+    return known or issubclass(hint, msgspec.Struct) or is_dataclass(hint)
 
 
 def _resolve(function: Callable[..., object], annotation: object) -> object:
@@ -159,14 +174,12 @@ def _resolve(function: Callable[..., object], annotation: object) -> object:
         ) from None
 
 
-def _typed(
-    decoder: "msgspec.json.Decoder[Any]", name: str, body: bytes, headers: dict[str, str]
-) -> Any:
+def _typed(decode: Decode, name: str, body: bytes, headers: dict[str, str]) -> Any:
     if headers.get("content-type") == RAW:
         raise Reject(f"the body does not fit {name}: it was sent as bytes")
     try:
-        return decoder.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        return decode(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise Reject(f"the body does not fit {name}: {error}") from None
 
 

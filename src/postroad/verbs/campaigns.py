@@ -5,10 +5,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
-
 from postroad.campaigns.checking import PHONES, URLS, RecipientCheck
-from postroad.campaigns.estimate import Estimate, ResultPace, estimate, seconds_of
+from postroad.campaigns.estimate import Estimate, estimate
 from postroad.campaigns.exporting import export
 from postroad.campaigns.importing import Imported, Importer, ImportLimits, Progress
 from postroad.campaigns.rendering import (
@@ -28,7 +26,6 @@ from postroad.model.campaign import (
     Recipient,
     RowState,
     Spec,
-    UnknownCampaign,
     Verb,
     WrongState,
     check_move,
@@ -39,38 +36,22 @@ from postroad.model.errors import BadInput, BadTime
 from postroad.model.foreign import NAME_CHARACTERS_MAX as ID_CHARACTERS_MAX
 from postroad.model.foreign import clean
 from postroad.ports.campaigns import CampaignStore
-from postroad.ports.channel import BadCredential, ChannelAnswer
+from postroad.ports.channel import ChannelAnswer
 from postroad.ports.clock import Clock
 from postroad.ports.usage import CountedKind
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.bounding import bounded
+from postroad.verbs.campaign_drafts import CampaignDrafts
+from postroad.verbs.campaign_status import CampaignFinder, CampaignStatus
 from postroad.verbs.credentials import CredentialAdmin, moment_ms
+from postroad.verbs.grouping import passed_on
 
-JOBS_MAX: Final = 64
 SLICE: Final = 1_000
 """Recipients that one transaction settles; other writers go between two of them."""
-NAME_CHARACTERS_MAX: Final = 200
 CHECKS: Final[dict[str, RecipientCheck]] = {"twilio": PHONES, "webhook": URLS}
 
 Turn = Callable[[Credential, int], Awaitable[None]]
 """Waits until a call of this cost may start with a credential."""
-
-
-class CampaignStatus(Struct, frozen=True):
-    """The state, counts and rate of a campaign. `eta_s` is 0 if nothing is left or known."""
-
-    id: int
-    name: str
-    state: str
-    reason: str
-    counts: Counts
-    rate: float
-    eta_s: float
-    start_at_ms: int
-    started_at_ms: int
-    ended_at_ms: int
-    blocked_until_ms: int
-    block_reason: str
 
 
 @bounded
@@ -86,12 +67,13 @@ class CampaignAdmin:
         allowance: Allowance,
     ) -> None:
         self._allowance = allowance
+        self._find = CampaignFinder(store, clock)
+        self._drafts = CampaignDrafts(store, credentials, allowance, self._find)
         self._store = store
         self._turn = turn
         self._credentials = credentials
         self._clock = clock
         self.limits = ImportLimits()
-        self._pace = ResultPace()
 
     async def create(
         self,
@@ -105,32 +87,29 @@ class CampaignAdmin:
         tenant: str = DEFAULT_TENANT,
     ) -> CampaignStatus:
         """Create a draft without recipients. `jobs`: how many senders may work on it at once."""
-        if not name or len(name) > NAME_CHARACTERS_MAX or not name.isprintable():
-            raise BadInput(f"name {name!r}: give 1 to {NAME_CHARACTERS_MAX} letters")
-        if not 1 <= jobs <= JOBS_MAX:
-            raise BadInput(f"jobs={jobs}: give 1 to {JOBS_MAX}")
-        _ = template_of(template)  # whether it can be read
-        found = await self._credentials.get(credential, tenant)
         spec = Spec(template, recipient, jobs, halt or HaltRule())
-        await self._allowance.one_more(CountedKind.campaigns, tenant)
-        if not await self._store.create(tenant, name, found.id, spec):
-            raise WrongState(f"there is a campaign {name!r} already: give another name")
+        await self._drafts.create(tenant, name, credential, spec)
         return await self.show(name, tenant=tenant)
+
+    edit = passed_on(CampaignDrafts.edit, "_drafts")
+    details = passed_on(CampaignDrafts.details, "_drafts")
+    clone = passed_on(CampaignDrafts.clone, "_drafts")
+    delete = passed_on(CampaignDrafts.delete, "_drafts")
 
     async def list(
         self, *, after: int = 0, limit: int = 100, tenant: str = DEFAULT_TENANT
     ) -> Sequence[CampaignStatus]:
         """A tenant's campaigns, the oldest first."""
         found = await self._store.campaigns(tenant, after, limit)
-        return [await self._status(one) for one in found]
+        return [await self._find.status(one) for one in found]
 
     async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
         """The status of a campaign, with its rate since the last call and when it will be done."""
-        return await self._status(await self._get(name, tenant))
+        return await self._find.status(await self._find.get(name, tenant))
 
     async def exact(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Counts:
         """Count the recipients one by one."""
-        return await self._store.exact((await self._get(name, tenant)).id)
+        return await self._store.exact((await self._find.get(name, tenant)).id)
 
     # Recipients
 
@@ -146,9 +125,9 @@ class CampaignAdmin:
     ) -> Imported:
         """Import the recipients of a CSV file. An invalid line fails the import, unless
         `skip_invalid`. After a crash the same call continues it."""
-        campaign = await self._get(name, tenant)
+        campaign = await self._find.get(name, tenant)
         check_move(campaign.state, Verb.change, name)
-        credential = await self._credential(campaign)
+        credential = await self._find.credential(campaign)
         if await self._store.importing(campaign.id) is None:  # else it goes on
             await self._allowance.one_more(CountedKind.imports, tenant)
         importer = Importer(self._store, CHECKS[credential.kind], self.limits)
@@ -158,7 +137,7 @@ class CampaignAdmin:
 
     async def discard_import(self, name: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Discard an unfinished import."""
-        campaign = await self._get(name, tenant)
+        campaign = await self._find.get(name, tenant)
         if not await self._store.end_import(campaign.id, keep=False):
             raise WrongState(f"no import of campaign {name!r} is under way")
 
@@ -166,20 +145,20 @@ class CampaignAdmin:
         self, name: str, row: int = 1, *, tenant: str = DEFAULT_TENANT
     ) -> RenderedMessage:
         """The message for one recipient, by the recipient's number."""
-        campaign = await self._get(name, tenant)
+        campaign = await self._find.get(name, tenant)
         template_of(campaign.spec.template).check(campaign.columns)
         found = await self._store.rows(campaign.id, row - 1, 1)
         if not found:
             raise BadInput(f"campaign {name!r} has no recipient {row}")
-        return Renderer(campaign, await self._credential(campaign)).render(found[0])
+        return Renderer(campaign, await self._find.credential(campaign)).render(found[0])
 
     async def test_send(
         self, name: str, to: str, row: int = 1, *, tenant: str = DEFAULT_TENANT
     ) -> ChannelAnswer:
         """Send the message of one recipient to somebody else, as a test; no state changes."""
-        campaign = await self._get(name, tenant)
+        campaign = await self._find.get(name, tenant)
         message = await self.preview(name, row, tenant=tenant)
-        credential = await self._credential(campaign)
+        credential = await self._find.credential(campaign)
         to = CHECKS[credential.kind].one(to)
         channel = await self._credentials.open(credential)
         parcel = message.parcel
@@ -192,15 +171,15 @@ class CampaignAdmin:
 
     async def dry_run(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Estimate:
         """Estimate a start: how many recipients, which are invalid, the cost and the duration."""
-        campaign = await self._get(name, tenant)
+        campaign = await self._find.get(name, tenant)
         await self._startable(campaign)
-        return await estimate(self._store, campaign, await self._credential(campaign))
+        return await estimate(self._store, campaign, await self._find.credential(campaign))
 
     # Going and stopping
 
     async def start(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
         """Start sending now."""
-        campaign = await self._get(name, tenant)
+        campaign = await self._find.get(name, tenant)
         check_move(campaign.state, Verb.start, name)
         await self._startable(campaign)
         return await self._move(campaign, Verb.start)
@@ -209,7 +188,7 @@ class CampaignAdmin:
         self, name: str, at: datetime, *, tenant: str = DEFAULT_TENANT
     ) -> CampaignStatus:
         """Schedule the start. The time has a zone and is in the future."""
-        campaign = await self._get(name, tenant)
+        campaign = await self._find.get(name, tenant)
         check_move(campaign.state, Verb.schedule, name)
         at_ms = moment_ms(at)
         if at_ms <= self._clock.now_ms():
@@ -219,13 +198,13 @@ class CampaignAdmin:
 
     async def stop(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
         """Stop sending until it is resumed, also over restarts."""
-        return await self._move(await self._get(name, tenant), Verb.stop, "stopped by hand")
+        return await self._move(await self._find.get(name, tenant), Verb.stop, "stopped by hand")
 
     async def resume(
         self, name: str, *, override: bool = False, tenant: str = DEFAULT_TENANT
     ) -> CampaignStatus:
         """Resume with what was certainly not sent. `override`: never halt it automatically."""
-        campaign = await self._get(name, tenant)
+        campaign = await self._find.get(name, tenant)
         check_move(campaign.state, Verb.resume, name)
         await self._startable(campaign)
         if override:
@@ -234,14 +213,16 @@ class CampaignAdmin:
 
     async def retry(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
         """Send again to recipients that certainly failed, never to uncertain ones."""
-        campaign = await self._get(name, tenant)
+        campaign = await self._find.get(name, tenant)
         check_move(campaign.state, Verb.retry, name)
         await self._startable(campaign)
         return await self._move(campaign, Verb.retry)
 
     async def cancel(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
         """Cancel it for good."""
-        return await self._move(await self._get(name, tenant), Verb.cancel, "cancelled by hand")
+        return await self._move(
+            await self._find.get(name, tenant), Verb.cancel, "cancelled by hand"
+        )
 
     # What is known
 
@@ -257,7 +238,7 @@ class CampaignAdmin:
         Resuming sends to the unsent ones."""
         if state not in (RowState.sent, RowState.unsent):
             raise BadInput(f"{state!r}: uncertain ones are settled as 'sent' or 'unsent'")
-        campaign = await self._get(name, tenant)
+        campaign = await self._find.get(name, tenant)
         if rows:
             return await self._store.settle(campaign.id, RowState(state), rows)
         done = after = 0
@@ -270,8 +251,8 @@ class CampaignAdmin:
     async def lookup(self, name: str, *, tenant: str = DEFAULT_TENANT) -> int:
         """Ask the provider about uncertain recipients; returns how many it knows. The others stay
         uncertain."""
-        campaign = await self._get(name, tenant)
-        credential = await self._credential(campaign)
+        campaign = await self._find.get(name, tenant)
+        credential = await self._find.credential(campaign)
         renderer, channel = Renderer(campaign, credential), await self._credentials.open(credential)
         found = after = 0
         try:
@@ -316,30 +297,18 @@ class CampaignAdmin:
         tenant: str = DEFAULT_TENANT,
     ) -> Sequence[Recipient]:
         """A page of recipients in order."""
-        campaign = await self._get(name, tenant)
+        campaign = await self._find.get(name, tenant)
         return await self._store.page(campaign.id, _state(state), after, limit)
 
     async def export(
         self, name: str, form: str = "csv", *, state: str = "", tenant: str = DEFAULT_TENANT
     ) -> AsyncIterator[str]:
         """Export the results as `csv` or `ndjson`, in pieces."""
-        campaign = await self._get(name, tenant)
-        async for piece in export(self._store, campaign.id, form, _state(state)):
+        campaign = await self._find.get(name, tenant)
+        async for piece in export(self._store, campaign, form, _state(state)):
             yield piece
 
     # Inside
-
-    async def _get(self, name: str, tenant: str) -> Campaign:
-        campaign = await self._store.campaign(tenant, name)
-        if campaign is None:
-            raise UnknownCampaign(f"no campaign {name!r}: see `postroad campaign list`")
-        return campaign
-
-    async def _credential(self, campaign: Campaign) -> Credential:
-        credential = await self._store.credential_of(campaign.id)
-        if credential is None:
-            raise BadCredential(f"the credential of campaign {campaign.name!r} is gone")
-        return credential
 
     async def _imported(self, campaign: Campaign) -> None:
         current = await self._store.importing(campaign.id)
@@ -354,7 +323,7 @@ class CampaignAdmin:
         if not campaign.counts.total:
             raise WrongState(f"campaign {campaign.name!r} has no recipients: import some")
         template_of(campaign.spec.template).check(campaign.columns)
-        channel = await self._credentials.open(await self._credential(campaign))
+        channel = await self._credentials.open(await self._find.credential(campaign))
         await channel.close()
 
     async def _move(
@@ -369,29 +338,6 @@ class CampaignAdmin:
             check_move(now.state if now else campaign.state, verb, campaign.name)
         await self._store.ring()
         return await self.show(campaign.name, tenant=campaign.tenant)
-
-    async def _status(self, campaign: Campaign) -> CampaignStatus:
-        credential = await self._credential(campaign)
-        rate = self._pace.of(campaign, self._clock.steady_s())
-        allowed_s = seconds_of(
-            campaign.counts.unsent, credential.spec.rate, credential.spec.segments_max
-        )
-        running = campaign.state == "running"
-        eta_s = max(campaign.counts.unsent / rate if rate else 0.0, allowed_s) if running else 0.0
-        return CampaignStatus(
-            campaign.id,
-            campaign.name,
-            campaign.state,
-            campaign.reason,
-            campaign.counts,
-            round(rate, 1),
-            round(eta_s, 1),
-            campaign.start_at_ms,
-            campaign.started_at_ms,
-            campaign.ended_at_ms,
-            credential.blocked_until_ms,
-            credential.block_reason,
-        )
 
 
 def _state(text: str) -> RowState | None:

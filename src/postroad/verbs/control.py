@@ -11,7 +11,6 @@ from postroad.model.errors import (
     NotUncertain,
     UnknownLane,
     UnknownMessage,
-    UnknownQueue,
 )
 from postroad.model.ids import to_number
 from postroad.model.pace import read_limit
@@ -20,6 +19,7 @@ from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.cancelling import CancelAll, LastTries
+from postroad.verbs.known_queues import check_queue, unknown_queue
 
 ASK_EVERY_S = 0.05
 
@@ -40,12 +40,21 @@ class Controls:
         return Cancelled(id, await self._cancel(to_number(id), tenant, until_s))
 
     def cancelling(
-        self, queue: str, order_key: str, tenant: str, wait: Duration
+        self, queue: str = "", order_key: str = "", *, tenant: str, wait: Duration
     ) -> AsyncIterator[CancelledAll]:
         """Cancel the unfinished messages of a queue or order key; counts them after each slice."""
         clock = self._store.clock
         which = MessageFilter(tenant, queue, order_key, clock.now_ms() + 1)
-        return CancelAll(self._store, which, self._last_tries, _wait_s(wait)).steps()
+        work = CancelAll(self._store, which, self._last_tries, _wait_s(wait))
+        return self._cancelling(queue, tenant, work)
+
+    async def _cancelling(
+        self, queue: str, tenant: str, work: CancelAll
+    ) -> AsyncIterator[CancelledAll]:
+        if queue:
+            await check_queue(self._store, queue, tenant)
+        async for step in work.steps():
+            yield step
 
     async def _cancel(self, number: int, tenant: str, until_s: float) -> CancelState:
         clock = self._store.clock
@@ -108,7 +117,7 @@ class Controls:
     async def _queue(self, name: str, tenant: str) -> int:
         queue = await self._store.find_queue(tenant, name)
         if queue is None:
-            raise UnknownQueue(f"this road has no queue {name!r} of tenant {tenant!r}")
+            raise await unknown_queue(self._store, name, tenant)
         return queue.id
 
 

@@ -15,6 +15,7 @@ from postroad.model.private_headers import shown
 from postroad.model.states import NEVER, DeadReason
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
+from postroad.verbs.known_queues import check_queue
 from postroad.verbs.paging import check_page, moment_ms
 
 PAGE_MAX: Final = 1_000
@@ -128,6 +129,8 @@ class DeadMessages:
         self, how: Change, which: DeadFilter, most: int, *, dry_run: bool
     ) -> AsyncIterator[int]:
         """Change slice after slice. Messages that die after the start, perhaps again, are left."""
+        if which.queue is not None and which.tenant is not None:
+            await check_queue(self._store, which.queue, which.tenant)
         if which.ids is not None or dry_run:
             yield await how(which, count=most, dry_run=dry_run)
             return
@@ -149,8 +152,6 @@ def _meant(
     if ids is not None:
         if narrowed or count is not None:
             raise BadInput(f"ids name the messages: leave out {', '.join(narrowed) or 'count'}")
-        if isinstance(ids, str):
-            raise BadInput(f"ids={ids!r}: give a list of ids")
         named = tuple(to_number(one) for one in ids)
         if len(named) > IDS_MAX:
             raise BadInput(f"{len(named)} ids: give up to {IDS_MAX} at once, or a filter")

@@ -13,12 +13,13 @@ from postroad.model.explain import (
     explain_queue,
 )
 from postroad.model.ids import to_number
-from postroad.model.texts import checked
 from postroad.ports.broker import HasBroker
 from postroad.ports.clock import Clock
 from postroad.ports.insight import Insight
+from postroad.verbs.bounding import bounded
 
 
+@bounded
 class Explainer:
     """Explains messages, queues and lanes. `sends` tells whether an engine of this process is
     trying a message now."""
@@ -40,11 +41,11 @@ class Explainer:
             )
         return explain(facts, self._clock.now_ms(), sending=self._sends(number))
 
-    async def explain_queue(self, name: str, *, tenant: str = DEFAULT_TENANT) -> QueueExplanation:
+    async def explain_queue(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> QueueExplanation:
         """Explain a queue."""
-        facts = await self._store.queue_facts(tenant, checked("queue", name))
+        facts = await self._store.queue_facts(tenant, queue)
         if facts is None:
-            raise UnknownQueue(f"this road has no queue {name!r} of tenant {tenant!r}")
+            raise UnknownQueue(f"this road has no queue {queue!r} of tenant {tenant!r}")
         return explain_queue(facts, self._clock.now_ms())
 
     async def explain_lane(

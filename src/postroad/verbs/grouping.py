@@ -1,8 +1,12 @@
 """Groups of verbs of a road, such as `road.dead`: typed, and shown by `help(Postroad)`."""
 
-from typing import Generic, Self, TypeVar, overload
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class VerbGroup(Generic[T]):
@@ -28,3 +32,17 @@ class VerbGroup(Generic[T]):
 
     def __set__(self, road: object, group: T) -> None:
         setattr(road, self._name, group)
+
+
+def passed_on(
+    verb: Callable[Concatenate[Any, P], Awaitable[R]], to: str
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
+    """The same verb in a group that passes it on to one of its parts, by the part's name."""
+    name = verb.__name__
+
+    @wraps(verb)
+    async def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        found: R = await getattr(getattr(self, to), name)(*args, **kwargs)
+        return found
+
+    return call

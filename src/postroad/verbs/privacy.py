@@ -90,10 +90,6 @@ class PrivacyVerbs:
                 if lines:
                     yield msgspec.json.Encoder().encode_lines(lines)
 
-    async def close(self) -> None:
-        """Stop working: another process, or the next start, goes on."""
-        await self.tasks.close()
-
 
 def meant(tenant: str | None, recipient: str | None) -> Subject:
     """Whose data is meant; BadInput if nobody is named."""

@@ -9,7 +9,7 @@ from typing import Final, TypedDict, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroad.engine.drafting import Send, draft
+from postroad.engine.drafting import Send, as_send, draft
 from postroad.engine.intake import Answers, Intake
 from postroad.model.durations import Duration
 from postroad.model.entities import DEFAULT_TENANT, Accepted, Draft, Policy, Queue, QueueSpec
@@ -33,8 +33,10 @@ from postroad.ports.transport import Admits, Transport, Vets
 from postroad.ports.usage import CountedKind
 from postroad.transports.handler import HandlerTransport
 from postroad.verbs.allowance import Allowance
+from postroad.verbs.known_queues import check_names
 
 T = TypeVar("T")
+Sends = Sequence[Send | tuple[str, object]]
 SCHEMES: Final = {"http": "webhook", "https": "webhook"}
 """Schemes whose transport has another name."""
 QUEUES_KNOWN_MAX: Final = 50_000
@@ -70,8 +72,8 @@ class HandedOver(Receipt, frozen=True, gc=False):
 class SendOptions(TypedDict, total=False):
     """Options of a send: the fields of `Send`."""
 
-    key: str
-    order_key: str
+    key: str | None
+    order_key: str | None
     deliver_at: datetime | None
     delay: Duration
     expires_at: datetime | None
@@ -148,9 +150,9 @@ class Sending:
             return Receipt(to_text(drafted.id), send.queue)
         return _receipts([send], await intake.put([drafted]))[0]
 
-    async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
+    async def send_many(self, sends: Sends) -> list[Receipt]:
         """Store many messages in one transaction."""
-        asked = [send if isinstance(send, Send) else _of_pair(send) for send in sends]
+        asked = [as_send(one) for one in sends]
         if not tracing.active():
             return await self._send_many(asked)
         with tracing.sending(len(asked)) as carried:
@@ -184,12 +186,13 @@ class Sending:
         for send in sends:
             self._queues.pop((send.tenant, send.queue), None)
 
-    async def send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
+    async def send_each(self, sends: Sends) -> list[Receipt | PostroadError]:
         """Store what is good in one transaction; the others have their error in their place."""
+        asked = [as_send(one) for one in sends]
         if not tracing.active():
-            return await self._send_each(sends)
-        with tracing.sending(len(sends)) as carried:
-            return await self._send_each([_with(send, carried) for send in sends])
+            return await self._send_each(asked)
+        with tracing.sending(len(asked)) as carried:
+            return await self._send_each([_with(send, carried) for send in asked])
 
     async def _send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
         intake = self.taking()
@@ -266,7 +269,7 @@ class Sending:
             await self._admit(queue, send.tenant)
         found = known or await self._store.find_queue(send.tenant, queue)
         if found is None:
-            _ = checked("queue", queue), checked("tenant", send.tenant)  # short enough
+            check_names(queue, send.tenant)
             await self._vet(queue, send.tenant)
             spec = self._spec(send.tenant, queue)
             await self._check_room(spec)
@@ -294,7 +297,7 @@ class Sending:
         known = self._queues.get((tenant, name))
         if known is not None:
             return known
-        _ = checked("queue", name), checked("tenant", tenant)  # whether they are short enough
+        check_names(name, tenant)
         found = None
         transport = self._transport(name)
         if transport is self._local:
@@ -368,12 +371,6 @@ class Sending:
         await self._check_room(spec)
         (queue,) = await self._store.open_queues([spec])
         return self._know(queue)
-
-
-def _of_pair(pair: object) -> Send:
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise BadInput(f"send_many: {pair!r:.100} is neither a Send(…) nor a (queue, body)")
-    return Send(*pair)
 
 
 def _with(send: Send, carried: Mapping[str, str]) -> Send:

@@ -18,20 +18,30 @@ from postroad.campaigns.importing import Imported
 from postroad.campaigns.rendering import CALLBACKS, RenderedMessage, is_called_back
 from postroad.model.campaign import Counts, HaltRule, Recipient
 from postroad.model.errors import BadInput, BodyTooLarge, Forbidden
-from postroad.model.texts import ID_MAX, TEMPLATE_MAX, Name, QueueName
+from postroad.model.foreign import clean
+from postroad.model.texts import ID_MAX, NAME_MAX, TEMPLATE_MAX, Name, QueueName
 from postroad.model.tokens import Scope
 from postroad.ports.channel import ChannelAnswer
-from postroad.verbs.campaigns import CampaignAdmin, CampaignStatus
+from postroad.verbs.campaign_status import CampaignStatus
+from postroad.verbs.campaigns import CampaignAdmin
 
 BIG: Final = 1 << 62
 UPLOAD_BYTES_MAX: Final = 2 << 30
 SIGNATURE_LETTERS: Final = 28
+FILE_NAME_MAX: Final = 100
+FILE_NAME_BYTES_MAX: Final = 250
 CALLBACK_PAIRS_MAX: Final = 200
 Number = Annotated[int, Meta(ge=1, le=BIG)]
 After = Annotated[int, Meta(ge=0, le=BIG, description="The number of the last one seen")]
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
 State = Annotated[str, Meta(pattern="^(unsent|sent|failed|uncertain|)$")]
 Format = Annotated[str, Meta(pattern="^(csv|ndjson)$")]
+Given = Annotated[Name, Meta(min_length=1)]
+TemplateText = Annotated[str, Meta(min_length=1, max_length=TEMPLATE_MAX)]
+Jobs = Annotated[int, Meta(ge=1, le=64)]
+FailuresMin = Annotated[int, Meta(ge=0, le=BIG)]
+Percent = Annotated[float, Meta(ge=0, le=100)]
+FileName = Annotated[str, Meta(max_length=NAME_MAX, description="Its name, for what is said of it")]
 Encoding = Annotated[str, Meta(max_length=ID_MAX, description="Else it is found out, and said")]
 Skip = Annotated[bool, Meta(description="Leave out invalid lines")]
 MEDIA: Final = dict(zip(FORMATS, ("text/csv", NDJSON), strict=True))
@@ -40,13 +50,13 @@ MEDIA: Final = dict(zip(FORMATS, ("text/csv", NDJSON), strict=True))
 class CampaignRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A campaign to be created."""
 
-    name: Annotated[Name, Meta(min_length=1)]
+    name: Given
     credential: Name
-    template: Annotated[str, Meta(min_length=1, max_length=TEMPLATE_MAX)]
-    recipient: Annotated[Name, Meta(min_length=1)] = "recipient"
-    jobs: Annotated[int, Meta(ge=1, le=64)] = 1
-    failures_min: Annotated[int, Meta(ge=0, le=BIG)] = 10
-    failures_percent: Annotated[float, Meta(ge=0, le=100)] = 10.0
+    template: TemplateText
+    recipient: Given = "recipient"
+    jobs: Jobs = 1
+    failures_min: FailuresMin = 10
+    failures_percent: Percent = 10.0
 
 
 class TestRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -143,17 +153,30 @@ async def campaign_import(
     name: str,
     encoding: Encoding = "",
     skip_invalid: Skip = False,
+    file: FileName = "",
 ) -> Imported:
     """Import the recipients of a CSV file: all of them, or none if a line is invalid. After an
     interruption send the same file again: the import continues."""
     campaigns, tenant = _here(request)
     _ = await campaigns.show(name, tenant=tenant)  # before a file is taken for nobody
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "recipients.csv"
+        path = Path(folder) / file_name(file)
         await _save(request, path, UPLOAD_BYTES_MAX)
         return await campaigns.import_file(
             name, path, encoding=encoding, skip_invalid=skip_invalid, tenant=tenant
         )
+
+
+def file_name(given: str) -> str:
+    """The user's own name of a file, which errors say, as one that any folder takes."""
+    name = clean(given.replace("\\", "/").rpartition("/")[2], FILE_NAME_MAX)
+    name = (
+        name.replace("\n", " ")
+        .replace("\r", " ")
+        .encode()[:FILE_NAME_BYTES_MAX]
+        .decode(errors="ignore")
+    )
+    return name if name.strip(". ") else "recipients.csv"
 
 
 async def _save(request: Request, path: Path, bytes_max: int) -> None:

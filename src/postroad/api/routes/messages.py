@@ -18,7 +18,7 @@ from postroad.model.errors import NotCancelled, UnknownMessage
 from postroad.model.explain import Explanation
 from postroad.model.next_step import NextStep
 from postroad.model.states import DeadReason, State
-from postroad.model.texts import KEY_MAX, Headers, Key, QueueName
+from postroad.model.texts import GivenKey, Headers, Key, QueueName
 from postroad.model.tokens import Scope
 from postroad.model.tries import Try
 from postroad.verbs.sending import Receipt
@@ -33,8 +33,8 @@ class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
     queue: Annotated[QueueName, Meta(min_length=1)]
     body: Raw | UnsetType = UNSET
     body_base64: str = ""
-    key: Key = ""
-    order_key: Key = ""
+    key: GivenKey | None = None
+    order_key: GivenKey | None = None
     deliver_at: datetime | None = None
     delay: Annotated[float, Meta(ge=0)] = 0.0
     expires_at: datetime | None = None
@@ -79,7 +79,7 @@ class MessageView(Struct, frozen=True):
     next: NextStep
 
 
-def to_send(asked: SendRequest, tenant: str, key: str = "") -> Send:
+def to_send(asked: SendRequest, tenant: str, key: str | None = None) -> Send:
     """What the road is asked for. `key` is the header's."""
     if key and asked.key and key != asked.key:
         raise _bad("key", "it differs from the header Idempotency-Key: give one of them")
@@ -118,7 +118,7 @@ def _bad(field: str, text: str) -> BadRequest:
 async def send(
     request: Request,
     asked: SendRequest,
-    idempotency_key: Annotated[str, Meta(max_length=KEY_MAX), Header("Idempotency-Key")] = "",
+    idempotency_key: Annotated[GivenKey | None, Header("Idempotency-Key")] = None,
 ) -> Response[Receipt]:
     """Send a message; it is stored when this answers. 200: it was, under the same key."""
     here, tenant = request.context, request.tenant

@@ -18,12 +18,11 @@ from postroad.model.campaign import (
     Pulse,
     Row,
     RowState,
+    Spec,
     Verb,
     earlier,
 )
-from postroad.stores.campaign_rows import (
-    read_campaign,
-)
+from postroad.stores.campaign_rows import read_campaign, text
 from postroad.stores.postgres.campaign_imports import CampaignConnections, PostgresImports, locked
 
 COUNTS: Final = msgspec.json.Decoder(Counts)
@@ -40,6 +39,17 @@ class PostgresCampaignStates(CampaignConnections):
         values = (campaign.id, *states, verb is Verb.retry, campaign.spec.jobs)
         name = "campaign_move_draft" if verb in FROM_DRAFT else "campaign_move"
         return await self._side.work("campaigns", lambda raw: locked(raw, name, *values))
+
+    async def edit(self, campaign: Campaign, credential: int, spec: Spec) -> bool:
+        """Replace its credential and its spec, if it is as it was read."""
+        read = (campaign.credential, text(campaign.spec), text(campaign.columns))
+        values = (campaign.id, credential, text(spec), *read)
+        return await self._side.work("campaigns", lambda raw: locked(raw, "campaign_edit", *values))
+
+    async def delete_some(self, campaign: int, limit: int) -> bool | None:
+        """Delete some of its recipients, and it with the last."""
+        found: bool | None = (await self._one("campaign_delete_some", campaign, limit))[0]
+        return found
 
     async def settle(self, campaign: int, state: RowState, ns: Sequence[int]) -> int:
         """Settle uncertain recipients as sent, or as unsent."""
@@ -90,7 +100,7 @@ class PostgresJobs(CampaignConnections):
         """Record what calls gave."""
         values = (campaign, *_columns(results))
         rows = await self._results.rows("campaigns", "ops_record", values)
-        return COUNTS.decode(rows[0][0])
+        return COUNTS.decode(rows[0][0]) if rows[0][0] else Counts()
 
     async def reap(self, heirs: Sequence[int] = ()) -> int:  # noqa: ARG002 - leases alone count
         """Free the jobs of owners that were silent for too long."""
@@ -110,13 +120,14 @@ class PostgresJobs(CampaignConnections):
 
 def _columns(results: Sequence[CallResult]) -> tuple[list[Any], ...]:
     """One list for each value of a result."""
-    return tuple(map(list, zip(*map(_values, results), strict=True))) or ([],) * 8
+    return tuple(map(list, zip(*map(_values, results), strict=True))) or ([],) * 9
 
 
 def _values(one: CallResult) -> tuple[Any, ...]:
     unsent = one.state == RowState.unsent
     times = (0, 0) if unsent else (one.started_at_ms, one.answered_at_ms)
-    return (one.n, one.tries, one.state, one.provider_id, one.code, one.sub_type, *times)
+    texts = (one.provider_id, one.code, one.sub_type, one.error)
+    return (one.n, one.tries, one.state, *texts, *times)
 
 
 class PostgresCampaigns(PostgresCampaignStates, PostgresImports, PostgresJobs):

@@ -86,6 +86,7 @@ def _values(result: CallResult) -> tuple[int | str, ...]:
         result.provider_id,
         result.code,
         result.sub_type,
+        result.error,
         0 if unsent else result.started_at_ms,
         0 if unsent else result.answered_at_ms,
     )

@@ -46,6 +46,17 @@ def move(
     return True
 
 
+def delete_some(db: Database, campaign: int, limit: int, now_ms: int) -> bool | None:
+    """Delete some recipients, and the campaign with the last; None when it may not be deleted."""
+    if not db.changed("campaign_doom", campaign, now_ms):
+        return None
+    for name in ("jobs_delete", "ops_clear", "import_end"):
+        db.run(name, campaign)
+    if db.changed("recipients_delete", campaign, limit) == limit:
+        return False
+    return bool(db.changed("campaign_delete", campaign))
+
+
 def settle(db: Database, campaign: int, state: RowState, ns: Sequence[int], now_ms: int) -> int:
     """Settle uncertain recipients as sent or unsent (none named: all); answers how many."""
     named = ns or [n for (n,) in db.all("recipients_uncertain", campaign)]

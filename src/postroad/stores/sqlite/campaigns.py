@@ -11,12 +11,11 @@ from postroad.model.campaign import (
     Pulse,
     Row,
     RowState,
+    Spec,
     Verb,
 )
 from postroad.ports.campaigns import Import, NewRows
-from postroad.stores.campaign_rows import (
-    read_campaign,
-)
+from postroad.stores.campaign_rows import read_campaign, text
 from postroad.stores.campaign_tables import CampaignTables
 from postroad.stores.sqlite import campaign_jobs, campaign_recipients
 from postroad.stores.sqlite.base import SqliteBase
@@ -65,6 +64,16 @@ class SqliteCampaignRecords(CampaignFile):
         """Change its state and its jobs'."""
         values = (campaign, verb, self._now_ms, reason, at_ms)
         return await self._write(campaign_recipients.move, *values)
+
+    async def edit(self, campaign: Campaign, credential: int, spec: Spec) -> bool:
+        """Replace its credential and its spec, if it is as it was read."""
+        read = (campaign.credential, text(campaign.spec), text(campaign.columns))
+        values = (campaign.id, credential, text(spec), *read)
+        return bool(await self._write(Database.changed, "campaign_edit", *values))
+
+    async def delete_some(self, campaign: int, limit: int) -> bool | None:
+        """Delete some of its recipients, and it with the last."""
+        return await self._write(campaign_recipients.delete_some, campaign, limit, self._now_ms)
 
     async def settle(self, campaign: int, state: RowState, ns: Sequence[int]) -> int:
         """Settle uncertain recipients as sent or unsent."""

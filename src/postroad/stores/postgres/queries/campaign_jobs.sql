@@ -45,7 +45,7 @@ returning o.n, o.tries
 
 -- name: ops_record
 -- Record what calls gave.
-select postroad.campaign_record($1, $2, $3, $4, $5, $6, $7, $8, $9)
+select postroad.campaign_record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 
 -- name: job_release
 -- Give a job back; it is SENT when nothing of it is left.

@@ -1,8 +1,8 @@
 -- The recipients of campaigns, and what is known about each.
 
 -- name: recipient_page
--- Recipients in order.
-select n, line, recipient, state, provider_id, error_code, sub_type, sent_at, answered_at, status, status_at
+-- Recipients in order, with their results and their cells.
+select n, line, recipient, state, provider_id, error_code, sub_type, error, sent_at, answered_at, status, status_at, fields
   from postroad.campaign_message
  where campaign_id = $1 and ($2::text is null or state = $2) and n > $3 order by n limit $4
 

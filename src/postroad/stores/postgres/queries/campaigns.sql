@@ -50,6 +50,17 @@ select postroad.campaign_move($1, $2, $3, $4, $5, $6, $7, $8, $9)
 select postroad.campaign_move($1, $2, $3, $4, $5, $6, $7, $8, $9)
  where not exists (select from postroad.campaign_import where campaign_id = $1)
 
+-- name: campaign_edit
+-- Replace the credential and the spec of a campaign that has not begun and is as it was read.
+update postroad.campaign set credential = $2, spec = $3
+ where id = $1 and state in ('draft', 'scheduled') and credential = $4 and spec = $5 and columns = $6
+   and not exists (select from postroad.campaign_import where campaign_id = $1)
+returning id
+
+-- name: campaign_delete_some
+-- Delete some recipients of a campaign, and it with the last.
+select postroad.campaign_delete_some($1, $2)
+
 -- name: campaign_override
 -- Let a campaign run on where it would halt.
 update postroad.campaign set halts = 0 where id = $1

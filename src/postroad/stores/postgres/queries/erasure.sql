@@ -77,9 +77,11 @@ union all
 select null, max(id) from next having max(id) is not null
 
 -- name: erase_dead_find
--- Find dead messages.
-select d.id from postroad.dead d join postroad.queue q on q.id = d.queue_id
- where q.tenant = $1 and ($2::text = '' or q.name = $2) and d.id > $3 and d.id < $5 order by d.id limit $4
+-- Walk over dead messages; answers those that are meant, and how far this went.
+with next as materialized (select id, queue_id from postroad.dead where id > $3 and id < $5 order by id limit $4)
+select n.id, n.id from next n join postroad.queue q on q.id = n.queue_id where q.tenant = $1 and ($2::text = '' or q.name = $2)
+union all
+select null, max(id) from next having max(id) is not null
 
 -- name: erase_attempt
 -- Delete the tries of messages by a JSON list of ids.
@@ -105,10 +107,8 @@ delete from postroad.idempotency
     where q.tenant = $1 and ($2::text = '' or q.name = $2) and i.message_id < $3 limit $4)
 
 -- name: erase_broker_message
--- Delete what is recorded about finished messages of a broker.
-delete from postroad.broker_message
- where id in (select b.id from postroad.broker_message b join postroad.queue q on q.id = b.queue_id
-               where b.done = 1 and q.tenant = $1 and ($2::text = '' or q.name = $2) limit $3)
+-- Delete what is recorded about messages of a broker.
+delete from postroad.broker_message where id in (select value::bigint from json_array_elements_text($1::json))
 
 -- name: erase_jobs_find
 -- Count the jobs of a tenant's campaigns that a live sender works at.
@@ -184,12 +184,14 @@ delete from postroad.letter
 delete from postroad.mailbox where tenant = $1 and ($2::text = '' or name = $2)
 
 -- name: erase_queue_find
--- Find queues to delete, unless they hold something or their lanes are owned.
-select q.id from postroad.queue q
- where q.tenant = $1 and ($2::text = '' or q.name = $2) and q.id > $3
-   and not (q.transport = 'handler' and q.tenant = $5)
+-- Walk over queues; returns those that hold nothing and whose lanes nobody owns, and how far this went.
+with next as materialized (
+  select id, tenant, name, transport from postroad.queue where id > $3 order by id limit $4)
+select q.id, q.id from next q
+ where q.tenant = $1 and ($2::text = '' or q.name = $2) and not (q.transport = 'handler' and q.tenant = $5)
    and q.id in (select postroad.empty_queues(array[q.id]))
- order by q.id limit $4
+union all
+select null, max(id) from next having max(id) is not null
 
 -- name: erase_queue
 -- Delete queues that hold nothing, and whose lanes nobody owns; returns how many.
@@ -212,10 +214,21 @@ delete from postroad.pace_share where ledger in (select id from postroad.pace wh
 delete from postroad.pace where queue_id = 0 and tenant = $1
 
 -- name: erase_audit_find
--- Walk over a tenant's lines of the audit log; returns which ones name the recipient.
-select id, $2::text = '' or strpos(what, $2) > 0 from postroad.audit
- where tenant = $1 and id > $3 and verb not like 'privacy%' and what <> '{}' order by id limit $4
+-- Walk over lines of the audit log; answers those of a tenant that name the recipient, and how far this went.
+with next as materialized (select id, tenant, verb, what from postroad.audit where id > $3 order by id limit $4)
+select n.id, n.id from next n
+ where n.tenant = $1 and ($2::text = '' or strpos(n.what, $2) > 0) and n.verb not like 'privacy%' and n.what <> '{}'
+union all
+select null, max(id) from next having max(id) is not null
 
 -- name: erase_audit
 -- Take out of lines of the audit log what they name.
 update postroad.audit set what = '{}' where id in (select value::bigint from json_array_elements_text($1::json))
+
+-- name: erase_broker_find
+-- Walk over what is recorded about messages of a broker; answers finished ones that are meant, and how far this went.
+with next as materialized (
+  select id, queue_id, done from postroad.broker_message where id > $3 and id < $5 order by id limit $4)
+select n.id, n.id from next n join postroad.queue q on q.id = n.queue_id where n.done = 1 and q.tenant = $1 and ($2::text = '' or q.name = $2)
+union all
+select null, max(id) from next having max(id) is not null

@@ -9,7 +9,7 @@ from msgspec import Struct
 from postroad.model.entities import Message, Queue
 from postroad.model.errors import StoreError
 from postroad.model.states import NEVER
-from postroad.observe.gathering import Gathering
+from postroad.observe.gathering import EventGathering
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.rabbitmq.consuming.delivery import AckHandle, DeliveredMessage, is_suspect
@@ -61,7 +61,7 @@ class Arrivals:
         self._republisher = republisher
         self._routes = routes
         self._clock = clock
-        self._gathering = Gathering(clock)
+        self._gathering = EventGathering(clock)
         self._log = log
         self._waiting: list[IncomingDelivery] = []
         self._republished: set[AckHandle] = set()

@@ -13,6 +13,10 @@ select count(*) from job where campaign_id = ?1
 -- Change the state of those jobs of a campaign that are in one of these states.
 update job set state = ?2 where campaign_id = ?1 and state in (select value from json_each(?3))
 
+-- name: jobs_delete
+-- Delete the jobs of a campaign.
+delete from job where campaign_id = ?1
+
 -- name: jobs_busy
 -- Count the jobs of a campaign that a sender has, or may still take.
 select count(*) from job

@@ -44,6 +44,23 @@ update campaign set state = ?2, reason = ?3, start_at = case when ?4 > 0 then ?4
        place = case when ?2 = 'running' then 0 else place end
  where id = ?1 and state in (select value from json_each(?6))
 
+-- name: campaign_edit
+-- Replace the credential and the spec of a campaign that has not begun and is as it was read.
+update campaign set credential = ?2, spec = ?3
+ where id = ?1 and state in ('draft', 'scheduled') and credential = ?4 and spec = ?5 and columns = ?6
+   and not exists (select 1 from campaign_import where campaign_id = ?1)
+
+-- name: campaign_doom
+-- Let a campaign that is over, or has not begun, never start again: it is being deleted.
+update campaign set state = 'cancelled', reason = 'being deleted',
+       ended_at = case when ended_at = 0 then ?2 else ended_at end
+ where id = ?1 and state in ('draft', 'cancelled', 'done')
+   and not exists (select 1 from job where campaign_id = ?1 and (owner is not null or state in ('READY', 'ENQUEUED', 'SENDING')))
+
+-- name: campaign_delete
+-- Delete a campaign without recipients.
+delete from campaign where id = ?1
+
 -- name: campaign_override
 -- Let a campaign no longer halt by itself.
 update campaign set halts = 0 where id = ?1

@@ -66,9 +66,11 @@ union all
 select null, max(id) from next having max(id) is not null
 
 -- name: erase_dead_find
--- Find dead messages.
-select d.id from dead d join queue q on q.id = d.queue_id
- where q.tenant = ?1 and (?2 = '' or q.name = ?2) and d.id > ?3 and d.id < ?5 order by d.id limit ?4
+-- Walk over dead messages; answers those that are meant, and how far this went.
+with next as materialized (select id, queue_id from dead where id > ?3 and id < ?5 order by id limit ?4)
+select n.id, n.id from next n join queue q on q.id = n.queue_id where q.tenant = ?1 and (?2 = '' or q.name = ?2)
+union all
+select null, max(id) from next having max(id) is not null
 
 -- name: erase_attempt
 -- Delete the tries of messages by a JSON list of ids.
@@ -94,10 +96,8 @@ delete from idempotency
     where q.tenant = ?1 and (?2 = '' or q.name = ?2) and i.message_id < ?3 limit ?4)
 
 -- name: erase_broker_message
--- Delete what is recorded about finished messages of a broker.
-delete from broker_message
- where id in (select b.id from broker_message b join queue q on q.id = b.queue_id
-               where b.done = 1 and q.tenant = ?1 and (?2 = '' or q.name = ?2) limit ?3)
+-- Delete what is recorded about messages of a broker.
+delete from broker_message where id in (select value from json_each(?1))
 
 -- name: erase_jobs_find
 -- Count the jobs of a tenant's campaigns that a live sender works at.
@@ -139,7 +139,7 @@ select c.id, m.n, exists (select 1 from campaign_op o join job j on j.id = o.job
                            where o.campaign_id = c.id and o.n = m.n and o.state = 'intent'
                              and j.owner is not null and j.lease_until > ?4)
   from campaign c join campaign_message m on m.campaign_id = c.id and m.recipient = ?2
- where c.tenant = ?1 and c.id > ?3 order by c.id limit 1
+ where +c.tenant = ?1 and c.id > ?3 order by c.id limit 1
 
 -- name: erase_recipient_count
 -- Take a recipient without an operation out of the counts of its campaign.
@@ -176,15 +176,17 @@ delete from letter
 delete from mailbox where tenant = ?1 and (?2 = '' or name = ?2)
 
 -- name: erase_queue_find
--- Find queues that hold nothing, and whose lanes nobody owns.
-select q.id from queue q
- where q.tenant = ?1 and (?2 = '' or q.name = ?2) and q.id > ?3
-   and not (q.transport = 'handler' and q.tenant = ?5)
+-- Walk over queues; answers those that hold nothing and whose lanes nobody owns, and how far this went.
+with next as materialized (
+  select id, tenant, name, transport from queue where id > ?3 order by id limit ?4)
+select q.id, q.id from next q
+ where q.tenant = ?1 and (?2 = '' or q.name = ?2) and not (q.transport = 'handler' and q.tenant = ?5)
    and not exists (select 1 from rung r join message m on m.rung_id = r.id where r.queue_id = q.id)
    and not exists (select 1 from dead d where d.queue_id = q.id)
    and not exists (select 1 from queue_lane ql join lane l on l.id = ql.lane_id
                     where ql.queue_id = q.id and l.owner is not null)
- order by q.id limit ?4
+union all
+select null, max(id) from next having max(id) is not null
 
 -- name: erase_queues_left_find
 -- Count the queues that are left.
@@ -203,10 +205,21 @@ delete from pace_share where ledger in (select id from pace where queue_id = 0 a
 delete from pace where queue_id = 0 and tenant = ?1
 
 -- name: erase_audit_find
--- Walk over a tenant's lines of the audit log; answers which ones name the recipient.
-select id, ?2 = '' or instr(what, ?2) > 0 from audit
- where tenant = ?1 and id > ?3 and verb not like 'privacy%' and what <> '{}' order by id limit ?4
+-- Walk over lines of the audit log; answers those of a tenant that name the recipient, and how far this went.
+with next as materialized (select id, tenant, verb, what from audit where id > ?3 order by id limit ?4)
+select n.id, n.id from next n
+ where n.tenant = ?1 and (?2 = '' or instr(n.what, ?2) > 0) and n.verb not like 'privacy%' and n.what <> '{}'
+union all
+select null, max(id) from next having max(id) is not null
 
 -- name: erase_audit
 -- Take out of lines of the audit log what they name.
 update audit set what = '{}' where id in (select value from json_each(?1))
+
+-- name: erase_broker_find
+-- Walk over what is recorded about messages of a broker; answers finished ones that are meant, and how far this went.
+with next as materialized (
+  select id, queue_id, done from broker_message where id > ?3 and id < ?5 order by id limit ?4)
+select n.id, n.id from next n join queue q on q.id = n.queue_id where n.done = 1 and q.tenant = ?1 and (?2 = '' or q.name = ?2)
+union all
+select null, max(id) from next having max(id) is not null

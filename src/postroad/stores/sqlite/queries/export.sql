@@ -2,14 +2,18 @@
 -- key of the last row (two numbers) and a limit. Rows have their key as k1 and k2.
 
 -- name: export_queue
--- Read queues.
-select q.id as k1, 0 as k2, q.name, q.transport, q.policy, q.paused_at, q.block_kind, q.block_until, q.block_reason
-  from queue q where q.tenant = ?1 and (?2 = '' or q.name = ?2) and q.id > ?3 and ?4 >= 0 order by q.id limit ?5
+-- Walk over queues.
+with next as materialized (select * from queue where id > ?3 and ?4 >= 0 order by id limit ?5)
+select q.id as k1, 0 as k2, q.tenant = ?1 and (?2 = '' or q.name = ?2) as meant, q.name, q.transport, q.policy, q.paused_at, q.block_kind, q.block_until,
+       q.block_reason
+  from next q where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or q.id = (select max(id) from next)
 
 -- name: export_endpoint
--- Read settings of webhooks, without their secrets.
-select q.id as k1, 0 as k2, q.name as url, w.settings from queue q join webhook w on w.queue_id = q.id
- where q.tenant = ?1 and (?2 = '' or q.name = ?2) and q.id > ?3 and ?4 >= 0 order by q.id limit ?5
+-- Walk over settings of webhooks, without their secrets.
+with next as materialized (
+  select queue_id as id, settings from webhook where queue_id > ?3 and ?4 >= 0 order by queue_id limit ?5)
+select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2), false) as meant, q.name as url, n.settings
+  from next n left join queue q on q.id = n.id where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
 
 -- name: export_limit
 -- Read rate limits of queues and lanes.
@@ -25,7 +29,6 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2),
        n.expires_at, n.level, n.attempts, n.order_key, n.headers, n.body
   from next n left join rung r on r.id = n.rung_id left join queue q on q.id = r.queue_id
  where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
- order by k1, k2
 
 -- name: export_dead
 -- Walk over dead messages.
@@ -34,7 +37,6 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2),
        n.reason, n.level, n.attempts, n.order_key, n.error, n.status, n.headers, n.body
   from next n left join queue q on q.id = n.queue_id
  where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
- order by k1, k2
 
 -- name: export_history
 -- Walk over finished messages.
@@ -43,7 +45,6 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2),
        n.finished_at, n.level, n.attempts, n.took_ms
   from next n left join queue q on q.id = n.queue_id
  where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
- order by k1, k2
 
 -- name: export_attempt
 -- Walk over tries that did not deliver.
@@ -57,7 +58,6 @@ select n.message_id as k1, n.number as k2, coalesce(q.tenant = ?1 and (?2 = '' o
   from next n left join queue q on q.id = n.queue_id
  where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or (n.message_id, n.number) = (select message_id, number from next
                                                   order by message_id desc, number desc limit 1)
- order by k1, k2
 
 -- name: export_webhook_try
 -- Walk over the log of tries of webhooks.
@@ -70,39 +70,43 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2),
        n.outcome, n.status, n.took_ms, n.address, n.fault, n.error, n.headers, n.answer
   from next n left join queue q on q.id = n.queue_id
  where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
- order by k1, k2
 
 -- name: export_campaign
 -- Read a tenant's campaigns.
 select c.id as k1, 0 as k2, c.name, c.state, c.reason, c.spec, c.columns, c.total, c.sent, c.failed, c.uncertain,
        c.created_at, c.started_at, c.ended_at
-  from campaign c where c.tenant = ?1 and ?2 = '' and c.id > ?3 and ?4 >= 0 order by c.id limit ?5
+  from campaign c where +c.tenant = ?1 and ?2 = '' and c.id > ?3 and ?4 >= 0 order by c.id limit ?5
 
 -- name: export_recipient
 -- Read recipients of a tenant's campaigns.
 select m.campaign_id as k1, m.n as k2, c.name as campaign, m.n, m.line, m.recipient, m.fields, m.state, m.tries,
-       m.provider_id, m.error_code, m.sub_type, m.sent_at, m.answered_at, m.status, m.status_at
+       m.provider_id, m.error_code, m.sub_type, m.error, m.sent_at, m.answered_at, m.status, m.status_at
   from campaign c join campaign_message m on m.campaign_id = c.id
- where c.tenant = ?1 and (?2 = '' or m.recipient = ?2) and (m.campaign_id, m.n) > (?3, ?4)
- order by m.campaign_id, m.n limit ?5
+ where +c.tenant = ?1 and c.id >= ?3 and ?2 = '' and (m.campaign_id, m.n) > (?3, ?4)
+ order by c.id, m.n limit ?5
 
 -- name: export_credential
 -- Read a tenant's credentials, without their secrets.
 select c.id as k1, 0 as k2, c.name, c.kind as channel, c.spec, c.created_at
-  from credential c where c.tenant = ?1 and ?2 = '' and c.id > ?3 and ?4 >= 0 order by c.id limit ?5
+  from credential c where +c.tenant = ?1 and ?2 = '' and c.id > ?3 and ?4 >= 0 order by c.id limit ?5
 
 -- name: export_mailbox
--- Read mailboxes.
-select b.number as k1, 0 as k2, b.name, b.quota, b.ttl_ms, b.next - b.first as waiting
-  from mailbox b where b.tenant = ?1 and (?2 = '' or b.name = ?2) and b.number > ?3 and ?4 >= 0
- order by b.number limit ?5
+-- Walk over mailboxes.
+with next as materialized (select * from mailbox where number > ?3 and ?4 >= 0 order by number limit ?5)
+select b.number as k1, 0 as k2, b.tenant = ?1 and (?2 = '' or b.name = ?2) as meant, b.name, b.quota, b.ttl_ms,
+       b.next - b.first as waiting
+  from next b
+ where (b.tenant = ?1 and (?2 = '' or b.name = ?2)) or b.number = (select max(number) from next)
 
 -- name: export_letter
--- Read letters in mailboxes.
-select l.mailbox as k1, l.position as k2, b.name as mailbox, l.position, l.at, l.expires_at, l.body
-  from mailbox b join letter l on l.mailbox = b.number
- where b.tenant = ?1 and (?2 = '' or b.name = ?2) and (l.mailbox, l.position) > (?3, ?4)
- order by l.mailbox, l.position limit ?5
+-- Walk over letters in mailboxes.
+with next as materialized (
+  select * from letter where (mailbox, position) > (?3, ?4) order by mailbox, position limit ?5)
+select l.mailbox as k1, l.position as k2, coalesce(b.tenant = ?1 and (?2 = '' or b.name = ?2), false) as meant,
+       b.name as mailbox, l.position, l.at, l.expires_at, l.body
+  from next l left join mailbox b on b.number = l.mailbox
+ where (b.tenant = ?1 and (?2 = '' or b.name = ?2))
+    or (l.mailbox, l.position) = (select mailbox, position from next order by mailbox desc, position desc limit 1)
 
 -- name: export_token
 -- Read a tenant's tokens, which are stored without their secrets.
@@ -110,7 +114,15 @@ select row_number() over (order by t.id) as k1, 0 as k2, t.id, t.name, t.scopes,
   from token t where t.tenant = ?1 and ?2 = '' order by t.id limit ?5 offset ?3 + 0 * ?4
 
 -- name: export_audit
--- Read a tenant's lines of the audit log.
-select a.id as k1, 0 as k2, a.asked_at, a.ended_at, a.actor, a.name, a.address, a.verb, a.what, a.outcome,
-       a.status, a.count
-  from audit a where a.tenant = ?1 and ?2 = '' and a.id > ?3 and ?4 >= 0 order by a.id limit ?5
+-- Walk over lines of the audit log.
+with next as materialized (select * from audit where id > ?3 and ?4 >= 0 order by id limit ?5)
+select a.id as k1, 0 as k2, a.tenant = ?1 and ?2 = '' as meant, a.asked_at, a.ended_at, a.actor, a.name, a.address,
+       a.verb, a.what, a.outcome, a.status, a.count
+  from next a where (a.tenant = ?1 and ?2 = '') or a.id = (select max(id) from next)
+
+-- name: export_recipient_one
+-- Read one recipient in a tenant's campaigns.
+select m.campaign_id as k1, m.n as k2, c.name as campaign, m.n, m.line, m.recipient, m.fields, m.state, m.tries,
+       m.provider_id, m.error_code, m.sub_type, m.sent_at, m.answered_at, m.status, m.status_at
+  from campaign c join campaign_message m on m.campaign_id = c.id and m.recipient = ?2
+ where +c.tenant = ?1 and c.id > ?3 and ?4 >= 0 order by c.id limit ?5

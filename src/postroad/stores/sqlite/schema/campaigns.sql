@@ -70,6 +70,7 @@ create table campaign_message (
   provider_id text not null default '',
   error_code  text not null default '',
   sub_type    text not null default '',
+  error       text not null default '',
   sent_at     integer not null default 0,
   answered_at integer not null default 0,
   status      text not null default '',

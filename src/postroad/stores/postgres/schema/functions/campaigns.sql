@@ -22,13 +22,40 @@ begin
    where id = p_id;
   if p_retry then
     update campaign_message set state = 'unsent', provider_id = '', error_code = '', sub_type = '',
-           sent_at = 0, answered_at = 0, status = '', status_at = 0
+           error = '', sent_at = 0, answered_at = 0, status = '', status_at = 0
      where campaign_id = p_id and state = 'failed';
   end if;
   update job set state = p_job_to where campaign_id = p_id and state = any (p_job_from);
   if p_to = 'running' and not exists (select from job where campaign_id = p_id) then
     insert into job (campaign_id, created_at) select p_id, v_now from generate_series(1, p_jobs);
   end if;
+  return true;
+end $$;
+
+-- Delete some recipients of a campaign that is over or has not begun, and the campaign with the last of them. Null: it
+-- may not be deleted. The ops are locked first, as when a result is recorded.
+create or replace function campaign_delete_some(p_id bigint, p_limit int)
+returns boolean language plpgsql set search_path = postroad, pg_temp as $$
+declare
+  v_count int;
+begin
+  perform from campaign_op where campaign_id = p_id order by n for update;
+  perform from campaign where id = p_id and state in ('draft', 'cancelled', 'done') for update;
+  if not found or exists (select from job where campaign_id = p_id
+                             and (owner is not null or state in ('READY', 'ENQUEUED', 'SENDING'))) then
+    return null;
+  end if;
+  update campaign set state = 'cancelled', reason = 'being deleted',
+         ended_at = case when ended_at = 0 then now_ms() else ended_at end
+   where id = p_id;
+  delete from job where campaign_id = p_id;
+  delete from campaign_op where campaign_id = p_id;
+  delete from campaign_import where campaign_id = p_id;
+  delete from campaign_message where campaign_id = p_id
+     and n in (select n from campaign_message where campaign_id = p_id order by n limit p_limit);
+  get diagnostics v_count = row_count;
+  if v_count = p_limit then return false; end if;
+  delete from campaign where id = p_id;
   return true;
 end $$;
 
@@ -66,7 +93,7 @@ end $$;
 -- owner was taken for dead), or settles what has become uncertain. Row by row: as a join, without
 -- statistics, the planner reads the whole campaign (57 ms instead of 4 for 143 results of 20,000).
 create or replace function campaign_record(p_campaign bigint, p_n bigint[], p_tries int[], p_state text[],
-  p_provider text[], p_code text[], p_sub text[], p_sent bigint[], p_answered bigint[])
+  p_provider text[], p_code text[], p_sub text[], p_error text[], p_sent bigint[], p_answered bigint[])
 returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
@@ -92,7 +119,7 @@ begin
     continue when v_was = p_state[i];
     update campaign_message
        set state = p_state[i], tries = p_tries[i], provider_id = p_provider[i], error_code = p_code[i],
-           sub_type = p_sub[i], sent_at = p_sent[i], answered_at = p_answered[i]
+           sub_type = p_sub[i], error = p_error[i], sent_at = p_sent[i], answered_at = p_answered[i]
      where campaign_id = p_campaign and n = p_n[i] and state = v_was
        and (v_was = 'unsent' or tries = p_tries[i]);
     continue when not found;
@@ -106,6 +133,7 @@ begin
   update campaign set sent = sent + v_sent, failed = failed + v_failed,
          uncertain = uncertain + v_uncertain, place = least(place, v_back)
    where id = p_campaign returning * into x;
+  if not found then return null; end if;  -- a late result of a campaign that was deleted
   return json_build_object('total', x.total, 'unsent', x.total - x.sent - x.failed - x.uncertain,
     'sent', x.sent, 'failed', x.failed, 'uncertain', x.uncertain, 'undelivered', x.undelivered);
 end $$;
@@ -128,7 +156,7 @@ begin
     else
       perform campaign_record(v.campaign_id, array_agg(n), array_agg(tries),
                 array_agg('uncertain'::text), array_agg(''::text), array_agg(''::text),
-                array_agg('lost'::text), array_agg(intent_at), array_agg(0::bigint))
+                array_agg('lost'::text), array_agg(''::text), array_agg(intent_at), array_agg(0::bigint))
          from campaign_op where job_id = v.id and state = 'intent';
     end if;
     update job set owner = null, epoch = epoch + 1,
@@ -184,7 +212,7 @@ declare
   v record;
 begin
   with settled as (
-    update campaign_message set state = p_state, sub_type = 'by hand', answered_at = now_ms()
+    update campaign_message set state = p_state, sub_type = 'by hand', error = '', answered_at = now_ms()
      where campaign_id = p_campaign and state = 'uncertain' and (p_n = '{}' or n = any (p_n))
     returning n)
   select count(*) as count, min(n) as first into v from settled;
@@ -219,6 +247,7 @@ begin
          sent_at = case when m.sent_at = 0 then coalesce(o.intent_at, 0) else m.sent_at end,
          answered_at = case when m.answered_at = 0 then now_ms() else m.answered_at end,
          sub_type = case when m.state = 'sent' then m.sub_type else 'by callback' end,
+         error = case when m.state = 'sent' then m.error else '' end,
          status = case when m.status = any (p_earlier) then p_status else m.status end,
          status_at = case when m.status = any (p_earlier) then now_ms() else m.status_at end,
          error_code = case when m.status = any (p_earlier) and p_code <> '' then p_code

@@ -1,0 +1,181 @@
+"""Drafts of campaigns: made, edited, cloned and deleted."""
+
+from typing import Final, TypedDict, Unpack
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from postroad.campaigns.rendering import template_of
+from postroad.model.campaign import Campaign, CampaignState, HaltRule, Spec, WrongState
+from postroad.model.credential import Credential
+from postroad.model.entities import DEFAULT_TENANT
+from postroad.model.errors import BadInput
+from postroad.ports.campaigns import CampaignStore, Import, NewRows
+from postroad.ports.usage import CountedKind
+from postroad.verbs.allowance import Allowance
+from postroad.verbs.campaign_status import CampaignFinder, CampaignStatus
+from postroad.verbs.credentials import CredentialAdmin
+
+JOBS_MAX: Final = 64
+NAME_CHARACTERS_MAX: Final = 200
+SLICE: Final = 2_000
+"""Recipients that one transaction copies or deletes; other writers go between two of them."""
+EDITABLE: Final = frozenset((CampaignState.draft, CampaignState.scheduled))
+
+
+class CampaignOptions(TypedDict, total=False):
+    """What of a campaign can be edited."""
+
+    credential: str
+    template: str
+    recipient: str
+    jobs: int
+    halt: HaltRule
+
+
+class CampaignDetails(Struct, frozen=True):
+    """What a campaign sends, to whom and how: what was given when it was created or edited."""
+
+    credential: str
+    template: str
+    recipient: str
+    jobs: int
+    halt: HaltRule
+    columns: tuple[str, ...]
+    """The columns of its recipients; none before an import."""
+
+
+class CampaignDrafts:
+    """Makes and changes campaigns that have not begun."""
+
+    def __init__(
+        self,
+        store: CampaignStore,
+        credentials: CredentialAdmin,
+        allowance: Allowance,
+        find: CampaignFinder,
+    ) -> None:
+        self._find = find
+        self._store = store
+        self._credentials = credentials
+        self._allowance = allowance
+
+    async def create(self, tenant: str, name: str, credential: str, spec: Spec) -> None:
+        """Store a draft without recipients."""
+        _check_name(name)
+        _check_spec(spec)
+        found = await self._credentials.get(credential, tenant)
+        await self._store_draft(tenant, name, found.id, spec)
+
+    async def _store_draft(self, tenant: str, name: str, credential: int, spec: Spec) -> None:
+        await self._allowance.one_more(CountedKind.campaigns, tenant)
+        if not await self._store.create(tenant, name, credential, spec):
+            raise WrongState(f"there is a campaign {name!r} already: give another name")
+
+    async def details(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignDetails:
+        """The credential, template and options of a campaign, and the columns of its recipients."""
+        campaign = await self._find.get(name, tenant)
+        spec, credential = campaign.spec, await self._find.credential(campaign)
+        return CampaignDetails(
+            credential.name, spec.template, spec.recipient, spec.jobs, spec.halt, campaign.columns
+        )
+
+    async def edit(
+        self, name: str, *, tenant: str = DEFAULT_TENANT, **options: Unpack[CampaignOptions]
+    ) -> CampaignStatus:
+        """Change the credential, template or options of a draft or a scheduled campaign. The
+        template has to fit the recipients that are imported."""
+        campaign = await self._find.get(name, tenant)
+        await self._edit(campaign, await self._find.credential(campaign), options)
+        return await self._find.status(await self._find.get(name, tenant))
+
+    async def _edit(self, campaign: Campaign, old: Credential, options: CampaignOptions) -> None:
+        if campaign.state not in EDITABLE:
+            raise WrongState(
+                f"campaign {campaign.name!r} is {campaign.state}: only a draft or a scheduled one "
+                "can be edited; clone it, and edit the clone"
+            )
+        given = dict(options)
+        named = str(given.pop("credential", old.name))
+        credential = await self._credentials.get(named, campaign.tenant)
+        spec = replace(campaign.spec, **given)
+        _check_spec(spec)
+        if campaign.columns:
+            template_of(spec.template).check(campaign.columns)
+            _check_imported(campaign, spec, credential, old)
+        if await self._store.edit(campaign, credential.id, spec):
+            return
+        importing = await self._store.importing(campaign.id)
+        why = f"an import stands at line {importing.line}" if importing else "it has just changed"
+        raise WrongState(f"campaign {campaign.name!r} was not edited: {why}; look at it again")
+
+    async def clone(
+        self, name: str, to: str, *, recipients: bool = False, tenant: str = DEFAULT_TENANT
+    ) -> CampaignStatus:
+        """Create a draft `to` with the credential, template and options of a campaign, and, if
+        asked for, its recipients, none of them sent to."""
+        await self._clone(await self._find.get(name, tenant), to, recipients=recipients)
+        return await self._find.status(await self._find.get(to, tenant))
+
+    async def _clone(self, campaign: Campaign, to: str, *, recipients: bool) -> None:
+        """Recipients are copied as an import is: a clone that broke off is not started."""
+        _check_name(to)
+        if recipients:
+            await self._allowance.one_more(CountedKind.imports, campaign.tenant)
+        await self._store_draft(campaign.tenant, to, campaign.credential, campaign.spec)
+        made = await self._store.campaign(campaign.tenant, to)
+        if made is None or not recipients or not campaign.columns:
+            return
+        new = Import(made.id, f"clone of {campaign.id}", campaign.columns)
+        at = await self._store.open_import(new)
+        while page := await self._store.rows(campaign.id, at.line, SLICE):
+            lines = [row.n for row in page]
+            rows = NewRows(lines, [row.recipient for row in page], [row.fields for row in page])
+            _ = await self._store.load(at, rows)  # of one campaign there are no duplicates
+            at = replace(at, line=lines[-1])
+        if not await self._store.end_import(made.id, keep=True):
+            raise WrongState(f"campaign {to!r} was changed while its recipients were copied")
+
+    async def delete(self, name: str, *, tenant: str = DEFAULT_TENANT) -> None:
+        """Delete a draft, a cancelled or a done campaign with its recipients and results, slice by
+        slice. Once begun, it never starts."""
+        campaign = await self._find.get(name, tenant)
+        gone: bool | None = False
+        while gone is False:
+            gone = await self._store.delete_some(campaign.id, SLICE)
+        now = None if gone else await self._store.campaign_by_id(campaign.id)
+        if now is None:
+            return
+        if now.state in (CampaignState.draft, CampaignState.cancelled, CampaignState.done):
+            raise WrongState(f"campaign {now.name!r} is being finalised: try again soon")
+        raise WrongState(
+            f"campaign {now.name!r} is {now.state}: only a draft, a cancelled or a done one can be "
+            "deleted; cancel it first"
+        )
+
+
+def _check_name(name: str) -> None:
+    if not name or len(name) > NAME_CHARACTERS_MAX or not name.isprintable():
+        raise BadInput(f"name {name!r}: give 1 to {NAME_CHARACTERS_MAX} letters")
+
+
+def _check_spec(spec: Spec) -> None:
+    if not 1 <= spec.jobs <= JOBS_MAX:
+        raise BadInput(f"jobs={spec.jobs}: give 1 to {JOBS_MAX}")
+    if not spec.recipient:
+        raise BadInput("recipient is empty: name the column that holds the number or URL")
+    _ = template_of(spec.template)  # whether it can be read
+
+
+def _check_imported(campaign: Campaign, spec: Spec, new: Credential, old: Credential) -> None:
+    """Refuse what the recipients that are there were not checked for."""
+    if spec.recipient != campaign.spec.recipient:
+        raise WrongState(
+            f"the recipients of campaign {campaign.name!r} are those of column "
+            f"{campaign.spec.recipient!r}: clone it without them, and import the file again"
+        )
+    if new.kind != old.kind:
+        raise WrongState(
+            f"the recipients of campaign {campaign.name!r} are for {old.kind}, and the credential "
+            f"is for {new.kind}: clone it without them, and import others"
+        )
