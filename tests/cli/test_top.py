@@ -90,7 +90,8 @@ def test_trouble_comes_first_and_has_its_reason() -> None:
 def test_the_view_fits_and_uses_the_space_it_has(width: int, height: int) -> None:
     queues = [QUEUE | {"queue": f"https://{n}.example/" + "x" * 200} for n in range(100)]
     queues[3] |= {"held": 1, "because": "quota: " + "y" * 200}
-    lines = drawn(look(queues=queues, lanes=[LANE] * 100), width, height)
+    levels = [{"level": 0, "waiting": 1, "held": 0, "oldest_due_ms": NOW}]
+    lines = drawn(look(queues=queues, lanes=[LANE] * 100, levels=levels), width, height)
     assert max(map(len, lines)) <= width
     assert len(lines) <= height
     if height >= 24:

@@ -17,7 +17,7 @@ LATE_MS: Final = 60_000
 """A message that is due for longer, and that nothing holds, is trouble."""
 LOST_MS: Final = 3_600_000
 """Workers that were lost within this time are trouble."""
-ROWS_LEAST: Final = 3
+ROWS_LEAST, ROWS_MOST = 3, 1_000
 WIDE: Final = 110
 LANE_SPARK: Final = 30
 """Buckets in the sparkline of a lane, on a wide terminal."""
@@ -28,6 +28,8 @@ class Part(Struct, frozen=True):
 
     columns: tuple[str, ...]
     rows: list[Cells]
+    spare: bool = False
+    """It is shown where the others have left room."""
 
 
 def drawn(look: Look, width: int, height: int) -> list[str]:
@@ -44,8 +46,10 @@ def drawn(look: Look, width: int, height: int) -> list[str]:
 def _shares(parts: Sequence[Part], lines: int) -> list[int]:
     """How many rows each part gets: one each, then a few, then the first ones what is left."""
     rows = [0] * len(parts)
-    for most in (1, ROWS_LEAST, lines):
+    for most in (1, ROWS_LEAST, ROWS_MOST):
         for n, part in enumerate(parts):
+            if part.spare and most < ROWS_MOST:
+                continue
             around = 0 if rows[n] else 3  # its head of two lines, and an empty one
             more = min(len(part.rows), most) - rows[n]
             more = max(0, min(more, lines - around))
@@ -257,4 +261,4 @@ def _levels(look: Look) -> Part:
         for row in look["levels"]
         if row["waiting"] or row["held"]
     ]
-    return Part(("level#", "waiting#", "held#", "oldest due#"), cells)
+    return Part(("level#", "waiting#", "held#", "oldest due#"), cells, spare=True)
