@@ -53,6 +53,10 @@ def set_endpoint(
     connect_timeout: Annotated[
         timedelta | None, Option(help="How long connecting may take, as 5s.")
     ] = None,
+    keep_bodies: Annotated[
+        timedelta | None,
+        Option(help="How long bodies are kept after delivery, as 7d; 0s: as the road says."),
+    ] = None,
 ) -> None:
     """Set how a webhook is called; its queue is made if it is new. Options that are not given keep
     their values."""
@@ -64,6 +68,7 @@ def set_endpoint(
     if reject is not None:
         data["reject"] = reject
     spans = {"timeout": timeout, "connect_timeout": connect_timeout}
+    spans["keep_bodies"] = keep_bodies
     data |= {name: span.total_seconds() for name, span in spans.items() if span is not None}
     _tell(call, call.ask("POST", "/v1/endpoints", data=data))
 
@@ -147,6 +152,7 @@ def _ladder(ladder: dict[str, Any]) -> str:
 def _tell(call: Listing, said: dict[str, Any]) -> None:
     if call.printed(said):
         return
+    kept = duration_text(said["keep_bodies_ms"]) if said["keep_bodies_ms"] else "as the road says"
     call.facts(
         [
             ("webhook", said["url"]),
@@ -156,5 +162,6 @@ def _tell(call: Listing, said: dict[str, Any]) -> None:
             ("to connect", f"{said['connect_timeout_ms']} ms"),
             ("in all", f"{said['timeout_ms']} ms"),
             ("ladder", _ladder(said["ladder"])),
+            ("bodies kept", kept),
         ]
     )
