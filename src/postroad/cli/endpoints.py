@@ -5,7 +5,16 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.command import After, Commands, Invocation, Limit, Listing, add_group, named_value
+from postroad.cli.command import (
+    After,
+    Commands,
+    Invocation,
+    Limit,
+    Listing,
+    MessageId,
+    add_group,
+    named_value,
+)
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import more, when
 from postroad.model.errors import BadInput
@@ -16,14 +25,10 @@ Url = Annotated[str, Argument(help="The webhook's URL.")]
 
 def add(app: Group) -> None:
     """Add the commands for webhooks."""
-    commands: Commands = {
-        "set": set_endpoint,
-        "show": show,
-        "list": list_endpoints,
-        "delete": delete,
-    }
+    commands: Commands = {"set": set_endpoint, "show": show, "list": list_endpoints}
+    commands |= {"delete": delete, "attempts": attempts}
     text = "Webhooks: signing keys, headers and timeouts, and the log of tries."
-    add_group(app, "endpoint", "Look after it", text, commands | {"attempts": attempts})
+    add_group(app, "endpoint", "Look after it", text, commands)
 
 
 def set_endpoint(
@@ -111,14 +116,10 @@ def list_endpoints(
 
 def delete(call: Invocation, url: Url) -> None:
     """Delete what is set for a webhook. Its queue stays: what waits there is still sent."""
-    _ = call.ask("DELETE", "/v1/endpoints", {"url": url})  # a refusal is raised
-    call.reply({"deleted": url}, f"deleted: {url}")
+    call.delete("/v1/endpoints", url, {"url": url})
 
 
-def attempts(
-    call: Listing,
-    id: Annotated[str, Argument(help="The message's id.")],  # noqa: A002
-) -> None:
+def attempts(call: Listing, id: MessageId) -> None:  # noqa: A002
     """List every try of a message: when, to which address, and what the server answered."""
     said = call.ask("GET", f"/v1/messages/{part(id)}/attempts")
     if call.printed(said):

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import structs
 
 from postroad.api.in_process import part
-from postroad.cli.command import After, Invocation, Limit, Listing, SharedOptions
+from postroad.cli.command import After, Invocation, Limit, Listing, MessageId, SharedOptions
 from postroad.cli.options import Argument, Option
 from postroad.cli.printing import err, more, out, when
 from postroad.cli.progress import show_progress
@@ -66,10 +66,7 @@ def messages(
     more(said["after"])
 
 
-def body(
-    call: Listing,
-    id: Annotated[str, Argument(help="The message's id, msg_…")],  # noqa: A002
-) -> None:
+def body(call: Listing, id: MessageId) -> None:  # noqa: A002
     """Show the body and headers of a message, as far as they are stored."""
     said = call.ask("GET", f"/v1/messages/{part(id)}/body")
     if call.printed(said):
