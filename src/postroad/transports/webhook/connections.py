@@ -257,7 +257,7 @@ class ConnectionPool:
             if lacks := Shortage.of(error):
                 self._all_idle.close()
                 raise lacks from None
-            raise Fault(*_why(error), sent=False) from None
+            raise Fault(*reason_of(error), sent=False) from None
         return connection
 
     def close(self) -> None:
@@ -303,7 +303,8 @@ def trust() -> ssl.SSLContext:
     return context
 
 
-def _why(error: Exception) -> tuple[str, str]:
+def reason_of(error: Exception) -> tuple[str, str]:
+    """Name the fault that an exception of a socket is, and what it says."""
     if isinstance(error, TimeoutError):
         return "connect_timeout", ""
     if isinstance(error, ConnectionRefusedError):

@@ -1,0 +1,180 @@
+"""A real SMTP server in a thread of its own (aiosmtpd). What it does with a mail, its recipient's
+name says: `r550-5.1.1@…` is refused at RCPT, `d451-4.3.0@…` after its content."""
+
+import asyncio
+import re
+import ssl
+from typing import Any
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
+from msgspec import Struct
+
+from tests.servers import free_port
+
+REPLY = re.compile(r"([mrd])([245][0-9]{2})(?:-([245]\.[0-9]+\.[0-9]+))?")
+HOST = "127.0.0.1"
+
+
+class Received(Struct, frozen=True):
+    """A mail that was taken."""
+
+    sender: str
+    recipient: str
+    content: bytes
+    options: tuple[str, ...]
+    session: int
+
+
+class Moods(Struct, frozen=True):
+    """How the server is, whoever gets the mail."""
+
+    pipelining: bool = True
+    size: int = 0
+    """What it says that it takes; 0 is nothing said."""
+    closes_after: int = 0
+    """So many mails a connection; then it closes, with or without a word."""
+    says_421: bool = True
+    tls: ssl.SSLContext | None = None
+    login: tuple[str, str] | None = None
+    login_in_the_clear: bool = False
+    utf8: bool = False
+    dsn: bool = False
+
+
+class MoodySmtp(SMTP):
+    """aiosmtpd's server, which can also drop a connection while content comes."""
+
+    async def smtp_DATA(self, arg: str) -> None:  # noqa: N802
+        assert self.envelope is not None
+        if any(name.startswith("drop") for name in self.envelope.rcpt_tos):
+            await self.push("354 go on")
+            await self._reader.read(10)
+            assert self.transport is not None
+            self.transport.abort()
+            return
+        await super().smtp_DATA(arg)
+
+
+class MoodyHandler:
+    """Answers as a recipient's name asks for, and keeps what was taken."""
+
+    def __init__(self, moods: Moods) -> None:
+        self.moods = moods
+        self.mails: list[Received] = []
+        self.sessions = 0
+        self.logins: list[str] = []
+        self.seen: set[str] = set()
+        self.commands: list[str] = []
+
+    async def handle_EHLO(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, name: str, said: list[str]
+    ) -> list[str]:
+        self.sessions += 1
+        session.host_name = name
+        moods = self.moods
+        kept = [line for line in said if "SIZE" not in line]
+        more = ["250-PIPELINING"] if moods.pipelining else []
+        more += [f"250-SIZE {moods.size}"] if moods.size else []
+        more += ["250-DSN"] if moods.dsn else []
+        return [*kept[:-1], *more, kept[-1]]
+
+    async def handle_MAIL(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        if reply := _reply("m", address):
+            return reply
+        envelope.mail_from = address
+        envelope.mail_options.extend(options)
+        return "250 2.1.0 Ok"
+
+    async def handle_RCPT(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        if address.startswith("grey") and address not in self.seen:
+            self.seen.add(address)
+            return "450 4.2.0 Greylisted, try again later"
+        if reply := _reply("r", address):
+            return reply
+        envelope.rcpt_tos.append(address)
+        envelope.rcpt_options.extend(options)
+        return "250 2.1.5 Ok"
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+        (recipient,) = envelope.rcpt_tos
+        if recipient.startswith("slow"):
+            await asyncio.sleep(0.3)
+        if reply := _reply("d", recipient):
+            return reply
+        options = (*envelope.mail_options, *envelope.rcpt_options)
+        assert isinstance(envelope.content, bytes)
+        self.mails.append(
+            Received(envelope.mail_from or "", recipient, envelope.content, options, id(session))
+        )
+        assert server.transport is not None
+        if recipient.startswith("lost"):
+            server.transport.abort()
+        here = sum(mail.session == id(session) for mail in self.mails)
+        if here == self.moods.closes_after:
+            asyncio.get_running_loop().call_later(0.01, self._close, server)
+        return f"250 2.0.0 Ok: queued as Q{len(self.mails)}"
+
+    def _close(self, server: SMTP) -> None:
+        if server.transport is not None:
+            if self.moods.says_421:
+                server.transport.write(b"421 4.4.2 enough\r\n")
+            server.transport.close()
+
+    def check(
+        self, server: SMTP, session: Session, envelope: Envelope, kind: str, data: Any
+    ) -> AuthResult:
+        assert isinstance(data, LoginPassword)
+        self.logins.append(kind)
+        given = (data.login.decode(), data.password.decode())
+        return AuthResult(success=given == self.moods.login)
+
+
+def _reply(step: str, address: str) -> str:
+    found = REPLY.match(address)
+    if found is None or found[1] != step:
+        return ""
+    return " ".join(filter(None, (found[2], found[3], "as you wish")))
+
+
+class MailServer(Controller):
+    """The server, while the context lasts."""
+
+    def __init__(self, moods: Moods | None = None) -> None:
+        self.moods = moods or Moods()
+        self.handler = MoodyHandler(self.moods)
+        super().__init__(self.handler, HOST, free_port())
+
+    def factory(self) -> SMTP:
+        moods = self.moods
+        return MoodySmtp(
+            self.handler,
+            data_size_limit=None,
+            enable_SMTPUTF8=moods.utf8,
+            tls_context=moods.tls,
+            auth_required=moods.login is not None,
+            auth_require_tls=not moods.login_in_the_clear,
+            authenticator=self.handler.check,
+            loop=self.loop,
+        )
+
+    def __enter__(self) -> "MailServer":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop(no_assert=True)
+
+    @property
+    def mails(self) -> list[Received]:
+        """What was taken."""
+        return self.handler.mails
+
+    @property
+    def url(self) -> str:
+        """As a relay."""
+        return f"smtp://{HOST}:{self.port}"
