@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.errors import BadInput
+from postroad.model.mail_address import normal_mail
 
 LINE_MAX: Final = 998
 """Characters of a line, RFC 5322, 2.1.1."""
@@ -118,8 +119,6 @@ def encoded_words(text: str) -> str:
 @lru_cache(512)
 def mailbox(text: str) -> Mailbox:
     """Read `ann@example.com` or `Ann Lee <ann@example.com>`; BadInput says what is wrong."""
-    from postroad.model.recipients import normal_mail
-
     text = check_text("the address", text.strip())
     name, mark, rest = text.rpartition("<")
     if not mark:
