@@ -2,11 +2,11 @@
 
 from contextlib import suppress
 
+from postroad.model.credential import BadCredential
 from postroad.model.errors import BadInput, BadUrl
 from postroad.model.webhook import Hook, WebhookRules
-from postroad.ports.channel import BadCredential
 from postroad.transports.sms.answers import judge as judge_sms
-from postroad.transports.sms.channel import ACCOUNTS, FOUND, _decode
+from postroad.transports.sms.session import ACCOUNTS, FOUND, _decode
 from postroad.transports.webhook.addresses import networks
 from postroad.transports.webhook.answers import retry_after_ms
 from postroad.transports.webhook.endpoints import Endpoint
@@ -132,7 +132,7 @@ DOORS = (
     Door(
         "a provider's account",
         lambda data: (_decode(ACCOUNTS, data, "it"), _decode(FOUND, data, "it")),
-        ("transports/sms/channel.py:ACCOUNTS", "transports/sms/channel.py:FOUND"),
+        ("transports/sms/session.py:ACCOUNTS", "transports/sms/session.py:FOUND"),
         frames=JSON_FRAMES,
         shapes=DEEP,
         raises=(BadCredential,),

@@ -17,6 +17,7 @@ from postroad.api.request import Request, Response, Stream, head
 from postroad.api.routes import (
     audit,
     batch,
+    callbacks,
     campaign_drafts,
     campaigns,
     credentials,
@@ -83,6 +84,7 @@ ROUTES: Final = (
     *figures.ROUTES,
     *campaigns.ROUTES,
     *campaign_drafts.ROUTES,
+    *callbacks.ROUTES,
     *credentials.ROUTES,
     *tokens.ROUTES,
     *audit.ROUTES,

@@ -63,7 +63,9 @@ def create(
     call: Listing,
     name: Name,
     credential: Annotated[str, Option(help="The credential to send with.")],
-    template: Annotated[str, Option(help="The template's text, or @FILE.")],
+    template: Annotated[str, Option(help="The template of the text, or @FILE.")] = "",
+    subject: Annotated[str, Option(help="The template of a mail's subject.")] = "",
+    html: Annotated[str, Option(help="The template of a mail's HTML, or @FILE.")] = "",
     recipient: Annotated[str, Option(help="The column that holds the recipient.")] = "recipient",
     jobs: Annotated[int, Option(help="How many senders work on it at once.")] = 1,
 ) -> None:
@@ -72,6 +74,8 @@ def create(
         "name": name,
         "credential": credential,
         "template": _text(template),
+        "subject": subject,
+        "html": _text(html),
         "recipient": recipient,
         "jobs": jobs,
     }
@@ -91,7 +95,9 @@ def edit(
     call: Listing,
     name: Name,
     credential: Annotated[str, Option(help="The credential to send with.")] = "",
-    template: Annotated[str, Option(help="The template's text, or @FILE.")] = "",
+    template: Annotated[str, Option(help="The template of the text, or @FILE.")] = "",
+    subject: Annotated[str, Option(help="The template of a mail's subject.")] = "",
+    html: Annotated[str, Option(help="The template of a mail's HTML, or @FILE.")] = "",
     recipient: Annotated[str, Option(help="The column that holds the recipient.")] = "",
     jobs: Annotated[int | None, Option(help="How many senders work on it at once.")] = None,
     failures_min: Annotated[int | None, Option(help="It halts only above so many.")] = None,
@@ -101,6 +107,8 @@ def edit(
     data = {
         "credential": credential or None,
         "template": _text(template) if template else None,
+        "subject": subject or None,
+        "html": _text(html) if html else None,
         "recipient": recipient or None,
         "jobs": jobs,
         "failures_min": failures_min,
@@ -136,9 +144,10 @@ def details(call: Listing, name: Name) -> None:
     halt = said.pop("halt")
     said["columns"] = ", ".join(said["columns"])
     said["halts"] = f"above {halt['failures_min']} failures and {halt['percent']:g} %"
-    template = said.pop("template")
+    templates = [said.pop(part) for part in ("subject", "template", "html")]
     call.facts(said.items())
-    out().print(template)
+    for template in filter(None, templates):
+        out().print(template)
 
 
 def list_campaigns(call: Listing) -> None:
@@ -250,9 +259,11 @@ def preview(call: Invocation, name: Name, row: Row = 1) -> None:
     said = _ask(call, "GET", _path(name, "preview"), row=row)
     if call.printed(said):
         return
-    out().print(said["parcel"]["body"])
-    note = f"to {said['parcel']['recipient']}, {said['cost']} segment(s), {said['encoding']}"
-    err().print(note)
+    for text in filter(None, (said["subject"], said["text"], said["html"])):
+        out().print(text)
+    if said["problem"]:
+        raise BadInput(f"recipient {row}: {said['problem']}")
+    err().print(f"to {said['recipient']}, {said['cost']} segment(s) {said['encoding']}".rstrip())
 
 
 def try_message(
