@@ -185,7 +185,7 @@ DOORS = (
     Door(
         "what is signed of a mail",
         canonical,
-        names("dkim", "_unfolded", "read_keys"),
+        names("dkim", "NAME", "_unfolded", "read_keys"),
         shapes={"runs of blanks": lambda n: (b" " * 70 + b"\r\n") * (n // 72)},
     ),
     Door(

@@ -36,10 +36,10 @@ from postroad.observe.log import _as_text
 from postroad.stores import exported_rows
 from postroad.stores.audit import WHAT
 from postroad.transports.job import _decoder, _typed
-from postroad.verbs.audit import _cursor
 from postroad.transports.sms import channel as sms_channel
 from postroad.transports.sms.channel import PHONES, signed
 from postroad.transports.webhook.channel import URLS
+from postroad.verbs.audit import _cursor
 from postroad.verbs.cron import check_plan
 from tests.doors.answers import DEEP
 from tests.doors.shape import BARE, Door

@@ -1,10 +1,12 @@
 """A real SMTP server in a thread of its own (aiosmtpd). What it does with a mail, its recipient's
 name says: `r550-5.1.1@…` is refused at RCPT, `d451-4.3.0@…` after its content."""
 
+# ruff: noqa: ARG002, N802 - the hooks are called so by aiosmtpd
+
 import asyncio
 import re
 import ssl
-from typing import Any
+from typing import Any, Self, cast
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
@@ -39,19 +41,17 @@ class Moods(Struct, frozen=True):
     login: tuple[str, str] | None = None
     login_in_the_clear: bool = False
     utf8: bool = False
-    dsn: bool = False
 
 
 class MoodySmtp(SMTP):
     """aiosmtpd's server, which can also drop a connection while content comes."""
 
-    async def smtp_DATA(self, arg: str) -> None:  # noqa: N802
+    async def smtp_DATA(self, arg: str) -> None:
         assert self.envelope is not None
         if any(name.startswith("drop") for name in self.envelope.rcpt_tos):
             await self.push("354 go on")
             await self._reader.read(10)
-            assert self.transport is not None
-            self.transport.abort()
+            _abort(self)
             return
         await super().smtp_DATA(arg)
 
@@ -65,9 +65,8 @@ class MoodyHandler:
         self.sessions = 0
         self.logins: list[str] = []
         self.seen: set[str] = set()
-        self.commands: list[str] = []
 
-    async def handle_EHLO(  # noqa: N802
+    async def handle_EHLO(
         self, server: SMTP, session: Session, envelope: Envelope, name: str, said: list[str]
     ) -> list[str]:
         self.sessions += 1
@@ -76,10 +75,9 @@ class MoodyHandler:
         kept = [line for line in said if "SIZE" not in line]
         more = ["250-PIPELINING"] if moods.pipelining else []
         more += [f"250-SIZE {moods.size}"] if moods.size else []
-        more += ["250-DSN"] if moods.dsn else []
         return [*kept[:-1], *more, kept[-1]]
 
-    async def handle_MAIL(  # noqa: N802
+    async def handle_MAIL(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         if reply := _reply("m", address):
@@ -88,7 +86,7 @@ class MoodyHandler:
         envelope.mail_options.extend(options)
         return "250 2.1.0 Ok"
 
-    async def handle_RCPT(  # noqa: N802
+    async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         if address.startswith("grey") and address not in self.seen:
@@ -100,7 +98,7 @@ class MoodyHandler:
         envelope.rcpt_options.extend(options)
         return "250 2.1.5 Ok"
 
-    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
         (recipient,) = envelope.rcpt_tos
         if recipient.startswith("slow"):
             await asyncio.sleep(0.3)
@@ -111,19 +109,17 @@ class MoodyHandler:
         self.mails.append(
             Received(envelope.mail_from or "", recipient, envelope.content, options, id(session))
         )
-        assert server.transport is not None
         if recipient.startswith("lost"):
-            server.transport.abort()
+            _abort(server)
         here = sum(mail.session == id(session) for mail in self.mails)
         if here == self.moods.closes_after:
             asyncio.get_running_loop().call_later(0.01, self._close, server)
         return f"250 2.0.0 Ok: queued as Q{len(self.mails)}"
 
     def _close(self, server: SMTP) -> None:
-        if server.transport is not None:
-            if self.moods.says_421:
-                server.transport.write(b"421 4.4.2 enough\r\n")
-            server.transport.close()
+        if self.moods.says_421:
+            _transport(server).write(b"421 4.4.2 enough\r\n")
+        _transport(server).close()
 
     def check(
         self, server: SMTP, session: Session, envelope: Envelope, kind: str, data: Any
@@ -131,7 +127,15 @@ class MoodyHandler:
         assert isinstance(data, LoginPassword)
         self.logins.append(kind)
         given = (data.login.decode(), data.password.decode())
-        return AuthResult(success=given == self.moods.login)
+        return AuthResult(success=given == self.moods.login, handled=False)
+
+
+def _transport(server: SMTP) -> asyncio.Transport:
+    return cast("asyncio.Transport", server.transport)
+
+
+def _abort(server: SMTP) -> None:
+    _transport(server).abort()
 
 
 def _reply(step: str, address: str) -> str:
@@ -144,35 +148,47 @@ def _reply(step: str, address: str) -> str:
 class MailServer(Controller):
     """The server, while the context lasts."""
 
-    def __init__(self, moods: Moods | None = None) -> None:
+    def __init__(self, moods: Moods | None = None, host: str = HOST, port: int = 0) -> None:
         self.moods = moods or Moods()
-        self.handler = MoodyHandler(self.moods)
-        super().__init__(self.handler, HOST, free_port())
+        self.book = MoodyHandler(self.moods)
+        self._all: list[SMTP] = []
+        super().__init__(self.book, host, port or free_port())
 
     def factory(self) -> SMTP:
         moods = self.moods
-        return MoodySmtp(
-            self.handler,
+        made = MoodySmtp(
+            self.book,
             data_size_limit=None,
             enable_SMTPUTF8=moods.utf8,
             tls_context=moods.tls,
-            auth_required=moods.login is not None,
+            hostname="mail.example",
+            auth_required=moods.login is not None and not moods.login_in_the_clear,
             auth_require_tls=not moods.login_in_the_clear,
-            authenticator=self.handler.check,
+            authenticator=self.book.check,
             loop=self.loop,
         )
+        self._all.append(made)
+        return made
 
-    def __enter__(self) -> "MailServer":
+    def __enter__(self) -> Self:
         self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._hang_up(), self.loop).result()
         self.stop(no_assert=True)
+
+    async def _hang_up(self) -> None:
+        """Close what clients left open: it would be found as forgotten."""
+        for one in self._all:
+            if one.transport is not None:
+                _abort(one)
+        await asyncio.sleep(0.01)
 
     @property
     def mails(self) -> list[Received]:
         """What was taken."""
-        return self.handler.mails
+        return self.book.mails
 
     @property
     def url(self) -> str:

@@ -31,7 +31,7 @@ def read(parts: tuple[bytes, bytes]) -> EmailMessage:
     assert b"\n" not in whole.replace(b"\r\n", b"")
     made = email.message_from_bytes(whole, policy=email.policy.default)
     assert not made.defects
-    return made  # type: ignore[return-value]
+    return made
 
 
 def part(mail: EmailMessage, kind: str) -> str:

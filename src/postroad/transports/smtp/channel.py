@@ -154,16 +154,14 @@ class SmtpChannel:
     async def connect(self, lane: LaneKey, credential: OpenCredential) -> MailSession:
         """Open a session. Servers are found and connected to when mails are sent."""
         relay, parts = self._relay_of(credential), self._parts
-        if relay.direct:
-            servers = DirectWay(relay, self._world, lane.tenant).servers
-        else:
-            trusted = not credential.spec.server
-            guard = self._trusting if trusted else self._guard
-            servers = RelayWay(relay, guard, lane.tenant).servers
+        way: DirectWay | RelayWay = DirectWay(relay, self._world, lane.tenant)
+        if not relay.direct:
+            guard = self._guard if credential.spec.server else self._trusting
+            way = RelayWay(relay, guard, lane.tenant)
         sender = credential.spec.sender or parts.settings.sender
         maker = MailMaker(lane.tenant, sender, _keys(credential), parts.links, parts.blob)
         connections = Connections(relay.options.sessions, relay.options.mails, parts.idle)
-        return MailSession(servers, connections, maker, parts.clock, relay=not relay.direct)
+        return MailSession(way.servers, connections, maker, parts.clock, relay=not relay.direct)
 
     def _relay_of(self, credential: OpenCredential) -> Relay:
         spec = credential.spec

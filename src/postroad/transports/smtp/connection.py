@@ -11,6 +11,9 @@ from postroad.transports.webhook.connections import Fault, reason_of
 PIECE_BYTES: Final = 64 << 10
 """Content is written in pieces of so much: while one is not taken, the last has not left."""
 
+GOING: Final = 421
+"""A server that says so closes the connection, and answers nothing more."""
+
 
 class SmtpConnection(asyncio.Protocol):
     """Carries one group of commands at a time. `gone` is called when it cannot be used any more,
@@ -107,11 +110,14 @@ class SmtpConnection(asyncio.Protocol):
             return
         self._replies += replies
         self._expected -= len(replies)
-        if self._expected:
+        leaving = bool(replies) and replies[-1].code == GOING
+        if self._expected and not leaving:
             return
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
-        if self._reader.pending:
+        if leaving:
+            self._break(Fault("closed", sent=False))
+        elif self._reader.pending:
             self._break(Fault("unasked", self._reader.rest, sent=False))
 
     def eof_received(self) -> None:

@@ -1,5 +1,6 @@
 """DKIM signatures (RFC 6376), relaxed for header and body: RSA-SHA256 and Ed25519-SHA256."""
 
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import sha256
@@ -14,6 +15,7 @@ from msgspec import Struct
 
 from postroad.model.errors import BadInput
 
+NAME: Final = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,200}[a-z0-9_])?", re.IGNORECASE)
 RSA_BITS_MIN: Final = 1_024
 KEYS_MAX: Final = 4
 PEM_END: Final = "-----END PRIVATE KEY-----"
@@ -103,7 +105,9 @@ def _single_blanks(text: bytes) -> bytes:
 
 def read_keys(domain: str, selectors: str, pem: str) -> tuple[DkimKey, ...]:
     """Read the private keys of a domain, one for each selector; BadInput says what is wrong."""
-    names = [name.strip() for name in selectors.split(",") if name.strip()]
+    names = [name.strip() for name in selectors.split(",", KEYS_MAX) if name.strip()]
+    if not all(map(NAME.fullmatch, (domain, *names))):
+        raise BadInput("dkim_domain or dkim_selector is no name: write example.com and key1")
     parts = [part + PEM_END for part in pem.split(PEM_END) if part.strip()]
     if not names or len(names) != len(parts) or len(names) > KEYS_MAX:
         raise BadInput(

@@ -61,7 +61,8 @@ async def route(domain: str, resolver: DnsResolver, chance: Chance) -> Route:
 
 def _is_host(record: MxRecord) -> bool:
     host = record.host
-    return len(host) <= NAME_CHARACTERS_MAX and NAME.fullmatch(host) is not None
+    named = len(host) <= NAME_CHARACTERS_MAX and NAME.fullmatch(host) is not None
+    return named and not host.rpartition(".")[2].isdecimal()  # an address is no name
 
 
 def site_of(hosts: Sequence[str]) -> str:

@@ -140,10 +140,7 @@ class MailSession:
             answer = await dialogue.send(mail.envelope, mail.content)
         except Fault as fault:
             return _fault(server, fault)
-        if answer.reply.code == 421:
-            dialogue.connection.quit()
-        else:
-            self._connections.put(server, dialogue)
+        self._connections.put(server, dialogue)
         took_ms = int((self._clock.steady_s() - called_s) * 1000)
         said = b" ".join(answer.reply.lines)
         details = TryDetails(_shown(server), "", b"", said, took_ms)
