@@ -1,6 +1,5 @@
 """Contents that are stored once, by their digest, however many messages refer to them."""
 
-from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 

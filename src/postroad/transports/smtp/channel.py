@@ -1,7 +1,7 @@
 """Mail as a channel: what its credentials need, which lane a recipient's mail takes, and sessions
 for lanes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec

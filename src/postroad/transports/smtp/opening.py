@@ -12,7 +12,7 @@ from msgspec import Struct
 from postroad.model.errors import Shortage
 from postroad.model.relay import Tls
 from postroad.transports.smtp.connection import SmtpConnection
-from postroad.transports.smtp.dialogue import COMMAND_S, Dialogue, Refused, Step
+from postroad.transports.smtp.dialogue import Dialogue, Refused, Step
 from postroad.transports.smtp.replies import Reply
 from postroad.transports.smtp.tls import context
 from postroad.transports.webhook.connections import Fault, reason_of
@@ -61,9 +61,7 @@ async def _open(server: Server, gone: Callable[[SmtpConnection], None], tls: Tls
         if not server.wrapped:
             await _encrypt(dialogue, server, tls)
         if server.user:
-            if not (dialogue.secure or server.local or server.tls is Tls.none):
-                raise Refused(Step.login, IN_THE_CLEAR)
-            await dialogue.login(server.user, server.password)
+            await _log_in(dialogue, server)
     except BaseException:
         connection.close()
         raise
@@ -78,6 +76,12 @@ async def _encrypt(dialogue: Dialogue, server: Server, tls: Tls) -> None:
         await dialogue.start_tls(await context(verified=verified), server.host)
     elif tls is Tls.required:
         raise Fault("tls", NO_TLS, sent=False)
+
+
+async def _log_in(dialogue: Dialogue, server: Server) -> None:
+    if not (dialogue.secure or server.local or server.tls is Tls.none):
+        raise Refused(Step.login, IN_THE_CLEAR)
+    await dialogue.login(server.user, server.password)
 
 
 async def _connect(server: Server, gone: Callable[[SmtpConnection], None]) -> SmtpConnection:

@@ -4,7 +4,6 @@ keeps."""
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.model.credential import BadCredential
@@ -24,7 +23,7 @@ from postroad.model.try_details import TryDetails
 from postroad.ports.clock import Clock
 from postroad.transports.smtp.answers import judge
 from postroad.transports.smtp.connections import Connections
-from postroad.transports.smtp.dialogue import Dialogue, Refused, Step
+from postroad.transports.smtp.dialogue import Dialogue, Refused
 from postroad.transports.smtp.making import MailMaker, Outgoing
 from postroad.transports.smtp.opening import Server
 from postroad.transports.smtp.routes import NoMail

@@ -179,8 +179,8 @@ class Closes(Protocol):
 
 
 class IdleConnections:
-    """Idle connections to all servers, of webhooks and of mail. Each uses a file descriptor; a process often has 1,024, of
-    which 512 may be used by sends in flight."""
+    """Idle connections to all servers, of webhooks and of mail. Each uses a file descriptor; a
+    process often has 1,024, of which 512 may be used by sends in flight."""
 
     def __init__(self) -> None:
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
