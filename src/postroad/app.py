@@ -55,6 +55,7 @@ from postroad.verbs.running import deliver
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Receipt, Sending, SendOptions
 from postroad.verbs.signals import SignalTrap
+from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
 
@@ -92,6 +93,7 @@ class Postroad:
     webhooks = VerbGroup(WebhookAdmin)
     campaigns = VerbGroup(CampaignAdmin)
     credentials = VerbGroup(CredentialAdmin)
+    suppressions = VerbGroup(SuppressionVerbs)
     mailboxes = VerbGroup(MailboxAdmin)
     tokens = VerbGroup(TokenAdmin)
     audit = VerbGroup(AuditVerbs)
@@ -138,15 +140,13 @@ class Postroad:
         self.engine: Engine | None = None
         self._controls = Controls(store, self._last_tries, log)
         self._explainer = Explainer(store, store.clock, self._sends)
-        self.lanes = LaneControls(store, log)
-        self.dead = DeadMessages(store)
+        self.lanes, self.dead = LaneControls(store, log), DeadMessages(store)
         self.messages = Messages(store, self._in_flight, keys, self._sending.send_many)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.rollups = FleetRollups(store, self._unwritten_figures)
         self.workers = FleetWorkers(store)
-        self.tokens = TokenAdmin(store, store.clock)
-        self.audit = AuditVerbs(store)
-        self.privacy = PrivacyVerbs(store, log)
+        self.tokens, self.audit = TokenAdmin(store, store.clock), AuditVerbs(store)
+        self.suppressions, self.privacy = SuppressionVerbs(store), PrivacyVerbs(store, log)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         service = self.campaign_service = CampaignService(
             store, keys, rules, log, own.idle, allowance, parts.resolve

@@ -41,6 +41,7 @@ from postroad.verbs.messages import Messages
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.registering import F, G, HandlerOptions
 from postroad.verbs.sending import Receipt
+from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin
 
@@ -165,6 +166,13 @@ class BlockingCampaigns(Verbs):
     lookup, recipients = blocking(CampaignAdmin.lookup), blocking(CampaignAdmin.recipients)
 
 
+class BlockingSuppressions(Verbs):
+    """Keep lists of recipients that are not sent to."""
+
+    add, remove = blocking(SuppressionVerbs.add), blocking(SuppressionVerbs.remove)
+    list, import_ = blocking(SuppressionVerbs.list), blocking(SuppressionVerbs.import_)
+
+
 class BlockingCredentials(Verbs):
     """Store, check and delete the credentials that campaigns send with."""
 
@@ -191,6 +199,7 @@ class Face(ABC):
     webhooks = VerbGroup(BlockingWebhooks)
     campaigns = VerbGroup(BlockingCampaigns)
     credentials = VerbGroup(BlockingCredentials)
+    suppressions = VerbGroup(BlockingSuppressions)
     mailboxes = VerbGroup(BlockingMailboxes)
     tokens = VerbGroup(BlockingTokens)
     audit = VerbGroup(BlockingAudit)

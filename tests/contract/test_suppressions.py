@@ -1,5 +1,7 @@
 """Suppression lists on every store."""
 
+from msgspec.structs import replace
+
 from postroad.model.suppression import Reason, Suppression, SuppressionFilter, erased_form
 from tests.contract.bench import Bench
 
@@ -19,10 +21,7 @@ async def test_an_entry_is_read_as_it_was_added_and_is_added_once(bench: Bench) 
     assert await bench.store.suppress([first]) == 1
     assert await bench.store.suppress([first, entry(bench, "ann@example.com")]) == 0
     (found,) = await bench.store.suppression_page("a", ALL, 0, 10)
-    assert found == Suppression(*[getattr(first, name) for name in FIELDS], id=found.id)
-
-
-FIELDS = Suppression.__struct_fields__[:-1]
+    assert found == replace(first, id=found.id)
 
 
 async def test_recipients_match_in_any_case_on_their_own_list_and_on_that_of_all(

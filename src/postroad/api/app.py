@@ -32,6 +32,7 @@ from postroad.api.routes import (
     privacy,
     queues,
     stats,
+    suppressions,
     tokens,
 )
 from postroad.api.routing import Route, Router, fetch, nothing_at
@@ -84,6 +85,7 @@ ROUTES: Final = (
     *campaigns.ROUTES,
     *campaign_drafts.ROUTES,
     *credentials.ROUTES,
+    *suppressions.ROUTES,
     *tokens.ROUTES,
     *audit.ROUTES,
     *privacy.ROUTES,

@@ -1,17 +1,21 @@
 """`postroad campaign`: one template to many recipients, once, at the allowed rate."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from postroad.api.in_process import part
+from postroad.cli.client import FileImport
 from postroad.cli.command import Commands, Invocation, Limit, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, pieces, when
 from postroad.cli.watching import answered, pause
 from postroad.model.errors import BadInput
 from postroad.model.wording import duration_text
+
+if TYPE_CHECKING:
+    from postroad.app import Postroad
 
 Name = Annotated[str, Argument(help="The campaign's name.")]
 Row = Annotated[int, Option(help="The number of the recipient.")]
@@ -220,8 +224,12 @@ def import_file(
     def told(step: str, done: int, size: int) -> None:
         screen.progress(f"{step} {done * 100 // max(1, size)} %")
 
+    def here(road: "Postroad", tenant: str) -> Awaitable[object]:
+        return road.campaigns.import_file(name, file, progress=told, tenant=tenant, **query)
+
+    what = FileImport(_path(name, "import"), query, here, "campaign_import", {"name": name})
     with call.connect() as road:
-        said = road.import_file(name, file, query, told)
+        said = road.import_file(what, file, told)
     screen.progress("")
     if call.printed(said):
         return

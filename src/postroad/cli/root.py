@@ -22,6 +22,7 @@ from postroad.cli import (
     settings,
     stats,
     stores,
+    suppressions,
     tokens,
     top,
 )
@@ -46,6 +47,7 @@ GROUPS = (
     settings,
     campaigns,
     credentials,
+    suppressions,
     tokens,
     audit,
     privacy,

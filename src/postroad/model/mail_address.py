@@ -16,7 +16,9 @@ LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 TWO_WAYS: Final = frozenset("ßς\u200c\u200d")
 """The two standards for names beyond ASCII disagree on these: the one maps them, the other does
 not, so that they name two domains."""
-PLAIN: Final = re.compile(r"[A-Za-z0-9_+-]{1,30}(\.[A-Za-z0-9_+-]{1,30})?@([a-z0-9]{1,63}\.){1,3}[a-z]{2,63}")
+PLAIN: Final = re.compile(
+    r"[A-Za-z0-9_+-]{1,30}(\.[A-Za-z0-9_+-]{1,30})?@([a-z0-9]{1,63}\.){1,3}[a-z]{2,63}"
+)
 """Matches only addresses that are in the stored form already; most are."""
 
 

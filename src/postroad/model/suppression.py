@@ -21,10 +21,6 @@ SPACING: Final = str.maketrans("", "", " -().")
 SCHEMES: Final = ("mailto:", "sms:", "whatsapp:", "tel:")
 
 
-class UnknownSuppression(BadInput):
-    """The recipient is not on the list, or not for that reason. List it to see what is."""
-
-
 class Reason(StrEnum):
     """Why a recipient is not sent to. In the order of their names the first says the most; SQL
     relies on it."""
@@ -84,6 +80,16 @@ def folded(recipient: str) -> str:
     """The text by which lists are searched: letters of ASCII in lower case, the others as they
     are, which both databases do alike."""
     return recipient.lower() if recipient.isascii() else recipient.translate(LOWER)
+
+
+def list_address(text: str) -> str:
+    """The text by which lists are searched for the recipient that somebody names; empty if it can
+    be on none, or is what stays of an erased one."""
+    try:
+        address = folded(normal_recipient(text))
+    except BadInput:
+        return ""
+    return "" if address.startswith(ERASED) else address
 
 
 LOWER: Final = {code: chr(code).lower() for code in range(0x41, 0x5B)}

@@ -37,6 +37,7 @@ TEXTS_MAX: Final[Mapping[str, int]] = {
     "kind": ID_MAX,
     "mode": ID_MAX,
     "name": NAME_MAX,
+    "note": ERROR_MAX,
     "order": ID_MAX,
     "order_key": KEY_MAX,
     "outcome": ID_MAX,

@@ -179,6 +179,20 @@ update postroad.campaign c
        undelivered = c.undelivered - (g.status in ('undelivered', 'failed', 'canceled'))::int
   from gone g where c.id = $1
 
+-- name: erase_suppression
+-- Delete a slice of a tenant's suppression list.
+delete from postroad.suppression where id in (select id from postroad.suppression where tenant = $1 order by id limit $2)
+
+-- name: erase_suppression_digest
+-- Keep a digest of a recipient for each reason, without anything else.
+insert into postroad.suppression (tenant, address, recipient, reason, at, campaign, message, note)
+select tenant, $3::text, $3::text, reason, at, '', '', '' from postroad.suppression where address = $2 and tenant = $1
+on conflict do nothing
+
+-- name: erase_suppression_of
+-- Delete a recipient from a suppression list.
+delete from postroad.suppression where address = $2 and tenant = $1
+
 -- name: erase_letter
 -- Delete letters in mailboxes.
 delete from postroad.letter
