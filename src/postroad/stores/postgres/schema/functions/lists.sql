@@ -108,7 +108,7 @@ end $$;
 -- Those of these messages that are unfinished.
 create or replace function unfinished_rows(p_ids bigint[]) returns setof listed language sql stable
 as $$
-  select m.id, m.rung_id, 'message', case when m.marks > 0 then 'sending' else 'waiting' end, '', m.accepted_at,
+  select m.id, m.rung_id, 'message', 'waiting', '', m.accepted_at,
          m.due, 0::bigint, m.level, m.attempts, m.order_key, coalesce((
            select a.error from postroad.attempt a where m.attempts > 0 and a.message_id = m.id
             order by a.number desc limit 1), ''), 0
@@ -163,8 +163,8 @@ returns setof listed language plpgsql stable as $$
 begin
   if p_queues is null and p_newest then
     return query
-      select m.id, m.queue_id, 'broker', case when m.starts > 0 then 'sending' when k.ends > now_ms() then 'held'
-                    else 'waiting' end, case when m.starts = 0 and k.ends > now_ms() then k.because else '' end,
+      select m.id, m.queue_id, 'broker', case when k.ends > now_ms() then 'held'
+                    else 'waiting' end, case when k.ends > now_ms() then k.because else '' end,
                m.accepted_at, m.due, 0::bigint, m.level, m.attempts, '', coalesce((
                  select a.error from attempt a where m.attempts > 0 and a.message_id = m.id
                   order by a.number desc limit 1), ''), 0
@@ -172,8 +172,8 @@ begin
          where m.done = 0 and m.id between p_low and p_high order by m.id desc limit p_limit;
   elsif p_queues is null then
     return query
-      select m.id, m.queue_id, 'broker', case when m.starts > 0 then 'sending' when k.ends > now_ms() then 'held'
-                    else 'waiting' end, case when m.starts = 0 and k.ends > now_ms() then k.because else '' end,
+      select m.id, m.queue_id, 'broker', case when k.ends > now_ms() then 'held'
+                    else 'waiting' end, case when k.ends > now_ms() then k.because else '' end,
                m.accepted_at, m.due, 0::bigint, m.level, m.attempts, '', coalesce((
                  select a.error from attempt a where m.attempts > 0 and a.message_id = m.id
                   order by a.number desc limit 1), ''), 0
@@ -182,8 +182,8 @@ begin
   elsif p_newest then
     return query
       select x.* from unnest(p_queues) q(id) cross join lateral (
-        select m.id, m.queue_id, 'broker', case when m.starts > 0 then 'sending' when k.ends > now_ms() then 'held'
-                    else 'waiting' end, case when m.starts = 0 and k.ends > now_ms() then k.because else '' end,
+        select m.id, m.queue_id, 'broker', case when k.ends > now_ms() then 'held'
+                    else 'waiting' end, case when k.ends > now_ms() then k.because else '' end,
                m.accepted_at, m.due, 0::bigint, m.level, m.attempts, '', coalesce((
                  select a.error from attempt a where m.attempts > 0 and a.message_id = m.id
                   order by a.number desc limit 1), ''), 0
@@ -193,8 +193,8 @@ begin
   else
     return query
       select x.* from unnest(p_queues) q(id) cross join lateral (
-        select m.id, m.queue_id, 'broker', case when m.starts > 0 then 'sending' when k.ends > now_ms() then 'held'
-                    else 'waiting' end, case when m.starts = 0 and k.ends > now_ms() then k.because else '' end,
+        select m.id, m.queue_id, 'broker', case when k.ends > now_ms() then 'held'
+                    else 'waiting' end, case when k.ends > now_ms() then k.because else '' end,
                m.accepted_at, m.due, 0::bigint, m.level, m.attempts, '', coalesce((
                  select a.error from attempt a where m.attempts > 0 and a.message_id = m.id
                   order by a.number desc limit 1), ''), 0
