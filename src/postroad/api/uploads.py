@@ -24,15 +24,15 @@ def file_name(given: str, otherwise: str = "recipients.csv") -> str:
     return name if name.strip(". ") else otherwise
 
 
-async def save_upload(request: Request, path: Path, bytes_max: int = UPLOAD_BYTES_MAX) -> None:
+async def save_upload(request: Request, path: Path) -> None:
     """Write the body of a request to a file, within a limit."""
-    too_large = BodyTooLarge(f"the file has more than {bytes_max} bytes: send it in parts")
-    if (request.content_length or 0) > bytes_max:
+    too_large = BodyTooLarge(f"the file has more than {UPLOAD_BYTES_MAX} bytes: send it in parts")
+    if (request.content_length or 0) > UPLOAD_BYTES_MAX:
         raise too_large
     size = 0
     with path.open("wb") as file:
         async for chunk in request.stream():
             size += len(chunk)
-            if size > bytes_max:
+            if size > UPLOAD_BYTES_MAX:
                 raise too_large
             file.write(chunk)

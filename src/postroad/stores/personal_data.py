@@ -276,7 +276,7 @@ def figures(job: ErasureJob, _now_ms: int) -> Slice:
 
 def audit(job: ErasureJob, _now_ms: int) -> Slice:
     """Lines of the audit log keep who, when and which verb, and lose what they name."""
-    recipient = job.subject.recipient
+    recipient = list_address(job.subject.recipient) or job.subject.recipient
     needle = msgspec.json.encode(shown_text(recipient)).decode()[1:-1] if recipient else ""
     values = (job.subject.tenant, needle, job.after, SLICE)
     ids, last = _found((yield ErasureQuery("erase_audit_find", values)))

@@ -238,7 +238,7 @@ delete from postroad.pace where queue_id = 0 and tenant = $1
 -- Walk over lines of the audit log; answers those of a tenant that name the recipient, and how far this went.
 with next as materialized (select id, tenant, verb, what from postroad.audit where id > $3 order by id limit $4)
 select n.id, n.id from next n
- where n.tenant = $1 and ($2::text = '' or strpos(n.what, $2) > 0) and n.verb not like 'privacy%' and n.what <> '{}'
+ where n.tenant = $1 and ($2::text = '' or strpos(lower(n.what), lower($2)) > 0) and n.verb not like 'privacy%' and n.what <> '{}'
 union all
 select null, max(id) from next having max(id) is not null
 

@@ -9,19 +9,8 @@ select value ->> 0, lower((value ->> 1) collate "C"), value ->> 1, value ->> 2, 
 on conflict do nothing returning 1
 
 -- name: suppression_match
--- Find those of some recipients (JSON) that are on a tenant's list, or on that of all; also by the digest of one
--- that was erased, if the tenant has any.
-with asked as materialized (
-  select value as recipient, lower(value collate "C") as address from json_array_elements_text($2::json) as r(value))
-select a.recipient, min(s.reason) from asked a
-  join postroad.suppression s on s.address = a.address and s.tenant in ($1, '*')
- group by 1
-union all
-select a.recipient, min(s.reason) from asked a
-  join postroad.suppression s
-    on s.address = 'sha256:' || encode(sha256(convert_to($1 || ' ' || a.address, 'UTF8')), 'hex') and s.tenant = $1
- where exists (select from postroad.suppression where tenant = $1 and address >= 'sha256:' and address < 'sha256;')
- group by 1
+-- Find those of some recipients (JSON) that are on a tenant's list, or on that of all.
+select recipient, reason from postroad.suppressed($1, $2)
 
 -- name: suppression_page
 -- Read entries of a list, the newest first, for one reason or for all.

@@ -107,7 +107,7 @@ select s.id as k1, 0 as k2, s.recipient, s.reason, s.at, s.campaign, s.message, 
 -- name: export_suppression_one
 -- Read one recipient's entries (the forms of it as JSON) on a tenant's suppression list.
 select s.id as k1, 0 as k2, s.recipient, s.reason, s.at, s.campaign, s.message, s.note from suppression s
- where s.address in (select value from json_each(?2)) and s.tenant = ?1 and s.id > ?3 and ?4 >= 0 order by s.id limit ?5
+ where s.address in (select value from json_each(?2)) and +s.tenant = ?1 and s.id > ?3 and ?4 >= 0 order by s.id limit ?5
 
 -- name: export_mailbox
 -- Walk over mailboxes.
