@@ -34,8 +34,9 @@ def tell_message(
 def tell_queue(facts: QueueFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:
     """Describe a queue's state."""
     name = f"Queue {public_name(facts.queue.name)}"
-    return f"{name} has {_amounts(facts.tallies)}, {facts.dead} dead.{_held(holds, now_ms)} " + _next(
-        coming, now_ms
+    return (
+        f"{name} has {_amounts(facts.tallies)}, {facts.dead} dead.{_held(holds, now_ms)} "
+        + _next(coming, now_ms)
     )
 
 
@@ -48,10 +49,8 @@ def tell_lane(facts: LaneFacts, holds: list[ActiveBlock], coming: NextStep, now_
         served += f" (last heard from at {moment(owner.heard_at_ms)})"
     queues = _count(facts.queues, "queue", "queues")
     name = f"Lane {lane.id} ({lane.transport}, {public_name(lane.server)}, shard {lane.shard})"
-    amounts = _amounts(facts.tallies)
-    return (
-        f"{name}, {served}, has {queues} with {amounts}.{_held(holds, now_ms)} {_next(coming, now_ms)}"
-    )
+    amounts, held = _amounts(facts.tallies), _held(holds, now_ms)
+    return f"{name}, {served}, has {queues} with {amounts}.{held} {_next(coming, now_ms)}"
 
 
 def _count(number: int, one: str, many: str) -> str:
