@@ -1,7 +1,7 @@
 """The road as a program uses it. This file wires everything together; it alone knows all rooms."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Literal, Self, Unpack
 
 import apsw
@@ -18,7 +18,6 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
 from postroad.model.kept_bodies import kept_ms
-from postroad.model.rollup import Rollup
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tasks import Broke, HasTasks
@@ -51,12 +50,13 @@ from postroad.verbs.own_keys import own_keys
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
-from postroad.verbs.running import deliver
+from postroad.verbs.running import LiveEngine, deliver
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Receipt, Sending, SendOptions
 from postroad.verbs.signals import SignalTrap
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
+from postroad.verbs.window import Window
 
 
 class Parts(Struct, frozen=True):
@@ -135,14 +135,14 @@ class Postroad:
         # 0 in a server, which has a watchdog of its own, and in simulated time.
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
         self.meter: Meter | None = None
-        self.engine: Engine | None = None
-        self._controls = Controls(store, self._last_tries, log)
-        self._explainer = Explainer(store, store.clock, self._sends)
+        live = self._live = LiveEngine()
+        self._controls = Controls(store, live.last_tries, log)
+        self._explainer = Explainer(store, store.clock, live.sends)
         self.lanes = LaneControls(store, log)
         self.dead = DeadMessages(store)
-        self.messages = Messages(store, self._in_flight, keys, self._sending.send_many)
+        self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
-        self.rollups = FleetRollups(store, self._unwritten_figures)
+        self.rollups = FleetRollups(store, live.unwritten_figures)
         self.workers = FleetWorkers(store)
         self.tokens = TokenAdmin(store, store.clock)
         self.audit = AuditVerbs(store)
@@ -157,6 +157,8 @@ class Postroad:
         self.sealing = Sealing(keys, self.settings.keys_file, beside, log)
         self.sealing.join((self.webhooks, self.credentials, HeaderSeals(store, keys)))
         self._reopening = Reopening(store, self._transports.values(), log)
+        seen = self._own_store and self.settings.window
+        self.window = Window(self, self.dsn if seen else "", store.clock, log)
 
     async def __aenter__(self) -> Self:
         if self._sending.is_open:
@@ -169,12 +171,14 @@ class Postroad:
             self._sending.open(self.owner)
             for name in self._handlers.handlers:
                 _ = await self._sending.open_queue(DEFAULT_TENANT, name)  # it is there now
+            self.window.open()
         except BaseException:
             await self.__aexit__(None, None, None)  # the file must not stay ours
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.window.close()
         self._sending.close()
         self._failure_log.close()
         await self._reopening.close()
@@ -186,6 +190,11 @@ class Postroad:
         finally:
             if self._own_store:
                 await self.store.close()
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine, while `run` is under way."""
+        return self._live.engine
 
     # Register
 
@@ -345,7 +354,7 @@ class Postroad:
         scheduler = self.registry.scheduler(store, store.clock, self._sending.draft_tick, log)
         pace = Pacer(store, store.clock, log)
         transports = watched(self._transports, self.meter, store.clock)
-        engine = self.engine = Engine(
+        engine = self._live.engine = Engine(
             store, transports, self.owner, limits, self._chance, log, pace, self.keys
         )
         self._tell_broken(engine.broke)
@@ -369,7 +378,7 @@ class Postroad:
             await engine.figures.end()
             await engine.close()
             self._tell_broken(None)
-            self.engine = None
+            self._live.engine = None
             self._stop_asked = False
             trap.hand_on()
 
@@ -380,18 +389,6 @@ class Postroad:
         self._allowance.tasks.tell(broke)
         if isinstance(self.store, HasTasks):
             self.store.tasks.tell(broke)
-
-    def _last_tries(self, numbers: Collection[int]) -> set[int]:
-        return set() if self.engine is None else self.engine.last_tries(numbers)
-
-    def _unwritten_figures(self) -> Sequence[Rollup]:
-        return () if self.engine is None else self.engine.figures.unwritten()
-
-    def _in_flight(self) -> list[int]:
-        return [] if self.engine is None else self.engine.in_flight()
-
-    def _sends(self, number: int) -> bool:
-        return self.engine is not None and self.engine.sends(number)
 
     def stop(self) -> None:
         """End `run`. Tries in flight are finished, or given back without counting as one."""

@@ -1,11 +1,34 @@
 """One run of an open road: until it is stopped, or until nothing is due any more."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine, Sequence
 
 from postroad.campaigns.worker import CampaignWorker
 from postroad.engine.engine import Engine
+from postroad.model.rollup import Rollup
 from postroad.verbs.cron import Scheduler
+
+
+class LiveEngine:
+    """What verbs ask the engine of this process. While none runs, nothing is under way."""
+
+    engine: Engine | None = None
+
+    def last_tries(self, numbers: Collection[int]) -> set[int]:
+        """Which of these it still tries, after it was asked to cancel them."""
+        return set() if self.engine is None else self.engine.last_tries(numbers)
+
+    def unwritten_figures(self) -> Sequence[Rollup]:
+        """Figures that are not in the store yet."""
+        return () if self.engine is None else self.engine.figures.unwritten()
+
+    def in_flight(self) -> list[int]:
+        """Messages that are being sent."""
+        return [] if self.engine is None else self.engine.in_flight()
+
+    def sends(self, number: int) -> bool:
+        """Whether it is trying a message now."""
+        return self.engine is not None and self.engine.sends(number)
 
 
 async def deliver(

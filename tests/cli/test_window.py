@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-
 from postroad.api.owner_note import BYTES_MAX, OwnerNote, leave_note, note_of, read_note
+
 from postroad.model.errors import UnsafeFile
 from postroad.stores import privacy
 from tests.cli.running import UP, data, postroad, running
