@@ -56,7 +56,7 @@ from postroad.verbs.sending import Receipt, Sending, SendOptions
 from postroad.verbs.signals import SignalTrap
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
-from postroad.verbs.window import Window
+from postroad.verbs.window import RoadWindow
 
 
 class Parts(Struct, frozen=True):
@@ -83,6 +83,13 @@ class Postroad:
     """
 
     defaults = Settings()
+    hears_signals = True
+    owner = 0
+    meter: Meter | None = None
+    engine: Engine | None = None
+    stopped: StopSummary | None = None
+    """What the last run had in hand when it was stopped."""
+    _stop_asked = False
     dead = VerbGroup(DeadMessages)
     messages = VerbGroup(Messages)
     lanes = VerbGroup(LaneControls)
@@ -110,8 +117,8 @@ class Postroad:
         parts = parts or Parts()
         self._chance = parts.chance or system_chance()
         clock = parts.clock or (parts.store.clock if parts.store else SystemClock())
-        level, form = self.settings.log_level, self.settings.log_format
-        log = self.log = parts.log or make_log(level, form=form, clock=clock)
+        form = self.settings.log_format
+        log = self.log = parts.log or make_log(self.settings.log_level, form=form, clock=clock)
         store = self.store = parts.store or open_store(self.dsn, clock, log)
         self._own_store = parts.store is None
         self._failure_log = FailureLog(log, store.clock)
@@ -124,29 +131,21 @@ class Postroad:
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs, *transports)
         self._transports = {transport.name: transport for transport in known}
-        self.owner = 0
-        limits, body_bytes_max = self.settings.tenants, self.settings.body_bytes_max
-        allowance = self._allowance = Allowance(store, limits, body_bytes_max, log)
+        limits, most = self.settings.tenants, self.settings.body_bytes_max
+        allowance = self._allowance = Allowance(store, limits, most, log)
         self._sending = Sending(store, self._transports, self._handlers, keys, allowance)
-        self._stop_asked = False
-        self.hears_signals = True
-        self.stopped: StopSummary | None = None
-        """What the last run had in hand when it was stopped."""
         # 0 in a server, which has a watchdog of its own, and in simulated time.
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
-        self.meter: Meter | None = None
-        live = self._live = LiveEngine()
+        live = LiveEngine(self)
         self._controls = Controls(store, live.last_tries, log)
         self._explainer = Explainer(store, store.clock, live.sends)
-        self.lanes = LaneControls(store, log)
-        self.dead = DeadMessages(store)
+        self.lanes, self.dead = LaneControls(store, log), DeadMessages(store)
         self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.rollups = FleetRollups(store, live.unwritten_figures)
         self.workers = FleetWorkers(store)
         self.tokens = TokenAdmin(store, store.clock)
-        self.audit = AuditVerbs(store)
-        self.privacy = PrivacyVerbs(store, log)
+        self.audit, self.privacy = AuditVerbs(store), PrivacyVerbs(store, log)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         service = self.campaign_service = CampaignService(
             store, keys, rules, log, own.idle, allowance, parts.resolve
@@ -157,8 +156,8 @@ class Postroad:
         self.sealing = Sealing(keys, self.settings.keys_file, beside, log)
         self.sealing.join((self.webhooks, self.credentials, HeaderSeals(store, keys)))
         self._reopening = Reopening(store, self._transports.values(), log)
-        seen = self._own_store and self.settings.window
-        self.window = Window(self, self.dsn if seen else "", store.clock, log)
+        seen = self.dsn if self._own_store and self.settings.window else ""
+        self.window = RoadWindow(self, seen, store.clock, log)
 
     async def __aenter__(self) -> Self:
         if self._sending.is_open:
@@ -190,11 +189,6 @@ class Postroad:
         finally:
             if self._own_store:
                 await self.store.close()
-
-    @property
-    def engine(self) -> Engine | None:
-        """The engine, while `run` is under way."""
-        return self._live.engine
 
     # Register
 
@@ -354,7 +348,7 @@ class Postroad:
         scheduler = self.registry.scheduler(store, store.clock, self._sending.draft_tick, log)
         pace = Pacer(store, store.clock, log)
         transports = watched(self._transports, self.meter, store.clock)
-        engine = self._live.engine = Engine(
+        engine = self.engine = Engine(
             store, transports, self.owner, limits, self._chance, log, pace, self.keys
         )
         self._tell_broken(engine.broke)
@@ -378,7 +372,7 @@ class Postroad:
             await engine.figures.end()
             await engine.close()
             self._tell_broken(None)
-            self._live.engine = None
+            self.engine = None
             self._stop_asked = False
             trap.hand_on()
 

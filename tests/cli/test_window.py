@@ -1,224 +1,216 @@
-"""The note of a road's owner, and what else lies beside a road's file: planted by somebody who may
-write there, it is not followed, not believed, and told."""
+"""A road's window: who may look through it, and what is in its place that somebody else put
+there."""
 
 import os
-import socket
+import signal
 import stat
-import threading
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 import pytest
-from postroad.api.owner_note import BYTES_MAX, OwnerNote, leave_note, note_of, read_note
 
-from postroad.model.errors import UnsafeFile
-from postroad.stores import privacy
-from tests.cli.running import UP, data, postroad, running
+from postroad.model.errors import ForeignWindow, NoOwner, UnsafeFile
+from postroad.stores import window_socket
+from postroad.stores.window_socket import connect, listen, peer_of, window_of
+from tests.cli.running import UP, WAIT_S, data, postroad, start
+from tests.servers.door import asked
 
 ANOTHER = 54_321
-DOOR = OwnerNote("http://127.0.0.1:9", "prt_secret", 1)
+OWNER = """
+import asyncio, sys
+from postroad import Postroad, Settings
+
+async def main():
+    async with Postroad(sys.argv[1], settings=Settings(window=sys.argv[2] == "on")):
+        print("open", flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+asyncio.run(main())
+"""
 
 
 @pytest.fixture
-def note(road: str) -> Path:
-    found = note_of(road)
+def window(road: str) -> Path:
+    found = window_of(road)
     assert found is not None
     return found
 
 
-def mode(path: Path) -> int:
-    return stat.S_IMODE(path.lstat().st_mode)
+@contextmanager
+def owner(dsn: str, window: str = "on") -> Iterator["subprocess.Popen[str]"]:
+    """A program that has the road open, and nothing else."""
+    words = (sys.executable, "-c", OWNER, dsn, window)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        yield process
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022, 0o277])
-def test_the_note_is_its_users_alone_whatever_the_umask(road: str, note: Path, umask: int) -> None:
+def file_of(road: str) -> Path:
+    return Path(road.removeprefix("sqlite:///"))
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_the_window_is_its_users_alone_whatever_the_umask(
+    road: str, window: Path, umask: int
+) -> None:
     before = os.umask(umask)
     try:
-        leave_note(road, DOOR)
+        with listen(window, file_of(road)):
+            modes = [stat.S_IMODE(each.lstat().st_mode) for each in (window, window / "socket")]
     finally:
         os.umask(before)
-    assert mode(note) == 0o600
-    assert read_note(road) == DOOR
-    assert [each.name for each in note.parent.glob("*.door*")] == [note.name]
+    assert modes == [0o700, 0o600]
 
 
-@pytest.mark.parametrize("end", ["", ".part"])
-def test_a_link_where_the_note_goes_is_replaced_and_not_followed(
-    road: str, note: Path, tmp_path: Path, end: str
+def test_a_road_that_a_program_has_open_is_looked_into_by_commands(road: str, window: Path) -> None:
+    with owner(road) as process:
+        number = data("send", "good", "1", "--dsn", road)["id"]
+        assert [each["queue"] for each in data("queues", "--dsn", road)["queues"]] == [
+            "bad",
+            "good",
+            "slow",
+        ]
+        assert data("messages", "--dsn", road)["messages"][0]["id"] == number
+        assert data("message", "explain", number, "--dsn", road)["state"] == "waiting"
+        assert data("pause", "good", "--dsn", road)["done"] == "paused"
+        assert data("message", "cancel", number, "--dsn", road)["state"] == "cancelled"
+        lines = data("audit", "list", "--dsn", road)["lines"]
+        assert {(each["actor"], each["verb"]) for each in lines} == {
+            ("window", "pause_queue"),
+            ("window", "cancel"),
+        }
+        assert {each["name"].split()[0] for each in lines} == {str(os.geteuid())}
+        assert all(each["address"] == f"process {os.getpid()}" for each in lines)
+        assert asked(road, "GET", "/v1/about")["pid"] == process.pid
+    assert not window.exists()
+    assert data("message", "show", number)["state"] == "cancelled"  # in the store itself
+
+
+def test_a_road_without_a_window_says_so(road: str, window: Path) -> None:
+    with owner(road, "off"):
+        assert not window.exists()
+        told = postroad("stats", "--dsn", road)
+        assert told.exit_code == 3
+        assert "window=False" in " ".join(told.stderr.split())
+
+
+def test_what_a_killed_process_left_is_no_obstacle(road: str, window: Path) -> None:
+    with owner(road) as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait(WAIT_S)
+        assert (window / "socket").exists()
+        with pytest.raises(NoOwner, match="no process answers"):
+            connect(road, 1.0)
+        assert data("stats", "--dsn", road)["waiting"] == 0  # by the store itself
+    with owner(road) as process:
+        assert asked(road, "GET", "/v1/about")["pid"] == process.pid
+
+
+def a_link(window: Path) -> None:
+    window.with_name("elsewhere").mkdir()
+    window.symlink_to(window.with_name("elsewhere"))
+
+
+def a_file(window: Path) -> None:
+    window.write_text("mine")
+
+
+def a_full_folder(window: Path) -> None:
+    (window / "socket").mkdir(parents=True)
+
+
+@pytest.mark.parametrize("plant", [a_link, a_file, a_full_folder])
+def test_where_something_else_is_in_its_place_a_road_runs_without(
+    folder: Path, road: str, window: Path, plant: Callable[[Path], None]
 ) -> None:
-    victim = tmp_path / "victim"
-    victim.write_text("mine")
-    victim.chmod(0o644)
-    Path(f"{note}{end}").symlink_to(victim)
-    leave_note(road, DOOR)
-    assert (victim.read_text(), mode(victim)) == ("mine", 0o644)
-    assert read_note(road) == DOOR
-    assert not note.is_symlink()
+    plant(window)
+    with pytest.raises(UnsafeFile, match=r"road\.db\.window.*remove it"):
+        _ = listen(window, file_of(road))
+    process = start(folder, *UP)
+    try:
+        assert process.stderr is not None
+        while "this road has no window" not in (line := process.stderr.readline()):
+            assert line, "it ended"
+        assert str(window.name) in line
+        assert process.stdout is not None
+        while "Ctrl+C stops" not in (line := process.stdout.readline()):
+            assert line, "it ended"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0
+    assert not window.is_file() or window.read_text() == "mine"
 
 
-@contextmanager
-def trap() -> Iterator[tuple[str, list[bytes]]]:
-    """A server of somebody else's: its address, and what it was told."""
-    heard: list[bytes] = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def listen() -> None:
-            while True:
-                try:
-                    line, _ = server.accept()
-                except OSError:
-                    return
-                with line:
-                    heard.append(line.recv(1 << 16))
-
-        threading.Thread(target=listen, daemon=True).start()
-        yield f"http://127.0.0.1:{server.getsockname()[1]}", heard
-
-
-def linked(note: Path) -> None:
-    elsewhere = note.with_name("elsewhere")
-    note.rename(elsewhere)
-    note.symlink_to(elsewhere)
-
-
-def of_another(note: Path) -> None:
-    os.chown(note, ANOTHER, -1)
-
-
-def open_to_its_group(note: Path) -> None:
-    note.chmod(0o640)
-
-
-def a_pipe(note: Path) -> None:
-    note.unlink()
-    os.mkfifo(note, 0o600)
-
-
-def endless(note: Path) -> None:
-    with note.open("ab") as file:
-        file.write(b" " * BYTES_MAX)
-
-
-def a_folder(note: Path) -> None:
-    note.unlink()
-    note.mkdir(0o700)
-
-
-PLANTED: dict[str, tuple[Callable[[Path], None], str]] = {
-    "a link": (linked, "it is a link"),
-    "of another user": (of_another, f"belongs to user {ANOTHER}"),
-    "open to its group": (open_to_its_group, "mode 640, not 600"),
-    "a pipe": (a_pipe, "no regular file"),
-    "endless": (endless, "bytes, more than"),
-    "a folder": (a_folder, "no regular file"),
-}
-
-
-@pytest.mark.parametrize("how", PLANTED)
-def test_a_note_that_somebody_else_may_have_written_leads_nowhere(
-    road: str, note: Path, how: str, monkeypatch: pytest.MonkeyPatch
+def test_a_window_of_another_user_is_not_believed(
+    road: str, window: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plant, told = PLANTED[how]
-    with trap() as (url, heard):
-        leave_note(road, OwnerNote(url, "prt_x", 1))
-        if plant is of_another and os.geteuid() != 0:
-            # Only root can give a file away: another one asks, for a road that is root's.
-            mine = os.geteuid()
-            told = f"belongs to user {mine}"
-            monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
-            monkeypatch.setattr(privacy, "_owner", lambda _road: privacy.ROOT)
-        else:
-            plant(note)
-        refused = postroad("stats")
-        assert refused.exit_code == 2, refused.output
-        said = " ".join(refused.stderr.split())
-        assert note.name in said
-        assert told in said
-        assert "remove it" in said
-        assert heard == []
-        found = [each for each in data_of_doctor() if each["part"] == "server"]
-        assert [(each["state"], told in each["found"]) for each in found] == [("fail", True)]
-        if how in ("of another user", "open to its group"):  # its readers' look is what stops it
-            monkeypatch.setattr(privacy, "_unsafe", lambda *_: "")
-            assert postroad("stats").exit_code == 0
-            assert b"prt_x" in heard[0]
+    with listen(window, file_of(road)) as trap:
+        if os.geteuid() == 0:
+            os.chown(window, ANOTHER, -1)
+            uid = ANOTHER
+        else:  # only root can give a folder away: another one asks, for a road that is root's
+            uid = os.geteuid()
+            monkeypatch.setattr(os, "geteuid", lambda: uid + 1)
+            monkeypatch.setattr(window_socket, "owner_of", lambda _road: 0)
+        with pytest.raises(ForeignWindow, match=f"of user {uid}.*as that user or as root"):
+            connect(road, 1.0)
+        told = postroad("stats")
+        assert told.exit_code == 3
+        assert f"user {uid}" in " ".join(told.stderr.split())
+        found = [each for each in findings() if each["part"] == "server"]
+        assert [each["state"] for each in found] == ["fail"]
+        trap.settimeout(0.0)
+        with pytest.raises(BlockingIOError):
+            trap.accept()  # nobody has asked there
+        monkeypatch.setattr(window_socket, "_check_owner", lambda *_: None)
+        monkeypatch.setattr(window_socket, "_believed", lambda _road: (0, uid, os.geteuid()))
+        connect(road, 1.0).close()  # its readers' look is what stopped it
 
 
-def data_of_doctor() -> list[dict[str, str]]:
+def findings() -> list[dict[str, str]]:
     result = postroad("doctor", "--json")
     return msgspec.json.decode(result.stdout, type=list[dict[str, str]])
 
 
-def test_a_road_that_belongs_to_another_user_has_that_ones_note(road: str, note: Path) -> None:
-    """Root looks after a service: what the road's owner wrote beside it is believed."""
-    leave_note(road, DOOR)
-    if os.geteuid() == 0:
-        for each in (note, note.with_suffix("")):
-            os.chown(each, ANOTHER, -1)
-    assert read_note(road) == DOOR
+def test_a_process_of_another_user_that_listens_there_is_not_believed(
+    road: str, window: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder is ours; the kernel says whose process it is."""
+    with listen(window, file_of(road)):
+        monkeypatch.setattr(
+            window_socket,
+            "peer_of",
+            lambda line: msgspec.structs.replace(peer_of(line), uid=ANOTHER),
+        )
+        with pytest.raises(ForeignWindow, match=f"of user {ANOTHER}"):
+            connect(road, 1.0)
 
 
-def test_where_every_user_may_replace_files_no_token_is_left(road: str, note: Path) -> None:
-    note.parent.chmod(0o777)
-    with pytest.raises(UnsafeFile, match="chmod o-w"):
-        leave_note(road, DOOR)
-    assert not note.exists()
-    note.parent.chmod(0o1777)  # there others cannot
-    leave_note(road, DOOR)
+def test_a_path_that_is_too_long_for_a_socket_has_a_window_too(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 30) / ("longer" * 20)
+    folder.mkdir(parents=True)
+    dsn = f"sqlite:///{folder}/road.db"
+    assert len(dsn) > 200
+    with owner(dsn) as process:
+        assert asked(dsn, "GET", "/v1/about")["pid"] == process.pid
+        assert data("queues", "--dsn", dsn)["queues"] == []
 
 
-def test_a_server_that_cannot_leave_a_note_says_so_and_serves(folder: Path, road: str) -> None:
-    assert road
-    (folder / "road" / "road.db.door").mkdir()
-    with running(folder, *UP, without_note=True) as (process, _door):
-        assert process.stderr is not None
-        line = process.stderr.readline()
-        while "--server" not in line:
-            assert line, "it ended"
-            line = process.stderr.readline()
-        assert "road.db.door" in line
-
-
-@pytest.mark.parametrize("how", ["a link", "of another user"])
-def test_planted_keys_seal_nothing(road: str, how: str, folder: Path) -> None:
-    assert road
-    keys = folder / "road" / "road.db.keys"
-    if how == "a link":
-        linked(keys)
-    elif os.geteuid() == 0:
-        of_another(keys)
-    else:
-        a_pipe(keys)
-    refused = postroad("send", "good", "1")
-    assert refused.exit_code == 2, refused.output
-    assert "road.db.keys is not read" in " ".join(refused.stderr.split())
-
-
-def test_a_first_key_that_another_had_begun_is_not_taken(road: str, folder: Path) -> None:
-    """The name of a draft is known: whoever may write there could have put a key of his there."""
-    assert road
-    keys = folder / "road" / "road.db.keys"
-    keys.rename(folder / "theirs")
-    keys.with_name("road.db.keys.new").symlink_to(folder / "theirs")
-    refused = postroad("send", "good", "1")
-    assert refused.exit_code == 2, refused.output
-    assert "road.db.keys.new is not read: it is a link" in " ".join(refused.stderr.split())
-
-
-def test_a_link_in_place_of_the_lock_is_not_followed(road: str, folder: Path) -> None:
-    assert road
-    lock = folder / "road" / "road.db.lock"
-    lock.unlink()
-    victim = folder / "victim"
-    victim.write_text("mine")
-    lock.symlink_to(victim)
-    refused = postroad("stats")
-    assert refused.exit_code == 3, refused.output
-    assert victim.read_text() == "mine"
-    lock.unlink()
-    os.mkfifo(lock)
-    assert postroad("stats").exit_code == 3
-    lock.unlink()
-    assert data("stats")["waiting"] == 0
+def test_where_addresses_are_short_a_long_one_is_named(
+    road: str, window: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window_socket, "DESCRIPTORS", Path("/nowhere"))
+    monkeypatch.setattr(window_socket, "ADDRESS_BYTES_MAX", 10)
+    with pytest.raises(UnsafeFile, match="more than 10 bytes"):
+        _ = listen(window, file_of(road))
+    monkeypatch.setattr(window_socket, "ADDRESS_BYTES_MAX", 4_096)
+    monkeypatch.chdir(window.parent)  # as short as any: where the test's own folder is too long
+    with listen(Path(window.name), Path("road.db")):
+        connect("sqlite:///road.db", 1.0).close()

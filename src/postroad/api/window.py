@@ -24,6 +24,9 @@ HEAD_S: Final = 10.0
 """A whole head has to come in this time."""
 STALL_S: Final = 30.0
 """So long a process may send nothing of a body, or read nothing of an answer."""
+LINGER_S: Final = 2.0
+"""What still comes after the answer is thrown away for so long: closed at once, a connection is
+reset, and the answer lost with it."""
 PIECE_BYTES: Final = 64 << 10
 HEAD_END: Final = b"\r\n\r\n"
 
@@ -40,7 +43,7 @@ def answering(road: Postroad) -> "WindowHttp":
     return WindowHttp(answer)
 
 
-class BadHead(Exception):
+class BadWindowRequest(Exception):
     """A head that is refused; the text says why."""
 
 
@@ -54,18 +57,32 @@ class WindowHttp:
         """Answer one request, and close the connection."""
         reader, writer = await asyncio.open_unix_connection(sock=line, limit=HEAD_BYTES_MAX)
         try:
-            async with asyncio.timeout(HEAD_S):
-                data = await reader.readuntil(HEAD_END)
-            exchange = Exchange(RequestHead(data), reader, writer)
-            await self._app(exchange.scope(peer), exchange.receive, exchange.send)
-        except TimeoutError:
-            return
-        except asyncio.LimitOverrunError:
-            writer.write(_refusal(f"the head has more than {HEAD_BYTES_MAX} bytes"))
-        except BadHead as error:
-            writer.write(_refusal(str(error)))
+            with suppress(TimeoutError):
+                await self._answer(reader, writer, peer)
+                await _linger(reader, writer)
         finally:
             writer.close()
+
+    async def _answer(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, peer: Peer
+    ) -> None:
+        try:
+            async with asyncio.timeout(HEAD_S):
+                data = await reader.readuntil(HEAD_END)
+            exchange = WindowExchange(RequestHead(data), reader, writer)
+            await self._app(exchange.scope(peer), exchange.receive, exchange.send)
+        except asyncio.LimitOverrunError:
+            writer.write(_refusal(f"the head has more than {HEAD_BYTES_MAX} bytes"))
+        except BadWindowRequest as error:
+            writer.write(_refusal(str(error)))
+
+
+async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    if not writer.transport.is_closing():
+        writer.write_eof()
+    async with asyncio.timeout(LINGER_S):
+        while await reader.read(PIECE_BYTES):
+            pass
 
 
 class RequestHead:
@@ -78,13 +95,13 @@ class RequestHead:
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            raise BadHead(f"this is no HTTP/1.1 request: {str(error)[:200]}") from None
+            raise BadWindowRequest(f"this is no HTTP/1.1 request: {str(error)[:200]}") from None
         self.method = self._parser.get_method().decode("ascii")
         named = dict(self.headers)
         if not self.url.startswith(b"/") or len(self.headers) > HEADERS_MAX:
-            raise BadHead(f"give a path that begins with /, and at most {HEADERS_MAX} headers")
+            raise BadWindowRequest(f"give a path from / on, and at most {HEADERS_MAX} headers")
         if b"transfer-encoding" in named:
-            raise BadHead("give the body's Content-Length: no chunks are read here")
+            raise BadWindowRequest("give the body's Content-Length: no chunks are read here")
         self.body_bytes = int(named.get(b"content-length", b"0"))
         del self._parser  # they refer to each other
 
@@ -97,7 +114,7 @@ class RequestHead:
         self.headers.append((name.lower(), value))
 
 
-class Exchange:
+class WindowExchange:
     """One request and its answer, as an application over ASGI sees them. A body is read when it is
     asked for, and an answer goes on when the peer has read it: neither is kept."""
 

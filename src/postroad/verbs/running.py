@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Coroutine, Sequence
+from typing import Protocol
 
 from postroad.campaigns.worker import CampaignWorker
 from postroad.engine.engine import Engine
@@ -9,26 +10,37 @@ from postroad.model.rollup import Rollup
 from postroad.verbs.cron import Scheduler
 
 
-class LiveEngine:
-    """What verbs ask the engine of this process. While none runs, nothing is under way."""
+class HasEngine(Protocol):
+    """A road. It has an engine while it runs."""
 
-    engine: Engine | None = None
+    engine: Engine | None
+
+
+class LiveEngine:
+    """What verbs ask the engine of a road. While none runs, nothing is under way."""
+
+    def __init__(self, road: HasEngine) -> None:
+        self._road = road
 
     def last_tries(self, numbers: Collection[int]) -> set[int]:
         """Which of these it still tries, after it was asked to cancel them."""
-        return set() if self.engine is None else self.engine.last_tries(numbers)
+        engine = self._road.engine
+        return set() if engine is None else engine.last_tries(numbers)
 
     def unwritten_figures(self) -> Sequence[Rollup]:
         """Figures that are not in the store yet."""
-        return () if self.engine is None else self.engine.figures.unwritten()
+        engine = self._road.engine
+        return () if engine is None else engine.figures.unwritten()
 
     def in_flight(self) -> list[int]:
         """Messages that are being sent."""
-        return [] if self.engine is None else self.engine.in_flight()
+        engine = self._road.engine
+        return [] if engine is None else engine.in_flight()
 
     def sends(self, number: int) -> bool:
         """Whether it is trying a message now."""
-        return self.engine is not None and self.engine.sends(number)
+        engine = self._road.engine
+        return engine is not None and engine.sends(number)
 
 
 async def deliver(
