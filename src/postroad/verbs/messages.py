@@ -41,7 +41,7 @@ INDEX_EVERY_MS: Final = 10_000
 INDEX_SLICES: Final = 10
 """Slices of the index that a list waits for."""
 IN_BROKER: Final = "messages that wait in the broker and were not tried yet are not listed"
-HERE: Final = "only tries of the process that answers, and starts that were noted, are known"
+HERE: Final = "only tries of the process that answers are known"
 
 
 class ListWhere(TypedDict, total=False):
