@@ -1,9 +1,15 @@
 """The dead set, queues, lanes, levels, statistics and tokens over HTTP."""
 
+import io
+
 import pytest
 
+from postroad.api.app import Application
+from postroad.api.context import Context
 from postroad.hub.pump import Hub
+from postroad.model.errors import StoreUnavailable
 from postroad.model.mailbox import HubLimits
+from postroad.observe.log import make_log
 from tests.api.stand import Stand, fields, kind
 
 
@@ -254,3 +260,27 @@ async def test_counts_of_other_tenants_are_not_shown_to_the_token_of_one(
     assert (await stand.say("GET", "/v1/hub")).json()["clients"] == 0
     assert (await stand.say("GET", "/v1/stats")).json()["queries"] == {"level 0": 7}
     assert (await stand.say("GET", "/v1/levels")).json()[0]["queries"] == 7
+
+
+async def test_a_store_that_is_away_is_told_in_the_log_also_where_nothing_is_delivered(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process with the API alone said nothing: its requests were answered with 503."""
+    lines = io.StringIO()
+    stand.app = Application(Context(stand.road, stand.settings, make_log("info", lines)))
+
+    async def away(*_: object) -> None:
+        raise StoreUnavailable("it does not answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stand.road.store, "queue_page", away)
+        for _ in range(3):
+            assert (await stand.say("GET", "/v1/queues")).status == 503
+        await stand.say("GET", "/v1/openapi.json")  # needs no store: tells nothing of it
+    assert (await stand.say("GET", "/v1/queues")).status == 200
+    away_line, back_line = lines.getvalue().splitlines()
+    assert 'event="the store is away" could_not="answer GET /v1/queues"' in away_line
+    assert 'event="the store is back"' in back_line
+    assert "failures=3" in back_line
+    await stand.say("GET", "/v1/hub")  # no hub is here: that is no fault of the store
+    assert len(lines.getvalue().splitlines()) == 2

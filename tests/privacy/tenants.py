@@ -28,7 +28,7 @@ def new_road(dsn: str) -> Postroad:
     """A road with a handler that takes what is good and rejects what is bad."""
     road = local(dsn)
 
-    @road.handler("job", retries=2)
+    @road.handler("job", retries=2, keep_bodies=3_600)
     async def job(message: Message[Any]) -> None:
         if message.body == "bad":
             raise Reject("never")
@@ -78,7 +78,8 @@ async def send_all(road: Postroad, *tenants: str) -> None:
 
 async def exported(road: Postroad, tenant: str, recipient: str = "") -> list[dict[str, Any]]:
     """The lines of an export."""
-    pieces = [piece async for piece in road.privacy.export(tenant=tenant, recipient=recipient)]
+    whose = recipient or None
+    pieces = [piece async for piece in road.privacy.export(tenant=tenant, recipient=whose)]
     return [msgspec.json.decode(line) for line in b"".join(pieces).splitlines()]
 
 

@@ -36,9 +36,11 @@ from postroad.api.routes import (
     tokens,
 )
 from postroad.api.routing import Route, Router, fetch, nothing_at
-from postroad.model.errors import Forbidden
+from postroad.model.errors import BrokerBlocked, BrokerLost, DiskFull, Forbidden, StoreUnavailable
 
 FAULT: Final = 500
+AWAY: Final = (StoreUnavailable, DiskFull, BrokerLost, BrokerBlocked)
+"""Errors that tell of the store, and not of what was asked for."""
 OPENAPI: Final = "application/vnd.oai.openapi+json"
 
 
@@ -116,6 +118,10 @@ class Application:
             reply = answer(error)
             if reply.status == FAULT:
                 self._log_fault(request, error)
+            elif type(error) in AWAY:
+                self.context.log.store_failed(_doing(scope), error)
+        else:
+            self.context.log.store_works(_doing(scope))
         if isinstance(reply, Stream):
             await self._stream(reply, request, send)
         else:
@@ -181,6 +187,10 @@ class Application:
         self.context.log.error(
             "request failed", path=request.path, method=request.method, exc_info=error
         )
+
+
+def _doing(scope: Any) -> str:
+    return f"answer {scope['method']} {scope.get('path_template', '')}"
 
 
 def _reply(said: Any, route: Route) -> Response[Any] | Stream:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from postroad.api.in_process import part
-from postroad.cli.command import Commands, Invocation, Limit, Listing, add_group
+from postroad.cli.command import Commands, Invocation, Limit, Listing, SharedOptions, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, pieces, when
 from postroad.cli.watching import answered, pause
@@ -59,13 +59,26 @@ def _ask(call: Invocation, method: str, path: str, data: object = None, **query:
     return call.ask(method, path, query, data)
 
 
+class TemplateOptions(SharedOptions, frozen=True):
+    """What a campaign sends."""
+
+    template: Annotated[str, Option(help="The template of the text, or @FILE.")] = ""
+    subject: Annotated[str, Option(help="The template of a mail's subject.")] = ""
+    html: Annotated[str, Option(help="The template of a mail's HTML, or @FILE.")] = ""
+
+    def given(self) -> dict[str, str]:
+        """Those that were given."""
+        texts = {"template": _text(self.template), "subject": self.subject}
+        texts["html"] = _text(self.html)
+        return {name: text for name, text in texts.items() if text}
+
+
 def create(
     call: Listing,
     name: Name,
     credential: Annotated[str, Option(help="The credential to send with.")],
-    template: Annotated[str, Option(help="The template of the text, or @FILE.")] = "",
-    subject: Annotated[str, Option(help="The template of a mail's subject.")] = "",
-    html: Annotated[str, Option(help="The template of a mail's HTML, or @FILE.")] = "",
+    *,
+    what: TemplateOptions,
     recipient: Annotated[str, Option(help="The column that holds the recipient.")] = "recipient",
     jobs: Annotated[int, Option(help="How many senders work on it at once.")] = 1,
 ) -> None:
@@ -73,9 +86,7 @@ def create(
     data = {
         "name": name,
         "credential": credential,
-        "template": _text(template),
-        "subject": subject,
-        "html": _text(html),
+        **what.given(),
         "recipient": recipient,
         "jobs": jobs,
     }
@@ -95,9 +106,8 @@ def edit(
     call: Listing,
     name: Name,
     credential: Annotated[str, Option(help="The credential to send with.")] = "",
-    template: Annotated[str, Option(help="The template of the text, or @FILE.")] = "",
-    subject: Annotated[str, Option(help="The template of a mail's subject.")] = "",
-    html: Annotated[str, Option(help="The template of a mail's HTML, or @FILE.")] = "",
+    *,
+    what: TemplateOptions,
     recipient: Annotated[str, Option(help="The column that holds the recipient.")] = "",
     jobs: Annotated[int | None, Option(help="How many senders work on it at once.")] = None,
     failures_min: Annotated[int | None, Option(help="It halts only above so many.")] = None,
@@ -106,9 +116,7 @@ def edit(
     """Change a draft or a scheduled campaign; what is not given stays."""
     data = {
         "credential": credential or None,
-        "template": _text(template) if template else None,
-        "subject": subject or None,
-        "html": _text(html) if html else None,
+        **what.given(),
         "recipient": recipient or None,
         "jobs": jobs,
         "failures_min": failures_min,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from enum import StrEnum
 from hashlib import blake2b
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 from msgspec import Struct
@@ -104,6 +104,19 @@ class ListScope(Struct, frozen=True):
 
     queues: dict[int, tuple[str, str]]
     rungs: dict[int, RungFacts]
+
+    @classmethod
+    def of(
+        cls,
+        queues: Iterable[tuple[int, str, str]],
+        rungs: Iterable[tuple[int, int, int, int, int, str]],
+    ) -> Self:
+        """From rows: number, tenant and name of queues, and the facts of rungs."""
+        facts = [RungFacts(*row) for row in rungs]
+        return cls(
+            {number: (tenant, name) for number, tenant, name in queues},
+            {rung.id: rung for rung in facts},
+        )
 
 
 class ListRequest(Struct, frozen=True):

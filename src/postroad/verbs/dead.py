@@ -67,7 +67,7 @@ class DeadMessages:
         names."""
         letter = await self._store.dead_letter(tenant, to_number(id))
         if letter is None:
-            raise UnknownMessage(f"{id} is not in the dead set: ask `road.explain` where it is")
+            raise UnknownMessage(f"{id} is not in the dead set: see `postroad message show {id}`")
         return replace(letter, headers=shown(letter.headers))
 
     async def replay(
