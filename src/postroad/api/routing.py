@@ -175,6 +175,13 @@ class Facts(Struct, frozen=True):
     """The largest body; 0: as the setting request_bytes_max says."""
     audited: bool = True
     """Whether a change leaves a line in the audit log. Sends do not: they have receipts."""
+    any_scope: bool = False
+    """Whether any token will do."""
+
+    @property
+    def is_public(self) -> bool:
+        """Whether no token is needed."""
+        return self.scope is None and not self.any_scope
 
 
 def fetch(path: str, *, scope: Scope | None, **facts: Any) -> Callable[..., Route]:
