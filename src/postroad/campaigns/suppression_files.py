@@ -8,12 +8,12 @@ from typing import IO, Final
 import msgspec
 from msgspec import Struct, structs
 
-from postroad.campaigns.checking import RecipientCheck
 from postroad.campaigns.exporting import csv_text, iso_time
 from postroad.campaigns.reading import BadFile, CsvReader, LineProblem, open_source
 from postroad.model.errors import BadInput
 from postroad.model.foreign import NAME_CHARACTERS_MAX, clean
 from postroad.model.mail_address import PLAIN
+from postroad.model.recipients import RecipientCheck
 from postroad.model.suppression import Reason, Suppression, check_reason, normal_recipient
 from postroad.model.texts import ERROR_MAX
 

@@ -10,14 +10,13 @@ from msgspec import Struct
 
 from postroad.model.errors import BadInput
 from postroad.model.mail_address import normal_mail
+from postroad.model.phone_number import normal_phone
 
 EVERYWHERE: Final = "*"
 """The tenant of the list that holds for all tenants."""
 ERASED: Final = "sha256:"
 """Before the digest that stays of a recipient who was erased."""
 DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
-PHONE: Final = re.compile(r"\+?[0-9]{5,15}")
-SPACING: Final = str.maketrans("", "", " -().")
 SCHEMES: Final = ("mailto:", "sms:", "whatsapp:", "tel:")
 
 
@@ -65,15 +64,15 @@ def normal_recipient(text: str) -> str:
         bare = bare.removeprefix(scheme)
     if "@" in bare:
         return normal_mail(bare)
-    number = bare.translate(SPACING)
-    if PHONE.fullmatch(number):
-        return number if number.startswith("+") else "+" + number
     if DIGEST.fullmatch(bare):
         return bare
-    raise BadInput(
-        f"{text[:60]!r} is neither a mail address nor a telephone number: write ann@example.com "
-        "or +6591234567"
-    )
+    try:
+        return normal_phone(bare)
+    except BadInput:
+        raise BadInput(
+            f"{text[:60]!r} is neither a mail address nor a telephone number: write "
+            "ann@example.com or +6591234567"
+        ) from None
 
 
 def folded(recipient: str) -> str:
