@@ -45,6 +45,7 @@ from postroad.verbs.explaining import Explainer
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
+from postroad.verbs.limits import NamedLimits, QueueLimitOptions
 from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
 from postroad.verbs.messages import Messages
 from postroad.verbs.own_keys import own_keys
@@ -93,6 +94,7 @@ class Postroad:
     campaigns = VerbGroup(CampaignAdmin)
     credentials = VerbGroup(CredentialAdmin)
     mailboxes = VerbGroup(MailboxAdmin)
+    limits = VerbGroup(NamedLimits)
     tokens = VerbGroup(TokenAdmin)
     audit = VerbGroup(AuditVerbs)
     privacy = VerbGroup(PrivacyVerbs)
@@ -138,14 +140,12 @@ class Postroad:
         self.engine: Engine | None = None
         self._controls = Controls(store, self._last_tries, log)
         self._explainer = Explainer(store, store.clock, self._sends)
-        self.lanes = LaneControls(store, log)
-        self.dead = DeadMessages(store)
+        self.lanes, self.dead = LaneControls(store, log), DeadMessages(store)
         self.messages = Messages(store, self._in_flight, keys, self._sending.send_many)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.rollups = FleetRollups(store, self._unwritten_figures)
-        self.workers = FleetWorkers(store)
-        self.tokens = TokenAdmin(store, store.clock)
-        self.audit = AuditVerbs(store)
+        self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
+        self.tokens, self.audit = TokenAdmin(store, store.clock), AuditVerbs(store)
         self.privacy = PrivacyVerbs(store, log)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         service = self.campaign_service = CampaignService(
@@ -305,12 +305,12 @@ class Postroad:
         await self._controls.unblock(queue, tenant=tenant)
 
     async def limit(
-        self, what: str | int, rate: str | None, *, cost: int = 1, tenant: str = DEFAULT_TENANT
+        self, what: str | int, rate: str | None, **options: Unpack[QueueLimitOptions]
     ) -> None:
         """Limit how many tries start, in the whole fleet: of a queue, or, given a lane's number,
-        of all lanes with its credential. `rate` is as `50/s` or `50/s,1000/h`; None lifts the
-        limit. `cost` is what each try counts as."""
-        await self._controls.limit(what, rate, cost=cost, tenant=tenant)
+        of all lanes with its credential. `rate` is as `50/s` or `50/s,1000/h`; None lifts it.
+        Options: `cost` (what each try counts as), `hours`, `zone`, `tenant`."""
+        await self._controls.limit(what, rate, **options)
 
     # Explain
 

@@ -106,7 +106,7 @@ def blocks_by_limits(paces: tuple[PaceFacts, ...], now_ms: int) -> list[ActiveBl
         ActiveBlock(
             BlockScope.lane if pace.shared else BlockScope.queue,
             PACE,
-            f"no more than {pace.limit}",
+            f"no more than {pace.limit}" + (f", limit {pace.name!r}" if pace.name else ""),
             now_ms,
             max(now_ms, pace.full_until_ms),
         )
