@@ -209,7 +209,7 @@ def prepare_campaign(road: Road, provider_port: int, recipients: int) -> None:
         {
             "name": "bad",
             "secret": "s3cret-of-the-account",
-            "server": f"http://127.0.40.1:{provider_port}",
+            "provider": f"http://127.0.40.1:{provider_port}",
             "account": "AC1",
             "sender": "+15550000",
             "rate": "50/s",

@@ -20,6 +20,7 @@ ENDPOINT = {
     "timeout": 9,
     "names": {"id": "x-id", "timestamp": "x-time", "signature": "x-sign"},
     "ladder": STEPS,
+    "keep_bodies": 60,
 }
 CREDENTIAL: dict[str, Any] = {
     "name": "main",
@@ -63,7 +64,7 @@ DO = (
     "/v1/messages:cancel", "/v1/messages/{id}/settle", "/v1/dead:replay", "/v1/dead:purge",
     "/v1/queues:unblock", "/v1/lanes:unblock", "/v1/privacy:export", "/v1/privacy:erase", "/v1/campaigns/{name}/test",
     "/v1/campaigns/{name}/schedule", "/v1/campaigns/{name}/resume", "/v1/campaigns/{name}/settle",
-    "/v1/privacy:export", "/v1/privacy:erase",
+    "/v1/messages:send-again",
 )  # fmt: skip
 """Routes that do something once: their fields say to what and how, and none is an option."""
 ELSEWHERE = {
@@ -102,6 +103,7 @@ async def test_an_endpoint(stand: Stand) -> None:
     for name in ("url", "reject", "names", "ladder"):
         assert shown[name] == ENDPOINT[name]
     assert (shown["connect_timeout_ms"], shown["timeout_ms"]) == (2_500, 9_000)
+    assert shown["keep_bodies_ms"] == 60_000
     assert (shown["secrets"], shown["headers"]) == (1, ["x-shop"])
     again = {"type": "exponential", "retries": 3, "base_ms": 500, "cap_ms": 9_000}
     assert (await stand.say("POST", "/v1/endpoints", {"url": URL, "ladder": again})).status == 200

@@ -17,6 +17,7 @@ NEEDS = {
     "json": OUTPUT, "printed": OUTPUT, "reply": OUTPUT,
     "plain": ROWS, "table": ROWS, "facts": ROWS,
     "loaded": SETTING,
+    "delete": (*OUTPUT, *SETTING, *REQUEST),
     "ask": (*SETTING, *REQUEST), "connect": (*SETTING, *REQUEST), "tenant": REQUEST,
 }  # fmt: skip
 """Which options each attribute of an invocation reads."""

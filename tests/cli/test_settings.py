@@ -71,10 +71,10 @@ def test_an_empty_variable_means_empty_and_is_refused_where_that_makes_no_sense(
 
 
 BAD = {
-    "listn": ("127.0.0.1:1", "did you mean listen?"),
+    "listn": ("127.0.0.1:1", "did you mean 'listen'?"),
     "qqq": ("1", "config show"),
     "limits.buffer": ("64", "there is no setting"),
-    "limits.windo": ("1", "did you mean limits.window?"),
+    "limits.windo": ("1", "did you mean 'limits.window'?"),
     "limits.window": ("many", "expected `int`"),
     "limits.in_flight_max": ("0", "above zero"),
     "listen": ("8600", "HOST:PORT"),

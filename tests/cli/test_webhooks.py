@@ -298,17 +298,19 @@ def test_a_webhook_is_set_and_shown_by_commands(
     url, more = "http://127.0.0.1:9/hook", ("--set", "webhooks.http=true")
     allow = ("--set", "webhooks.allow=127.0.0.0/8", "--set", "webhooks.ports=9")
     data("migrate")
-    words = ("--sign", "--header", "X-Shop=7", "--reject", "418", "--timeout", "3")
+    called = ("--sign", "--header", "X-Shop=7", "--reject", "418", "--timeout", "3")
+    words = (*called, "--keep-bodies", "7d")
     data("endpoint", "set", url, *words, *more, *allow)
     shown = data("endpoint", "show", url, *more, *allow)
     assert (shown["secrets"], shown["headers"], shown["reject"]) == (2, ["x-shop"], [418])
-    assert shown["timeout_ms"] == 3_000
+    assert (shown["timeout_ms"], shown["keep_bodies_ms"]) == (3_000, 7 * 86_400_000)
     with monkeypatch.context() as without:  # who forgets the variable must not stop signing
         without.delenv("POSTROAD_SECRET")
         forgot = postroad("endpoint", "set", url, "--sign", *more, *allow)
         assert (forgot.exit_code, "POSTROAD_SECRET is not set" in forgot.stderr) == (2, True)
     text = postroad("endpoint", "show", url, *more, *allow).stdout
     assert "signing keys  2" in text
+    assert "bodies kept   7 d" in text
     assert ONE not in text
     page = data("endpoint", "list", *more, *allow)
     assert page == {"endpoints": [shown], "after": ""}

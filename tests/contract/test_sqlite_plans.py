@@ -75,6 +75,8 @@ WALKS: Final = {
     "spells": "walks a partial index that holds only the queues in a spell",
     "token_page": "asked by people, over access tokens",
     "tries_retain": "from the oldest on, and it stops at a slice",
+    "rollups": "asked by people, over what it has read",
+    "workers": "asked by people, over processes",
     "trouble": "asked by people and for metrics, never by the engine",
     "unused_queues": "the walk is over one slice",
     "walk_due": "stops at the first row of a broker",
@@ -96,6 +98,7 @@ WALKS: Final = {
     "unwanted": "walks a partial index that holds only what is to be cancelled",
 }
 SORTS: Final = {
+    "rollups": "asked by people, over at most so many buckets",
     "campaign_exact": "at most four groups, of one campaign",
     "campaigns_of_tenant": "asked by people, over one tenant's campaigns",
     "dead_reasons": "asked by people, never by the engine",

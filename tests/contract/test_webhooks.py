@@ -5,7 +5,6 @@ from msgspec.structs import replace
 from postroad.model import outcome
 from postroad.model.decide import Move
 from postroad.model.entities import DAY_MS
-from postroad.model.ladder import DEFAULT_LADDER
 from postroad.model.record import Result
 from postroad.model.states import DeadReason
 from postroad.model.try_details import TryDetails
@@ -51,15 +50,16 @@ async def test_pages_of_settings_under_other_keys(bench: Bench) -> None:
 
 async def test_settings_are_paged_by_name_and_forgotten(bench: Bench) -> None:
     """Of one tenant, and of queues that have any."""
-    rows = {}
+    rows, policies = {}, {}
     for name in ("https://c", "https://a", "https://b"):
         queue = await bench.queue(name, tenant="acme")
         rows[name] = HookRow(queue.id, "acme", b"{}", "k1", name.encode())
+        policies[name] = queue.policy
         await bench.store.write_hook(rows[name])
     await bench.queue("https://a0", tenant="acme")
     other = await bench.queue("https://a")
     await bench.store.write_hook(HookRow(other.id, "default", b"{}", "k1", b"x"))
-    by_name = [HookEntry(name, DEFAULT_LADDER, row) for name, row in sorted(rows.items())]
+    by_name = [HookEntry(name, policies[name], row) for name, row in sorted(rows.items())]
     assert await bench.store.hook_page("acme", "", 2) == by_name[:2]
     assert await bench.store.hook_page("acme", "https://b", 2) == by_name[2:]
     await bench.store.drop_hook(rows["https://b"].queue)

@@ -3,19 +3,21 @@
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 PAPERS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+WARNING = re.compile(r'level=warning event="([^"]+)"')
 LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 
-# What a newcomer sees on running the blocks, in order.
-SHOWN = [
-    r"msg_\w{13} is stored, whatever happens next\ntry 1: welcome, Ada!\n",
-    r"printed: 30\n",
-    r"",
+# What a newcomer sees on running the blocks, in order: on the screen, and as warnings in the log.
+SHOWN: list[tuple[str, list[str]]] = [
+    (r"msg_\w{13} is stored, whatever happens next\ntry 1: welcome, Ada!\n", []),
+    (r"printed: 30\n", ["message died"]),
+    (r"", []),
 ]
 
 
@@ -23,12 +25,12 @@ def python_blocks(path: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", path.read_text(), re.DOTALL | re.MULTILINE)
 
 
-def run(code: str, folder: Path) -> str:
+def run(code: str, folder: Path, warnings: Sequence[str] = ()) -> str:
     done = subprocess.run(
         (sys.executable, "-c", code), cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "level=warning" not in done.stderr
+    assert WARNING.findall(done.stderr) == list(warnings)
     assert "level=error" not in done.stderr
     return done.stdout
 
@@ -36,8 +38,8 @@ def run(code: str, folder: Path) -> str:
 def test_the_readmes_python_does_what_it_says(tmp_path: Path) -> None:
     blocks = python_blocks(ROOT / "README.md")
     assert len(blocks) == len(SHOWN)
-    for block, shown in zip(blocks, SHOWN, strict=True):
-        output = run(block, tmp_path)
+    for block, (shown, warnings) in zip(blocks, SHOWN, strict=True):
+        output = run(block, tmp_path, warnings)
         assert re.fullmatch(shown, output), output
 
 

@@ -15,10 +15,12 @@ from postroad.api.reading import decode
 from postroad.api.routes import batch, campaigns, messages
 from postroad.api.routing import Router, read_query
 from postroad.campaigns.checking import PHONES, URLS, RowChecker, problem_in
+from postroad.campaigns.exporting import CELLS
 from postroad.campaigns.reading import BadFile, CsvReader, open_source
 from postroad.campaigns.rendering import FIELDS
 from postroad.campaigns.signature import signed
 from postroad.campaigns.template import Template
+from postroad.model.audit import _without_query
 from postroad.model.campaign import BadTemplate
 from postroad.model.dead import place
 from postroad.model.errors import BadInput, BadKey, BadSetting, PostroadError, Reject
@@ -29,9 +31,13 @@ from postroad.model.private_headers import DECODE, _opened
 from postroad.model.sms_segments import count_segments
 from postroad.model.tokens import identity_of
 from postroad.model.webhook import HEADERS
+from postroad.model.wording import public_name
 from postroad.observe import traces
-from postroad.observe.log import UNPLAIN
+from postroad.observe.log import _as_text
+from postroad.stores import exported_rows
+from postroad.stores.audit import WHAT
 from postroad.transports.job import _decoder, _typed
+from postroad.verbs.audit import _cursor
 from postroad.verbs.cron import check_plan
 from tests.doors.answers import DEEP
 from tests.doors.shape import BARE, Door
@@ -205,9 +211,10 @@ DOORS = (
             identity_of(data.decode("latin-1")),
             _none(place, data),
             _none(to_number, data),
+            _none(_cursor, data),
         ),
-        ("model/tokens.py:identity_of",),
-        frames=(BARE, (b"msg_", b""), (b"prt_12345678_", b""), (b"0.", b"")),
+        ("model/tokens.py:identity_of", "verbs/audit.py:_cursor"),
+        frames=(BARE, (b"msg_", b""), (b"prt_12345678_", b""), (b"0.", b""), (b"1-", b"")),
     ),
     Door(
         "a callback",
@@ -281,8 +288,8 @@ DOORS = (
     ),
     Door(
         "a recipient's cells, from the store",
-        lambda data: _none(FIELDS.decode, data),
-        ("campaigns/rendering.py:FIELDS",),
+        lambda data: (_none(FIELDS.decode, data), _none(CELLS.decode, data)),
+        ("campaigns/rendering.py:FIELDS", "campaigns/exporting.py:CELLS"),
         frames=((b'["', b'"]'),),
     ),
     Door(
@@ -291,11 +298,15 @@ DOORS = (
             _none(DECODE, data),
             _none(HEADERS.decode, data),
             _none(traces.HEADERS.decode, data),
+            exported_rows._headers(data),
+            _none(WHAT.decode, data),
         ),
         (
             "model/private_headers.py:DECODE",
             "model/webhook.py:HEADERS",
             "observe/traces.py:HEADERS",
+            "stores/exported_rows.py:HEADERS",
+            "stores/audit.py:WHAT",
         ),
         frames=((b'{"a":"', b'"}'),),
         shapes=DEEP,
@@ -310,9 +321,20 @@ DOORS = (
     Door("a trace", traced, ("observe/traces.py:asked", "observe/traces.py:_links")),
     Door(
         "a line of the log",
-        lambda data: UNPLAIN.search(data.decode("latin-1")),
-        ("observe/log.py:UNPLAIN",),
+        lambda data: _as_text({"fact": data.decode("latin-1")}, data.decode("latin-1")),
+        ("observe/log.py:UNPLAIN", "observe/log.py:_as_text"),
         frames=(BARE, (b"a", b"\\")),
+        shapes={"a letter a line": lambda n: b"a\n" * (n // 2)},
+    ),
+    Door(
+        "what the audit log and the log say of a queue",
+        lambda data: (
+            public_name(data.decode("latin-1")),
+            _without_query(data.decode("latin-1")),
+        ),
+        ("model/audit.py:_without_query", "model/wording.py:PLAIN", "model/wording.py:public_name"),
+        frames=(BARE, (b"https://", b""), (b"https://[", b"]"), (b"https://a/", b"?b")),
+        shapes={"parts": lambda n: b"https://a" + b"/b" * (n // 2)},
     ),
     Door(
         "keys",

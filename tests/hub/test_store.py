@@ -103,9 +103,9 @@ async def test_one_batch_is_decided_in_order(place: Place) -> None:
         assert first.next is not None
         assert first.next.body == b"2"
         assert answers[7] == Watched([False, None])
-        assert answers[8] == Taken(reopened=True)
+        assert answers[8] == Taken(reopened=True, tenant="default")
         assert answers[9] == Watched([True])
-        assert answers[10] == Taken(reopened=False), "acked twice: nothing more is deleted"
+        assert answers[10] == Taken(tenant="default"), "acked twice: nothing more is deleted"
         assert position_of(answers[11]) == 3, "positions are never used again"
         peeked = answers[12]
         assert isinstance(peeked, Heads)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from postroad.model.decide import Move
 from postroad.model.entities import DEFAULT_TENANT, Lane, Message
 from postroad.model.record import Record
+from postroad.model.rollup import KEPT_MS
 from postroad.model.states import NEVER, DeadReason
 from postroad.stores.postgres.connections import QUERIES
 from tests.postgres.stepping import Stand, stand
@@ -48,7 +49,7 @@ async def trim(on: Stand) -> Any:
 
 async def retain(on: Stand) -> Any:
     await on.two.execute("alter function postroad.retain set lock_timeout = 0")
-    return await on.two.fetchval(QUERIES["retain"], 86_400_000, 1, 10)
+    return await on.two.fetchval(QUERIES["retain"], 86_400_000, 1, 10, *KEPT_MS.values())
 
 
 async def replay(on: Stand, _: Lane, dead: list[Message]) -> Any:

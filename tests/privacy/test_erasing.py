@@ -93,6 +93,7 @@ async def test_an_export_has_everything_but_secrets(dsn: str, folder: Path) -> N
             "limit",
             "message",
             "dead",
+            "kept_body",
             "history",
             "attempt",
             "webhook_try",

@@ -1,5 +1,6 @@
 """The parameters of every route that answers in pages."""
 
+from datetime import datetime
 from typing import Annotated
 
 from msgspec import Meta
@@ -9,3 +10,4 @@ from postroad.verbs.paging import PAGE_MAX
 
 Limit = Annotated[int, Meta(ge=1, le=PAGE_MAX)]
 After = Annotated[str, Meta(max_length=QUEUE_MAX, description="The `after` of the page before")]
+Moment = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]

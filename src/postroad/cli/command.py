@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from postroad.api.problems import Problem, problem
 from postroad.cli.client import Query, RequestRefused, RoadClient
-from postroad.cli.options import SETTINGS, Group, Option, PanelCommand, made
+from postroad.cli.options import SETTINGS, Argument, Group, Option, PanelCommand, made
 from postroad.cli.printing import as_json, err, facts, failed, out, table
 from postroad.cli.shared_options import OUTPUT, REQUEST, ROWS, SETTING, Names, shared_parameters
 from postroad.config import FILE, Loaded, Settings, load
@@ -130,6 +130,11 @@ class Invocation(SettingsInvocation):
         with self.connect() as road:
             return road.ask(method, path, query, data)
 
+    def delete(self, path: str, name: str, query: Query = None, *, done: str = "deleted") -> None:
+        """Delete what is named, and say that it was done."""
+        _ = self.ask("DELETE", path, query)  # a refusal is raised
+        self.reply({done: name}, f"{done}: {name}")
+
 
 class ExportInvocation(Invocation):
     """Of a command that makes requests and writes a file, which is NDJSON in any case."""
@@ -169,6 +174,7 @@ def named_value(option: str, text: str, example: str = "") -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
+MessageId = Annotated[str, Argument(help="The message's id, as in its receipt: msg_…")]
 Limit = Annotated[int, Option(help="Show at most this many.")]
 After = Annotated[str, Option(help="Continue after this row, as the page before says.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation.")]

@@ -92,5 +92,4 @@ def check(call: Invocation, name: Name) -> None:
 
 def delete(call: Invocation, name: Name) -> None:
     """Delete a credential that no campaign uses."""
-    _ = call.ask("DELETE", f"/v1/credentials/{part(name)}")  # a refusal is raised
-    call.reply({"deleted": name}, f"deleted: {name}")
+    call.delete(f"/v1/credentials/{part(name)}", name)

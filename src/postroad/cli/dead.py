@@ -13,6 +13,7 @@ from postroad.cli.command import (
     Invocation,
     Limit,
     Listing,
+    MessageId,
     SharedOptions,
     Yes,
     add_group,
@@ -45,12 +46,8 @@ class Filter(SharedOptions, frozen=True):
 
 def add(app: Group) -> None:
     """Add the commands for the dead set."""
-    commands: Commands = {
-        "list": dead_list,
-        "show": dead_show,
-        "replay": dead_replay,
-        "purge": dead_purge,
-    }
+    commands: Commands = {"list": dead_list, "show": dead_show}
+    commands |= {"replay": dead_replay, "purge": dead_purge}
     add_group(app, "dead", "Messages", "Dead messages: list, show, replay, purge.", commands)
 
 
@@ -74,10 +71,7 @@ def dead_list(
     more(said["after"])
 
 
-def dead_show(
-    call: Listing,
-    id: Annotated[str, Argument(help="The message's id, msg_…")],  # noqa: A002
-) -> None:
+def dead_show(call: Listing, id: MessageId) -> None:  # noqa: A002
     """Show a dead message with its body, headers and all tries."""
     said = call.ask("GET", f"/v1/dead/{part(id)}")
     if call.printed(said):

@@ -5,7 +5,16 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 from postroad.api.in_process import part
-from postroad.cli.command import After, Commands, Invocation, Limit, Listing, add_group, named_value
+from postroad.cli.command import (
+    After,
+    Commands,
+    Invocation,
+    Limit,
+    Listing,
+    MessageId,
+    add_group,
+    named_value,
+)
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import more, when
 from postroad.model.errors import BadInput
@@ -16,14 +25,10 @@ Url = Annotated[str, Argument(help="The webhook's URL.")]
 
 def add(app: Group) -> None:
     """Add the commands for webhooks."""
-    commands: Commands = {
-        "set": set_endpoint,
-        "show": show,
-        "list": list_endpoints,
-        "delete": delete,
-    }
+    commands: Commands = {"set": set_endpoint, "show": show, "list": list_endpoints}
+    commands |= {"delete": delete, "attempts": attempts}
     text = "Webhooks: signing keys, headers and timeouts, and the log of tries."
-    add_group(app, "endpoint", "Look after it", text, commands | {"attempts": attempts})
+    add_group(app, "endpoint", "Look after it", text, commands)
 
 
 def set_endpoint(
@@ -48,6 +53,10 @@ def set_endpoint(
     connect_timeout: Annotated[
         timedelta | None, Option(help="How long connecting may take, as 5s.")
     ] = None,
+    keep_bodies: Annotated[
+        timedelta | None,
+        Option(help="How long bodies are kept after delivery, as 7d; 0s: as the road says."),
+    ] = None,
 ) -> None:
     """Set how a webhook is called; its queue is made if it is new. Options that are not given keep
     their values."""
@@ -59,6 +68,7 @@ def set_endpoint(
     if reject is not None:
         data["reject"] = reject
     spans = {"timeout": timeout, "connect_timeout": connect_timeout}
+    spans["keep_bodies"] = keep_bodies
     data |= {name: span.total_seconds() for name, span in spans.items() if span is not None}
     _tell(call, call.ask("POST", "/v1/endpoints", data=data))
 
@@ -106,14 +116,10 @@ def list_endpoints(
 
 def delete(call: Invocation, url: Url) -> None:
     """Delete what is set for a webhook. Its queue stays: what waits there is still sent."""
-    _ = call.ask("DELETE", "/v1/endpoints", {"url": url})  # a refusal is raised
-    call.reply({"deleted": url}, f"deleted: {url}")
+    call.delete("/v1/endpoints", url, {"url": url})
 
 
-def attempts(
-    call: Listing,
-    id: Annotated[str, Argument(help="The message's id.")],  # noqa: A002
-) -> None:
+def attempts(call: Listing, id: MessageId) -> None:  # noqa: A002
     """List every try of a message: when, to which address, and what the server answered."""
     said = call.ask("GET", f"/v1/messages/{part(id)}/attempts")
     if call.printed(said):
@@ -146,6 +152,7 @@ def _ladder(ladder: dict[str, Any]) -> str:
 def _tell(call: Listing, said: dict[str, Any]) -> None:
     if call.printed(said):
         return
+    kept = duration_text(said["keep_bodies_ms"]) if said["keep_bodies_ms"] else "as the road says"
     call.facts(
         [
             ("webhook", said["url"]),
@@ -155,5 +162,6 @@ def _tell(call: Listing, said: dict[str, Any]) -> None:
             ("to connect", f"{said['connect_timeout_ms']} ms"),
             ("in all", f"{said['timeout_ms']} ms"),
             ("ladder", _ladder(said["ladder"])),
+            ("bodies kept", kept),
         ]
     )

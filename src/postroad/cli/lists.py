@@ -6,9 +6,9 @@ import msgspec
 from msgspec import structs
 
 from postroad.api.in_process import part
-from postroad.cli.command import After, Invocation, Limit, SharedOptions
+from postroad.cli.command import After, Invocation, Limit, Listing, MessageId, SharedOptions
 from postroad.cli.options import Argument, Option
-from postroad.cli.printing import err, facts, more, out, table, when
+from postroad.cli.printing import err, more, out, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadInput
 
@@ -31,7 +31,7 @@ class ListOptions(SharedOptions, frozen=True):
 
 
 def messages(
-    call: Invocation,
+    call: Listing,
     *,
     where: ListOptions,
     order: Annotated[str, Option(help="newest or oldest first, by acceptance.")] = "newest",
@@ -54,7 +54,7 @@ def messages(
         )
         for row in said["messages"]
     ]
-    table(COLUMNS, rows, "no such messages")
+    call.table(COLUMNS, rows, "no such messages")
     if said["unindexed"] and said["after"]:
         searched = when(said["searched_until_ms"])
         names = ", ".join(said["unindexed"])
@@ -66,15 +66,12 @@ def messages(
     more(said["after"])
 
 
-def body(
-    call: Invocation,
-    id: Annotated[str, Argument(help="The message's id, msg_…")],  # noqa: A002
-) -> None:
+def body(call: Listing, id: MessageId) -> None:  # noqa: A002
     """Show the body and headers of a message, as far as they are stored."""
     said = call.ask("GET", f"/v1/messages/{part(id)}/body")
     if call.printed(said):
         return
-    facts([(f"header {name}", text) for name, text in said["headers"].items()])
+    call.facts([(f"header {name}", text) for name, text in said["headers"].items()])
     out().print(said["body_base64"] or msgspec.json.encode(said["body"]).decode())
 
 

@@ -13,14 +13,10 @@ Box = Annotated[str, Argument(help="The mailbox's name.")]
 
 def add(app: Group) -> None:
     """Add the commands for mailboxes."""
-    commands: Commands = {
-        "create": create,
-        "list": list_mailboxes,
-        "explain": explain,
-        "delete": delete,
-    }
+    commands: Commands = {"create": create, "list": list_mailboxes, "explain": explain}
+    commands |= {"delete": delete, "stats": stats}
     text = "Mailboxes of the hub: create, list, explain, delete."
-    add_group(app, "mailbox", "Look after it", text, commands | {"stats": stats})
+    add_group(app, "mailbox", "Look after it", text, commands)
 
 
 def create(
@@ -69,8 +65,7 @@ def explain(call: Invocation, box: Box) -> None:
 
 def delete(call: Invocation, box: Box) -> None:
     """Delete a mailbox and its messages."""
-    _ = call.ask("DELETE", f"/v1/mailboxes/{part(box)}")  # a refusal is raised
-    call.reply({"deleted": box}, f"deleted: {box}")
+    call.delete(f"/v1/mailboxes/{part(box)}", box)
 
 
 def stats(call: Listing) -> None:

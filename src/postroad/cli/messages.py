@@ -14,6 +14,7 @@ from postroad.cli.command import (
     Commands,
     Invocation,
     Listing,
+    MessageId,
     SharedOptions,
     Yes,
     add_group,
@@ -25,8 +26,6 @@ from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, styled, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadBody, BadInput
-
-Id = Annotated[str, Argument(help="The message's id, as in its receipt: msg_…")]
 
 
 def add(app: Group) -> None:
@@ -120,7 +119,7 @@ def _more(pairs: Any) -> dict[str, Any]:
     return found
 
 
-def show(call: Listing, id: Id) -> None:  # noqa: A002 - the word that receipts use
+def show(call: Listing, id: MessageId) -> None:  # noqa: A002 - the word that receipts use
     """Show the state of a message and all tries."""
     said = call.ask("GET", f"/v1/messages/{part(id)}")
     if call.printed(said):
@@ -153,7 +152,7 @@ def show_tries(call: Listing, tries: list[dict[str, Any]]) -> None:
         call.table(columns, rows)
 
 
-def explain(call: Listing, id: Id) -> None:  # noqa: A002
+def explain(call: Listing, id: MessageId) -> None:  # noqa: A002
     """Explain a message: what happened, what holds it back, what comes next."""
     said = call.ask("GET", f"/v1/messages/{part(id)}/explain")
     if call.printed(said):
@@ -164,7 +163,7 @@ def explain(call: Listing, id: Id) -> None:  # noqa: A002
 
 def cancel(
     call: Invocation,
-    id: Id,  # noqa: A002
+    id: MessageId,  # noqa: A002
     wait: Annotated[
         timedelta, Option(help="Wait so long for the process that may be sending it; 10s.")
     ] = timedelta(seconds=10),
@@ -178,7 +177,7 @@ def cancel(
 
 def settle(
     call: Invocation,
-    id: Id,  # noqa: A002
+    id: MessageId,  # noqa: A002
     outcome: Annotated[str, Argument(help="sent or unsent.")],
 ) -> None:
     """Settle an uncertain message: `sent` makes it delivered, `unsent` has it tried again."""

@@ -69,5 +69,4 @@ def revoke(
     id: Annotated[str, Argument(help="The token's id, as in `token list`.")],  # noqa: A002
 ) -> None:
     """Revoke a token: it is refused from now on."""
-    _ = call.ask("DELETE", f"/v1/tokens/{part(id)}")  # a refusal is raised
-    call.reply({"revoked": id}, f"revoked: {id}")
+    call.delete(f"/v1/tokens/{part(id)}", id, done="revoked")

@@ -58,7 +58,7 @@ Show = Callable[[RoadSnapshot], None]
 async def run(demo: DemoRun, show: Show) -> list[str]:
     """Send and deliver; returns the ids of the receipts: these messages were accepted."""
     clock = SystemClock(demo.speed)
-    parts = Parts(clock=clock, log=make_log("warning"), resolve=_here)
+    parts = Parts(clock=clock, log=make_log("error"), resolve=_here)
     limits = real_leases(Limits(), demo.speed)
     settings = replace(Postroad.defaults, limits=limits, webhooks=LOCAL)
     road = Postroad(f"sqlite:///{demo.path}", settings=settings, parts=parts)

@@ -32,16 +32,14 @@ from postroad.model.states import NEVER, DeadReason, State
 from postroad.model.tries import Try
 
 
-class Explanation(Struct, frozen=True):
-    """The explanation of a message: fields for programs, and `sentence` for people."""
+class MessageView(Struct, frozen=True):
+    """Where a message is."""
 
     id: str
     tenant: str
     queue: str
     state: State
     reason: DeadReason | None
-    late: bool
-    """It was dead when its delivery was proven."""
     because: str
     """What holds it; never empty when it is held."""
     level: int
@@ -50,11 +48,18 @@ class Explanation(Struct, frozen=True):
     accepted_at_ms: int
     finished_at_ms: int | None
     expires_at_ms: int | None
+    lane: int | None
     tries: tuple[Try, ...]
+    next: NextStep
+
+
+class Explanation(MessageView, frozen=True):
+    """The explanation of a message: fields for programs, and `sentence` for people."""
+
+    late: bool
+    """It was dead when its delivery was proven."""
     blocks: tuple[ActiveBlock, ...]
     circuit: Circuit
-    lane: int | None
-    next: NextStep
     sentence: str
 
 

@@ -7,11 +7,13 @@ from postroad.model.errors import MissingExtra
 
 EXTRAS: Final = {
     "asyncpg": "postgres",
+    "dns": "mail",
     "h11": "server",
     "jinja2": "server",
     "pamqp": "rabbitmq",
     "picows": "server",
     "prometheus_client": "server",
+    "re2": "mail",
     "rich": "all",
     "uvicorn": "server",
 }

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from postroad.model.ladder import Ladder
+from postroad.model.entities import Policy
 from postroad.model.near_names import NamesChecked
 from postroad.model.outcome import Kind
 from postroad.model.texts import HeaderName
@@ -69,7 +69,7 @@ class HookEntry(Struct, frozen=True):
     """A webhook queue that something is set for, in a list."""
 
     url: str
-    ladder: Ladder
+    policy: Policy
     row: HookRow
 
 

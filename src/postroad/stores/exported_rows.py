@@ -56,7 +56,7 @@ EXPORTS: Final = {
     ),
     "recipient": Export(
         "campaign n line recipient fields state tries provider_id error_code "
-        "sub_type sent_at answered_at status status_at"
+        "sub_type error sent_at answered_at status status_at"
     ),
     "credential": Export("name channel spec created_at"),
     "mailbox": Export("name quota ttl_ms waiting", walks=True),

@@ -72,7 +72,7 @@ LANES_WAIT_MS: Final = 60_000
 seconds."""
 
 
-class Query(Struct, frozen=True):
+class ErasureQuery(Struct, frozen=True):
     """A statement that the store is to run. The answer is its rows if its name ends in `_find`,
     else how many rows it changed."""
 
@@ -89,7 +89,7 @@ class Erased(Struct, frozen=True):
     kept_queues: int | None = None
 
 
-Slice = Generator[Query, Any, Erased]
+Slice = Generator[ErasureQuery, Any, Erased]
 
 
 class ErasureNote(Struct, frozen=True):
@@ -126,9 +126,9 @@ def access(job: ErasureJob, now_ms: int) -> Slice:
     """Tokens go first, so that nobody sends for the tenant; its campaigns are cancelled."""
     if job.subject.recipient:
         return Erased({})
-    tokens = yield Query("erase_tokens", (job.subject.tenant,))
-    yield Query("erase_stop_campaigns", (job.subject.tenant, now_ms))
-    yield Query("erase_stop_jobs", (job.subject.tenant,))
+    tokens = yield ErasureQuery("erase_tokens", (job.subject.tenant,))
+    yield ErasureQuery("erase_stop_campaigns", (job.subject.tenant, now_ms))
+    yield ErasureQuery("erase_stop_jobs", (job.subject.tenant,))
     return Erased({"token": tokens})
 
 
@@ -156,10 +156,10 @@ def broker(job: ErasureJob, _now_ms: int) -> Slice:
 def _walk(job: ErasureJob, find: str, tables: tuple[str, ...]) -> Slice:
     """Look at the next rows in order of id, whosever they are; delete those that are meant."""
     whose = (job.subject.tenant, job.subject.recipient)
-    ids, last = _found((yield Query(find, (*whose, job.after, SLICE, _before(job)))))
+    ids, last = _found((yield ErasureQuery(find, (*whose, job.after, SLICE, _before(job)))))
     erased: dict[str, int] = {}
     for table in tables if ids else ():
-        erased[table] = yield Query(f"erase_{table}", (_listed(ids),))
+        erased[table] = yield ErasureQuery(f"erase_{table}", (_listed(ids),))
     return Erased(erased, last)
 
 
@@ -172,8 +172,8 @@ def _found(rows: list[tuple[int | None, int]]) -> tuple[list[int], int | None]:
 def keys(job: ErasureJob, _now_ms: int) -> Slice:
     """Idempotency keys, and bodies of delivered messages."""
     whose = (job.subject.tenant, job.subject.recipient)
-    count = yield Query("erase_idempotency", (*whose, _before(job), SLICE))
-    bodies = yield Query("erase_kept_body", (*whose, _before(job), SLICE))
+    count = yield ErasureQuery("erase_idempotency", (*whose, _before(job), SLICE))
+    bodies = yield ErasureQuery("erase_kept_body", (*whose, _before(job), SLICE))
     return Erased({"idempotency": count, "kept_body": bodies}, 0 if count or bodies else None)
 
 
@@ -182,17 +182,17 @@ def campaigns(job: ErasureJob, now_ms: int) -> Slice:
     tenant = job.subject.tenant
     if job.subject.recipient:
         return Erased({})
-    ((busy,),) = yield Query("erase_jobs_find", (tenant, now_ms))
+    ((busy,),) = yield ErasureQuery("erase_jobs_find", (tenant, now_ms))
     if busy:
         return Erased({}, 0, waits_for=busy)
     # Without its jobs nobody finalises a campaign whose rows are half erased.
-    erased = {"job": (yield Query("erase_job", (tenant,)))}
+    erased = {"job": (yield ErasureQuery("erase_job", (tenant,)))}
     for table in ("campaign_op", "campaign_message"):
-        erased[table] = yield Query(f"erase_{table}", (tenant, SLICE))
+        erased[table] = yield ErasureQuery(f"erase_{table}", (tenant, SLICE))
         if erased[table]:
             return Erased(erased, 0)
     for table in ("campaign_import", "campaign", "credential"):
-        erased[table] = yield Query(f"erase_{table}", (tenant,))
+        erased[table] = yield ErasureQuery(f"erase_{table}", (tenant,))
     return Erased(erased)
 
 
@@ -202,14 +202,14 @@ def recipients(job: ErasureJob, now_ms: int) -> Slice:
     if not job.subject.recipient:
         return Erased({})
     whose = (job.subject.tenant, job.subject.recipient)
-    rows = yield Query("erase_recipient_find", (*whose, job.after, now_ms))
+    rows = yield ErasureQuery("erase_recipient_find", (*whose, job.after, now_ms))
     if not rows:
         return Erased({})
     ((campaign, n, busy),) = rows
     if busy:
         return Erased({}, job.after, waits_for=1)
-    ops = yield Query("erase_recipient_op", (campaign, n, now_ms))
-    gone = yield Query("erase_recipient", (campaign, n))
+    ops = yield ErasureQuery("erase_recipient_op", (campaign, n, now_ms))
+    gone = yield ErasureQuery("erase_recipient", (campaign, n))
     # None: a call to it has begun just now.
     return Erased({"campaign_op": ops, "campaign_message": gone}, campaign if gone else job.after)
 
@@ -217,10 +217,10 @@ def recipients(job: ErasureJob, now_ms: int) -> Slice:
 def mailboxes(job: ErasureJob, _now_ms: int) -> Slice:
     """Mailboxes with their letters."""
     whose = (job.subject.tenant, job.subject.recipient)
-    letters = yield Query("erase_letter", (*whose, SLICE))
+    letters = yield ErasureQuery("erase_letter", (*whose, SLICE))
     if letters:
         return Erased({"letter": letters}, 0)
-    return Erased({"mailbox": (yield Query("erase_mailbox", whose))})
+    return Erased({"mailbox": (yield ErasureQuery("erase_mailbox", whose))})
 
 
 def queues(job: ErasureJob, now_ms: int) -> Slice:
@@ -229,14 +229,14 @@ def queues(job: ErasureJob, now_ms: int) -> Slice:
     minute stays too, and is counted; so do all queues that messages in a broker may need."""
     whose = (job.subject.tenant, job.subject.recipient)
     if job.keeps_queues:
-        ((left,),) = yield Query("erase_queues_left_find", (*whose, DEFAULT_TENANT))
+        ((left,),) = yield ErasureQuery("erase_queues_left_find", (*whose, DEFAULT_TENANT))
         return Erased({}, kept_queues=left)
     values = (*whose, job.after, QUEUES_SLICE, DEFAULT_TENANT)
-    ids, last = _found((yield Query("erase_queue_find", values)))
-    gone = (yield Query("erase_queue", (_listed(ids),))) if ids else 0
+    ids, last = _found((yield ErasureQuery("erase_queue_find", values)))
+    gone = (yield ErasureQuery("erase_queue", (_listed(ids),))) if ids else 0
     if last is not None:
         return Erased({"queue": gone}, last)
-    ((left,),) = yield Query("erase_queues_left_find", (*whose, DEFAULT_TENANT))
+    ((left,),) = yield ErasureQuery("erase_queues_left_find", (*whose, DEFAULT_TENANT))
     waits = left and now_ms < job.step_at_ms + LANES_WAIT_MS
     return Erased({}, 0 if waits else None, left if waits else 0, left)
 
@@ -247,14 +247,14 @@ def limits(job: ErasureJob, _now_ms: int) -> Slice:
         return Erased({})
     erased = {}
     for table in ("pace_count", "pace_share", "pace"):
-        erased[table] = yield Query(f"erase_{table}", (job.subject.tenant,))
+        erased[table] = yield ErasureQuery(f"erase_{table}", (job.subject.tenant,))
     return Erased(erased)
 
 
 def figures(job: ErasureJob, _now_ms: int) -> Slice:
     """Figures of a tenant, or (hourly) of one queue. Long names are cut there."""
     whose = (job.subject.tenant, job.subject.recipient[:NAME_MAX])
-    count = yield Query("erase_rollup", (*whose, SLICE))
+    count = yield ErasureQuery("erase_rollup", (*whose, SLICE))
     return Erased({"rollup": count}, 0 if count else None)
 
 
@@ -263,8 +263,8 @@ def audit(job: ErasureJob, _now_ms: int) -> Slice:
     recipient = job.subject.recipient
     needle = msgspec.json.encode(shown_text(recipient)).decode()[1:-1] if recipient else ""
     values = (job.subject.tenant, needle, job.after, SLICE)
-    ids, last = _found((yield Query("erase_audit_find", values)))
-    count = (yield Query("erase_audit", (_listed(ids),))) if ids else 0
+    ids, last = _found((yield ErasureQuery("erase_audit_find", values)))
+    count = (yield ErasureQuery("erase_audit", (_listed(ids),))) if ids else 0
     return Erased({"audit": count}, last)
 
 

@@ -19,8 +19,7 @@ class HookTable(Statements):
         """A tenant's queues that have settings, by name."""
         rows = await self.select("webhooks", "hook_page", tenant, after, limit)
         return [
-            HookEntry(name, POLICY.decode(policy).ladder, HookRow(*row))
-            for name, policy, *row in rows
+            HookEntry(name, POLICY.decode(policy), HookRow(*row)) for name, policy, *row in rows
         ]
 
     async def drop_hook(self, queue: int) -> None:

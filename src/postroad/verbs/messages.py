@@ -27,7 +27,7 @@ from postroad.ports.broker import HasBroker
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.message_search import Search
-from postroad.verbs.paging import PAGE_MAX, check_page
+from postroad.verbs.paging import PAGE_MAX, check_page, moment_ms
 from postroad.verbs.send_again import (
     SendAgain,
     SendMany,
@@ -227,8 +227,8 @@ def list_filter(where: ListWhere, order: str = ListOrder.newest) -> ListFilter:
         level=level,
         order_key=where.get("order_key"),
         text=where.get("text") or "",
-        since_ms=_moment_ms(where.get("since"), "since", 0),
-        until_ms=_moment_ms(where.get("until"), "until", NEVER),
+        since_ms=moment_ms(where.get("since"), "since", 0),
+        until_ms=moment_ms(where.get("until"), "until", NEVER),
         order=ListOrder(order),
     )
     if which.since_ms >= which.until_ms:
@@ -239,11 +239,3 @@ def list_filter(where: ListWhere, order: str = ListOrder.newest) -> ListFilter:
             "keys; leave one of them out"
         )
     return which
-
-
-def _moment_ms(moment: datetime | None, name: str, otherwise: int) -> int:
-    if moment is None:
-        return otherwise
-    if moment.tzinfo is None:
-        raise BadTime(f"{name} has no time zone: give one, for example datetime.now(timezone.utc)")
-    return int(moment.timestamp() * 1000)

@@ -108,8 +108,8 @@ class SendAgain:
         return Send(
             stored.queue,
             Raw(stored.body) if stored.body else stored.body,
-            key=f"again:{key}:{to_text(stored.id)}" if key else "",
-            order_key=stored.order_key,
+            key=f"again:{key}:{to_text(stored.id)}" if key else None,
+            order_key=stored.order_key or None,
             priority=stored.priority,
             headers=headers,
             tenant=stored.tenant,

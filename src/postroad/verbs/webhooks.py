@@ -75,6 +75,8 @@ class HookFacts(Struct, frozen=True):
     names: HeaderNames
     ladder: Ladder
     """When a failed try is repeated."""
+    keep_bodies_ms: int = 0
+    """How long the bodies of delivered messages are kept; 0 is as the road says."""
     fault: str = ""
     """Why its secrets cannot be opened; then they are not counted."""
 
@@ -135,7 +137,7 @@ class WebhookAdmin:
         queue = await self._store.find_queue(tenant, url)
         if queue is None:
             raise UnknownQueue(f"this road has no webhook {url!r} of tenant {tenant!r}")
-        return self._facts(url, queue.policy.ladder, *await self._known(queue))
+        return self._facts(url, queue.policy, *await self._known(queue))
 
     async def attempts(self, id: str, *, tenant: str = DEFAULT_TENANT) -> list[Attempt]:  # noqa: A002
         """Every try of a message: what was sent, where to, and what came back."""
@@ -185,14 +187,14 @@ class WebhookAdmin:
         return open_row(rows[0], self._ring) if rows else (Hook(), HookSecrets())
 
     def _shown(self, entry: HookEntry) -> HookFacts:
-        url, ladder, row = entry.url, entry.ladder, entry.row
+        url, policy, row = entry.url, entry.policy, entry.row
         try:
-            return self._facts(url, ladder, *open_row(row, self._ring))
+            return self._facts(url, policy, *open_row(row, self._ring))
         except BadKey as error:
-            facts = self._facts(url, ladder, HOOK.decode(row.hook), HookSecrets())
+            facts = self._facts(url, policy, HOOK.decode(row.hook), HookSecrets())
             return replace(facts, fault=str(error))
 
-    def _facts(self, url: str, ladder: Ladder, hook: Hook, secret: HookSecrets) -> HookFacts:
+    def _facts(self, url: str, policy: Policy, hook: Hook, secret: HookSecrets) -> HookFacts:
         rules = self._transport.rules
         return HookFacts(
             url=url,
@@ -202,7 +204,8 @@ class WebhookAdmin:
             connect_timeout_ms=hook.connect_timeout_ms or rules.connect_timeout_ms,
             timeout_ms=hook.timeout_ms or rules.timeout_ms,
             names=hook.names,
-            ladder=ladder,
+            ladder=policy.ladder,
+            keep_bodies_ms=policy.keep_bodies_ms,
         )
 
     def _row(self, queue: Queue, hook: Hook, secret: HookSecrets) -> HookRow:

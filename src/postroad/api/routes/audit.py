@@ -1,18 +1,16 @@
 """The audit log: who changed what."""
 
-from datetime import datetime
 from typing import Annotated, Final
 
 from msgspec import Meta
 
-from postroad.api.paging import After, Limit
+from postroad.api.paging import After, Limit, Moment
 from postroad.api.request import Request
 from postroad.api.routing import fetch
 from postroad.model.texts import NAME_MAX
 from postroad.model.tokens import Scope
 from postroad.verbs.audit import AuditPage
 
-Moment = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]
 Word = Annotated[str, Meta(max_length=NAME_MAX)]
 
 

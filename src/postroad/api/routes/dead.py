@@ -1,36 +1,39 @@
 """The dead set: list, show, replay, purge."""
 
-from datetime import datetime
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
 from postroad.api.bodies import HIDDEN, sees_bodies, shown_body
-from postroad.api.paging import After
+from postroad.api.paging import After, Moment
 from postroad.api.progress import Answered, answer_in_steps
 from postroad.api.request import Request
-from postroad.api.routing import fetch, give
+from postroad.api.routing import Query, fetch, give
 from postroad.model.dead import DeadMessage, Page, ReplayMode
 from postroad.model.states import DeadReason
-from postroad.model.texts import ERROR_MAX, QUEUE_MAX, ErrorText, Id, QueueName
+from postroad.model.texts import ErrorText, Id, QueueName
 from postroad.model.tokens import Scope
 from postroad.model.tries import Try
 from postroad.verbs.dead import PAGE_MAX, DeadWhere
 
 Limit = Annotated[int, Meta(ge=1, le=PAGE_MAX)]
-Moment = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]
 Count = Annotated[int, Meta(ge=1, le=1 << 62)]
 
 
-class Which(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Selects dead messages by ids, or by all the other fields that are given."""
+class DeadQuery(Struct, frozen=True):
+    """Selects dead messages: all that is given must hold."""
 
-    ids: list[Id] | None = None
     queue: QueueName | None = None
     reason: DeadReason | None = None
     error: ErrorText | None = None
-    since: datetime | None = None
-    until: datetime | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+
+
+class Which(DeadQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Selects dead messages by ids, or by all the other fields that are given."""
+
+    ids: list[Id] | None = None
     count: Count | None = None
     dry_run: bool = False
 
@@ -67,18 +70,12 @@ class DeadLetterView(Struct, frozen=True):
 @fetch("/v1/dead", scope=Scope.read)
 async def dead_list(
     request: Request,
+    which: Annotated[DeadQuery, Query()],
     limit: Limit = 100,
     after: After = "",
-    queue: Annotated[str, Meta(max_length=QUEUE_MAX)] | None = None,
-    reason: DeadReason | None = None,
-    error: Annotated[str, Meta(max_length=ERROR_MAX)] | None = None,
-    since: Moment | None = None,
-    until: Moment | None = None,
 ) -> Page:
     """List dead messages, the latest death first."""
-    where = DeadWhere(queue=queue, reason=reason, error=error, since=since, until=until)
-    where["tenant"] = request.tenant
-    return await request.road.dead.list(limit=limit, after=after, **where)
+    return await request.road.dead.list(limit=limit, after=after, **_where(request, which))
 
 
 @fetch("/v1/dead/{id}", scope=Scope.read)
@@ -115,16 +112,9 @@ async def dead_purge(request: Request, asked: PurgeRequest) -> Answered[Counted]
     return await answer_in_steps(request, steps, lambda count: Counted(count, asked.dry_run))
 
 
-def _where(request: Request, asked: Which) -> DeadWhere:
-    where = DeadWhere(
-        queue=asked.queue,
-        reason=asked.reason,
-        error=asked.error,
-        since=asked.since,
-        until=asked.until,
-    )
-    where["tenant"] = request.tenant
-    return where
+def _where(request: Request, asked: DeadQuery) -> DeadWhere:
+    where = DeadWhere(queue=asked.queue, reason=asked.reason, error=asked.error)
+    return where | DeadWhere(since=asked.since, until=asked.until, tenant=request.tenant)
 
 
 ROUTES: Final = (dead_list, dead_show, dead_replay, dead_purge)

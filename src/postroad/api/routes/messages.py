@@ -15,12 +15,9 @@ from postroad.api.routing import Header, drop, fetch, give
 from postroad.engine.drafting import Send
 from postroad.model.control import Cancelled, CancelledAll, CancelState
 from postroad.model.errors import NotCancelled, UnknownMessage
-from postroad.model.explain import Explanation
-from postroad.model.next_step import NextStep
-from postroad.model.states import DeadReason, State
+from postroad.model.explain import Explanation, MessageView
 from postroad.model.texts import GivenKey, Headers, Key, QueueName
 from postroad.model.tokens import Scope
-from postroad.model.tries import Try
 from postroad.verbs.sending import Receipt
 
 WAIT_S: Final = 10.0
@@ -57,26 +54,6 @@ class SettleRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 SEND: Final = msgspec.json.Decoder(SendRequest)
-
-
-class MessageView(Struct, frozen=True):
-    """Where a message is."""
-
-    id: str
-    tenant: str
-    queue: str
-    state: State
-    reason: DeadReason | None
-    because: str
-    """What holds it; never empty when it is held."""
-    level: int
-    retries: int
-    accepted_at_ms: int
-    finished_at_ms: int | None
-    expires_at_ms: int | None
-    lane: int | None
-    tries: tuple[Try, ...]
-    next: NextStep
 
 
 def to_send(asked: SendRequest, tenant: str, key: str | None = None) -> Send:

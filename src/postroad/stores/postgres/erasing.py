@@ -13,7 +13,7 @@ from postroad.stores.erasing import (
     read_erasure,
     read_job,
 )
-from postroad.stores.personal_data import STEPS, Erased, Query, next_step
+from postroad.stores.personal_data import STEPS, Erased, ErasureQuery, next_step
 from postroad.stores.postgres.connections import QUERIES, Raw, StoreConnection
 from postroad.stores.postgres.control import PostgresControl
 
@@ -66,7 +66,7 @@ async def _slice(raw: Raw, number: int, now_ms: int, *, keeps_queues: bool) -> E
     return read_erasure(tuple(found))
 
 
-async def _ask(raw: Raw, asked: Query) -> Any:
+async def _ask(raw: Raw, asked: ErasureQuery) -> Any:
     query = QUERIES[asked.statement]
     if asked.statement.endswith("_find"):
         return [tuple(row) for row in await raw.fetch(query, *asked.values)]

@@ -16,7 +16,7 @@ from postroad.stores.erasing import (
     read_erasure,
     read_job,
 )
-from postroad.stores.personal_data import STEPS, Erased, Query, next_step
+from postroad.stores.personal_data import STEPS, Erased, ErasureQuery, next_step
 from postroad.stores.sqlite import control
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.collecting import delete_queue
@@ -61,7 +61,7 @@ def _slice(db: Database, number: int, now_ms: int, *, keeps_queues: bool) -> Era
     return read_erasure(db.all("erasure_page", None, number, NEVER, 1)[0])
 
 
-def _ask(db: Database, asked: Query) -> Any:
+def _ask(db: Database, asked: ErasureQuery) -> Any:
     if asked.statement in BY_HAND:
         return BY_HAND[asked.statement](db, *asked.values)
     if asked.statement.endswith("_find"):

@@ -132,6 +132,6 @@ select a.id as k1, 0 as k2, a.tenant = ?1 and ?2 = '' as meant, a.asked_at, a.en
 -- name: export_recipient_one
 -- Read one recipient in a tenant's campaigns.
 select m.campaign_id as k1, m.n as k2, c.name as campaign, m.n, m.line, m.recipient, m.fields, m.state, m.tries,
-       m.provider_id, m.error_code, m.sub_type, m.sent_at, m.answered_at, m.status, m.status_at
+       m.provider_id, m.error_code, m.sub_type, m.error, m.sent_at, m.answered_at, m.status, m.status_at
   from campaign c join campaign_message m on m.campaign_id = c.id and m.recipient = ?2
  where +c.tenant = ?1 and c.id > ?3 and ?4 >= 0 order by c.id limit ?5

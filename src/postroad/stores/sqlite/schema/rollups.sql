@@ -19,3 +19,4 @@ create table rollup (
   null, late23 integer not null,
   primary key (step, at, tenant, family, queue)
 ) strict, without rowid;
+create index rollup_tenant on rollup (tenant);

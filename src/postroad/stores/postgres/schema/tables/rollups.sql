@@ -18,3 +18,4 @@ create table rollup (
   bigint not null, late21 bigint not null, late22 bigint not null, late23 bigint not null,
   primary key (step, at, tenant, family, queue)
 ) with (fillfactor = 70);
+create index rollup_tenant on rollup (tenant);
