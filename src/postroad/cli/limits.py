@@ -15,7 +15,7 @@ Rate = Annotated[
 EveryTenant = Annotated[bool, Option("--every-tenant", help="For the lanes of every tenant.")]
 
 
-class LimitOptions(SharedOptions, frozen=True):
+class LimitFlags(SharedOptions, frozen=True):
     """What a limit says besides its rate."""
 
     cost: Annotated[int, Option(help="How many slots of the limit each try takes.")] = 1
@@ -35,7 +35,7 @@ def add(app: Group) -> None:
 
 
 def limit(
-    call: Invocation, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, *, how: LimitOptions
+    call: Invocation, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, *, how: LimitFlags
 ) -> None:
     """Limit how many tries start, in the whole fleet, from now on: of a queue, of a lane's
     credential, or, with a name, of all lanes that a pattern means."""
@@ -53,7 +53,7 @@ def limit(
     call.reply(said, f"{kind} {which} from now on: {_words(rate, how)}")
 
 
-def _named(call: Invocation, rate: str, how: LimitOptions, wish: dict[str, Any]) -> None:
+def _named(call: Invocation, rate: str, how: LimitFlags, wish: dict[str, Any]) -> None:
     if rate == "none" and not how.hours:
         query = {"every_tenant": "true"} if how.every_tenant else {}
         _ = call.ask("DELETE", f"/v1/limits/{part(how.name)}", query)  # a refusal is raised
@@ -64,7 +64,7 @@ def _named(call: Invocation, rate: str, how: LimitOptions, wish: dict[str, Any])
     call.reply(said, f"{said['name']} for {said['lanes']} from now on: {_words(rate, how)}")
 
 
-def _words(rate: str, how: LimitOptions) -> str:
+def _words(rate: str, how: LimitFlags) -> str:
     hours = f"{how.hours} {how.zone or 'UTC'}" if how.hours else ""
     return ", ".join(word for word in (rate, hours) if word and (word != "none" or not hours))
 

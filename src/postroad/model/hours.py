@@ -6,14 +6,20 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import msgspec
 from msgspec import Struct
 
 from postroad.model.errors import BadInput
+from postroad.model.outcome import Kind, Outcome
 from postroad.model.texts import ID_MAX, checked
 
 TIME: Final = "([01][0-9]|2[0-3]):([0-5][0-9])"
 SPAN: Final = re.compile(f"{TIME}-(?:{TIME}|24:00)")
+MINUTE_MS: Final = 60_000
 DAY_MS: Final = 86_400_000
+ZONE: Final = "postroad-zone"
+"""The header of a message that names its recipient's zone."""
+OUTSIDE: Final = "outside the allowed hours"
 ROUNDS: Final = 16
 """Several hours are asked in turn until all of them are open; some never are together."""
 
@@ -26,20 +32,29 @@ class OpenHours(Struct, frozen=True, array_like=True):
 
     def opens_at_ms(self, now_ms: int, zone: str = "") -> int:
         """Return when a try may start: now, or the next opening. `zone` is the recipient's own."""
-        start, end = _span(self.text)
         where = zone_of(zone or self.zone)
-        here = datetime.fromtimestamp(now_ms / 1000, where)
-        wall = here.time()
-        is_open = start <= wall < end if start < end else wall >= start or wall < end
-        if is_open:
+        if self._is_open(now_ms, where):
             return now_ms
-        for days in range(3):
-            for fold in (0, 1):
-                opening = datetime.combine(here.date() + timedelta(days), start, where)
-                at_ms = round(opening.replace(fold=fold).timestamp() * 1000)
-                if at_ms > now_ms:
-                    return at_ms
-        return now_ms + DAY_MS  # pragma: no cover - no zone skips two days
+        at_ms = self._next_start_ms(now_ms, where)
+        while self._is_open(at_ms - MINUTE_MS, where):
+            at_ms -= MINUTE_MS  # the clock is put forward over the start: its jump is the opening
+        return at_ms
+
+    def _is_open(self, at_ms: int, where: ZoneInfo) -> bool:
+        start, end = _span(self.text)
+        wall = datetime.fromtimestamp(at_ms / 1000, where).time()
+        return start <= wall < end if start < end else wall >= start or wall < end
+
+    def _next_start_ms(self, now_ms: int, where: ZoneInfo) -> int:
+        today = datetime.fromtimestamp(now_ms / 1000, where).date()
+        start, _ = _span(self.text)
+        starts = [
+            datetime.combine(today + timedelta(days), start, where).replace(fold=fold)
+            for days in range(4)
+            for fold in (0, 1)  # a clock that is put back shows an hour twice
+        ]
+        found_ms = [round(each.timestamp() * 1000) for each in starts]
+        return min(at_ms for at_ms in found_ms if at_ms > now_ms and self._is_open(at_ms, where))
 
 
 def opens_at_ms(hours: tuple[OpenHours, ...], now_ms: int, zone: str = "") -> int:
@@ -51,6 +66,25 @@ def opens_at_ms(hours: tuple[OpenHours, ...], now_ms: int, zone: str = "") -> in
             return at_ms
         at_ms = latest_ms
     return now_ms + DAY_MS
+
+
+def closed(hours: tuple[OpenHours, ...], headers: bytes, now_ms: int) -> Outcome | None:
+    """Return the outcome of a message that may not be tried now, which waits for the next opening;
+    None if it may."""
+    zone = _own_zone(headers) if ZONE.encode() in headers else ""
+    at_ms = opens_at_ms(hours, now_ms, zone)
+    if at_ms <= now_ms:
+        return None
+    spans = ", ".join(f"{each.text} {zone or each.zone}" for each in hours)
+    return Outcome(Kind.later, f"{OUTSIDE} {spans}", at_ms - now_ms, answered=False)
+
+
+def _own_zone(headers: bytes) -> str:
+    """Return the zone that a message names. One that this machine does not know is as none."""
+    try:
+        return check_zone(str(msgspec.json.decode(headers).get(ZONE, "")))
+    except BadInput:
+        return ""
 
 
 def read_hours(text: str, zone: str) -> OpenHours:

@@ -12,6 +12,8 @@ from postroad.model.named_limits import NamedLimit
 from postroad.model.texts import NAME_MAX, Id, Lanes, Rate
 from postroad.model.tokens import EVERY_TENANT, Scope
 
+EveryTenant = Annotated[bool, Meta(description="For the lanes of every tenant")]
+
 
 class LimitRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A limit for all lanes that the pattern `lanes` means, as `smtp:*.google.com`: a rate, hours
@@ -23,7 +25,7 @@ class LimitRequest(Struct, frozen=True, forbid_unknown_fields=True):
     cost: Cost = 1
     hours: Id = ""
     zone: Id = ""
-    every_tenant: bool = False
+    every_tenant: EveryTenant = False
 
 
 @give("/v1/limits", scope=Scope.manage, status=201)
@@ -55,7 +57,7 @@ async def of_every_tenant(request: Request) -> list[NamedLimit]:
 
 
 @drop("/v1/limits/{name}", scope=Scope.manage, status=204)
-async def limit_delete(request: Request, name: str, every_tenant: bool = False) -> None:  # noqa: FBT001 - of the query
+async def limit_delete(request: Request, name: str, every_tenant: EveryTenant = False) -> None:
     """Lift a named limit."""
     tenant = owner_of(request, every_tenant=every_tenant)
     await request.road.limits.delete(name, tenant=tenant)

@@ -124,7 +124,7 @@ def read_ledger(db: Database, row: Row) -> Ledger:
 
 def _limit_queue(db: Database, queue: int, limit: Limit | None, now_us: int) -> None:
     check_queue(db, queue)
-    _ = _limit(db, "queue", limit, now_us, queue)
+    _ = _limit(db, "queue", limit, now_us, queue)  # its number
     for (lane,) in db.all("queue_lanes", queue):
         recording.touch_lane(db, lane)
 
@@ -132,7 +132,7 @@ def _limit_queue(db: Database, queue: int, limit: Limit | None, now_us: int) -> 
 def _limit_lane(db: Database, lane: int, limit: Limit | None, now_us: int) -> bool:
     alike = db.all("lanes_alike", lane)
     if alike:
-        _ = _limit(db, "lane", limit, now_us, lane)
+        _ = _limit(db, "lane", limit, now_us, lane)  # its number
     for (number,) in alike:
         recording.touch_lane(db, number)
     return bool(alike)
